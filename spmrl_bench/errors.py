@@ -1,0 +1,72 @@
+"""Errors that a user can cause, each saying where, what was found, what is allowed and what to do.
+
+The command line prints the message of a :class:`SpmrlError` and exits with status 1; any
+other exception is a defect of the program and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from os import PathLike
+
+
+class SpmrlError(Exception):
+    """Base class of every error that the user's input can cause."""
+
+
+class ReadError(SpmrlError):
+    """A treebank file breaks its format.
+
+    The message starts with ``path:line:`` (or ``path:line:column:``) and names the
+    sentence where one is known. Lines and columns count from 1.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str | PathLike[str],
+        line: int | None = None,
+        column: int | None = None,
+        sentence: str | int | None = None,
+    ) -> None:
+        place = ":".join(str(part) for part in (path, line, column) if part is not None)
+        which = f" sentence {sentence}:" if sentence is not None else ""
+        super().__init__(f"{place}:{which} {problem}")
+        self.path = str(path)
+        self.line = line
+        self.column = column
+        self.sentence = sentence
+
+
+class TreeError(SpmrlError):
+    """Spans that form no tree, or a tree that an operation cannot handle."""
+
+
+class TreebankError(SpmrlError):
+    """A manifest is wrong, or the files of a treebank are absent or not as declared."""
+
+
+class RecipeError(SpmrlError):
+    """A recipe or a setting is unknown or out of range."""
+
+
+class ScoreError(SpmrlError):
+    """Gold and test cannot be compared, or a parameter file is wrong."""
+
+
+class SentenceTooLongError(SpmrlError):
+    """A sentence needs more positions than the model has."""
+
+
+class CheckpointError(SpmrlError):
+    """A checkpoint is absent, incomplete or does not fit the recipe."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Message for a look-up that failed: what was asked, near matches, what exists."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return f"unknown {kind} '{name}'.{hint} Known: {', '.join(names) if names else 'none'}."

@@ -1,0 +1,5 @@
+"""What a tree is: frozen span arrays, and named transforms between trees."""
+
+from spmrl_bench.trees.tree import Tree
+
+__all__ = ["Tree"]
