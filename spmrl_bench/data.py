@@ -1,0 +1,36 @@
+"""Where the data files of the program live: recipes, manifests, parameter files, published scores.
+
+They are folders at the top of a checkout, so that people can read and edit them, and a copy
+of them inside the package when it is installed from a wheel. Every look-up goes through
+:func:`data_dir`, so that nothing else has to know which of the two is the case.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from spmrl_bench.errors import SpmrlError, unknown_name
+
+DataKind = Literal["recipes", "treebanks", "evalb", "published"]
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def data_dir(kind: DataKind) -> Path:
+    """The folder of one kind of data file.
+
+    A wheel carries ``spmrl_bench/_data/<kind>``; a checkout has no such folder and keeps
+    ``<kind>/`` beside the package.
+
+    Raises:
+        SpmrlError: the kind is unknown, or neither folder exists.
+    """
+    if kind not in get_args(DataKind):
+        raise SpmrlError(unknown_name("kind of data", kind, get_args(DataKind)))
+    candidates = (_PACKAGE / "_data" / kind, _PACKAGE.parent / kind)
+    for folder in candidates:
+        if folder.is_dir():
+            return folder
+    looked = " and ".join(str(folder) for folder in candidates)
+    raise SpmrlError(f"no folder of {kind}: looked in {looked}; install the package again")
