@@ -1,0 +1,74 @@
+# Every target is a one-line alias of `spmrl-bench` or of a development tool; the first call
+# creates the virtual environment, installs the pinned dependencies and builds the extension.
+#
+#   make lang=german train eval                 train both variants, score the better one
+#   make lang=german size=small seed=2 train    options pass through when given
+#   make table | recipes | treebanks            results; what can be trained; what is present
+#   make test | lint | campaign                 tests; ruff and mypy; the long exhaustive checks
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+BENCH := $(BIN)/spmrl-bench
+EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx)
+
+# lang= is the argument of train and eval; the others become --NAME VALUE.
+option = $(if $($(1)),--$(1) $($(1)))
+RUN_OPTIONS = $(lang) $(foreach name,treebank track variant size seed device,$(call option,$(name)))
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help install train eval table parse score recipes treebanks test lint campaign
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n 1,7p
+
+install: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml setup.py constraints.txt $(EXTENSIONS)
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "make: no program '$(PYTHON)': install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: '$(PYTHON)' is $$($(PYTHON) --version 2>&1): Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "make: '$(PYTHON)' comes without the venv module: install it (on Debian and Ubuntu: the package python3-venv)" >&2; exit 1; }
+	@echo "Installing into $(VENV) (once; a few minutes)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools cython
+	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+train: $(INSTALLED)
+	@$(BENCH) train $(RUN_OPTIONS)
+
+eval: $(INSTALLED)
+	@$(BENCH) eval $(RUN_OPTIONS)
+
+table: $(INSTALLED)
+	@$(BENCH) table
+
+parse: $(INSTALLED)
+	@$(BENCH) parse $(call option,model) $(call option,input) $(call option,device)
+
+score: $(INSTALLED)
+	@$(BENCH) score $(gold) $(test) $(call option,prm)
+
+recipes: $(INSTALLED)
+	@$(BENCH) recipes
+
+treebanks: $(INSTALLED)
+	@$(BENCH) treebanks
+
+test: $(INSTALLED)
+	$(BIN)/pytest -q
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+campaign: $(INSTALLED)
+	$(BIN)/pytest -q -m campaign
