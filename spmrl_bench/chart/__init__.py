@@ -1,0 +1,175 @@
+"""Best binarised trees under label scores, for a whole batch of sentences at once.
+
+This package knows no model and no tree class: it takes an array of scores, one row per chart
+cell (see :mod:`spmrl_bench.chart.packing`), and returns cells and labels. The work is done by
+the compiled kernel ``_cky`` or, where that could not be built, by its plain-Python twin
+:mod:`spmrl_bench.chart.reference`; both give the same result bit for bit.
+
+The kernels trust their input, so :func:`decode` checks all of it first.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spmrl_bench.chart import packing, reference
+
+__all__ = ["Decoded", "decode", "kernel_name"]
+
+Kernel = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """The best binarised tree of each sentence of a batch.
+
+    Sentence b owns the nodes ``offsets[b]:offsets[b + 1]``, 2n - 1 of them, in pre-order
+    (a node, its left part, its right part).
+    """
+
+    cells: NDArray[np.int64]
+    """[nodes] packed cell of each node, counted from the first cell of the batch."""
+    labels: NDArray[np.int32]
+    """[nodes] label of each node; 0 is the empty label."""
+    offsets: NDArray[np.int64]
+    """[B + 1] first node of each sentence."""
+    scores: NDArray[np.float64]
+    """[B] score of each tree, with the augmentation when gold labels were given."""
+
+
+def decode(scores: ArrayLike, lengths: ArrayLike, gold: ArrayLike | None = None) -> Decoded:
+    """Find the tree of highest score of every sentence of a batch.
+
+    ``scores``: float32 [cells, labels - 1], packed as in :mod:`spmrl_bench.chart.packing`;
+    column c scores label c + 1. Label 0, the empty label, scores 0 everywhere and cannot be
+    the label of a full sentence. ``lengths``: integers [B], words per sentence. ``gold``:
+    integers [cells], the gold label of each cell, 0 where gold has no constituent; when given,
+    every label but the gold one gains 1 in its cell (the loss augmentation of Kitaev & Klein
+    2018). Ties go to the lowest label, then to the leftmost split. Sums are double.
+
+    Raises ValueError when an array has the wrong type, shape or range, or a score is not
+    finite. An empty batch gives an empty result.
+    """
+    _, kernel = _load_kernel()
+    return _decode(kernel, scores, lengths, gold)
+
+
+def kernel_name() -> str:
+    """Which implementation :func:`decode` uses: "cython" or "python"."""
+    return _load_kernel()[0]
+
+
+@functools.cache
+def _load_kernel() -> tuple[str, Kernel]:
+    """The compiled kernel where it exists, else the twin with one warning that says why."""
+    try:
+        from spmrl_bench.chart._cky import decode_batch
+    except ImportError as error:
+        warnings.warn(
+            "chart decoding runs on the plain-Python kernels, which give the same trees but are "
+            f"much slower, because the compiled ones cannot be loaded ({error}). Install the "
+            "package again on a machine with a C compiler to build them.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return "python", reference.decode_batch
+    return "cython", decode_batch
+
+
+def _decode(
+    kernel: Kernel, scores: ArrayLike, lengths: ArrayLike, gold: ArrayLike | None
+) -> Decoded:
+    """Check the input, allocate the output and let ``kernel`` fill it."""
+    words = _checked_lengths(lengths)
+    cell_offsets = packing.cell_offsets(words)
+    node_offsets = packing.node_offsets(words)
+    table = _checked_scores(scores, words, int(cell_offsets[-1]))
+    targets = None if gold is None else _checked_gold(gold, *table.shape)
+    decoded = Decoded(
+        cells=np.empty(node_offsets[-1], dtype=np.int64),
+        labels=np.empty(node_offsets[-1], dtype=np.int32),
+        offsets=node_offsets,
+        scores=np.empty(len(words), dtype=np.float64),
+    )
+    kernel(
+        table,
+        words,
+        targets,
+        cell_offsets,
+        node_offsets,
+        decoded.cells,
+        decoded.labels,
+        decoded.scores,
+    )
+    return decoded
+
+
+def _checked_lengths(lengths: ArrayLike) -> NDArray[np.int32]:
+    """``lengths`` as contiguous int32 [B], each at least 1."""
+    words = _integers("lengths", lengths)
+    if words.size and words.min() < 1:
+        b = int((words < 1).argmax())
+        raise ValueError(f"lengths[{b}] is {words[b]}; a sentence has at least 1 word.")
+    return words
+
+
+def _checked_scores(
+    scores: ArrayLike, lengths: NDArray[np.int32], cells: int
+) -> NDArray[np.float32]:
+    """``scores`` as contiguous finite float32 [cells, labels - 1]."""
+    table = np.asarray(scores)
+    if table.dtype != np.float32:
+        raise ValueError(f"scores has dtype {table.dtype}; it must be float32.")
+    if table.ndim != 2 or table.shape[1] < 1:
+        raise ValueError(
+            f"scores has shape {table.shape}; it must be [cells, labels - 1] with at least one "
+            "column (label 0 has none)."
+        )
+    if len(table) != cells:
+        raise ValueError(
+            f"scores has {len(table)} rows; {len(lengths)} sentences with {lengths.sum()} words "
+            f"have {cells} cells (n(n+1)/2 for each sentence of n words)."
+        )
+    table = np.ascontiguousarray(table)
+    # The extremes carry any NaN or infinity and, unlike isfinite, need no array of their own.
+    if table.size and not (np.isfinite(table.min()) and np.isfinite(table.max())):
+        cell, column = np.argwhere(~np.isfinite(table))[0]
+        sentence, i, j = (int(column_[cell]) for column_ in packing.cell_spans(lengths))
+        raise ValueError(
+            f"scores[{cell}, {column}] (sentence {sentence}, span [{i}, {j}), label {column + 1}) "
+            f"is {table[cell, column]}; every score must be finite."
+        )
+    return table
+
+
+def _checked_gold(gold: ArrayLike, cells: int, columns: int) -> NDArray[np.int32]:
+    """``gold`` as contiguous int32 [cells] with labels 0..columns."""
+    targets = _integers("gold", gold)
+    if len(targets) != cells:
+        raise ValueError(f"gold has {len(targets)} entries; scores has {cells} cells.")
+    wrong = (targets < 0) | (targets > columns)
+    if wrong.any():
+        cell = int(wrong.argmax())
+        raise ValueError(f"gold[{cell}] is {targets[cell]}; labels are 0..{columns}.")
+    return targets
+
+
+def _integers(name: str, values: ArrayLike) -> NDArray[np.int32]:
+    """``values`` as a contiguous int32 vector; other integer types are converted."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}; it must have one dimension.")
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{name} has dtype {array.dtype}; it must hold integers.")
+    limits = np.iinfo(np.int32)
+    if array.size and (array.min() < limits.min or array.max() > limits.max):
+        raise ValueError(
+            f"{name} ranges from {array.min()} to {array.max()}; it must fit 32-bit integers."
+        )
+    return np.ascontiguousarray(array, dtype=np.int32)
