@@ -1,14 +1,43 @@
-"""What pyproject.toml cannot say: the data folders that a wheel carries inside the package."""
+"""What pyproject.toml cannot say: the compiled kernels, and the data folders inside a wheel.
+
+The kernels are optional: without Cython or a C compiler the package installs all the same and
+runs their plain-Python twins. With SPMRL_BENCH_BOUNDS_CHECKS=1 in the environment of the build
+they check every array index, for debugging; the build is much slower to run.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")
+
+
+class BuildKernels(build_ext):
+    """Compiles with full optimisation, but for no particular processor.
+
+    Nothing may reorder the arithmetic: the kernels return the bits of their Python twins.
+    """
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        checks = os.environ.get("SPMRL_BENCH_BOUNDS_CHECKS", "0") not in ("", "0")
+        self.force = True  # file times do not show that the switch has moved
+        self.cython_directives = {
+            "language_level": 3,
+            "boundscheck": checks,
+            "initializedcheck": checks,
+            "wraparound": False,
+        }
+
+    def build_extension(self, ext: Extension) -> None:
+        ext.extra_compile_args = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O3"]
+        super().build_extension(ext)
 
 
 class BuildWithData(build_py):
@@ -40,4 +69,9 @@ class BuildWithData(build_py):
         ]
 
 
-setup(cmdclass={"build_py": BuildWithData})
+setup(
+    cmdclass={"build_ext": BuildKernels, "build_py": BuildWithData},
+    ext_modules=[
+        Extension("spmrl_bench.chart._cky", ["spmrl_bench/chart/_cky.pyx"], optional=True),
+    ],
+)
