@@ -33,5 +33,5 @@ def test_absent_folder_says_where_it_looked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(data, "_PACKAGE", tmp_path / "spmrl_bench")
-    with pytest.raises(SpmrlError, match="no folder of evalb: looked in .*_data/evalb and "):
+    with pytest.raises(SpmrlError, match=r"no folder of evalb: looked in .*_data/evalb and "):
         data.data_dir("evalb")

@@ -1,0 +1,246 @@
+"""Bracketed treebank files, from one tree per line to the indented files of the Penn Treebank.
+
+Files in this format are edited by hand and by scripts, and a lost bracket silently swallows
+the rest of a file in lenient readers. This one accepts any layout (white space is free, an
+outer bracket may lack a label, a sentence may be a single ``(TAG word)``) but nothing that is
+no tree, and says at which line and column it stopped making sense. One compiled expression
+splits the text into the pieces of a tree, and an explicit stack replaces recursion, so that
+depth is limited by memory only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Literal, NoReturn
+
+import numpy as np
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.trees.brackets import ASCII_SPACE, decode_label, escapes_named
+from spmrl_bench.trees.tree import Tree
+
+_ATOM = rf"[^(){ASCII_SPACE}]"
+_SPACE = rf"[{ASCII_SPACE}]"
+
+# The number of the last group tells the pieces apart.
+_PIECE = re.compile(
+    rf"\({_SPACE}*({_ATOM}+){_SPACE}+({_ATOM}+){_SPACE}*\)"  # 2: a tag and its word
+    rf"|\({_SPACE}*({_ATOM}*)"  # 3: start of a constituent with its label
+    r"|(\))"  # 4: end of a constituent
+    rf"|({_ATOM}+)"  # 5: a word where none may stand
+)
+_LEAF, _OPEN, _CLOSE = 2, 3, 4
+
+
+def read_brackets(
+    source: str,
+    *,
+    path: str | PathLike[str],
+    escapes: str = "ptb",
+    blank: Literal["error", "tree"] = "error",
+) -> Iterator[Tree]:
+    """The trees of a text, in order.
+
+    Args:
+        source: the text of a whole file.
+        path: its name, for error messages.
+        escapes: name of the escape policy of its words (see :mod:`spmrl_bench.trees.brackets`).
+        blank: ``"error"`` allows any layout, and every tree must have words. ``"tree"`` is for
+            parser output, where line ``k`` is the parse of sentence ``k``: each line holds one
+            tree, and an empty line, ``()`` or ``(())`` is a tree without words.
+
+    Raises:
+        ReadError: the text is malformed; the trees before the place have been yielded.
+        SpmrlError: the escape policy is unknown.
+    """
+    scanner = _Scanner(source, path, escapes, blank == "tree")
+    if blank == "error":
+        yield from scanner.trees(0, len(source))
+        return
+    start = 0
+    while start < len(source):
+        end = source.find("\n", start)
+        end = len(source) if end < 0 else end
+        yield scanner.tree_of_line(start, end)
+        start = end + 1
+
+
+def read_brackets_file(
+    path: str | PathLike[str],
+    *,
+    encoding: str = "utf-8",
+    escapes: str = "ptb",
+    blank: Literal["error", "tree"] = "error",
+    prepare: Callable[[str], str] | None = None,
+) -> Iterator[Tree]:
+    """The trees of a file; ``prepare`` changes its text before it is split into pieces.
+
+    Raises:
+        ReadError: the file cannot be read or decoded, or is malformed.
+    """
+    source = read_text(path, encoding)
+    if prepare is not None:
+        source = prepare(source)
+    return read_brackets(source, path=path, escapes=escapes, blank=blank)
+
+
+def parse_brackets(
+    text: str, *, escapes: str = "ptb", blank: Literal["error", "tree"] = "error"
+) -> Tree:
+    """The one tree of a string.
+
+    Raises:
+        ReadError: the string is malformed or holds no tree or several.
+    """
+    trees = list(read_brackets(text, path="<string>", escapes=escapes, blank=blank))
+    if not trees and blank == "tree":
+        return _BLANK
+    if len(trees) != 1:
+        raise ReadError(f"found {len(trees)} trees, expected one", path="<string>")
+    return trees[0]
+
+
+def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
+    """The text of a file without its byte order mark.
+
+    Raises:
+        ReadError: the file cannot be opened, or a byte is not of the encoding.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found = data[error.start : error.start + 1].hex()
+        problem = f"byte 0x{found} is not {encoding} text; is the encoding another one?"
+        raise ReadError(problem, path=path, line=line) from error
+
+
+_BLANK = Tree.build([], [], [])
+
+
+class _Words(dict[str, str]):
+    """Words by their text in the file, decoded once."""
+
+    def __init__(self, decode: Callable[[str], str]) -> None:
+        super().__init__()
+        self._decode = decode
+
+    def __missing__(self, text: str) -> str:
+        word = self[text] = self._decode(text)
+        return word
+
+
+class _Scanner:
+    """Reads trees out of one text; counts its sentences for the messages."""
+
+    def __init__(
+        self, source: str, path: str | PathLike[str], escapes: str, allow_blank: bool
+    ) -> None:
+        self._source = source
+        self._path = path
+        self._allow_blank = allow_blank
+        self._word = _Words(escapes_named(escapes).decode_word)
+        self._label = _Words(decode_label)
+        self._sentence = 1
+
+    def trees(self, start: int, end: int) -> Iterator[Tree]:
+        """The trees between two offsets of the text."""
+        word, label = self._word, self._label
+        words: list[str] = []
+        tags: list[str] = []
+        labels: list[str] = []
+        bounds: list[int] = []  # start, end of each row of labels
+        stack: list[int] = []  # rows of the open constituents
+        opened: list[int] = []  # their offsets in the text
+        empty: int | None = None  # offset of the first constituent without words
+        for piece in _PIECE.finditer(self._source, start, end):
+            kind = piece.lastindex
+            if kind == _LEAF:
+                tag, text = piece.groups()[:2]
+                tags.append(label[tag])
+                words.append(word[text])
+                if stack:
+                    continue
+            elif kind == _OPEN:
+                stack.append(len(labels))
+                opened.append(piece.start())
+                labels.append(label[piece[3]])
+                bounds += (len(words), 0)
+                continue
+            elif kind == _CLOSE:
+                if not stack:
+                    self._fail(piece.start(), "found ')' but no bracket is open")
+                row, place = stack.pop(), opened.pop()
+                bounds[2 * row + 1] = len(words)
+                if bounds[2 * row] == len(words) and empty is None:
+                    empty = place
+                if stack:
+                    continue
+                if empty is not None and (words or not self._allow_blank):
+                    self._fail_empty(empty)
+            else:
+                self._fail_word(piece.start(), piece[0], inside=bool(stack))
+            if words:
+                spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
+                spans.flags.writeable = False
+                yield Tree(tuple(words), tuple(tags), tuple(labels), spans)
+            else:
+                yield _BLANK
+            words, tags, labels, bounds, empty = [], [], [], [], None
+            self._sentence += 1
+        if stack:
+            limit = "line" if self._allow_blank else "file"
+            missing = f"{len(opened)} closing bracket{'s' if len(opened) > 1 else ''}"
+            self._fail(
+                opened[0],
+                f"the tree that starts here lacks {missing} at the end of the {limit}; "
+                f"the innermost open one is at {self._place(opened[-1])}",
+            )
+
+    def tree_of_line(self, start: int, end: int) -> Tree:
+        """The only tree between two offsets, or the tree without words."""
+        trees = self.trees(start, end)
+        tree = next(trees, None)
+        if tree is None:
+            self._sentence += 1
+            return _BLANK
+        if next(trees, None) is not None:
+            self._sentence -= 1
+            self._fail(start, "found two trees on one line, expected one")
+        return tree
+
+    def _fail_empty(self, offset: int) -> NoReturn:
+        bracket = _PIECE.match(self._source, offset)
+        name = bracket[3] if bracket is not None else ""
+        expected = "expected a tag and a word, or constituents"
+        if name:
+            self._fail(offset, f"found '({name})' without a tag or a word in it, {expected}")
+        self._fail(offset, f"found an empty bracket '()', {expected}")
+
+    def _fail_word(self, offset: int, text: str, *, inside: bool) -> NoReturn:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        if inside:
+            self._fail(
+                offset, f"found the word '{shown}' without a tag, expected '(TAG word)', '(' or ')'"
+            )
+        self._fail(offset, f"found '{shown}' outside brackets, expected '('")
+
+    def _fail(self, offset: int, problem: str) -> NoReturn:
+        line, column = self._position(offset)
+        raise ReadError(problem, path=self._path, line=line, column=column, sentence=self._sentence)
+
+    def _place(self, offset: int) -> str:
+        line, column = self._position(offset)
+        return f"line {line} column {column}"
+
+    def _position(self, offset: int) -> tuple[int, int]:
+        """Line and column, from 1."""
+        line = self._source.count("\n", 0, offset) + 1
+        return line, offset - self._source.rfind("\n", 0, offset)

@@ -1,0 +1,169 @@
+r"""Trees as one line of brackets, and the escapes that keep every word readable.
+
+Bracketed files have no quoting: ``(NN word)`` cannot hold a word with a parenthesis or a
+space. Treebanks therefore replace some characters, each in its own way, and readers that
+leave the replacements in place compare ``-LRB-`` with ``(`` ever after. In this program a
+word is always the real word; only readers and writers know escapes, by the name of a policy:
+
+``ptb``
+    The Penn Treebank's: ``-LRB- -RRB- -LCB- -RCB- -LSB- -RSB-`` for round, curly and square
+    brackets, ``\/`` for a slash and ``\*`` for an asterisk.
+``brackets``
+    ``-LRB-`` and ``-RRB-`` only; slashes, asterisks and other brackets stand for themselves.
+
+Real words can contain what looks like an escape, so both policies add, on writing, ``\-`` for
+the hyphen of a word that spells ``-LRB-`` itself, ``\\`` for a backslash, ``\xHH`` for ASCII
+white space and ``\0`` for the empty word. With these, reading gives back exactly what was
+written, for every string. On reading, a backslash before anything else stands for itself.
+
+Labels and tags are not words: the Penn tag ``-LRB-`` is called so. In them only ``\\``,
+``\xHH`` and (for the empty tag) ``\0`` are escapes, which the STTS tag ``$(`` needs.
+
+Only ASCII white space separates. A no-break or ideographic space is part of a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spmrl_bench.errors import SpmrlError, TreeError, unknown_name
+from spmrl_bench.trees.tree import Tree
+
+#: The characters that separate tokens, as the inside of a regular expression's class.
+ASCII_SPACE = r" \t\n\r\f\v"
+
+
+def _hex(character: str) -> str:
+    return f"\\x{ord(character):02x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Escapes:
+    """One way to write words so that brackets and white space cannot break them.
+
+    ``decode_word(encode_word(word)) == word`` for every string, and the encoded form is not
+    empty and contains neither a round bracket nor ASCII white space.
+    """
+
+    name: str
+    _to_file: Mapping[str, str]
+    _from_file: Mapping[str, str]
+    _needs_escape: re.Pattern[str]
+    _is_escape: re.Pattern[str]
+
+    @classmethod
+    def define(cls, name: str, brackets: Mapping[str, str], backslashed: str) -> Escapes:
+        """A policy from its bracket names (``{"(": "-LRB-"}``) and its backslashed characters."""
+        to_file = dict(brackets)
+        to_file.update({character: f"\\{character}" for character in "\\-" + backslashed})
+        from_file = {escape: character for character, escape in to_file.items()}
+        names = "|".join(re.escape(escape[1:-1]) for escape in brackets.values())
+        either = re.escape("".join(brackets))
+        single = re.escape("\\" + backslashed)
+        # A hyphen is escaped where a bracket's name follows, closed by a hyphen of the word
+        # itself or by the first hyphen of the bracket that comes next.
+        needs = rf"-(?=(?:{names})[-{either}])|[{either}{single}{ASCII_SPACE}]"
+        known = rf"-(?:{names})-|\\(?:x[0-9a-f]{{2}}|0|[-{single}])"
+        return cls(name, to_file, from_file, re.compile(needs), re.compile(known))
+
+    def encode_word(self, word: str) -> str:
+        """The word as it stands in a file."""
+        return self._needs_escape.sub(self._encode, word) or "\\0"
+
+    def decode_word(self, text: str) -> str:
+        """The word that a file's text stands for."""
+        if "-" not in text and "\\" not in text:
+            return text
+        return self._is_escape.sub(self._decode, text)
+
+    def _encode(self, match: re.Match[str]) -> str:
+        return self._to_file.get(match[0]) or _hex(match[0])
+
+    def _decode(self, match: re.Match[str]) -> str:
+        return self._from_file.get(match[0], "") or _decode_backslash(match)
+
+
+_BOTH = {"(": "-LRB-", ")": "-RRB-"}
+_ALL = _BOTH | {"{": "-LCB-", "}": "-RCB-", "[": "-LSB-", "]": "-RSB-"}
+
+#: Every policy by its name.
+ESCAPES: Mapping[str, Escapes] = {
+    policy.name: policy
+    for policy in (Escapes.define("ptb", _ALL, "/*"), Escapes.define("brackets", _BOTH, ""))
+}
+
+
+def escapes_named(name: str) -> Escapes:
+    """The policy of a name.
+
+    Raises:
+        SpmrlError: there is none of that name.
+    """
+    try:
+        return ESCAPES[name]
+    except KeyError:
+        raise SpmrlError(unknown_name("escape policy", name, ESCAPES)) from None
+
+
+_LABEL_NEEDS_ESCAPE = re.compile(rf"[\\(){ASCII_SPACE}]")
+_LABEL_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|0|\\)")
+
+
+def encode_label(label: str) -> str:
+    """A label or tag as it stands in a file; the unlabelled bracket stays empty."""
+    return _LABEL_NEEDS_ESCAPE.sub(
+        lambda match: "\\\\" if match[0] == "\\" else _hex(match[0]), label
+    )
+
+
+def decode_label(text: str) -> str:
+    """The label or tag that a file's text stands for."""
+    if "\\" not in text:
+        return text
+    return _LABEL_ESCAPE.sub(_decode_backslash, text)
+
+
+def _decode_backslash(match: re.Match[str]) -> str:
+    r"""``\\``, ``\0`` or ``\xHH``."""
+    escape = match[0][1:]
+    if escape == "0":
+        return ""
+    return chr(int(escape[1:], 16)) if escape[0] == "x" else escape
+
+
+def write_brackets(tree: Tree, escapes: str = "ptb") -> str:
+    """The tree on one line, without a line end.
+
+    A tree without words, which a parser may return for a sentence that it gave up, is ``(())``.
+
+    Raises:
+        TreeError: the tree has several words but no constituent over all of them.
+        SpmrlError: the escape policy is unknown.
+    """
+    policy = escapes_named(escapes)
+    n = len(tree)
+    if n == 0:
+        return "(())"
+    starts_ends = tree.spans.tolist()
+    if n > 1 and (not starts_ends or starts_ends[0] != [0, n]):
+        raise TreeError(f"a tree of {n} words needs one constituent over all of them to be written")
+    out: list[str] = []
+    open_ends: list[int] = []
+    row, rows = 0, len(starts_ends)
+    for i, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
+        while row < rows and starts_ends[row][0] == i:
+            out.append(f"({encode_label(tree.labels[row])} ")
+            open_ends.append(starts_ends[row][1])
+            row += 1
+        out.append(f"({encode_label(tag) or _EMPTY_TAG} {policy.encode_word(word)})")
+        while open_ends and open_ends[-1] == i + 1:
+            out.append(")")
+            open_ends.pop()
+        out.append(" ")
+    out.pop()
+    return "".join(out)
+
+
+_EMPTY_TAG = "\\0"

@@ -1,0 +1,125 @@
+"""Reading brackets: layouts that treebanks use, and an exact place for what is malformed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.brackets import parse_brackets, read_brackets, read_brackets_file
+from spmrl_bench.trees import Tree
+
+PENN = """
+( (S
+    (NP-SBJ (-NONE- *T*-1) )
+    (VP (VBZ is)
+      (ADJP-PRD (JJ 1\\/2)))
+    (. .) ))
+( (FRAG (UH Yes)))
+"""
+
+
+def test_penn_layout() -> None:
+    first, second = read_brackets(PENN, path="x")
+    assert first == Tree.build(
+        ["*T*-1", "is", "1/2", "."],
+        ["-NONE-", "VBZ", "JJ", "."],
+        [(0, 4, ""), (0, 4, "S"), (0, 1, "NP-SBJ"), (1, 3, "VP"), (2, 3, "ADJP-PRD")],
+    )
+    assert second.labels == ("", "FRAG")
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("(NN word)", Tree.build(["word"], ["NN"], [])),
+        ("( (NN word))", Tree.build(["word"], ["NN"], [(0, 1, "")])),
+        ("(S(NN a)(NN b))", Tree.build(["a", "b"], ["NN", "NN"], [(0, 2, "S")])),
+        ("(S\r\n\t(NN a )\x0b( NN b))\r\n", Tree.build(["a", "b"], ["NN", "NN"], [(0, 2, "S")])),
+        ("(NN a\xa0b\u3000\x85c)", Tree.build(["a\xa0b\u3000\x85c"], ["NN"], [])),
+        ("(NN -LRB-)", Tree.build(["("], ["NN"], [])),
+        ("(-LRB- -LRB-)", Tree.build(["("], ["-LRB-"], [])),
+    ],
+)
+def test_layouts(text: str, tree: Tree) -> None:
+    assert parse_brackets(text) == tree
+
+
+def test_two_trees_on_one_line() -> None:
+    assert len(list(read_brackets("(A a) (B b)(C c)", path="x"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(A a)\n(S (B b)))", "f:2:10: sentence 3: found ')' but no bracket is open"),
+        ("(A a)\n\n(S (B b)\n  (C (D d)", "f:3:1: sentence 2: the tree that starts here lacks 2"),
+        ("(A a)\n\n(S (B b)\n  (C (D d)", "of the file; the innermost open one is at line 4"),
+        ("(S (B b)", "lacks 1 closing bracket at the end"),
+        ("(A a)\nword (B b)", "f:2:1: sentence 2: found 'word' outside brackets, expected '('"),
+        ("(S (A a) word)", "f:1:10: sentence 1: found the word 'word' without a tag, expected '("),
+        ("(NN New York)", "f:1:5: sentence 1: found the word 'New' without a tag"),
+        ("(S (A a) (NN))", "f:1:10: sentence 1: found '(NN)' without a tag or a word in it, exp"),
+        ("(S (A a) (NP ( )))", "f:1:14: sentence 1: found an empty bracket '()', expected a tag"),
+        ("(())", "f:1:2: sentence 1: found an empty bracket"),
+        ("()", "f:1:1: sentence 1: found an empty bracket"),
+        ("(S (NP (NN a)) (VP ))", "f:1:16: sentence 1: found '(VP)' without a tag or a word"),
+    ],
+)
+def test_malformed(text: str, message: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        list(read_brackets(text, path="f"))
+    assert message in str(caught.value)
+
+
+def test_trees_before_the_mistake_are_read() -> None:
+    reader = read_brackets("(A a)\n(B b)\n)", path="f")
+    assert [next(reader).tags, next(reader).tags] == [("A",), ("B",)]
+    with pytest.raises(ReadError) as caught:
+        next(reader)
+    assert (caught.value.line, caught.value.column, caught.value.sentence) == (3, 1, 3)
+
+
+def test_blank_parses_hold_their_line() -> None:
+    text = "(A a)\n\n()\n(())\n(TOP)\n ( )\r\n(S (B b) (C c))"
+    trees = list(read_brackets(text, path="f", blank="tree"))
+    assert [len(tree) for tree in trees] == [1, 0, 0, 0, 0, 0, 2]
+    assert len(parse_brackets("", blank="tree")) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(A a)\n(B b) (C c)\n", "f:2:1: sentence 2: found two trees on one line, expected one"),
+        ("\n(S (B b)\n)", "f:2:1: sentence 2: the tree that starts here lacks 1 closing bracket at "
+         "the end of the line"),
+        ("\n(S (B b) ())", "f:2:10: sentence 2: found an empty bracket"),
+    ],
+)  # fmt: skip
+def test_malformed_lines(text: str, message: str) -> None:
+    with pytest.raises(ReadError) as caught:
+        list(read_brackets(text, path="f", blank="tree"))
+    assert message in str(caught.value)
+
+
+def test_one_string_is_one_tree() -> None:
+    with pytest.raises(ReadError, match="found 2 trees, expected one"):
+        parse_brackets("(A a) (B b)")
+    with pytest.raises(ReadError, match="found 0 trees"):
+        parse_brackets(" ")
+
+
+def test_file_encoding_and_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "a.mrg"
+    path.write_bytes("\ufeff(NN é)".encode())
+    assert next(read_brackets_file(path)).words == ("é",)
+    path.write_bytes("(NN a)\n(NN é)".encode("latin-1"))
+    assert [tree.words[0] for tree in read_brackets_file(path, encoding="latin-1")] == ["a", "é"]
+    with pytest.raises(ReadError, match=r"a\.mrg:2: byte 0xe9 is not utf-8 text"):
+        list(read_brackets_file(path))
+
+
+def test_unreadable_file(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"none\.mrg: cannot be read: No such file"):
+        list(read_brackets_file(tmp_path / "none.mrg"))

@@ -1,0 +1,111 @@
+"""Writing brackets, and the escapes that make every word readable again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from spmrl_bench.errors import SpmrlError, TreeError
+from spmrl_bench.readers.brackets import parse_brackets, read_brackets
+from spmrl_bench.trees import Tree
+from spmrl_bench.trees.brackets import (
+    ESCAPES,
+    decode_label,
+    encode_label,
+    escapes_named,
+    write_brackets,
+)
+from tests.trees.strategies import ANY_TEXT, trees
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+@given(tree=trees())
+def test_reading_gives_back_what_was_written(escapes: str, tree: Tree) -> None:
+    text = write_brackets(tree, escapes)
+    assert "\n" not in text
+    assert parse_brackets(text, escapes=escapes) == tree
+
+
+@pytest.mark.parametrize("escapes", ESCAPES)
+@given(word=ANY_TEXT)
+def test_encoded_words_hold_no_separator_and_decode(escapes: str, word: str) -> None:
+    policy = escapes_named(escapes)
+    text = policy.encode_word(word)
+    assert text
+    assert not set(text) & set("() \t\n\r\f\v")
+    assert policy.decode_word(text) == word
+
+
+@given(label=ANY_TEXT)
+def test_labels_decode(label: str) -> None:
+    assert decode_label(encode_label(label)) == label
+
+
+@pytest.mark.parametrize(
+    ("policy", "text", "word"),
+    [
+        ("ptb", "-LRB-", "("),
+        ("ptb", "1\\/2", "1/2"),
+        ("ptb", "1/2", "1/2"),
+        ("ptb", "M\\*A\\*S\\*H", "M*A*S*H"),
+        ("ptb", "*T*-1", "*T*-1"),
+        ("ptb", "-LCB-", "{"),
+        ("ptb", "-LSB-", "["),
+        ("ptb", "[", "["),
+        ("ptb", "\\-LRB-", "-LRB-"),
+        ("ptb", "C:\\dir", "C:\\dir"),
+        ("ptb", "-LRB-LRB-", "(LRB-"),
+        ("brackets", "traité-LRB-e-RRB-", "traité(e)"),
+        ("brackets", "-LCB-", "-LCB-"),
+        ("brackets", "1\\/2", "1\\/2"),
+        ("brackets", "[", "["),
+    ],
+)
+def test_policies_read_what_treebanks_write(policy: str, text: str, word: str) -> None:
+    assert escapes_named(policy).decode_word(text) == word
+
+
+@pytest.mark.parametrize(
+    ("policy", "word", "text"),
+    [
+        ("ptb", "(", "-LRB-"),
+        ("ptb", "1/2", "1\\/2"),
+        ("ptb", "-LRB(", "\\-LRB-LRB-"),
+        ("ptb", "", "\\0"),
+        ("ptb", "a b", "a\\x20b"),
+        ("ptb", "a\xa0b", "a\xa0b"),
+        ("brackets", "1/2]", "1/2]"),
+        ("brackets", "\\", "\\\\"),
+    ],
+)
+def test_policies_write(policy: str, word: str, text: str) -> None:
+    assert escapes_named(policy).encode_word(word) == text
+
+
+def test_labels_are_not_words() -> None:
+    tree = Tree.build(["(", "("], ["-LRB-", "$("], [(0, 2, "")])
+    assert write_brackets(tree) == "( (-LRB- -LRB-) ($\\x28 -LRB-))"
+
+
+def test_small_trees() -> None:
+    assert write_brackets(Tree.build(["a"], ["NN"], [])) == "(NN a)"
+    assert write_brackets(Tree.build([], [], [])) == "(())"
+    assert str(Tree.build(["a"], [""], [(0, 1, "X")])) == "(X (\\0 a))"
+
+
+@pytest.mark.parametrize("rows", [[], [(0, 1, "A"), (1, 2, "B")]])
+def test_forest_is_refused(rows: list[tuple[int, int, str]]) -> None:
+    with pytest.raises(TreeError, match="2 words needs one constituent over all"):
+        write_brackets(Tree.build(["a", "b"], ["X", "Y"], rows))
+
+
+def test_unknown_policy_names_near_matches() -> None:
+    with pytest.raises(SpmrlError, match=r"escape policy 'bracket'\. Did you mean brackets\?"):
+        escapes_named("bracket")
+
+
+def test_depth_is_no_limit() -> None:
+    depth = 100_000
+    tree = Tree.build(["a", "b"], ["X", "Y"], [(0, 2, "S")] * depth)
+    text = write_brackets(tree)
+    assert list(read_brackets(text, path="x")) == [tree]
