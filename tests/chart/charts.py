@@ -1,0 +1,57 @@
+"""Random charts for the decoder's tests, and decoding with a chosen kernel."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmrl_bench import chart
+from spmrl_bench.chart import packing
+
+
+class Batch(NamedTuple):
+    """Arguments of ``decode``."""
+
+    scores: NDArray[np.float32]
+    lengths: NDArray[np.int32]
+    gold: NDArray[np.int32] | None
+
+
+def random_batch(
+    rng: np.random.Generator, lengths: list[int], columns: int, *, gold: bool, ties: bool
+) -> Batch:
+    """Scores from a few small integers when ``ties`` are wanted, else normally distributed."""
+    cells = int(packing.cell_offsets(lengths)[-1])
+    if ties:
+        scores = rng.integers(-2, 2, (cells, columns)).astype(np.float32)
+    else:
+        scores = (2 * rng.standard_normal((cells, columns)) - 1).astype(np.float32)
+    targets = rng.integers(0, columns + 1, cells).astype(np.int32)
+    targets[rng.random(cells) < 0.5] = 0
+    return Batch(scores, np.array(lengths, dtype=np.int32), targets if gold else None)
+
+
+def decode_on(kernel: str, batch: Batch) -> chart.Decoded:
+    """Decode with the kernel of this name, "cython" or "python"."""
+    if kernel == "python":
+        return chart._decode(chart.reference.decode_batch, *batch)
+    from spmrl_bench.chart import _cky
+
+    return chart._decode(_cky.decode_batch, *batch)
+
+
+def one_sentence(batch: Batch, b: int) -> Batch:
+    """Sentence ``b`` as a batch of its own."""
+    first, stop = packing.cell_offsets(batch.lengths)[b : b + 2]
+    gold = None if batch.gold is None else batch.gold[first:stop]
+    return Batch(batch.scores[first:stop], batch.lengths[b : b + 1], gold)
+
+
+def assert_same(found: chart.Decoded, expected: chart.Decoded) -> None:
+    """Equal bit for bit."""
+    assert found.cells.tobytes() == expected.cells.tobytes()
+    assert found.labels.tobytes() == expected.labels.tobytes()
+    assert found.offsets.tobytes() == expected.offsets.tobytes()
+    assert found.scores.tobytes() == expected.scores.tobytes()

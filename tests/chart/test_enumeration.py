@@ -1,0 +1,80 @@
+"""Decoding against the enumeration of all trees, ties included."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from spmrl_bench.chart import packing
+from tests.chart import enumeration
+from tests.chart.charts import Batch, assert_same, decode_on, one_sentence, random_batch
+
+compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
+KERNELS = [
+    "python",
+    pytest.param("cython", marks=pytest.mark.skipif(not compiled, reason="kernel not built")),
+]
+
+
+def check_against_enumeration(batch: Batch, kernel: str) -> None:
+    """Every tree of the batch is the one that enumeration prefers."""
+    decoded = decode_on(kernel, batch)
+    cells = packing.cell_offsets(batch.lengths)
+    for b, n in enumerate(batch.lengths.tolist()):
+        scores, _, gold = one_sentence(batch, b)
+        table = enumeration.label_table(scores, gold, n)
+        answers = [enumeration.best_tree(table, n)]
+        if n <= 4 and table.shape[1] <= 3:
+            answers.append(enumeration.best_labelled_tree(table, n))
+        nodes = slice(decoded.offsets[b], decoded.offsets[b + 1])
+        spans = enumeration.spans(n)
+        found = (
+            decoded.scores[b],
+            [spans[cell - cells[b]] for cell in decoded.cells[nodes]],
+            decoded.labels[nodes].tolist(),
+        )
+        for answer in answers:
+            assert found == answer
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 9, 20])
+def test_decoding_is_the_best_of_all_trees(kernel: str, gold: bool, columns: int) -> None:
+    rng = np.random.default_rng(columns)
+    lengths = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 6]
+    batch = random_batch(rng, lengths, columns, gold=gold, ties=True)
+    check_against_enumeration(batch, kernel)
+
+
+def test_random_charts_of_integers_are_full_of_ties() -> None:
+    """Otherwise the tests above would say nothing about ties."""
+    batch = random_batch(np.random.default_rng(0), [6] * 100, 2, gold=False, ties=True)
+    tied = 0
+    for b in range(100):
+        table = enumeration.label_table(one_sentence(batch, b).scores, None, 6)
+        totals = enumeration._tree_matrix(6) @ table.max(axis=1)
+        tied += int((totals == totals.max()).sum() > 1)
+    assert tied > 50
+
+
+def test_enumeration_knows_every_tree() -> None:
+    """The number of binary trees over n words is the Catalan number of n - 1."""
+    assert [len(enumeration.trees(0, n)) for n in range(1, 8)] == [1, 1, 2, 5, 14, 42, 132]
+
+
+@pytest.mark.campaign
+@pytest.mark.skipif(not compiled, reason="kernel not built")
+def test_ten_thousand_charts() -> None:
+    """10,000 random charts with n <= 7: Cython, plain Python and enumeration agree."""
+    rng = np.random.default_rng(2018)
+    charts = 0
+    while charts < 10_000:
+        lengths = rng.integers(1, 8, 25).tolist()
+        columns = int(rng.choice([1, 2, 3, 9, 20]))
+        batch = random_batch(rng, lengths, columns, gold=bool(rng.integers(2)), ties=True)
+        assert_same(decode_on("cython", batch), decode_on("python", batch))
+        check_against_enumeration(batch, "cython")
+        charts += len(lengths)
