@@ -1,0 +1,22 @@
+"""Bracket scores that equal those of the C programs, without torch and without the programs.
+
+Trees or files become one row of counts per sentence (:mod:`.counts`), and every figure,
+report and signature is a function of those rows.
+"""
+
+from spmrl_bench.scoring.brackets import count_brackets, score_trees
+from spmrl_bench.scoring.counts import BracketCounts, Column, Status
+from spmrl_bench.scoring.files import score_files
+from spmrl_bench.scoring.prm import Parameters, Program, load_prm
+
+__all__ = [
+    "BracketCounts",
+    "Column",
+    "Parameters",
+    "Program",
+    "Status",
+    "count_brackets",
+    "load_prm",
+    "score_files",
+    "score_trees",
+]

@@ -1,0 +1,309 @@
+"""Labelled bracket counts of one sentence, exactly as EVALB and EVALB_SPMRL count.
+
+The C programs are the definition of the published scores, down to habits that no paper
+mentions: what is cut off a label before or after it is looked up, that a bracket which lost
+all its words is gone, that duplicates pair one to one, that crossing is counted on the test
+side. This module reproduces those counts without the programs' limits of size.
+
+It departs from them in one place, on purpose. EVALB_SPMRL counts a sentence whose sides have
+different numbers of words as scored and completely matched, with no brackets (and one of a
+single gold word twice). Here such a sentence is an error, as under EVALB; recall, precision
+and F1 are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate, compress
+from typing import TypeVar
+
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring.counts import BracketCounts, Status
+from spmrl_bench.scoring.prm import Parameters, Program
+from spmrl_bench.trees.tree import Tree
+
+Row = tuple[int, int, int, int, int, int, int, int]
+_Bracket = tuple[int, int, str]
+
+#: The only words that EVALB takes for quotation marks, given a tag in QUOTE_LABEL.
+_QUOTES = frozenset("'\"/")
+
+
+def score_trees(
+    gold: Sequence[Tree | None], test: Sequence[Tree | None], prm: Parameters
+) -> BracketCounts:
+    """Counts of a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
+
+    A sentence without a parse is None or a tree without words.
+
+    Raises:
+        ScoreError: the sides have different numbers of sentences.
+    """
+    if len(gold) != len(test):
+        raise ScoreError(
+            f"gold has {len(gold)} sentences, test has {len(test)}; they must be the same"
+            " sentences in the same order (a failed parse keeps its place as an empty tree)"
+        )
+    return BracketCounts.from_rows(
+        count_brackets(one, other, prm) for one, other in zip(gold, test, strict=True)
+    )
+
+
+def count_brackets(gold: Tree | None, test: Tree | None, prm: Parameters) -> Row:
+    """The counts of one sentence, in the order of :class:`~spmrl_bench.scoring.Column`.
+
+    A sentence that cannot be compared has a status that says why, and zeros.
+    """
+    rules = _rules(prm)
+    gold = _NO_PARSE if gold is None else gold
+    test = _NO_PARSE if test is None else test
+    length = len(gold) - sum(map(rules.not_in_length.__contains__, gold.tags))
+    one, other = _Side.read(gold, rules), _Side.read(test, rules)
+    if not other.words:
+        return _left_out(length, Status.NO_WORDS)
+    if len(one.words) != len(other.words):
+        if prm.quote_labels:
+            _put_back_quotes(one, other, _quotes(gold, prm), _quotes(test, prm), rules)
+        if len(one.words) != len(other.words):
+            return _left_out(length, Status.LENGTH_UNMATCH)
+    if one.words != other.words and not all(map(rules.same_word, one.words, other.words)):
+        return _left_out(length, Status.WORDS_UNMATCH)
+    gold_brackets, test_brackets = one.brackets(rules), other.brackets(rules)
+    words = len(one.words)
+    if one.tags == other.tags:
+        matched_tags = words
+    else:
+        one_tags, other_tags = (map(rules.tag.__getitem__, side.tags) for side in (one, other))
+        matched_tags = sum(map(str.__eq__, one_tags, other_tags))
+    return (
+        length,
+        int(Status.VALID),
+        _matched(gold_brackets, test_brackets),
+        len(gold_brackets),
+        len(test_brackets),
+        _crossing(gold_brackets, test_brackets, words),
+        words,
+        matched_tags,
+    )
+
+
+def _left_out(length: int, status: Status) -> Row:
+    return (length, int(status), 0, 0, 0, 0, 0, 0)
+
+
+def _matched(gold: list[_Bracket], test: list[_Bracket]) -> int:
+    """Size of the multiset intersection: each bracket pairs with at most one other."""
+    if gold == test:
+        return len(gold)
+    gold_set, test_set = set(gold), set(test)
+    if len(gold_set) == len(gold) or len(test_set) == len(test):
+        return len(gold_set & test_set)
+    return (Counter(gold) & Counter(test)).total()
+
+
+def _crossing(gold: list[_Bracket], test: list[_Bracket], words: int) -> int:
+    """Number of test brackets that overlap a gold bracket without nesting.
+
+    ``(i, j)`` crosses a gold bracket if and only if a gold bracket that ends strictly inside
+    ``(i, j)`` starts before ``i``, or one that starts strictly inside ends after ``j``. A span
+    that is also a gold span crosses none, because gold brackets nest.
+    """
+    gold_spans = {(start, end) for start, end, _ in gold}
+    suspects = [
+        (start, end) for start, end, _ in test if end - start > 1 and (start, end) not in gold_spans
+    ]
+    if not suspects:
+        return 0
+    first_start = list(range(words + 1))  # of the gold brackets that end at a fencepost
+    last_end = list(range(words + 1))  # of those that start there
+    for start, end in gold_spans:
+        first_start[end] = min(first_start[end], start)
+        last_end[start] = max(last_end[start], end)
+    return sum(
+        min(first_start[start + 1 : end]) < start or max(last_end[start + 1 : end]) > end
+        for start, end in suspects
+    )
+
+
+_Value = TypeVar("_Value")
+
+
+class _Memo(dict[str, _Value]):
+    """A function of labels, computed once per label."""
+
+    def __init__(self, function: Callable[[str], _Value]) -> None:
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, label: str) -> _Value:
+        value = self[label] = self._function(label)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """A parameter file as look-ups.
+
+    Attributes:
+        removed_tags: tags whose words are removed.
+        not_in_length: tags whose words do not count for the length.
+        label: what a constituent's label is compared as; None where it does not count.
+        tag: what a tag is compared as.
+        same_word: whether two words are the same word.
+    """
+
+    removed_tags: frozenset[str]
+    not_in_length: frozenset[str]
+    label: Mapping[str, str | None]
+    tag: Mapping[str, str]
+    same_word: Callable[[str, str], bool]
+
+
+@lru_cache(maxsize=32)
+def _rules(prm: Parameters) -> _Rules:
+    spmrl = prm.program is Program.EVALB_SPMRL
+    cut_label = re.compile("[-=#]" if spmrl else "[-=]")
+
+    def cut(label: str) -> str:
+        return cut_label.split(label, maxsplit=1)[0]
+
+    # Pairs are an equivalence (load_prm sees to it), so that every label can stand for its class.
+    partners: dict[str, set[str]] = {}
+    for one, other in prm.eq_labels:
+        partners.setdefault(one, {one}).add(other)
+        partners.setdefault(other, {other}).add(one)
+    representative = {label: min(group) for label, group in partners.items()}
+    deleted = {cut(label) if spmrl else label for label in prm.delete_labels}
+    deleted = {representative.get(label, label) for label in deleted}
+
+    def label_class(label: str) -> str | None:
+        label = cut(label)
+        label = representative.get(label, label)
+        if label in deleted:
+            return None
+        return label if prm.labeled else ""
+
+    def tag_class(tag: str) -> str:
+        tag = cut(tag) if spmrl else tag
+        return representative.get(tag, tag)
+
+    def same_word(one: str, other: str) -> bool:
+        return one == other or (min(one, other), max(one, other)) in prm.eq_words
+
+    return _Rules(
+        removed_tags=frozenset() if spmrl else prm.delete_labels,
+        not_in_length=prm.delete_labels_for_length,
+        label=_Memo(label_class),
+        tag=_Memo(tag_class),
+        same_word=same_word,
+    )
+
+
+_NO_PARSE = Tree.build([], [], [])
+
+
+@dataclass(slots=True)
+class _Side:
+    """One tree after the removal of words by their tags, its fenceposts renumbered.
+
+    All constituents are still there, in pre-order, with those that lost all their words.
+    """
+
+    words: Sequence[str]
+    tags: Sequence[str]
+    starts: list[int]
+    ends: list[int]
+    labels: Sequence[str]
+
+    @classmethod
+    def read(cls, tree: Tree, rules: _Rules) -> _Side:
+        starts, ends = tree.spans.T.tolist()
+        if rules.removed_tags.isdisjoint(tree.tags):
+            return cls(tree.words, tree.tags, starts, ends, tree.labels)
+        kept = [tag not in rules.removed_tags for tag in tree.tags]
+        fencepost = [0, *accumulate(kept)]
+        return cls(
+            tuple(compress(tree.words, kept)),
+            tuple(compress(tree.tags, kept)),
+            [fencepost[start] for start in starts],
+            [fencepost[end] for end in ends],
+            tree.labels,
+        )
+
+    def brackets(self, rules: _Rules) -> list[_Bracket]:
+        """The constituents that count, with the labels they are compared by."""
+        labels = map(rules.label.__getitem__, self.labels)
+        return [
+            (start, end, label)
+            for start, end, label in zip(self.starts, self.ends, labels, strict=True)
+            if label is not None and start < end
+        ]
+
+    def put_back(self, quote: _Quote) -> None:
+        """Give a removed word its place again."""
+        self.words = (*self.words[: quote.index], quote.word, *self.words[quote.index :])
+        self.tags = (*self.tags[: quote.index], quote.tag, *self.tags[quote.index :])
+        for row in range(len(self.labels)):
+            if row >= quote.rows_before:
+                self.starts[row] += 1
+                self.ends[row] += 1
+            elif row in quote.rows_around:
+                self.ends[row] += 1
+
+
+@dataclass(slots=True)
+class _Quote:
+    """A quotation mark, possibly removed.
+
+    Attributes:
+        index: position among the words that were kept, where it is or would be.
+        rows_before: number of constituents that open before it.
+        rows_around: the constituents that cover it.
+    """
+
+    word: str
+    tag: str
+    index: int
+    rows_before: int
+    rows_around: frozenset[int]
+
+
+def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:
+    found = []
+    index = 0
+    for position, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
+        if word in _QUOTES and tag in prm.quote_labels:
+            rows = enumerate(tree.spans.tolist())
+            around = frozenset(row for row, (start, end) in rows if start <= position < end)
+            before = int((tree.spans[:, 0] <= position).sum())
+            found.append(_Quote(word, tag, index, before, around))
+        index += tag not in prm.delete_labels
+    return found
+
+
+def _put_back_quotes(
+    gold: _Side, test: _Side, gold_quotes: list[_Quote], test_quotes: list[_Quote], rules: _Rules
+) -> None:
+    """Undo the removal of quotation marks that only one side tagged as punctuation.
+
+    Follows the order of EVALB's ``fix_quote``, in which a mark that is put back moves itself
+    and all later marks of its side by one.
+    """
+    removed = rules.removed_tags
+    for number, mark in enumerate(test_quotes):
+        index = mark.index
+        for place, twin in enumerate(gold_quotes):
+            if twin.index != index or (twin.tag in removed) == (mark.tag in removed):
+                continue
+            side, quote, later = (
+                (gold, twin, gold_quotes[place:])
+                if twin.tag in removed
+                else (test, mark, test_quotes[number:])
+            )
+            side.put_back(quote)
+            for moved in later:
+                moved.index += 1

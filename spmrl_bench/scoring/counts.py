@@ -1,0 +1,183 @@
+"""Sufficient statistics of bracket scores: one row of counts per sentence.
+
+F1 is no mean of sentence scores, so a stored F1 can be neither recombined nor tested for
+significance. The counts can: every corpus figure below is a pure function of one int64 array
+whose rows add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmrl_bench.errors import ScoreError
+
+
+class Column(IntEnum):
+    """Columns of a row of counts.
+
+    Attributes:
+        LENGTH: words of the gold sentence, without those whose tag is in
+            ``DELETE_LABEL_FOR_LENGTH`` (the C programs' ``Len.``).
+        STATUS: a :class:`Status`; in a row that is not valid all later columns are 0.
+        MATCHED: brackets in both trees, each paired with one of the other side.
+        GOLD: brackets of the gold tree.
+        TEST: brackets of the test tree.
+        CROSSING: test brackets that cross at least one gold bracket.
+        WORDS: words compared, so without the removed ones.
+        MATCHED_TAGS: words whose tags are the same.
+    """
+
+    LENGTH = 0
+    STATUS = 1
+    MATCHED = 2
+    GOLD = 3
+    TEST = 4
+    CROSSING = 5
+    WORDS = 6
+    MATCHED_TAGS = 7
+
+
+class Status(IntEnum):
+    """Whether a sentence was scored, and why not.
+
+    The C programs know only error (``LENGTH_UNMATCH``, ``WORDS_UNMATCH``) and skip
+    (``NO_WORDS``).
+    """
+
+    VALID = 0
+    LENGTH_UNMATCH = 1
+    WORDS_UNMATCH = 2
+    NO_WORDS = 3
+
+    @property
+    def reason(self) -> str:
+        """The status in words, as reports print it."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    Status.VALID: "valid",
+    Status.LENGTH_UNMATCH: "different number of words",
+    Status.WORDS_UNMATCH: "different words",
+    Status.NO_WORDS: "no parse, or no words to score",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BracketCounts:
+    """Counts of a corpus and the figures that follow from them.
+
+    Percentages run from 0 to 100 and are None where nothing can be divided (0 of 0).
+
+    Attributes:
+        rows: int64 array ``[sentences, len(Column)]``, read-only.
+    """
+
+    rows: NDArray[np.int64]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Iterable[int]]) -> BracketCounts:
+        """Counts from one row per sentence, in the order of :class:`Column`.
+
+        Raises:
+            ScoreError: a row has another number of columns, or a status is unknown.
+        """
+        listed = [tuple(row) for row in rows]
+        for number, row in enumerate(listed, start=1):
+            if len(row) != len(Column) or row[Column.STATUS] not in set(Status):
+                raise ScoreError(f"row {number} holds no bracket counts: {row}")
+        array = np.array(listed, dtype=np.int64).reshape(-1, len(Column))
+        array.flags.writeable = False
+        return cls(array)
+
+    def __len__(self) -> int:
+        """Number of sentences, scored or not."""
+        return len(self.rows)
+
+    def column(self, column: Column) -> NDArray[np.int64]:
+        """One column, int64 ``[sentences]``."""
+        return self.rows[:, column]
+
+    def total(self, column: Column) -> int:
+        """Sum of a column over all sentences."""
+        return int(self.rows[:, column].sum())
+
+    def sentences_with(self, status: Status) -> NDArray[np.int64]:
+        """0-based indices of the sentences with a status."""
+        return np.flatnonzero(self.rows[:, Column.STATUS] == status)
+
+    def up_to(self, length: int) -> BracketCounts:
+        """The counts of the sentences of at most ``length`` words."""
+        return BracketCounts(self.rows[self.rows[:, Column.LENGTH] <= length])
+
+    @property
+    def valid(self) -> int:
+        """Number of sentences that were scored."""
+        return len(self.sentences_with(Status.VALID))
+
+    @property
+    def skipped(self) -> int:
+        """Number of sentences left out of every figure, for whatever reason."""
+        return len(self) - self.valid
+
+    @property
+    def recall(self) -> float | None:
+        """Percentage of gold brackets found (labelled, micro-averaged)."""
+        return _percent(self.total(Column.MATCHED), self.total(Column.GOLD))
+
+    @property
+    def precision(self) -> float | None:
+        """Percentage of test brackets that are right."""
+        return _percent(self.total(Column.MATCHED), self.total(Column.TEST))
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of recall and precision; 0 where brackets exist but none match."""
+        recall, precision = self.recall, self.precision
+        if recall is None and precision is None:
+            return None
+        if not recall or not precision:
+            return 0.0
+        # In this form, not as 2 matched / (gold + test), the last digit rounds as evalb's does.
+        return 2 * precision * recall / (precision + recall)
+
+    @property
+    def complete_match(self) -> float | None:
+        """Percentage of scored sentences whose brackets are all right and none missing."""
+        matched, gold, test = (
+            self.rows[:, column] for column in (Column.MATCHED, Column.GOLD, Column.TEST)
+        )
+        return self._percent_of_valid((matched == gold) & (gold == test))
+
+    @property
+    def average_crossing(self) -> float | None:
+        """Crossing test brackets per scored sentence (a number, not a percentage)."""
+        return self.total(Column.CROSSING) / self.valid if self.valid else None
+
+    @property
+    def no_crossing(self) -> float | None:
+        """Percentage of scored sentences without a crossing bracket."""
+        return self._percent_of_valid(self.rows[:, Column.CROSSING] == 0)
+
+    @property
+    def two_or_less_crossing(self) -> float | None:
+        """Percentage of scored sentences with at most two crossing brackets."""
+        return self._percent_of_valid(self.rows[:, Column.CROSSING] <= 2)
+
+    @property
+    def tagging_accuracy(self) -> float | None:
+        """Percentage of compared words whose tags agree."""
+        return _percent(self.total(Column.MATCHED_TAGS), self.total(Column.WORDS))
+
+    def _percent_of_valid(self, condition: NDArray[np.bool_]) -> float | None:
+        valid = self.rows[:, Column.STATUS] == Status.VALID
+        return _percent(int((valid & condition).sum()), int(valid.sum()))
+
+
+def _percent(part: int, whole: int) -> float | None:
+    return 100.0 * part / whole if whole else None

@@ -1,0 +1,220 @@
+"""Evalb parameter files: which labels, tags and words a bracket score counts, and how.
+
+A score is meaningless without its parameter file, and the C programs ignore what they do not
+understand in one: an unknown key is a line on standard error and a different score. Here
+every line must make sense.
+
+The keys do not say which of the two C programs reads the file, although EVALB and
+EVALB_SPMRL count differently under the same keys (:class:`Program`). A file therefore
+declares its program in a line that both C programs skip as a comment::
+
+    #PROGRAM EVALB_SPMRL
+
+The published files have no such line; for them the caller names the program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from spmrl_bench.data import data_dir
+from spmrl_bench.errors import ScoreError, unknown_name
+
+_DECLARATION = "#PROGRAM"
+_NUMBERS = {"DEBUG": 0, "MAX_ERROR": 10, "CUTOFF_LEN": 40, "LABELED": 1}
+_LABELS = ("DELETE_LABEL", "DELETE_LABEL_FOR_LENGTH", "QUOTE_LABEL")
+_PAIRS = ("EQ_LABEL", "EQ_WORD")
+
+
+class Program(StrEnum):
+    """The C program whose conventions a score follows.
+
+    ``EVALB`` removes words whose tag is a deleted label, compares tags as they stand, and cuts
+    the label of a constituent at its first ``-`` or ``=``. ``EVALB_SPMRL`` removes no words and
+    cuts at ``#`` too (morphological features), in tags and in the deleted labels as well; so
+    its ``DELETE_LABEL -NONE-`` stands for every label that is empty once cut.
+    """
+
+    EVALB = "EVALB"
+    EVALB_SPMRL = "EVALB_SPMRL"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """One parameter file.
+
+    Attributes:
+        name: the file name without ``.prm``.
+        program: whose conventions the other values are read under.
+        max_error: errors after which the C program gives up; no score of ours depends on it.
+        cutoff_len: largest length in words of the second summary.
+        labeled: False to compare spans only.
+        delete_labels: labels of constituents that do not count.
+        delete_labels_for_length: tags that do not count for the length of a sentence.
+        quote_labels: tags of quotation marks that may be deleted on one side only.
+        eq_labels: pairs of labels that are the same label.
+        eq_words: pairs of words that are the same word.
+        debug: debug level of the C program; without effect here.
+        sha256: hex digest of everything above that can change a score, so of neither the
+            name nor the comments nor the order of the lines.
+    """
+
+    name: str
+    program: Program
+    max_error: int
+    cutoff_len: int
+    labeled: bool
+    delete_labels: frozenset[str]
+    delete_labels_for_length: frozenset[str]
+    quote_labels: frozenset[str]
+    eq_labels: frozenset[tuple[str, str]]
+    eq_words: frozenset[tuple[str, str]]
+    debug: int = 0
+    sha256: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        content: list[object] = [self.program.value, self.cutoff_len, self.labeled]
+        content += [
+            sorted(values)
+            for values in (
+                self.delete_labels,
+                self.delete_labels_for_length,
+                self.quote_labels,
+                self.eq_labels,
+                self.eq_words,
+            )
+        ]
+        digest = hashlib.sha256(repr(content).encode()).hexdigest()
+        object.__setattr__(self, "sha256", digest)
+
+
+def load_prm(
+    name_or_path: str | os.PathLike[str], program: Program | str | None = None
+) -> Parameters:
+    """The parameters of a file of this package (``"COLLINS"``) or of any file (a path).
+
+    Text without a folder part and without ``.prm`` is a name. ``program`` is needed for a file
+    that does not declare its own.
+
+    Raises:
+        ScoreError: the name or file does not exist; a line is unknown, incomplete or
+            contradicts another; the program is not declared, unknown or declared otherwise.
+    """
+    path = Path(name_or_path)
+    if path.suffix != ".prm" and path.name == os.fspath(name_or_path):
+        folder = data_dir("evalb")
+        path = folder / f"{path.name}.prm"
+        if not path.is_file():
+            known = (file.stem for file in folder.glob("*.prm"))
+            raise ScoreError(unknown_name("parameter set", os.fspath(name_or_path), known))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ScoreError(f"{path}: a parameter file must be UTF-8: {error}") from None
+    except OSError as error:
+        raise ScoreError(f"{path}: cannot read the parameter file: {error.strerror}") from None
+    return _parse(text, path, None if program is None else _program(str(program), "argument"))
+
+
+def _program(text: str, place: str) -> Program:
+    try:
+        return Program(text)
+    except ValueError:
+        raise ScoreError(f"{place}: {unknown_name('program', text, Program)}") from None
+
+
+def _parse(text: str, path: Path, program: Program | None) -> Parameters:
+    numbers: dict[str, int] = {}
+    lists: dict[str, list[tuple[str, ...]]] = {key: [] for key in (*_LABELS, *_PAIRS)}
+    first_line: dict[str, int] = {}
+    declared: Program | None = None
+    for number, line in enumerate(text.split("\n"), start=1):
+        place = f"{path}:{number}"
+        key, *values = line.split() or [""]
+        if key == _DECLARATION:
+            found = _program(" ".join(values), place)
+            if declared not in (None, found):
+                raise ScoreError(f"{place}: declares {found}, but an earlier line {declared}")
+            declared = found
+        elif not key or line.startswith("#"):
+            continue
+        elif key in _NUMBERS:
+            if key in numbers:
+                raise ScoreError(f"{place}: {key} was set in line {first_line[key]} already")
+            first_line[key] = number
+            numbers[key] = _number(key, values, place)
+        elif key in lists:
+            wanted = 2 if key in _PAIRS else 1
+            if len(values) != wanted:
+                need = "two values" if wanted == 2 else "one value"
+                raise ScoreError(f"{place}: {key} takes {need}, found {len(values)}: {line!r}")
+            lists[key].append(tuple(values))
+        else:
+            known = (*_NUMBERS, *lists)
+            raise ScoreError(f"{place}: {unknown_name('key', key, known)}")
+    if program is not None and declared not in (None, program):
+        raise ScoreError(f"{path}: declares {declared}, but {program} was asked for")
+    chosen = program or declared
+    if chosen is None:
+        raise ScoreError(
+            f"{path}: does not say which program's conventions it is for. Add a line"
+            f" '{_DECLARATION} {Program.EVALB}' or '{_DECLARATION} {Program.EVALB_SPMRL}'"
+            " (both C programs skip it), or name the program with the file."
+        )
+    settings = {key: numbers.get(key, default) for key, default in _NUMBERS.items()}
+    deleted, length, quotes = (frozenset(row[0] for row in lists[key]) for key in _LABELS)
+    eq_labels, eq_words = (
+        frozenset((min(pair), max(pair)) for pair in lists[key]) for key in _PAIRS
+    )
+    if quotes and chosen is Program.EVALB_SPMRL:
+        raise ScoreError(
+            f"{path}: QUOTE_LABEL puts back words that were removed by their tag, and"
+            f" {chosen} removes none; take the lines out or declare {Program.EVALB}"
+        )
+    _check_equivalence(eq_labels, path)
+    return Parameters(
+        name=path.stem,
+        program=chosen,
+        max_error=settings["MAX_ERROR"],
+        cutoff_len=settings["CUTOFF_LEN"],
+        labeled=bool(settings["LABELED"]),
+        delete_labels=deleted,
+        delete_labels_for_length=length,
+        quote_labels=quotes,
+        eq_labels=eq_labels,
+        eq_words=eq_words,
+        debug=settings["DEBUG"],
+    )
+
+
+def _number(key: str, values: list[str], place: str) -> int:
+    if len(values) != 1 or not values[0].isascii() or not values[0].isdigit():
+        raise ScoreError(f"{place}: {key} takes one number, found '{' '.join(values)}'")
+    value = int(values[0])
+    if key == "LABELED" and value > 1:
+        raise ScoreError(f"{place}: LABELED must be 0 or 1, found {value}")
+    return value
+
+
+def _check_equivalence(pairs: frozenset[tuple[str, str]], path: Path) -> None:
+    """Refuse A = B and B = C without A = C.
+
+    The C programs then match brackets in an order-dependent way: which of two brackets is left
+    over depends on which comes first.
+    """
+    partners: dict[str, set[str]] = defaultdict(set)
+    for one, other in pairs:
+        partners[one].add(other)
+        partners[other].add(one)
+    for label in sorted(partners):
+        for one in sorted(partners[label]):
+            for other in sorted(partners[label] - {one} - partners[one]):
+                raise ScoreError(
+                    f"{path}: EQ_LABEL makes {label} equal to {one} and to {other}, but these"
+                    f" two not equal to each other; add 'EQ_LABEL {one} {other}' or take one out"
+                )

@@ -1,0 +1,122 @@
+"""The signature of a score: what was done to get it, in one line.
+
+Two F1 scores of "German" can differ by ten points because of the parameter file, the tags or
+the sentences that were left out. A score is printed with its signature, as sacreBLEU does,
+and scores are comparable where their signatures say so. It is computed from the counts, the
+parameters and the data that were used, never from what somebody asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spmrl_bench import __version__
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring.counts import BracketCounts
+from spmrl_bench.scoring.prm import Parameters
+
+#: Keys in the order of a signature, with their short forms.
+KEYS = {
+    "scorer": "sc",
+    "match": "m",
+    "prm": "p",
+    "treebank": "tb",
+    "split": "s",
+    "sentences": "n",
+    "skipped": "skip",
+    "tags": "t",
+    "transforms": "tr",
+    "variant": "var",
+    "size": "sz",
+    "seed": "seed",
+    "version": "v",
+}
+_RESERVED = "|:\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Keys and values of a signature, in the order of :data:`KEYS`.
+
+    Attributes:
+        items: ``(key, value)`` pairs; a key that does not apply is absent.
+    """
+
+    items: tuple[tuple[str, str], ...]
+
+    def long(self) -> str:
+        """``key:value|key:value|...`` with whole keys."""
+        return "|".join(f"{key}:{value}" for key, value in self.items)
+
+    def short(self) -> str:
+        """The same with short keys."""
+        return "|".join(f"{KEYS[key]}:{value}" for key, value in self.items)
+
+    def as_dict(self) -> dict[str, str]:
+        """The pairs as a dict, for records."""
+        return dict(self.items)
+
+    def __str__(self) -> str:
+        return self.long()
+
+
+def sign(
+    counts: BracketCounts,
+    prm: Parameters,
+    *,
+    treebank: str | None = None,
+    fingerprint: str | None = None,
+    split: str | None = None,
+    tags: str | None = None,
+    transforms: Iterable[str] = (),
+    variant: str | None = None,
+    size: str | None = None,
+    seed: int | None = None,
+) -> Signature:
+    """The signature of the score that ``counts`` give under ``prm``.
+
+    Args:
+        counts: what was counted; gives the sentences and how many were left out.
+        prm: the parameters it was counted with; name and first 8 digits of the hash.
+        treebank: name of the gold trees.
+        fingerprint: hex digest of the treebank's files and transforms; 8 digits are shown.
+        split: ``train``, ``dev`` or ``test``.
+        tags: where the tags of the parser's input came from.
+        transforms: names of the transforms that the gold trees went through, in order.
+        variant: name of the model variant.
+        size: name of the model size.
+        seed: seed of the run.
+
+    Raises:
+        ScoreError: a value contains a character that separates the parts of a signature.
+    """
+    name = treebank
+    if treebank is not None and fingerprint is not None:
+        name = f"{treebank}({fingerprint[:8]})"
+    values = {
+        "scorer": "own",
+        "match": "labelled" if prm.labeled else "unlabelled",
+        "prm": f"{prm.name}({prm.sha256[:8]})",
+        "treebank": name,
+        "split": split,
+        "sentences": str(len(counts)),
+        "skipped": str(counts.skipped),
+        "tags": tags,
+        "transforms": "+".join(transforms) or None,
+        "variant": variant,
+        "size": size,
+        "seed": None if seed is None else str(seed),
+        "version": __version__,
+    }
+    items = []
+    for key in KEYS:
+        value = values[key]
+        if value is None:
+            continue
+        if any(mark in value for mark in _RESERVED):
+            raise ScoreError(
+                f"signature: the {key} {value!r} must not contain '|', ':' or line ends"
+            )
+        items.append((key, value))
+    return Signature(tuple(items))
