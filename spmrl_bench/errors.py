@@ -56,12 +56,20 @@ class ScoreError(SpmrlError):
     """Gold and test cannot be compared, or a parameter file is wrong."""
 
 
+class TrainingError(SpmrlError):
+    """Training cannot go on, for example because the loss is no longer a number."""
+
+
 class SentenceTooLongError(SpmrlError):
     """A sentence needs more positions than the model has."""
 
 
 class CheckpointError(SpmrlError):
     """A checkpoint is absent, incomplete or does not fit the recipe."""
+
+
+class RecordError(SpmrlError):
+    """A result record or a published table cannot be written or read."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -1,0 +1,315 @@
+"""The result of one finished run, as one immutable JSON document.
+
+A number in a table is worth only what can be said about where it came from. A
+:class:`Record` therefore keeps, beside the scores, the resolved recipe, the treebank and its
+fingerprint, the counts of every sentence (so that any other aggregate can be computed
+later), the versions, the machine and the cost. Its file is named by the hash of its bytes:
+``sha256sum FILE`` begins with the name of the file, a record is never changed, and two
+processes that write at once cannot harm each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    ValidationError,
+    model_validator,
+)
+
+from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.scoring.counts import BracketCounts, Column
+
+SCHEMA_VERSION = 1
+NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name the file
+
+_AGGREGATES = ("recall", "precision", "f1", "complete_match")
+
+Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+class _Part(BaseModel):
+    """Base of all parts of a record: no unknown key, no NaN, no change after construction."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class TreebankInfo(_Part):
+    """Which treebank the run used."""
+
+    name: str = Field(description="Name of the manifest, such as german-squoia.")
+    track: str = Field(description="Track of the manifest: mini, open, spmrl, ptb or ctb.")
+    language: str = Field(description="Language of the manifest, such as german.")
+    fingerprint: str = Field(description="SHA-256 over the files and the named transforms, in hex.")
+
+
+class SplitResult(_Part):
+    """Bracket scores of one split; percentages are None where a denominator is zero."""
+
+    counts: dict[str, list[int]] = Field(
+        description="One list per column of the scorer's counts (in lower case), one entry per "
+        "sentence in the order of the split; every aggregate below follows from these."
+    )
+    sentences: NonNegativeInt = Field(description="Sentences of the split.")
+    skipped: NonNegativeInt = Field(description="Sentences that the scores leave out.")
+    recall: Percent | None = Field(description="Matched brackets per gold bracket, in percent.")
+    precision: Percent | None = Field(
+        description="Matched brackets per predicted bracket, in percent."
+    )
+    f1: Percent | None = Field(description="Harmonic mean of recall and precision, in percent.")
+    complete_match: Percent | None = Field(
+        description="Sentences with all brackets right, in percent."
+    )
+    signature: str = Field(description="Short signature, printed beside the score.")
+    signature_long: str = Field(description="Signature with every key spelled out.")
+    tokens_per_second: NonNegativeFloat | None = Field(
+        default=None, description="Parsing speed on this split; None where nothing was parsed."
+    )
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: BracketCounts,
+        *,
+        signature: str,
+        signature_long: str,
+        tokens_per_second: float | None = None,
+    ) -> Self:
+        """The result that follows from the scorer's counts of one split."""
+        return cls(
+            counts={column.name.lower(): counts.column(column).tolist() for column in Column},
+            sentences=len(counts),
+            skipped=counts.skipped,
+            **{name: getattr(counts, name) for name in _AGGREGATES},
+            signature=signature,
+            signature_long=signature_long,
+            tokens_per_second=tokens_per_second,
+        )
+
+    def bracket_counts(self) -> BracketCounts:
+        """The counts of every sentence, from which any aggregate can be computed."""
+        columns = [self.counts[column.name.lower()] for column in Column]
+        return BracketCounts.from_rows(zip(*columns, strict=True))
+
+    @model_validator(mode="after")
+    def _check_counts(self) -> Self:
+        expected = {column.name.lower() for column in Column}
+        if self.counts.keys() != expected:
+            raise ValueError(
+                f"counts has the columns {', '.join(sorted(self.counts))}; "
+                f"needed: {', '.join(sorted(expected))}"
+            )
+        for column, values in self.counts.items():
+            if len(values) != self.sentences:
+                raise ValueError(
+                    f"counts['{column}'] has {len(values)} entries for {self.sentences} sentences"
+                )
+        try:
+            counts = self.bracket_counts()
+        except ScoreError as error:
+            raise ValueError(f"counts: {error}") from error
+        for name in ("skipped", *_AGGREGATES):
+            stated, computed = getattr(self, name), getattr(counts, name)
+            if stated != computed and not _close(stated, computed):
+                raise ValueError(f"{name} is {stated}, but the counts give {computed}")
+        return self
+
+
+def _close(first: float | None, second: float | None) -> bool:
+    """Equal but for the last digits, which another machine may round differently."""
+    return first is not None and second is not None and abs(first - second) < 1e-9
+
+
+class Training(_Part):
+    """What the training took."""
+
+    epochs: NonNegativeFloat = Field(description="Passes over the training split.")
+    updates: NonNegativeInt = Field(description="Optimiser steps.")
+    parameters: NonNegativeInt = Field(description="Trained weights of the model.")
+    wall_seconds: NonNegativeFloat = Field(
+        description="Seconds spent training, dev scoring included, over all sittings."
+    )
+    tokens_per_second: NonNegativeFloat = Field(
+        description="Training tokens per second of training, dev scoring excluded."
+    )
+    peak_memory_bytes: NonNegativeInt | None = Field(
+        default=None, description="Largest memory of the process; None where it is not known."
+    )
+
+
+class Hardware(_Part):
+    """The machine."""
+
+    device: str = Field(description="Device of the weights: cpu, or cuda with the GPU's name.")
+    platform: str = Field(description="Operating system and processor architecture.")
+    cpu_count: NonNegativeInt = Field(description="Processor cores the process could use.")
+    threads: NonNegativeInt = Field(description="Threads torch computed with.")
+
+
+class Record(_Part):
+    """One finished run: one variant, trained from one seed on one treebank."""
+
+    schema_version: int = Field(default=SCHEMA_VERSION, description="Version of this layout.")
+    finished: AwareDatetime = Field(description="When the run was scored, with time zone.")
+    lang: str = Field(description="The recipe that was asked for, such as german.")
+    treebank: TreebankInfo
+    variant: str = Field(description="Variant of the recipe, such as word-charlstm.")
+    size: str = Field(description="Size of the model: published or small.")
+    seed: int = Field(description="Seed of all random streams.")
+    selected: bool = Field(description="Whether dev F1 chose this variant for the test split.")
+    recipe: dict[str, Any] = Field(description="The resolved recipe, as it was trained.")
+    dev: SplitResult = Field(description="Scores on dev of the iterate that was kept.")
+    test: SplitResult | None = Field(
+        default=None, description="Scores on test; present only for the selected variant."
+    )
+    baseline: SplitResult | None = Field(
+        default=None, description="Right-branching trees scored on test; goes with `test`."
+    )
+    training: Training
+    hardware: Hardware
+    versions: dict[str, str] = Field(
+        description="Versions of Python, this program and the libraries that shape the result."
+    )
+    commit: str | None = Field(
+        default=None, description="Commit of the program; None outside a checkout."
+    )
+
+    @model_validator(mode="after")
+    def _check_selection(self) -> Self:
+        if self.test is not None and not self.selected:
+            raise ValueError("test scores of a variant that dev did not select")
+        if self.baseline is not None and self.test is None:
+            raise ValueError("a baseline without test scores")
+        return self
+
+    def to_bytes(self) -> bytes:
+        """The file: UTF-8 JSON on one line, keys sorted, so that equal records are equal bytes."""
+        text = json.dumps(
+            self.model_dump(mode="json"),
+            ensure_ascii=False,
+            allow_nan=False,
+            sort_keys=True,
+            separators=(",", ":"),
+        )
+        return text.encode() + b"\n"
+
+
+def record_name(data: bytes) -> str:
+    """File name of a record with these bytes."""
+    return f"{hashlib.sha256(data).hexdigest()[:NAME_LENGTH]}.json"
+
+
+def write_record(record: Record, folder: Path) -> Path:
+    """Write a record under its name and return the path.
+
+    The bytes reach the disk under a temporary name before the record appears under its own,
+    so that a reader never sees part of one. Writing the same record again changes nothing.
+
+    Raises:
+        RecordError: the folder or the file cannot be written.
+    """
+    data = record.to_bytes()
+    target = folder / record_name(data)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=".record-", suffix=".tmp", dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.chmod(temporary, 0o644)  # mkstemp gives the owner alone access
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        _sync_folder(folder)
+    except OSError as error:
+        raise RecordError(
+            f"{target}: cannot write the record: {error.strerror or error}; "
+            "records written earlier are unharmed"
+        ) from error
+    return target
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself durable; systems that cannot open a folder do without."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_record(path: Path) -> Record:
+    """Read and check one record.
+
+    Raises:
+        RecordError: the file cannot be read, is no JSON, was changed after it was written
+            (its bytes do not have the hash of its name), was written by a newer version of
+            the program, or does not follow the layout; all problems are listed at once.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"{path}: cannot read the record: {error.strerror or error}") from error
+    try:
+        content = json.loads(data, parse_constant=_reject_constant)
+    except ValueError as error:
+        raise RecordError(f"{path}: not a record: {error}; delete it or restore it") from error
+    version = content.get("schema_version") if isinstance(content, Mapping) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise RecordError(
+            f"{path}: written by a newer version of spmrl_bench (schema {version}; this one "
+            f"reads up to {SCHEMA_VERSION}): update the program"
+        )
+    try:
+        record = Record.model_validate(content)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}"
+            for item in error.errors()
+        )
+        raise RecordError(f"{path}: not a record: {problems}") from error
+    if path.name != record_name(data):
+        raise RecordError(
+            f"{path}: the content has the name {record_name(data)}: the file was changed or "
+            "renamed after it was written; restore it or delete it"
+        )
+    return record
+
+
+def read_records(folder: Path) -> list[Record]:
+    """All records of a folder, oldest first; an absent folder has none.
+
+    Raises:
+        RecordError: at least one record is wrong; names every wrong file.
+    """
+    records: list[Record] = []
+    problems: list[str] = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            records.append(read_record(path))
+        except RecordError as error:
+            problems.append(str(error))
+    if problems:
+        raise RecordError("\n".join(problems))
+    return sorted(records, key=lambda record: record.finished)
+
+
+def _reject_constant(name: str) -> float:
+    raise ValueError(f"the number {name}")

@@ -1,0 +1,61 @@
+"""Records made by hand for the tests of this folder and of the command line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from spmrl_bench.leaderboard.record import Hardware, Record, SplitResult, Training, TreebankInfo
+from spmrl_bench.scoring.counts import BracketCounts, Status
+
+PERFECT = (3, Status.VALID, 2, 2, 2, 0, 3, 3)
+HALF = (4, Status.VALID, 1, 2, 2, 1, 4, 4)
+SKIPPED = (5, Status.WORDS_UNMATCH, 0, 0, 0, 0, 0, 0)
+
+
+def make_result(*rows: tuple[int, ...], split: str = "dev", **changes: str) -> SplitResult:
+    """A result with these rows of counts; keywords change keys of the long signature."""
+    parts = {
+        "scorer": "spmrl_bench",
+        "prm": "spmrl",
+        "treebank": "german-mini",
+        "split": split,
+        "sentences": str(len(rows)),
+        "seed": "1",
+        "version": "0.1.0",
+    } | changes
+    return SplitResult.from_counts(
+        BracketCounts.from_rows(rows),
+        signature=f"prm:{parts['prm']}",
+        signature_long="|".join(f"{key}:{value}" for key, value in parts.items()),
+        tokens_per_second=900.0,
+    )
+
+
+def make_record(**changes: Any) -> Record:
+    """A selected German run; keywords replace fields."""
+    fields: dict[str, Any] = {
+        "finished": datetime(2020, 5, 1, 12, 0, tzinfo=UTC),
+        "lang": "german",
+        "treebank": make_treebank(),
+        "variant": "charlstm",
+        "size": "small",
+        "seed": 1,
+        "selected": True,
+        "recipe": {"variant": "charlstm", "learning_rate": 0.0008},
+        "dev": make_result(PERFECT, HALF),
+        "test": make_result(PERFECT, PERFECT, HALF, split="test"),
+        "baseline": make_result(HALF, HALF, HALF, split="test"),
+        "training": Training(
+            epochs=3, updates=24, parameters=1000, wall_seconds=60, tokens_per_second=1234.5
+        ),
+        "hardware": Hardware(device="cpu", platform="Linux x86_64", cpu_count=2, threads=2),
+        "versions": {"spmrl_bench": "0.1.0"},
+    }
+    return Record(**(fields | changes))
+
+
+def make_treebank(name: str = "german-mini", track: str = "mini", **changes: str) -> TreebankInfo:
+    """A treebank of a record."""
+    fields = {"language": "german", "fingerprint": "ab" * 32} | changes
+    return TreebankInfo(name=name, track=track, **fields)

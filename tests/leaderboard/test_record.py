@@ -1,0 +1,177 @@
+"""Records: what may stand in one, and that a file is whole, unchanged and readable or refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from spmrl_bench.errors import RecordError
+from spmrl_bench.leaderboard.record import (
+    Record,
+    SplitResult,
+    read_record,
+    read_records,
+    record_name,
+    write_record,
+)
+from tests.leaderboard.examples import HALF, PERFECT, SKIPPED, make_record, make_result
+
+
+def test_written_record_reads_back_equal(tmp_path: Path) -> None:
+    record = make_record()
+    path = write_record(record, tmp_path / "results" / "runs")
+    assert read_record(path) == record
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_name_is_the_hash_of_the_bytes(tmp_path: Path) -> None:
+    path = write_record(make_record(), tmp_path)
+    assert path.stem == hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def test_equal_records_are_one_file_and_different_ones_two(tmp_path: Path) -> None:
+    assert write_record(make_record(), tmp_path) == write_record(make_record(), tmp_path)
+    write_record(make_record(seed=2), tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_aggregates_follow_from_the_counts() -> None:
+    result = make_result(PERFECT, HALF, SKIPPED)
+    assert (result.sentences, result.skipped) == (3, 1)
+    assert (result.recall, result.precision, result.f1) == (75.0, 75.0, 75.0)
+    assert result.complete_match == 50.0
+    assert result.bracket_counts().rows.tolist() == [list(PERFECT), list(HALF), list(SKIPPED)]
+
+
+def test_undefined_aggregates_are_absent() -> None:
+    result = make_result(SKIPPED)
+    assert (result.recall, result.precision, result.f1, result.complete_match) == (None,) * 4
+
+
+def changed_result(**changes: object) -> dict[str, object]:
+    return make_result(PERFECT, HALF).model_dump() | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"f1": 99.0}, "f1 is 99.0, but the counts give 75.0"),
+        ({"skipped": 1}, "skipped is 1, but the counts give 0"),
+        ({"sentences": 3}, "has 2 entries for 3 sentences"),
+        ({"counts": {"length": [3, 4]}}, "needed: crossing, gold"),
+        ({"recall": float("nan")}, "finite number"),
+        ({"extra": 1}, "Extra inputs"),
+    ],
+)
+def test_results_that_contradict_themselves_are_refused(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValidationError, match=message):
+        SplitResult.model_validate(changed_result(**changes))
+
+
+def test_unknown_status_is_refused() -> None:
+    counts = make_result(PERFECT, HALF).counts | {"status": [0, 9]}
+    with pytest.raises(ValidationError, match="holds no bracket counts"):
+        SplitResult.model_validate(changed_result(counts=counts))
+
+
+def test_test_scores_of_an_unselected_variant_are_refused() -> None:
+    with pytest.raises(ValidationError, match="did not select"):
+        make_record(selected=False)
+    with pytest.raises(ValidationError, match="baseline without test"):
+        make_record(test=None)
+
+
+def test_every_field_is_documented() -> None:
+    def undocumented(schema: dict[str, object]) -> list[str]:
+        properties = schema.get("properties", {})
+        assert isinstance(properties, dict)
+        return [
+            name
+            for name, field in properties.items()
+            if "description" not in field and "$ref" not in field
+        ]
+
+    schema = Record.model_json_schema()
+    assert undocumented(schema) == []
+    for name, part in schema["$defs"].items():
+        assert part.get("description"), name
+        assert undocumented(part) == [], name
+
+
+def test_changed_file_is_refused(tmp_path: Path) -> None:
+    path = write_record(make_record(), tmp_path)
+    path.write_bytes(path.read_bytes().replace(b'"seed":1', b'"seed":7'))
+    with pytest.raises(RecordError, match=rf"{path.name}: the content has the name .* changed"):
+        read_record(path)
+
+
+def write_content(folder: Path, content: object) -> Path:
+    data = json.dumps(content).encode()
+    path = folder / record_name(data)
+    path.write_bytes(data)
+    return path
+
+
+def test_newer_schema_is_refused_before_its_unknown_keys(tmp_path: Path) -> None:
+    content = make_record().model_dump(mode="json") | {"schema_version": 2, "novelty": 1}
+    with pytest.raises(RecordError, match=r"newer version of spmrl_bench \(schema 2"):
+        read_record(write_content(tmp_path, content))
+
+
+def test_all_problems_of_a_record_are_listed(tmp_path: Path) -> None:
+    content = make_record().model_dump(mode="json") | {"seed": "one", "novelty": 1}
+    del content["training"]["epochs"]
+    with pytest.raises(RecordError) as caught:
+        read_record(write_content(tmp_path, content))
+    for place in ("seed:", "novelty:", "training.epochs:"):
+        assert place in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b'{"seed": NaN}', b"\xff\xfe"])
+def test_broken_file_is_named(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "0123456789abcdef.json"
+    path.write_bytes(data)
+    with pytest.raises(RecordError, match=r"0123456789abcdef\.json: not a record"):
+        read_record(path)
+
+
+def test_absent_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"gone\.json: cannot read the record: No such file"):
+        read_record(tmp_path / "gone.json")
+
+
+def test_folder_reads_oldest_first_and_names_every_wrong_file(tmp_path: Path) -> None:
+    assert read_records(tmp_path / "absent") == []
+    old, new = make_record(), make_record(finished="2021-01-01T00:00:00Z")
+    for record in (new, old):
+        write_record(record, tmp_path)
+    (tmp_path / ".record-half.tmp").write_bytes(b"{")
+    assert read_records(tmp_path) == [old, new]
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_bytes(b"{")
+    with pytest.raises(RecordError, match=r"(?s)a\.json: .*b\.json: "):
+        read_records(tmp_path)
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_failed_write_leaves_nothing_and_harms_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    first = write_record(make_record(), tmp_path)
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(RecordError, match="cannot write the record: No space left on device"):
+        write_record(make_record(seed=2), tmp_path)
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == [first]
+    assert read_record(first) == make_record()

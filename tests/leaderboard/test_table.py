@@ -1,0 +1,144 @@
+"""Tables: what they show, and that they never put side by side what does not compare."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from spmrl_bench.leaderboard.published import read_figures
+from spmrl_bench.leaderboard.table import group_records, table_frame, to_csv, to_markdown
+from tests.leaderboard.examples import (
+    HALF,
+    PERFECT,
+    SKIPPED,
+    make_record,
+    make_result,
+    make_treebank,
+)
+
+FIGURES = read_figures()
+
+
+def loser() -> object:
+    return make_record(
+        variant="word-charlstm",
+        selected=False,
+        dev=make_result(HALF, HALF),
+        test=None,
+        baseline=None,
+    )
+
+
+def test_one_run_with_its_baseline_and_the_published_figure() -> None:
+    groups = group_records([loser(), make_record()])
+    assert to_markdown(groups, FIGURES) == (
+        "## german-mini (mini track)\n"
+        "\n"
+        "| variant         | size   |   seed |   dev F1 |   test recall |   test precision |"
+        "   test F1 |   complete match |   sentences |   tokens/s | signature   |"
+        " K&K18 F1 (another treebank: german-spmrl)   |\n"
+        "|:----------------|:-------|-------:|---------:|--------------:|-----------------:|"
+        "----------:|-----------------:|------------:|-----------:|:------------|"
+        ":--------------------------------------------|\n"
+        "| charlstm        | small  |      1 |    75.00 |         83.33 |            83.33 |"
+        "     83.33 |            66.67 |           3 |       1234 | prm:spmrl   |"
+        " dev 91.26                                   |\n"
+        "| word-charlstm   | small  |      1 |    50.00 |               |                  |"
+        "           |                  |             |       1234 | prm:spmrl   |"
+        " dev 91.39, test 87.69                       |\n"
+        "| right-branching |        |        |          |         50.00 |            50.00 |"
+        "     50.00 |             0.00 |           3 |            | prm:spmrl   |"
+        "                                             |\n"
+        "\n"
+        "K&K18: Kitaev & Klein 2018 (ACL, P18-1249), Table 7.\n"
+        "\n"
+        "K&K18: Kitaev & Klein 2018 (ACL, P18-1249), Table 7; which variant: Kitaev, Cao & Klein"
+        " 2019 (ACL, P19-1340), note to Table 4.\n"
+        "\n"
+    )
+
+
+def test_published_figure_of_the_same_treebank_says_so() -> None:
+    record = make_record(treebank=make_treebank("german-spmrl", "spmrl"))
+    text = to_markdown(group_records([record]), FIGURES)
+    assert "K&K18 F1 (this treebank)" in text
+    assert "another treebank" not in text
+
+
+def test_language_without_published_figures_has_no_such_column() -> None:
+    record = make_record(treebank=make_treebank("dutch-alpino", "open", language="dutch"))
+    text = to_markdown(group_records([record]), FIGURES)
+    assert "K&K18" not in text
+
+
+def test_treebanks_and_tracks_never_share_a_table() -> None:
+    records = [
+        make_record(),
+        make_record(treebank=make_treebank("german-squoia", "open")),
+        make_record(treebank=make_treebank("french-sequoia", "open", language="french")),
+    ]
+    groups = group_records(records)
+    assert [(group.track, group.treebank) for group in groups] == [
+        ("mini", "german-mini"),
+        ("open", "french-sequoia"),
+        ("open", "german-squoia"),
+    ]
+    assert to_markdown(groups, FIGURES).count("\n| variant") == 3
+
+
+def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
+    base = make_record()
+    variations = {
+        "fingerprint": make_record(treebank=make_treebank(fingerprint="cd" * 32)),
+        "prm": make_record(dev=make_result(PERFECT, HALF, prm="COLLINS")),
+        "scorer": make_record(dev=make_result(PERFECT, HALF, scorer="evalb")),
+        "test skipped": make_record(test=make_result(PERFECT, SKIPPED, split="test")),
+    }
+    for key, other in variations.items():
+        groups = group_records([base, other])
+        assert [group.number for group in groups] == [1, 2], key
+        text = to_markdown(groups, FIGURES)
+        assert "german-mini (mini track, table 2)" in text
+        assert f"Does not compare with table 1 of german-mini: {key} is" in text
+
+
+def test_seed_version_and_size_stay_in_one_table() -> None:
+    other = make_record(
+        seed=2, size="published", dev=make_result(PERFECT, HALF, seed="2", version="0.2.0")
+    )
+    (group,) = group_records([make_record(), other])
+    assert len(group.rows) == 2
+
+
+def test_newest_record_of_a_run_is_shown_and_older_ones_are_counted() -> None:
+    new = make_record(finished=datetime(2021, 1, 1, tzinfo=UTC), dev=make_result(PERFECT, PERFECT))
+    old = make_record(finished=datetime(2019, 1, 1, tzinfo=UTC))
+    for order in ([new, old], [old, new]):
+        (group,) = group_records(order)
+        assert group.rows == (new,)
+        assert group.older == 1
+        assert "1 older record is not shown" in to_markdown([group], FIGURES)
+
+
+def test_rows_are_ordered_by_dev_score() -> None:
+    (group,) = group_records([loser(), make_record()])
+    assert [record.variant for record in group.rows] == ["charlstm", "word-charlstm"]
+
+
+def test_csv_keeps_unrounded_numbers_and_names_the_group() -> None:
+    groups = group_records([make_record(), loser()])
+    frame = pd.read_csv(io.StringIO(to_csv(table_frame(groups, FIGURES))), dtype={"seed": str})
+    assert list(frame["seed"].dropna()) == ["1", "1"]
+    assert list(frame["variant"]) == ["charlstm", "word-charlstm", "right-branching"]
+    assert set(frame["treebank"]) == {"german-mini"}
+    assert frame["test_f1"][0] == groups[0].rows[0].test.f1
+    assert pd.isna(frame["test_f1"][1])
+    assert list(frame["published_test_f1"].dropna()) == [87.69]
+    assert set(frame["published_treebank"].dropna()) == {"german-spmrl"}
+
+
+def test_no_records_give_headings_only() -> None:
+    assert to_markdown([], FIGURES) == ""
+    assert to_csv(table_frame([], FIGURES)).count("\n") == 1
