@@ -1,0 +1,1 @@
+"""Trainer, schedule, checkpoints and progress reports."""

@@ -1,0 +1,195 @@
+"""Recipes: what to train for a language, as data.
+
+A language is one short TOML file over the shared ``base.toml``. A run's settings are put
+together from four layers, the later winning: the size's section of the base, the track's,
+the ``model`` and ``train`` sections of the language, and settings from the command line.
+The resolved result is a :class:`RunConfig`, stored with the run; nothing else decides what
+is trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from spmrl_bench.data import data_dir
+from spmrl_bench.errors import RecipeError, unknown_name
+from spmrl_bench.parsers.config import ChartParserConfig, LexicalInput
+from spmrl_bench.toml_files import read_toml, validated
+from spmrl_bench.training.config import TrainConfig
+
+Size = Literal["published", "small"]
+Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
+
+
+def _all_optional(model: type[BaseModel], without: frozenset[str] = frozenset()) -> Any:
+    """A model with the same keys and checks, none of them required: a layer of settings."""
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        if name not in without:
+            checked: Any = field.annotation
+            for check in field.metadata:
+                checked = Annotated[checked, check]
+            fields[name] = (checked | None, None)
+    return create_model(f"Some{model.__name__}", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+# The lexical inputs are what the variants vary, so no layer may set them.
+ModelLayer: Any = _all_optional(ChartParserConfig, frozenset({"lexical"}))
+TrainLayer: Any = _all_optional(TrainConfig)
+
+
+class Layer(BaseModel):
+    """Settings that one layer gives; what it leaves out comes from the layers below."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: ModelLayer = Field(default_factory=ModelLayer)
+    train: TrainLayer = Field(default_factory=TrainLayer)
+
+
+class BaseRecipe(BaseModel):
+    """``base.toml``: what all languages share."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    variants: dict[str, tuple[LexicalInput, ...]]
+    """Name of each model variant and its lexical inputs; dev selects among them."""
+    default_size: dict[Track, Size]
+    """Size used for a treebank of each track unless the user names one."""
+    size: dict[Size, Layer]
+    track: dict[Track, Layer] = Field(default_factory=dict)
+
+
+class LanguageRecipe(Layer):
+    """``<language>.toml``."""
+
+    base: Literal["base"]
+    """The shared recipe; one level, always base.toml."""
+    language: str
+    treebanks: Annotated[list[str], Field(min_length=1)]
+    """Treebanks in order of preference; the first that is present is used."""
+
+
+class RunConfig(BaseModel):
+    """All settings of one run, resolved."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    recipe: str
+    treebank: str
+    fingerprint: str
+    """Of the treebank: files, transforms, and the manifest's settings that change trees."""
+    variant: str
+    size: Size
+    seed: Annotated[int, Field(ge=0)]
+    model: ChartParserConfig
+    train: TrainConfig
+
+
+class Recipe(BaseModel):
+    """A language's recipe together with its base."""
+
+    name: str
+    path: Path
+    base: BaseRecipe
+    language: LanguageRecipe
+
+    def resolve(
+        self,
+        *,
+        treebank: str,
+        track: Track,
+        fingerprint: str,
+        variant: str,
+        size: str | None = None,
+        seed: int = 1,
+        settings: Mapping[str, str] | None = None,
+    ) -> RunConfig:
+        """Settings of the run of one variant on one treebank.
+
+        Args:
+            treebank: name of the treebank in use; ``track`` and ``fingerprint`` are its own.
+            variant: one of the base's variants.
+            size: ``published`` or ``small``; by default the track's.
+            settings: ``model.KEY`` or ``train.KEY`` to value, from the command line; a
+                value is read as TOML where it is TOML, else as text.
+
+        Raises:
+            RecipeError: an unknown variant, size or key, a value out of range, or a key
+                that no layer sets.
+        """
+        if variant not in self.base.variants:
+            raise RecipeError(unknown_name("variant", variant, self.base.variants))
+        chosen = size or self.base.default_size[track]
+        if chosen not in self.base.size:
+            raise RecipeError(unknown_name("size", chosen, self.base.size))
+        layers = [self.base.size[chosen], self.base.track.get(track, Layer()), self.language]
+        merged: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
+        for layer in layers:
+            for section, values in merged.items():
+                values.update(getattr(layer, section).model_dump(exclude_unset=True))
+        merged["model"]["lexical"] = self.base.variants[variant]
+        for key, text in (settings or {}).items():
+            section, _, name = key.partition(".")
+            if section not in merged or not name:
+                raise RecipeError(
+                    f"setting '{key}': expected model.KEY=VALUE or train.KEY=VALUE"
+                )
+            merged[section][name] = _toml_value(text)
+        return validated(
+            RunConfig,
+            {
+                "recipe": self.name,
+                "treebank": treebank,
+                "fingerprint": fingerprint,
+                "variant": variant,
+                "size": chosen,
+                "seed": seed,
+                **merged,
+            },
+            f"recipe {self.name} ({variant}, {chosen})",
+            RecipeError,
+        )
+
+
+def _toml_value(text: str) -> Any:
+    """A command-line value as TOML reads it, else the text itself."""
+    import tomllib
+
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def list_recipes() -> list[str]:
+    """Names of the shipped language recipes."""
+    return sorted(path.stem for path in data_dir("recipes").glob("*.toml") if path.stem != "base")
+
+
+def load_recipe(name: str) -> Recipe:
+    """A shipped recipe by language, or a user's by the path of its TOML file.
+
+    A user's file stands on the ``base.toml`` beside it, or on the shipped one.
+
+    Raises:
+        RecipeError: no such recipe, or mistakes in a file (all of them, one per line).
+    """
+    path = Path(name) if name.endswith(".toml") else data_dir("recipes") / f"{name}.toml"
+    if name == "base" or not path.is_file():
+        if name.endswith(".toml"):
+            raise RecipeError(f"{name}: no such recipe file")
+        raise RecipeError(unknown_name("language", name, list_recipes()))
+    base_path = path.with_name("base.toml")
+    if not base_path.is_file():
+        base_path = data_dir("recipes") / "base.toml"
+    base = validated(BaseRecipe, read_toml(base_path, RecipeError), base_path, RecipeError)
+    missing = [size for size in get_args(Size) if size not in base.size]
+    if missing:
+        raise RecipeError(f"{base_path}: size.{missing[0]}: missing")
+    language = validated(LanguageRecipe, read_toml(path, RecipeError), path, RecipeError)
+    return Recipe(name=path.stem, path=path, base=base, language=language)

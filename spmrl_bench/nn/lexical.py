@@ -1,0 +1,81 @@
+"""Lexical inputs: what the content half of a token vector starts from.
+
+A lexical model is a sum of inputs (Kitaev & Klein 2018, section 5). Inputs that depend on
+the form of a word alone, such as the CharLSTM, are computed once per distinct form of a
+batch and then handed out to the tokens.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+
+
+class CharLSTM(nn.Module):
+    """The last state of a bidirectional LSTM over the characters of a form.
+
+    The input dropout is drawn per form and character, so all tokens of one form in a batch
+    share its mask; the dropout on the result is drawn per sentence.
+    """
+
+    def __init__(
+        self, characters: int, d_char: int, d_output: int, *, unknown: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(characters, d_char)
+        with torch.no_grad():
+            # Never seen in training: no direction is better than a random one.
+            self.embedding.weight[unknown].zero_()
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(d_char, d_output // 2, bidirectional=True)
+
+    def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors of distinct forms, ``[forms, d_output]``.
+
+        Args:
+            characters: int64 ``[longest form, forms]``, each column a form with its
+                start and end marks; what lies beyond its length is not read.
+            lengths: int64 ``[forms]`` on the CPU, marks included.
+        """
+        embedded = self.dropout(self.embedding(characters))
+        packed = pack_padded_sequence(embedded, lengths, enforce_sorted=False)
+        _, (last, _) = self.lstm(packed)
+        return torch.cat((last[0], last[1]), dim=1)
+
+
+class LexicalModel(nn.Module):
+    """The sum of the chosen inputs, each with its own dropout."""
+
+    def __init__(
+        self,
+        d_content: int,
+        *,
+        words: int | None,
+        word_dropout: float,
+        char_lstm: CharLSTM | None,
+        form_dropout: float,
+    ) -> None:
+        super().__init__()
+        self.words = nn.Embedding(words, d_content) if words is not None else None
+        self.word_dropout = SentenceDropout(word_dropout)
+        self.char_lstm = char_lstm
+        self.form_dropout = SentenceDropout(form_dropout)
+
+    def forward(self, word_ids: Tensor, form_rows: Tensor, forms: Tensor, layout: Ragged) -> Tensor:
+        """Content vectors ``[tokens, d_content]``.
+
+        Args:
+            word_ids: int64 ``[tokens]``, vocabulary index of each word.
+            form_rows: int64 ``[tokens]``, row of ``forms`` of each token.
+            forms: ``[forms, d_content]``, output of the CharLSTM (without rows if unused).
+            layout: which tokens form a sentence.
+        """
+        parts = []
+        if self.char_lstm is not None:
+            parts.append(self.form_dropout(forms.index_select(0, form_rows), layout))
+        if self.words is not None:
+            parts.append(self.word_dropout(self.words(word_ids), layout))
+        return torch.stack(parts).sum(dim=0)

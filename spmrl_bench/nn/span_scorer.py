@@ -1,0 +1,70 @@
+"""Label scores of spans from fencepost vectors.
+
+A span ``[i, j)`` is the difference of its two fenceposts, scored by a small network
+``W2 relu(LayerNorm(W1 (f_j - f_i) + b1)) + b2`` (Kitaev & Klein 2018, section 2, after
+Stern et al. 2017). Since ``W1`` is linear it is applied once per fencepost and the results
+are subtracted: ``n + 1`` products for a sentence instead of ``n (n + 1) / 2``.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+# Cells scored at once without a gradient: bounds the hidden layer to a few MiB.
+BLOCK = 8192
+
+
+def fenceposts(encoded: Tensor, left: Tensor) -> Tensor:
+    """Fencepost vectors from encoded tokens.
+
+    Even coordinates are the forward part and odd ones the backward part, so both hold equal
+    shares of content and position. Fencepost ``k`` of a sentence joins the forward part of
+    token ``k`` and the backward part of token ``k + 1``, START being token 0.
+
+    Args:
+        encoded: ``[tokens, d_model]``, every sentence with START and STOP.
+        left: int64 ``[fenceposts]``, row of the token left of each fencepost.
+
+    Returns:
+        ``[fenceposts, d_model]``; ``n + 1`` fenceposts for a sentence of ``n`` words.
+    """
+    forward, backward = encoded[:, 0::2], encoded[:, 1::2]
+    return torch.cat((forward.index_select(0, left), backward.index_select(0, left + 1)), dim=1)
+
+
+class SpanScorer(nn.Module):
+    """Scores of all labels but the empty one, whose score is fixed at zero."""
+
+    def __init__(self, d_model: int, d_hidden: int, labels: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(d_model, d_hidden)
+        self.norm = nn.LayerNorm(d_hidden)
+        self.second = nn.Linear(d_hidden, labels - 1)
+
+    def project(self, posts: Tensor) -> Tensor:
+        """The linear part of the first layer, ``[fenceposts, d_hidden]``, without bias."""
+        return nn.functional.linear(posts, self.first.weight)
+
+    def hidden(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
+        """Hidden layer ``[spans, d_hidden]`` of the spans between rows of ``projected``."""
+        difference = projected.index_select(0, end) - projected.index_select(0, start)
+        return self.norm(difference + self.first.bias).relu_()
+
+    @torch.no_grad()
+    def all_scores(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
+        """Scores ``[spans, labels - 1]`` of many spans, without a gradient, block by block."""
+        scores = projected.new_empty(len(start), self.second.out_features)
+        for low in range(0, len(start), BLOCK):
+            block = slice(low, low + BLOCK)
+            hidden = self.hidden(projected, start[block], end[block])
+            torch.addmm(self.second.bias, hidden, self.second.weight.t(), out=scores[block])
+        return scores
+
+    def chosen_scores(
+        self, projected: Tensor, start: Tensor, end: Tensor, labels: Tensor
+    ) -> Tensor:
+        """Score ``[spans]`` of one label (1 or higher) for each span, with a gradient."""
+        hidden = self.hidden(projected, start, end)
+        weights = self.second.weight.index_select(0, labels - 1)
+        return (hidden * weights).sum(dim=1) + self.second.bias.index_select(0, labels - 1)

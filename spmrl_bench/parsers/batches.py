@@ -1,0 +1,204 @@
+"""From words and trees to index tensors.
+
+A corpus is indexed once. Every distinct form gets a row, so that per-form computations run
+once however often the form occurs; gold trees become label indices of their non-empty chart
+cells. A batch of any composition is then put together from these without looking at a
+string again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from spmrl_bench.chart.packing import cell_index
+from spmrl_bench.errors import SentenceTooLongError, TreeError
+from spmrl_bench.nn.ragged import Ragged
+from spmrl_bench.parsers.vocabulary import (
+    CHAR_START,
+    CHAR_STOP,
+    CHAR_UNK,
+    CHAR_WORD_START,
+    CHAR_WORD_STOP,
+    START,
+    STOP,
+    UNK,
+    Vocabulary,
+    label_rows,
+)
+from spmrl_bench.trees import Tree
+
+# START and STOP are spelt by this many copies of a character of their own.
+BOUNDARY_CHARACTERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One indexed sentence of ``n`` words.
+
+    Attributes:
+        words: int64 ``[n + 2]``, vocabulary index of START, the words, STOP.
+        forms: int64 ``[n + 2]``, row of each in the indexer's form table.
+        cells: int64 ``[spans]``, packed chart cell of each gold labelled span.
+        labels: int32 ``[spans]``, label index (never 0) of each; both empty without a tree.
+    """
+
+    words: NDArray[np.int64]
+    forms: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    labels: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        """Number of words."""
+        return len(self.words) - 2
+
+
+class Indexer:
+    """Turns words and trees into :class:`Sentence` objects over one growing form table."""
+
+    def __init__(self, vocabulary: Vocabulary, max_positions: int) -> None:
+        self.vocabulary = vocabulary
+        self.max_words = max_positions - 2
+        self._rows: dict[str, int] = {}
+        boundary = [CHAR_START, CHAR_STOP]
+        self._spellings = [
+            np.array([CHAR_WORD_START, *[c] * BOUNDARY_CHARACTERS, CHAR_WORD_STOP], dtype=np.int64)
+            for c in boundary
+        ]
+        # Probability of becoming UNK in training, by word index; boundaries and UNK never do.
+        counts = np.array([0, 0, 0, *vocabulary.words.values()], dtype=np.float64)
+        self.unk_probability = np.where(counts > 0, 1 / (1 + counts), 0.0)
+
+    def _form(self, word: str) -> int:
+        row = self._rows.get(word)
+        if row is None:
+            row = self._rows[word] = len(self._spellings)
+            ids = self.vocabulary.character_ids
+            inner = [ids.get(character, CHAR_UNK) for character in word]
+            self._spellings.append(
+                np.array([CHAR_WORD_START, *inner, CHAR_WORD_STOP], dtype=np.int64)
+            )
+        return row
+
+    def sentence(self, words: Sequence[str]) -> Sentence:
+        """Index words without a tree.
+
+        Raises:
+            SentenceTooLongError: the position table is shorter than the sentence.
+        """
+        if len(words) > self.max_words:
+            raise SentenceTooLongError(
+                f"a sentence of {len(words)} words, but this parser's position table allows "
+                f"{self.max_words} (it begins: {' '.join(words[:8])} ...). Split the sentence, "
+                "or train with a larger model.max_positions"
+            )
+        ids = self.vocabulary.word_ids
+        return Sentence(
+            np.array([START, *(ids.get(word, UNK) for word in words), STOP], dtype=np.int64),
+            np.array([0, *map(self._form, words), 1], dtype=np.int64),
+            np.empty(0, dtype=np.int64),
+            np.empty(0, dtype=np.int32),
+        )
+
+    def gold(self, tree: Tree) -> Sentence:
+        """Index a training tree with its labelled spans.
+
+        Raises:
+            SentenceTooLongError: as :meth:`sentence`.
+            TreeError: no constituent covers the whole sentence, or a label is not in the
+                vocabulary.
+        """
+        bare = self.sentence(tree.words)
+        n = len(tree)
+        rows = list(label_rows(tree))
+        if not rows or rows[0][:2] != (0, n):
+            raise TreeError(
+                "no constituent covers the whole sentence, so the parser could not learn it "
+                f"(it begins: {' '.join(tree.words[:8])}). Add a root transform to the manifest"
+            )
+        unknown = [label for _, _, label in rows if label not in self.vocabulary.label_ids]
+        if unknown:
+            raise TreeError(f"label {'+'.join(unknown[0])} is not in the parser's vocabulary")
+        cells = np.array([cell_index(i, j, n) for i, j, _ in rows], dtype=np.int64)
+        labels = np.array([self.vocabulary.label_ids[label] for *_, label in rows], np.int32)
+        return Sentence(bare.words, bare.forms, cells, labels)
+
+    def spellings(self, forms: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
+        """Characters of the given forms: ids ``[longest, forms]`` and CPU lengths ``[forms]``."""
+        chosen = [self._spellings[row] for row in forms.tolist()]
+        lengths = np.array([len(spelling) for spelling in chosen], dtype=np.int64)
+        filled = np.arange(lengths.max())[None, :] < lengths[:, None]
+        characters = np.zeros(filled.shape, dtype=np.int64)
+        characters[filled] = np.concatenate(chosen)
+        transposed = torch.from_numpy(np.ascontiguousarray(characters.T))
+        return transposed.to(device), torch.from_numpy(lengths)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Several sentences as tensors.
+
+    Attributes:
+        layout: tokens (words, START and STOP) by sentence.
+        words: int64 ``[tokens]`` vocabulary indices, some UNK in training.
+        form_rows: int64 ``[tokens]``, row of each token in the table of form vectors.
+        lengths: int32 ``[sentences]``, words of each sentence (NumPy, for the chart).
+    """
+
+    layout: Ragged
+    words: Tensor
+    form_rows: Tensor
+    lengths: NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls,
+        sentences: Sequence[Sentence],
+        form_rows: NDArray[np.int64],
+        words: NDArray[np.int64],
+        device: torch.device,
+    ) -> Batch:
+        """Put sentences together; ``form_rows`` and ``words`` run over all their tokens."""
+        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)
+        return cls(
+            Ragged.of(lengths.astype(np.int64) + 2, device),
+            torch.from_numpy(words).to(device),
+            torch.from_numpy(form_rows).to(device),
+            lengths,
+        )
+
+
+def sub_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
+    """Length-sorted groups of sentence indices whose padded size keeps within a bound.
+
+    Args:
+        lengths: words of each sentence.
+        max_tokens: bound on sentences times the longest (START and STOP included) of a
+            group; a single sentence beyond it forms a group of its own.
+    """
+    group: list[int] = []
+    for index in sorted(range(len(lengths)), key=lambda k: lengths[k]):
+        # Sorted upwards, so the newcomer is the longest of its group.
+        if group and (len(group) + 1) * (lengths[index] + 2) > max_tokens:
+            yield group
+            group = []
+        group.append(index)
+    if group:
+        yield group
+
+
+def windows(items: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
+    """Consecutive lists of at most ``size`` items of a stream."""
+    window: list[Sequence[str]] = []
+    for item in items:
+        window.append(item)
+        if len(window) == size:
+            yield window
+            window = []
+    if window:
+        yield window

@@ -1,0 +1,323 @@
+"""The self-attentive chart parser of Kitaev & Klein 2018.
+
+A factored self-attentive encoder gives a vector per token; spans are scored from fencepost
+differences; the tree with the highest sum of label scores is found by a chart algorithm.
+Training is max-margin: the predicted tree is searched with every wrong label one point
+better, and the loss is its lead over the gold tree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from spmrl_bench.chart import Decoded, decode
+from spmrl_bench.chart.packing import cell_offsets, cell_spans, node_offsets
+from spmrl_bench.errors import CheckpointError
+from spmrl_bench.nn.factored import FactoredEncoder
+from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
+from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
+from spmrl_bench.parsers.batches import Batch, Indexer, Sentence, sub_batches, windows
+from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.vocabulary import (
+    CHAR_UNK,
+    EMPTY,
+    FIRST_CHAR,
+    FIRST_WORD,
+    UNK,
+    Vocabulary,
+)
+from spmrl_bench.trees import Tree
+
+# Tag given to words in a parse of bare tokens; the Penn Treebank's "unknown" tag.
+NO_TAG = "XX"
+# Sentences looked at together when parsing a stream, so that batches are of like length.
+WINDOW = 1000
+
+
+class ChartParser(nn.Module):
+    """Encoder, span scorer and chart, with the vocabulary they were built for."""
+
+    kind = "chart"
+
+    def __init__(self, config: ChartParserConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.config = config
+        self.vocabulary = vocabulary
+        d_content = config.d_model // 2
+        chars = "charlstm" in config.lexical
+        self.lexical = LexicalModel(
+            d_content,
+            words=FIRST_WORD + len(vocabulary.words) if "word" in config.lexical else None,
+            word_dropout=config.word_dropout,
+            char_lstm=CharLSTM(
+                FIRST_CHAR + len(vocabulary.characters),
+                config.d_char,
+                d_content,
+                unknown=CHAR_UNK,
+                dropout=config.char_dropout,
+            )
+            if chars
+            else None,
+            form_dropout=config.form_dropout,
+        )
+        self.encoder = FactoredEncoder(
+            config.d_model,
+            config.layers,
+            config.heads,
+            config.d_kv,
+            config.d_ff,
+            config.max_positions,
+            attention_dropout=config.attention_dropout,
+            residual_dropout=config.residual_dropout,
+            relu_dropout=config.relu_dropout,
+        )
+        self.scorer = SpanScorer(config.d_model, config.d_label_hidden, len(vocabulary.labels))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.encoder.positions.weight.device
+
+    def indexer(self) -> Indexer:
+        """A fresh indexer for this parser's vocabulary and position table."""
+        return Indexer(self.vocabulary, self.config.max_positions)
+
+    # Scores ---------------------------------------------------------------------------
+
+    def form_vectors(self, indexer: Indexer, forms: NDArray[np.int64]) -> Tensor:
+        """CharLSTM output of distinct forms, ``[forms, d_model / 2]`` (no rows if unused)."""
+        if self.lexical.char_lstm is None:
+            return torch.empty(0, self.config.d_model // 2, device=self.device)
+        return self.lexical.char_lstm(*indexer.spellings(forms, self.device))
+
+    def projected_posts(self, batch: Batch, forms: Tensor) -> Tensor:
+        """The span scorer's first linear map of all fenceposts, ``[fenceposts, hidden]``.
+
+        A sentence of ``n`` words has ``n + 1`` fenceposts, sentence after sentence.
+        """
+        content = self.lexical(batch.words, batch.form_rows, forms, batch.layout)
+        encoded = self.encoder(content, batch.layout)
+        lengths = batch.layout.lengths
+        # Fencepost k of a sentence lies right of its token k; STOP has none to its right.
+        last = lengths.cumsum(0) - 1
+        left = torch.ones(len(encoded), dtype=torch.bool, device=encoded.device)
+        left[last] = False
+        return self.scorer.project(fenceposts(encoded, left.nonzero().squeeze(1)))
+
+    def span_rows(self, lengths: NDArray[np.int32]) -> tuple[Tensor, Tensor]:
+        """Rows of the start and end fencepost of every packed chart cell, int64 ``[cells]``."""
+        sentence, start, end = cell_spans(lengths)
+        first = np.concatenate(([0], np.cumsum(lengths.astype(np.int64) + 1)[:-1]))[sentence]
+        return (
+            torch.from_numpy(first + start).to(self.device),
+            torch.from_numpy(first + end).to(self.device),
+        )
+
+    # Training -------------------------------------------------------------------------
+
+    def accumulate_gradients(
+        self,
+        sentences: Sequence[Sentence],
+        indexer: Indexer,
+        random: np.random.Generator,
+        max_tokens: int,
+    ) -> float:
+        """Add the gradient of the mean loss of a batch to the parameters' gradients.
+
+        The batch is worked through in length-sorted sub-batches, but the CharLSTM runs once
+        over its distinct forms: sub-batches send their gradients to the form vectors, and
+        one backward pass takes the sum through the LSTM.
+
+        Args:
+            sentences: indexed gold sentences, one optimiser step's worth.
+            indexer: the indexer that made them.
+            random: source of the UNK replacements.
+            max_tokens: bound on a sub-batch, see :func:`sub_batches`.
+
+        Returns:
+            The mean loss per sentence.
+        """
+        tokens = np.concatenate([sentence.words for sentence in sentences])
+        unseen = random.random(len(tokens)) < indexer.unk_probability[tokens]
+        tokens = np.where(unseen, UNK, tokens)
+        forms, rows = np.unique(
+            np.concatenate([sentence.forms for sentence in sentences]), return_inverse=True
+        )
+        bounds = np.concatenate(([0], np.cumsum([len(s.words) for s in sentences])))
+
+        vectors = self.form_vectors(indexer, forms)
+        leaf = vectors.detach().requires_grad_(vectors.requires_grad)
+        total = 0.0
+        for group in sub_batches([len(sentence) for sentence in sentences], max_tokens):
+            chosen = [sentences[k] for k in group]
+            places = np.concatenate([np.arange(bounds[k], bounds[k + 1]) for k in group])
+            batch = Batch.of(chosen, rows[places], tokens[places], self.device)
+            loss = self.margin_loss(batch, leaf, chosen)
+            if loss is not None:
+                (loss / len(sentences)).backward()
+                total += loss.item()
+        if leaf.grad is not None:
+            vectors.backward(leaf.grad)
+        return total / len(sentences)
+
+    def margin_loss(
+        self, batch: Batch, forms: Tensor, sentences: Sequence[Sentence]
+    ) -> Tensor | None:
+        """Sum over sentences of the lead of the loss-augmented best tree over the gold tree.
+
+        The lead is ``s(predicted) + errors - s(gold)``, where errors counts the nodes of the
+        predicted binarised tree (empty ones too) whose label differs from the cell's gold
+        label. It is never negative, because the gold tree competes with no errors. Cells on
+        which both trees agree cancel, so only the others are scored with a gradient; None
+        when there are no others.
+        """
+        projected = self.projected_posts(batch, forms)
+        start, end = self.span_rows(batch.lengths)
+        scores = self.scorer.all_scores(projected.detach(), start, end)
+        gold, predicted = self._augmented(scores, batch.lengths, sentences)
+        wrong = predicted.labels != gold[predicted.cells]
+        if not wrong.any():
+            return None
+        shown = wrong & (predicted.labels != EMPTY)
+        found = np.zeros(len(gold), dtype=bool)
+        found[predicted.cells[~wrong]] = True
+        missed = np.flatnonzero((gold != EMPTY) & ~found)
+        cells = torch.from_numpy(np.concatenate((predicted.cells[shown], missed)))
+        labels = torch.from_numpy(np.concatenate((predicted.labels[shown], gold[missed])))
+        cells, labels = cells.to(self.device), labels.to(self.device).long()
+        chosen = self.scorer.chosen_scores(projected, start[cells], end[cells], labels)
+        predicted_count = int(shown.sum())
+        return chosen[:predicted_count].sum() - chosen[predicted_count:].sum() + int(wrong.sum())
+
+    @staticmethod
+    def _augmented(
+        scores: Tensor, lengths: NDArray[np.int32], sentences: Sequence[Sentence]
+    ) -> tuple[NDArray[np.int32], Decoded]:
+        """Gold label of every packed cell, and the loss-augmented best trees."""
+        offsets = cell_offsets(lengths)
+        gold = np.zeros(offsets[-1], dtype=np.int32)
+        for offset, sentence in zip(offsets.tolist(), sentences, strict=False):
+            gold[offset + sentence.cells] = sentence.labels
+        return gold, decode(scores.cpu().numpy(), lengths, gold)
+
+    # Parsing --------------------------------------------------------------------------
+
+    def parse(
+        self,
+        sentences: Iterable[Sequence[str]],
+        tags: Iterable[Sequence[str]] | None = None,
+        *,
+        max_tokens: int = 2000,
+    ) -> Iterator[Tree]:
+        """Best trees of tokenised sentences, lazily and in input order.
+
+        Args:
+            sentences: words of each sentence, at least one.
+            tags: tags to carry into the trees (the parser does not read them); without
+                them every word is tagged ``XX``.
+            max_tokens: bound on a batch, see :func:`sub_batches`.
+
+        Raises:
+            SentenceTooLongError: a sentence has more words than the position table allows.
+        """
+        tag_stream = iter(tags) if tags is not None else None
+        for window in windows(sentences, WINDOW):
+            for words, rows in zip(window, self._parse_window(window, max_tokens), strict=True):
+                given = next(tag_stream) if tag_stream is not None else [NO_TAG] * len(words)
+                yield Tree.build(words, given, rows)
+
+    @torch.no_grad()
+    def _parse_window(
+        self, window: Sequence[Sequence[str]], max_tokens: int
+    ) -> list[list[tuple[int, int, str]]]:
+        """Constituents ``(start, end, label)`` in pre-order of each sentence of a window."""
+        indexer = self.indexer()
+        indexed = [indexer.sentence(words) for words in window]
+        forms, rows = np.unique(np.concatenate([s.forms for s in indexed]), return_inverse=True)
+        bounds = np.concatenate(([0], np.cumsum([len(s.words) for s in indexed])))
+        was_training = self.training
+        self.eval()
+        vectors = self.form_vectors(indexer, forms)
+        results: list[list[tuple[int, int, str]]] = [[] for _ in window]
+        for group in sub_batches([len(words) for words in window], max_tokens):
+            chosen = [indexed[k] for k in group]
+            places = np.concatenate([np.arange(bounds[k], bounds[k + 1]) for k in group])
+            tokens = np.concatenate([s.words for s in chosen])
+            batch = Batch.of(chosen, rows[places], tokens, self.device)
+            projected = self.projected_posts(batch, vectors)
+            scores = self.scorer.all_scores(projected, *self.span_rows(batch.lengths))
+            found = decode(scores.cpu().numpy(), batch.lengths)
+            for k, constituents in zip(group, self._constituents(found, batch), strict=True):
+                results[k] = constituents
+        self.train(was_training)
+        return results
+
+    def _constituents(
+        self, found: Decoded, batch: Batch
+    ) -> Iterator[list[tuple[int, int, str]]]:
+        """Labelled nodes of each decoded tree with unary chains written out."""
+        _, start, end = cell_spans(batch.lengths)
+        for low, high in zip(*_pairs(node_offsets(batch.lengths)), strict=True):
+            labels = found.labels[low:high]
+            kept = labels != EMPTY
+            cells = found.cells[low:high][kept]
+            yield [
+                (i, j, name)
+                for i, j, label in zip(
+                    start[cells].tolist(), end[cells].tolist(), labels[kept].tolist(), strict=True
+                )
+                for name in self.vocabulary.labels[label]
+            ]
+
+    # Files ----------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """Write ``parser.json`` and ``weights.safetensors`` into an existing folder."""
+        description = {
+            "kind": self.kind,
+            "config": self.config.model_dump(mode="json"),
+            "vocabulary": self.vocabulary.to_json(),
+        }
+        text = json.dumps(description, ensure_ascii=False, separators=(",", ":"))
+        (folder / "parser.json").write_text(text + "\n", encoding="utf-8")
+        weights = {name: tensor.contiguous() for name, tensor in self.state_dict().items()}
+        save_file(weights, folder / "weights.safetensors")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """The inverse of :meth:`save`; see :func:`spmrl_bench.parsers.load_parser`."""
+        path = folder / "parser.json"
+        try:
+            description = json.loads(path.read_text(encoding="utf-8"))
+            config = ChartParserConfig.model_validate(description["config"])
+            parser = cls(config, Vocabulary.from_json(description["vocabulary"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(f"{path}: not a parser description ({error})") from None
+        weights_path = folder / "weights.safetensors"
+        try:
+            parser.load_state_dict(load_file(weights_path))
+        except FileNotFoundError:
+            raise CheckpointError(f"{weights_path}: missing") from None
+        except (SafetensorError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:300]
+            raise CheckpointError(
+                f"{weights_path}: does not fit {path.name}: {reason}. Was it cut short or "
+                "replaced? Train again, or copy the whole folder anew"
+            ) from None
+        return parser
+
+
+def _pairs(offsets: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    """Starts and ends of the slices between consecutive offsets."""
+    bounds = offsets.tolist()
+    return bounds[:-1], bounds[1:]

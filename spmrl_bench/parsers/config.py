@@ -1,0 +1,52 @@
+"""Settings of the chart parser: every size and rate that shapes the model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+LexicalInput = Literal["word", "charlstm"]
+Size = Annotated[int, Field(ge=1)]
+EvenSize = Annotated[int, Field(ge=2, multiple_of=2)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+
+
+class ChartParserConfig(BaseModel):
+    """Architecture and regularisation of one parser (defaults: none, recipes state them)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lexical: Annotated[tuple[LexicalInput, ...], Field(min_length=1)]
+    """Inputs that are summed into the content half."""
+    d_model: Annotated[int, Field(ge=4, multiple_of=4)]
+    """Width of a token vector; content and position have half of it each."""
+    layers: Annotated[int, Field(ge=0)]
+    """Encoder layers."""
+    heads: Size
+    """Attention heads per layer."""
+    d_kv: EvenSize
+    """Width of a query, key or value of one head; half content, half position."""
+    d_ff: EvenSize
+    """Hidden width of the feed-forward sublayer, both halves together."""
+    d_label_hidden: Size
+    """Hidden width of the span scorer."""
+    d_char: Size
+    """Width of a character embedding of the CharLSTM."""
+    max_positions: Annotated[int, Field(ge=3)]
+    """Rows of the position table; a sentence of n words needs n + 2."""
+    attention_dropout: Rate
+    residual_dropout: Rate
+    relu_dropout: Rate
+    word_dropout: Rate
+    """On word embeddings."""
+    form_dropout: Rate
+    """On the CharLSTM's output (``morpho_emb_dropout`` of the released code)."""
+    char_dropout: Rate
+    """On the CharLSTM's input."""
+
+    @model_validator(mode="after")
+    def _inputs_differ(self) -> ChartParserConfig:
+        if len(set(self.lexical)) != len(self.lexical):
+            raise ValueError("lexical names an input twice")
+        return self

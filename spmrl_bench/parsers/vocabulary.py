@@ -1,0 +1,96 @@
+"""The closed inventories of a parser: words, characters and labels seen in training.
+
+A label is the chain of nonterminals over one span, top to bottom, so that a unary chain is
+one decision; tags are never part of it. Index 0 is the empty label (no constituent). Words
+come without a frequency cut-off, with their training counts, from which the probability of
+replacing a training word by UNK follows: ``1 / (1 + count)`` (Kitaev & Klein 2018).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spmrl_bench.errors import TreeError
+from spmrl_bench.trees import Tree
+
+Label = tuple[str, ...]
+
+EMPTY = 0
+UNK, START, STOP = 0, 1, 2
+FIRST_WORD = 3
+CHAR_UNK, CHAR_WORD_START, CHAR_WORD_STOP, CHAR_START, CHAR_STOP = 0, 1, 2, 3, 4
+FIRST_CHAR = 5
+
+
+def label_rows(tree: Tree) -> Iterator[tuple[int, int, Label]]:
+    """``(start, end, label)`` of every labelled span, unary chains collapsed, in pre-order."""
+    span: tuple[int, int] | None = None
+    chain: list[str] = []
+    for start, end, name in tree.constituents():
+        if span is not None and span != (start, end):
+            yield *span, tuple(chain)
+            chain = []
+        span = (start, end)
+        chain.append(name)
+    if span is not None:
+        yield *span, tuple(chain)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words with counts, characters and labels, each in order of first appearance."""
+
+    words: dict[str, int]
+    characters: tuple[str, ...]
+    labels: tuple[Label, ...]
+    word_ids: dict[str, int] = field(init=False, repr=False)
+    character_ids: dict[str, int] = field(init=False, repr=False)
+    label_ids: dict[Label, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "word_ids", {word: k for k, word in enumerate(self.words, FIRST_WORD)}
+        )
+        object.__setattr__(
+            self, "character_ids", {c: k for k, c in enumerate(self.characters, FIRST_CHAR)}
+        )
+        object.__setattr__(self, "label_ids", {label: k for k, label in enumerate(self.labels)})
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree]) -> Vocabulary:
+        """The inventories of the training trees.
+
+        Raises:
+            TreeError: there is no tree, or no tree has a constituent.
+        """
+        words: Counter[str] = Counter()
+        labels: dict[Label, None] = {(): None}
+        for tree in trees:
+            words.update(tree.words)
+            labels.update((label, None) for _, _, label in label_rows(tree))
+        if len(labels) == 1:
+            raise TreeError(
+                f"the {len(trees)} training trees have no constituent: nothing to learn"
+            )
+        characters = dict.fromkeys(character for word in words for character in word)
+        return cls(dict(words), tuple(characters), tuple(labels))
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value that :meth:`from_json` reads back."""
+        return {
+            "words": list(self.words.items()),
+            "characters": list(self.characters),
+            "labels": [list(label) for label in self.labels],
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Vocabulary:
+        """The inverse of :meth:`to_json`."""
+        return cls(
+            {word: count for word, count in value["words"]},
+            tuple(value["characters"]),
+            tuple(tuple(label) for label in value["labels"]),
+        )

@@ -1,0 +1,84 @@
+"""Reading a TOML file into a validated model, with all its mistakes reported at once.
+
+Each mistake names the file, the key as the user typed it, what was found and what is
+allowed, with near matches for an unknown key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from spmrl_bench.errors import SpmrlError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_toml(path: Path, error: type[SpmrlError]) -> dict[str, Any]:
+    """The content of a TOML file; a syntax error or unreadable file raises ``error``."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise error(f"{path}: not valid TOML: {problem}") from None
+    except OSError as problem:
+        raise error(f"{path}: cannot be read: {problem.strerror}") from None
+
+
+def validated(
+    model: type[Model], value: Mapping[str, Any], place: str | Path, error: type[SpmrlError]
+) -> Model:
+    """``value`` as a ``model``; ``error`` with one line per mistake, each starting ``place:``."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as problem:
+        lines = [f"{place}: {describe_mistake(model, item)}" for item in problem.errors()]
+        raise error("\n".join(lines)) from None
+
+
+def describe_mistake(model: type[BaseModel], mistake: Mapping[str, Any]) -> str:
+    """One mistake of a validation in words: key, what is wrong, what was found."""
+    location = mistake["loc"]
+    key = ".".join(str(part) for part in location) or "(the whole file)"
+    if mistake["type"] == "extra_forbidden":
+        known = sorted(_keys_at(model, location[:-1]))
+        near = difflib.get_close_matches(str(location[-1]), known, n=2)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        return f"{key}: unknown key.{hint} Known: {', '.join(known)}"
+    if mistake["type"] == "missing":
+        return f"{key}: missing"
+    message = mistake["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    return f"{key}: {message}; found {mistake['input']!r}"
+
+
+def _keys_at(model: type[BaseModel], location: tuple[Any, ...]) -> set[str]:
+    """Keys that the model allows at a place inside it."""
+    current: Any = model
+    for part in location:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            field = current.model_fields.get(str(part))
+            current = _inner_model(field.annotation) if field else None
+        if current is None:
+            return set()
+    return set(current.model_fields)
+
+
+def _inner_model(annotation: Any) -> type[BaseModel] | None:
+    """The model inside an annotation such as ``dict[str, M]`` or ``M | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    origin = typing.get_origin(annotation)
+    if origin in (typing.Union, types.UnionType, dict, list, tuple, typing.Annotated):
+        for argument in typing.get_args(annotation):
+            found = _inner_model(argument)
+            if found is not None:
+                return found
+    return None

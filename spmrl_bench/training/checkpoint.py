@@ -1,0 +1,89 @@
+"""The complete state of a training run on disk, so that it continues exactly where it was.
+
+A checkpoint is a folder: the parser as :meth:`ChartParser.save` writes it, the optimiser's
+moments (``optimiser.safetensors``) and the schedule (``progress.json``). Random numbers need
+no state of their own: every stream is a function of seed, epoch and batch. Folders are
+replaced atomically, so a kill at any moment leaves a whole checkpoint.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from spmrl_bench.errors import CheckpointError
+from spmrl_bench.files import recover_folder, write_folder
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.training.schedule import Progress
+
+LAST, BEST = "last", "best"
+
+
+def save_checkpoint(
+    run_dir: Path, parser: ChartParser, optimiser: torch.optim.Optimizer, progress: Progress
+) -> None:
+    """Replace the run's last checkpoint."""
+
+    def fill(folder: Path) -> None:
+        parser.save(folder)
+        moments = {}
+        for name, parameter in parser.named_parameters():
+            for key, value in optimiser.state.get(parameter, {}).items():
+                moments[f"{key}/{name}"] = value.contiguous()
+        save_file(moments, folder / "optimiser.safetensors")
+        (folder / "progress.json").write_text(progress.model_dump_json(indent=1) + "\n")
+
+    write_folder(run_dir / LAST, fill)
+
+
+def save_best(run_dir: Path, parser: ChartParser) -> None:
+    """Replace the parser that had the best dev F1."""
+    write_folder(run_dir / BEST, parser.save)
+
+
+def load_checkpoint(
+    run_dir: Path, parser: ChartParser, optimiser: torch.optim.Optimizer
+) -> Progress | None:
+    """Restore parser and optimiser in place; None if the run has no checkpoint yet.
+
+    Raises:
+        CheckpointError: the checkpoint is incomplete or belongs to another model.
+    """
+    recover_folder(run_dir / LAST)
+    recover_folder(run_dir / BEST)
+    folder = run_dir / LAST
+    if not folder.exists():
+        return None
+    saved = ChartParser.load(folder)
+    if saved.config != parser.config or saved.vocabulary != parser.vocabulary:
+        raise CheckpointError(
+            f"{folder}: belongs to a parser with another configuration or vocabulary. "
+            "Train into another folder, or start anew with --fresh"
+        )
+    parser.load_state_dict(saved.state_dict())
+    try:
+        moments = load_file(folder / "optimiser.safetensors")
+        progress = Progress.model_validate_json((folder / "progress.json").read_text())
+    except (OSError, SafetensorError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise CheckpointError(
+            f"{folder}: incomplete checkpoint ({reason}). Start anew with --fresh"
+        ) from None
+    for name, parameter in parser.named_parameters():
+        prefix = f"/{name}"
+        state = {
+            key.removesuffix(prefix): value
+            for key, value in moments.items()
+            if key.endswith(prefix) and "/" not in key.removesuffix(prefix)
+        }
+        if state:
+            # Step counters stay on the CPU, where torch keeps them; moments go to the weights.
+            optimiser.state[parameter] = {
+                key: value.to(parameter.device) if value.dim() else value
+                for key, value in state.items()
+            }
+    return progress

@@ -1,0 +1,38 @@
+"""Settings of a training run: optimiser, schedule, evaluations and the stopping rule."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class TrainConfig(BaseModel):
+    """How one parser is trained (recipes state every setting but max_minutes)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Rate after the warm-up."""
+    adam_betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+    adam_epsilon: Annotated[float, Field(gt=0)]
+    batch_size: Count
+    """Sentences of one optimiser step."""
+    sub_batch_tokens: Count
+    """Padded tokens worked on at once; bounds memory, does not change the step."""
+    warmup_batches: Annotated[int, Field(ge=0)]
+    """Steps over which the rate rises linearly from 0."""
+    evaluations_per_epoch: Count
+    """Dev evaluations, evenly spaced over an epoch; at most one per batch takes place."""
+    decay_patience: Count
+    """Epochs without a new best dev F1 after which the rate is multiplied by decay_factor."""
+    decay_factor: Annotated[float, Field(gt=0, lt=1)]
+    stop_patience: Count
+    """Stopping rule: epochs without a new best dev F1 after which training ends."""
+    max_epochs: Count
+    """Stopping rule: training ends after this many epochs in any case."""
+    max_minutes: Annotated[float, Field(gt=0)] | None = None
+    """Stopping rule: training ends at the first evaluation after this much training time
+    (minutes over all sessions of the run); runs so cut are not reproducible bit by bit."""

@@ -1,0 +1,26 @@
+"""Which processor a run uses."""
+
+from __future__ import annotations
+
+import torch
+
+from spmrl_bench.errors import RecipeError
+
+
+def choose_device(name: str) -> torch.device:
+    """``auto`` is CUDA when present, else the CPU; other names are torch's own.
+
+    Raises:
+        RecipeError: no such device, or one that this machine lacks.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise RecipeError(f"unknown device '{name}'. Allowed: auto, cpu, cuda, cuda:N") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise RecipeError(f"device '{name}' asked for, but torch sees no CUDA device here")
+    if device.type not in ("cpu", "cuda"):
+        raise RecipeError(f"device '{name}' is not supported. Allowed: auto, cpu, cuda, cuda:N")
+    return device

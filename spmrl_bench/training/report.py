@@ -1,0 +1,112 @@
+"""What a training run says while it works: a live line, plain lines, and a JSON event log.
+
+On a terminal one line is kept up to date; elsewhere (a log file, CI) each dev evaluation
+prints one plain line. Either way every event is also a line of ``events.jsonl`` in the run
+folder, which is what plots and diagnoses read.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from spmrl_bench.training.schedule import Progress as State
+
+
+class Report:
+    """Event log and progress display of one run; use as a context manager."""
+
+    def __init__(self, run_dir: Path, title: str, console: Console | None = None) -> None:
+        self.path = run_dir / "events.jsonl"
+        self.title = title
+        # Progress belongs on standard error: standard output is for results.
+        self.console = console or Console(stderr=True)
+        self._live: Progress | None = None
+
+    def __enter__(self) -> Self:
+        if self.console.is_terminal:
+            self._live = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=20),
+                TextColumn("epoch {task.fields[epoch]}"),
+                TextColumn("loss {task.fields[loss]}"),
+                TextColumn("dev F1 {task.fields[dev_f1]} (best {task.fields[best]})"),
+                TextColumn("{task.fields[speed]} tokens/s"),
+                TimeRemainingColumn(),
+                TextColumn("at most left"),
+                console=self.console,
+            )
+            self._task = self._live.add_task(
+                self.title, total=None, epoch="-", loss="-", dev_f1="-", best="-", speed="-"
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Append one line to the event log."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        line = json.dumps({"event": kind, "time": now, **fields}, ensure_ascii=False)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def say(self, text: str) -> None:
+        """Print a line, above the live line where there is one."""
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def batch(self, state: State, batches: int, max_epochs: int) -> None:
+        """Show that a batch is done."""
+        if self._live is not None:
+            done = state.epoch * batches + state.next_batch
+            self._live.update(
+                self._task,
+                completed=done,
+                total=max_epochs * batches,
+                epoch=f"{state.epoch + 1}/{max_epochs}",
+                loss=f"{state.loss_sum / max(1, state.next_batch):.2f}",
+                speed=f"{speed(state):,.0f}",
+            )
+
+    def evaluation(self, state: State, batches: int, f1: float, loss: float, best: bool) -> None:
+        """Report a dev evaluation."""
+        self.event(
+            "evaluation",
+            epoch=round(state.epoch + state.next_batch / batches, 3),
+            step=state.steps,
+            loss=round(loss, 4),
+            dev_f1=round(f1, 4),
+            best=best,
+            rate_factor=state.rate_factor,
+            tokens_per_second=round(speed(state), 1),
+            train_seconds=round(state.train_seconds, 2),
+            dev_seconds=round(state.dev_seconds, 2),
+        )
+        if self._live is not None:
+            self._live.update(self._task, dev_f1=f"{f1:.2f}", best=f"{state.best_dev_f1:.2f}")
+        else:
+            minutes = (state.train_seconds + state.dev_seconds) / 60
+            self.say(
+                f"{self.title}  epoch {state.epoch + state.next_batch / batches:6.2f}  "
+                f"loss {loss:7.3f}  dev F1 {f1:6.2f}{' *' if best else '  '}  "
+                f"{speed(state):,.0f} tokens/s  {minutes:.1f} min"
+            )
+
+
+def speed(state: State) -> float:
+    """Words per second of training so far, dev evaluations left out."""
+    return state.tokens / state.train_seconds if state.train_seconds else 0.0

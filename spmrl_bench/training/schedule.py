@@ -1,0 +1,98 @@
+"""Learning rate and end of training as functions of a small saved state.
+
+The rate rises linearly over the first batches and is then halved whenever a number of
+epochs pass without a better dev F1 (Kitaev & Klein 2018, appendix A). The published system
+was stopped by hand; the stopping rules here are the recipe's.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from spmrl_bench.training.config import TrainConfig
+
+
+class Progress(BaseModel):
+    """All that training must remember besides weights and optimiser moments."""
+
+    epoch: int = 0
+    """Epoch in work, from 0."""
+    next_batch: int = 0
+    """First batch of the epoch that is not done."""
+    steps: int = 0
+    """Optimiser steps done."""
+    rate_factor: float = 1.0
+    """Product of all decays so far."""
+    best_dev_f1: float | None = None
+    """Best dev F1 in percent, None before the first evaluation."""
+    best_step: int = 0
+    """Optimiser step of the best evaluation."""
+    epochs_since_best: int = 0
+    """Whole epochs that ended without a new best."""
+    epochs_since_decay: int = 0
+    """Whole epochs without a new best since the last decay."""
+    improved_this_epoch: bool = False
+    loss_sum: float = 0.0
+    """Sum of the mean batch losses of the epoch so far."""
+    tokens: int = 0
+    """Words trained on so far."""
+    train_seconds: float = 0.0
+    """Time in optimiser steps so far."""
+    dev_seconds: float = 0.0
+    """Time in dev evaluations so far."""
+    stopped_by: str | None = None
+    """The stopping rule that ended the run; None while it goes on."""
+
+
+def learning_rate(config: TrainConfig, progress: Progress) -> float:
+    """Rate of the next optimiser step."""
+    warmup = config.warmup_batches
+    rise = min(1.0, (progress.steps + 1) / warmup) if warmup else 1.0
+    return config.learning_rate * progress.rate_factor * rise
+
+
+def record_dev_f1(progress: Progress, f1: float) -> bool:
+    """Note a dev evaluation; true if it is the best so far (later equals are not)."""
+    if progress.best_dev_f1 is not None and f1 <= progress.best_dev_f1:
+        return False
+    progress.best_dev_f1 = f1
+    progress.best_step = progress.steps
+    progress.improved_this_epoch = True
+    return True
+
+
+def end_epoch(config: TrainConfig, progress: Progress) -> bool:
+    """Move to the next epoch; true if the rate was decayed. Decays wait for the warm-up."""
+    if progress.improved_this_epoch:
+        progress.epochs_since_best = progress.epochs_since_decay = 0
+    else:
+        progress.epochs_since_best += 1
+        progress.epochs_since_decay += 1
+    progress.improved_this_epoch = False
+    progress.epoch += 1
+    progress.next_batch = 0
+    progress.loss_sum = 0.0
+    warm = progress.steps >= config.warmup_batches
+    if warm and progress.epochs_since_decay >= config.decay_patience:
+        progress.rate_factor *= config.decay_factor
+        progress.epochs_since_decay = 0
+        return True
+    return False
+
+
+def stopping_rule(config: TrainConfig, progress: Progress) -> str | None:
+    """Name of the rule that ends training now, or None."""
+    if progress.epoch >= config.max_epochs:
+        return "max_epochs"
+    if progress.epochs_since_best >= config.stop_patience:
+        return "stop_patience"
+    minutes = (progress.train_seconds + progress.dev_seconds) / 60
+    if config.max_minutes is not None and minutes >= config.max_minutes:
+        return "max_minutes"
+    return None
+
+
+def evaluation_batches(batches: int, evaluations: int) -> frozenset[int]:
+    """Numbers of done batches (1..batches) after which dev is scored; always the last."""
+    points = (round(batches * k / evaluations) for k in range(1, evaluations + 1))
+    return frozenset(max(1, point) for point in points)

@@ -1,0 +1,177 @@
+"""The one training loop: batches, dev evaluations, decay, stopping, checkpoints.
+
+It knows neither files of a treebank nor a scorer: it gets indexed sentences and a function
+that gives a parser's dev F1, which is the same function that the final score uses.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import torch
+
+from spmrl_bench.errors import TrainingError
+from spmrl_bench.parsers.batches import Indexer, Sentence
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
+from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.training.random import Stream, generator, seed_torch
+from spmrl_bench.training.report import Report
+from spmrl_bench.training.schedule import (
+    Progress,
+    end_epoch,
+    evaluation_batches,
+    learning_rate,
+    record_dev_f1,
+    stopping_rule,
+)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training was interrupted by the user after a checkpoint was written."""
+
+
+class Trainer:
+    """Trains one parser into one run folder; :meth:`fit` resumes what is there."""
+
+    def __init__(
+        self,
+        parser: ChartParser,
+        config: TrainConfig,
+        *,
+        seed: int,
+        sentences: Sequence[Sentence],
+        indexer: Indexer,
+        dev_f1: Callable[[ChartParser], float],
+        run_dir: Path,
+        report: Report,
+    ) -> None:
+        self.parser = parser
+        self.config = config
+        self.seed = seed
+        self.sentences = sentences
+        self.indexer = indexer
+        self.dev_f1 = dev_f1
+        self.run_dir = run_dir
+        self.report = report
+        self.batches = -(-len(sentences) // config.batch_size)
+        self.optimiser = torch.optim.Adam(
+            parser.parameters(),
+            lr=config.learning_rate,
+            betas=config.adam_betas,
+            eps=config.adam_epsilon,
+            fused=True,
+        )
+        self.progress = Progress()
+        self._stop_asked = False
+
+    def fit(self) -> Progress:
+        """Train until a stopping rule holds; returns the final state of the schedule.
+
+        Raises:
+            TrainingError: the loss is no longer a number.
+            CheckpointError: the folder holds a checkpoint that does not fit.
+            Interrupted: Ctrl-C; the checkpoint just written continues with the next batch.
+        """
+        saved = load_checkpoint(self.run_dir, self.parser, self.optimiser)
+        if saved is not None:
+            self.progress = saved
+            self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
+        with self._deferred_interrupt():
+            while self.progress.stopped_by is None:
+                self._epoch()
+        return self.progress
+
+    def _epoch(self) -> None:
+        """Work from the current batch to the end of the epoch or of training."""
+        state = self.progress
+        order = generator(self.seed, Stream.ORDER, state.epoch).permutation(len(self.sentences))
+        points = evaluation_batches(self.batches, self.config.evaluations_per_epoch)
+        for number in range(state.next_batch, self.batches):
+            low = number * self.config.batch_size
+            chosen = order[low : low + self.config.batch_size]
+            self._step(number, [self.sentences[k] for k in chosen])
+            self.report.batch(state, self.batches, self.config.max_epochs)
+            if number + 1 in points:
+                self._evaluate()
+                if number + 1 == self.batches and end_epoch(self.config, state):
+                    self.report.event("decay", epoch=state.epoch, rate_factor=state.rate_factor)
+                state.stopped_by = stopping_rule(self.config, state)
+                self._save()
+                if state.stopped_by is not None:
+                    self.report.event("stop", rule=state.stopped_by, steps=state.steps)
+                    return
+            if self._stop_asked:
+                self._save()
+                self.report.event("interrupt", epoch=state.epoch, batch=state.next_batch)
+                raise Interrupted
+
+    def _step(self, number: int, batch: list[Sentence]) -> None:
+        """One optimiser step."""
+        state, begun = self.progress, time.perf_counter()
+        place = (state.epoch, number)
+        seed_torch(self.seed, Stream.DROPOUT, *place)
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate(self.config, state)
+        self.parser.train()
+        self.optimiser.zero_grad()
+        loss = self.parser.accumulate_gradients(
+            batch,
+            self.indexer,
+            generator(self.seed, Stream.UNK, *place),
+            self.config.sub_batch_tokens,
+        )
+        if not np.isfinite(loss):
+            raise TrainingError(
+                f"{self.report.title}: the loss of batch {number + 1} of epoch {state.epoch + 1} "
+                f"is {loss}. The last checkpoint is kept; lower train.learning_rate "
+                f"(now {self.config.learning_rate}) and start anew with --fresh"
+            )
+        self.optimiser.step()
+        state.steps += 1
+        state.next_batch = number + 1
+        state.loss_sum += loss
+        state.tokens += sum(map(len, batch))
+        state.train_seconds += time.perf_counter() - begun
+
+    def _evaluate(self) -> None:
+        """Score dev, keep the parser if it is the best so far."""
+        state, begun = self.progress, time.perf_counter()
+        f1 = self.dev_f1(self.parser)
+        best = record_dev_f1(state, f1)
+        if best:
+            save_best(self.run_dir, self.parser)
+        state.dev_seconds += time.perf_counter() - begun
+        self.report.evaluation(state, self.batches, f1, state.loss_sum / state.next_batch, best)
+
+    def _save(self) -> None:
+        save_checkpoint(self.run_dir, self.parser, self.optimiser, self.progress)
+
+    @contextmanager
+    def _deferred_interrupt(self) -> Iterator[None]:
+        """Let Ctrl-C finish the batch first; a second one ends at once.
+
+        Where signals cannot be caught (a thread), Ctrl-C falls back to the last checkpoint.
+        """
+
+        def ask(number: int, frame: FrameType | None) -> None:
+            if self._stop_asked:
+                raise KeyboardInterrupt
+            self._stop_asked = True
+            self.report.say("finishing this batch and saving; press Ctrl-C again to stop at once")
+
+        try:
+            previous = signal.signal(signal.SIGINT, ask)
+        except ValueError:
+            yield
+            return
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
