@@ -1,0 +1,334 @@
+"""Load a feature grammar from its TOML file and check it.
+
+The engine knows no language: everything that makes sentences German or Korean stands in the
+file. ``FORMAT.md`` beside the grammars describes the format for people who write one. This
+module holds the declarations (settings, features, symbols, rules); ``lexicon`` fills the
+categories with word forms and ``ground`` turns both into something to sample from.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from spmrl_bench.treebanks.mini.lexicon import Lexicon, build_lexicon
+from spmrl_bench.treebanks.mini.notation import (
+    Reference,
+    Term,
+    lines_of,
+    parse_references,
+    split_weight,
+)
+from spmrl_bench.treebanks.mini.problems import GrammarError, Problems
+from spmrl_bench.treebanks.mini.tables import (
+    FeatureTable,
+    GrammarTable,
+    PhraseTable,
+    Settings,
+    WordTable,
+)
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A nonterminal (``phrase``), a word glued from parts (``word``) or a ``category``."""
+
+    name: str
+    kind: Literal["phrase", "word", "category"]
+    features: tuple[str, ...]
+    label: str  # of a phrase ("" invisible); the tag of a word or category
+    unary: bool = True
+    lower_tail: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One expansion; ``domains`` gives the values left to each variable of the rule."""
+
+    key: str
+    symbol: str
+    terms: Mapping[str, Term]
+    children: tuple[Reference, ...]
+    weight: float
+    domains: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A checked grammar, ready to be grounded."""
+
+    path: str
+    language: str
+    settings: Settings
+    domains: Mapping[str, tuple[str, ...]]
+    priors: Mapping[str, Mapping[str, float]]
+    symbols: Mapping[str, Symbol]
+    rules: Mapping[str, tuple[Rule, ...]]
+    lexicon: Lexicon
+    spelling: tuple[tuple[re.Pattern[str], str], ...]
+    adjust: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...]
+
+
+@dataclass
+class _Declared:
+    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    priors: dict[str, dict[str, float]] = field(default_factory=dict)
+    defaults: dict[str, str] = field(default_factory=dict)
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+
+
+def load_grammar(path: Path) -> Grammar:
+    """The grammar in ``path``.
+
+    Raises:
+        GrammarError: the file is absent, is not TOML, or breaks the format; all mistakes of
+            a loading step (declarations, then rules and lexicon) are reported together.
+    """
+    table = _read(path)
+    problems = Problems(str(path))
+    declared = _Declared()
+    _declare_features(table, declared, problems)
+    _declare_symbols(table, declared, problems)
+    spelling = _compile_spelling(table, problems)
+    adjust = _compile_adjust(table, problems)
+    problems.check()
+    rules = _read_rules(table, declared, problems)
+    lexicon = build_lexicon(
+        table,
+        {
+            name: symbol.features
+            for name, symbol in declared.symbols.items()
+            if symbol.kind == "category"
+        },
+        declared.domains,
+        declared.defaults,
+        spelling,
+        problems,
+    )
+    _check_reach(table.settings.start, rules, declared.symbols, lexicon, problems)
+    problems.check()
+    return Grammar(
+        str(path),
+        table.language,
+        table.settings,
+        declared.domains,
+        declared.priors,
+        declared.symbols,
+        rules,
+        lexicon,
+        spelling,
+        adjust,
+    )
+
+
+def _read(path: Path) -> GrammarTable:
+    try:
+        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise GrammarError(str(path), [f"cannot be read: {error.strerror}"]) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise GrammarError(str(path), [f"is not valid UTF-8 TOML: {error}"]) from error
+    try:
+        return GrammarTable.model_validate(data)
+    except ValidationError as error:
+        found = []
+        for item in error.errors():
+            branches = ("str", "FeatureTable", "PhraseTable", "WordTable")
+            key = ".".join(str(part) for part in item["loc"] if part not in branches)
+            found.append(f"{key}: {item['msg']}; found {item['input']!r}")
+        raise GrammarError(str(path), found) from error
+
+
+def _declare_features(table: GrammarTable, declared: _Declared, problems: Problems) -> None:
+    tables = {
+        name: FeatureTable(values=entry) if isinstance(entry, str) else entry
+        for name, entry in table.features.items()
+    }
+    for name, entry in tables.items():
+        key = f"features.{name}"
+        source = entry
+        if entry.like is not None:
+            if entry.like not in tables or tables[entry.like].values is None:
+                with_values = [n for n, e in tables.items() if e.values is not None]
+                problems.unknown(f"{key}.like", "feature", entry.like, with_values)
+                continue
+            source = tables[entry.like]
+        values = tuple((source.values or "").split())
+        weights = entry.weights or [1.0] * len(values)
+        if not values:
+            problems.add(key, "has no values")
+        if any(count > 1 for count in Counter(values).values()):
+            problems.add(key, f"a value stands twice in '{source.values}'")
+        for value in values:
+            if value in tables or re.search(r"[\[\],|=!?:]", value):
+                problems.add(key, f"value '{value}' is a feature name or holds one of [],|=!?:")
+        if len(weights) != len(values) or min(weights, default=1) <= 0:
+            problems.add(key, f"{len(values)} values but weights {weights}; one > 0 for each")
+        if entry.default is not None and entry.default not in values:
+            problems.unknown(f"{key}.default", "value", entry.default, values)
+        declared.domains[name] = values
+        declared.priors[name] = dict(zip(values, weights, strict=False))
+        if entry.default is not None:
+            declared.defaults[name] = entry.default
+
+
+def _declare_symbols(table: GrammarTable, declared: _Declared, problems: Problems) -> None:
+    symbols = declared.symbols
+
+    def add(key: str, symbol: Symbol) -> None:
+        for feature in symbol.features:
+            if feature not in table.features:
+                problems.unknown(f"{key}.features", "feature", feature, table.features)
+        if symbol.name in symbols:
+            problems.add(key, f"'{symbol.name}' is already a {symbols[symbol.name].kind}")
+        symbols[symbol.name] = symbol
+
+    for name, phrase in table.phrases.items():
+        entry = PhraseTable(features=phrase) if isinstance(phrase, str) else phrase
+        label = name if entry.label is None else entry.label
+        features = tuple(entry.features.split())
+        add(f"phrases.{name}", Symbol(name, "phrase", features, label, unary=entry.unary))
+    for kind, entries in (("word", table.words), ("category", table.categories)):
+        for name, word in entries.items():
+            item = WordTable(features=word) if isinstance(word, str) else word
+            add(
+                f"{'words' if kind == 'word' else 'categories'}.{name}",
+                Symbol(
+                    name,
+                    "word" if kind == "word" else "category",
+                    tuple(item.features.split()),
+                    item.tag or name,
+                    lower_tail=item.tail == "lower",
+                ),
+            )
+    start = table.settings.start
+    if start not in table.phrases:
+        problems.unknown("settings.start", "phrase", start, table.phrases)
+    elif symbols[start].features or not symbols[start].label:
+        problems.add("settings.start", f"'{start}' must have a label and no features")
+
+
+def _compile(key: str, pattern: str, problems: Problems) -> re.Pattern[str] | None:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        problems.add(key, f"'{pattern}' is not a regular expression: {error}")
+        return None
+
+
+def _compile_spelling(
+    table: GrammarTable, problems: Problems
+) -> tuple[tuple[re.Pattern[str], str], ...]:
+    compiled = []
+    for number, entry in enumerate(table.spelling):
+        pattern = _compile(f"spelling.{number}.pattern", entry.pattern, problems)
+        if pattern is not None:
+            compiled.append((pattern, entry.replace))
+    return tuple(compiled)
+
+
+def _compile_adjust(
+    table: GrammarTable, problems: Problems
+) -> tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...]:
+    compiled = []
+    for number, entry in enumerate(table.adjust):
+        word = _compile(f"adjust.{number}.word", entry.word, problems)
+        following = _compile(f"adjust.{number}.next", entry.next, problems)
+        if word is not None and following is not None:
+            compiled.append((word, following, entry.replace))
+    return tuple(compiled)
+
+
+def _read_rules(
+    table: GrammarTable, declared: _Declared, problems: Problems
+) -> dict[str, tuple[Rule, ...]]:
+    signatures = {name: symbol.features for name, symbol in declared.symbols.items()}
+    rules: dict[str, list[Rule]] = {}
+    for group, block in table.rules.items():
+        for line in lines_of(f"rules.{group}", block):
+            left, arrow, right = line.text.partition("->")
+            if not arrow:
+                problems.add(line.key, "has no '->'")
+                continue
+            weight, left = split_weight(left)
+            heads = parse_references(line.key, left, signatures, declared.domains, problems)
+            empty = right.strip() == "()"
+            children = parse_references(
+                line.key, "" if empty else right, signatures, declared.domains, problems
+            )
+            if heads is None or children is None:
+                continue
+            if len(heads) != 1 or declared.symbols[heads[0].symbol].kind == "category":
+                problems.add(line.key, "expected one phrase or word before '->'")
+            elif not children and not empty:
+                problems.add(line.key, "nothing after '->'; write '()' for an empty expansion")
+            elif declared.symbols[heads[0].symbol].kind == "word" and any(
+                declared.symbols[child.symbol].kind == "phrase" for child in children
+            ):
+                problems.add(line.key, "a word is glued from words and categories, not phrases")
+            else:
+                variants = _variants(line.key, heads[0], children, weight, problems)
+                rules.setdefault(heads[0].symbol, []).extend(variants)
+    return {name: tuple(found) for name, found in rules.items()}
+
+
+def _variants(
+    key: str, head: Reference, children: list[Reference], weight: float, problems: Problems
+) -> list[Rule]:
+    """The rule with each choice of its optional symbols; weights multiply."""
+    domains: dict[str, tuple[str, ...]] = {}
+    for reference in (head, *children):
+        for term in reference.terms.values():
+            if term.variable is not None:
+                known = domains.get(term.variable, term.allowed)
+                domains[term.variable] = tuple(v for v in known if v in term.allowed)
+    for variable, domain in domains.items():
+        if not domain:
+            problems.add(key, f"no value fits every place of variable '?{variable}'")
+    choices = [(True,) if child.chance == 1 else (True, False) for child in children]
+    variants = []
+    for choice in itertools.product(*choices):
+        share = weight
+        kept = []
+        for child, present in zip(children, choice, strict=True):
+            share *= child.chance if present else 1 - child.chance
+            if present:
+                kept.append(child)
+        variants.append(Rule(key, head.symbol, head.terms, tuple(kept), share, domains))
+    return variants
+
+
+def _check_reach(
+    start: str,
+    rules: Mapping[str, tuple[Rule, ...]],
+    symbols: Mapping[str, Symbol],
+    lexicon: Lexicon,
+    problems: Problems,
+) -> None:
+    """Every symbol is reachable from the start and has a rule or a word."""
+    reached = {start}
+    todo = [start]
+    while todo:
+        for rule in rules.get(todo.pop(), ()):
+            for child in rule.children:
+                if child.symbol not in reached:
+                    reached.add(child.symbol)
+                    todo.append(child.symbol)
+    places = {"phrase": "phrases", "word": "words", "category": "categories"}
+    for name, symbol in symbols.items():
+        key = f"{places[symbol.kind]}.{name}"
+        if symbol.kind == "category":
+            if not lexicon.entries.get(name):
+                problems.add(key, "has no word in lexicon or paradigms")
+        elif name not in rules:
+            problems.add(key, "has no rule")
+        if name not in reached:
+            problems.add(key, f"is not reachable from '{start}'")
