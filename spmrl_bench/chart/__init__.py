@@ -140,7 +140,7 @@ def _checked_scores(
     # The extremes carry any NaN or infinity and, unlike isfinite, need no array of their own.
     if table.size and not (np.isfinite(table.min()) and np.isfinite(table.max())):
         cell, column = np.argwhere(~np.isfinite(table))[0]
-        sentence, i, j = (int(column_[cell]) for column_ in packing.cell_spans(lengths))
+        sentence, i, j = (int(place[cell]) for place in packing.cell_spans(lengths))
         raise ValueError(
             f"scores[{cell}, {column}] (sentence {sentence}, span [{i}, {j}), label {column + 1}) "
             f"is {table[cell, column]}; every score must be finite."

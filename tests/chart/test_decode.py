@@ -42,6 +42,17 @@ def test_kernels_agree_where_rounding_makes_ties(gold: bool) -> None:
         assert_same(decode_on("cython", batch), decode_on("python", batch))
 
 
+@needs_compiled
+def test_kernels_return_no_negative_zero() -> None:
+    batch = Batch(
+        np.array([[-0.0]], dtype=np.float32),
+        np.array([1], dtype=np.int32),
+        np.array([1], dtype=np.int32),
+    )
+    for kernel in ("cython", "python"):
+        assert not np.signbit(decode_on(kernel, batch).scores[0])
+
+
 @augmented
 def test_a_batch_decodes_like_its_sentences(gold: bool) -> None:
     batch = random_batch(np.random.default_rng(3), [4, 1, 17, 2, 9], 6, gold=gold, ties=True)
