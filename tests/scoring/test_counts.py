@@ -1,0 +1,84 @@
+"""Corpus figures as functions of the rows, also where there is nothing to divide."""
+
+from __future__ import annotations
+
+import pytest
+
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring import BracketCounts, Column, Status
+
+ROWS = [
+    # length, status, matched, gold, test, crossing, words, matched tags
+    (10, Status.VALID, 6, 8, 7, 1, 9, 9),
+    (50, Status.VALID, 20, 20, 20, 0, 45, 40),
+    (12, Status.LENGTH_UNMATCH, 0, 0, 0, 0, 0, 0),
+    (41, Status.VALID, 3, 22, 13, 3, 36, 35),
+    (7, Status.NO_WORDS, 0, 0, 0, 0, 0, 0),
+]
+
+
+def test_figures_of_a_corpus() -> None:
+    counts = BracketCounts.from_rows(ROWS)
+    assert (len(counts), counts.valid, counts.skipped) == (5, 3, 2)
+    assert counts.recall == 100 * 29 / 50
+    assert counts.precision == 100 * 29 / 40
+    assert counts.f1 == pytest.approx(100 * 2 * 29 / 90)
+    assert counts.complete_match == pytest.approx(100 / 3)
+    assert counts.average_crossing == 4 / 3
+    assert counts.no_crossing == pytest.approx(100 / 3)
+    assert counts.two_or_less_crossing == pytest.approx(200 / 3)
+    assert counts.tagging_accuracy == 100 * 84 / 90
+    assert counts.total(Column.GOLD) == 50
+    assert counts.sentences_with(Status.NO_WORDS).tolist() == [4]
+
+
+def test_length_limit_includes_the_limit() -> None:
+    counts = BracketCounts.from_rows(ROWS)
+    assert len(counts.up_to(41)) == 4
+    assert counts.up_to(40).recall == 75.0
+    assert counts.up_to(40).skipped == 2
+    assert len(counts.up_to(6)) == 0
+
+
+@pytest.mark.parametrize("rows", [[], ROWS[2:3]])
+def test_nothing_scored_gives_no_figures(rows: list[tuple[int, ...]]) -> None:
+    counts = BracketCounts.from_rows(rows)
+    assert counts.skipped == len(rows)
+    assert {
+        counts.recall,
+        counts.precision,
+        counts.f1,
+        counts.complete_match,
+        counts.average_crossing,
+        counts.no_crossing,
+        counts.two_or_less_crossing,
+        counts.tagging_accuracy,
+    } == {None}
+
+
+@pytest.mark.parametrize(
+    ("brackets", "figures"),
+    [
+        ((0, 0, 0), (None, None, None)),
+        ((0, 3, 0), (0.0, None, 0.0)),
+        ((0, 0, 3), (None, 0.0, 0.0)),
+        ((0, 3, 2), (0.0, 0.0, 0.0)),
+    ],
+)
+def test_f1_where_nothing_matches(
+    brackets: tuple[int, int, int], figures: tuple[float | None, ...]
+) -> None:
+    counts = BracketCounts.from_rows([(5, Status.VALID, *brackets, 0, 5, 5)])
+    assert (counts.recall, counts.precision, counts.f1) == figures
+
+
+def test_rows_cannot_change() -> None:
+    counts = BracketCounts.from_rows(ROWS)
+    with pytest.raises(ValueError, match="read-only"):
+        counts.rows[0, Column.MATCHED] = 99
+
+
+@pytest.mark.parametrize("row", [(1, 0, 0), (1, 9, 0, 0, 0, 0, 0, 0)])
+def test_rows_of_something_else_are_refused(row: tuple[int, ...]) -> None:
+    with pytest.raises(ScoreError, match="row 2 holds no bracket counts"):
+        BracketCounts.from_rows([ROWS[0], row])

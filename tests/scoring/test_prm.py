@@ -1,0 +1,129 @@
+"""Parameter files: what they say, and that nothing wrong in one is ignored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring import Parameters, Program, load_prm
+
+
+def write(folder: Path, text: str, name: str = "own.prm") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_collins_is_the_published_set() -> None:
+    prm = load_prm("COLLINS")
+    assert (prm.name, prm.program) == ("COLLINS", Program.EVALB)
+    assert (prm.max_error, prm.cutoff_len, prm.labeled, prm.debug) == (10, 40, True, 0)
+    assert prm.delete_labels == {"TOP", "-NONE-", ",", ":", "``", "''", "."}
+    assert prm.delete_labels_for_length == {"-NONE-"}
+    assert prm.eq_labels == {("ADVP", "PRT")}
+    assert not prm.quote_labels
+    assert not prm.eq_words
+
+
+def test_spmrl_is_the_shared_task_set() -> None:
+    prm = load_prm("spmrl")
+    assert (prm.name, prm.program) == ("spmrl", Program.EVALB_SPMRL)
+    assert (prm.max_error, prm.cutoff_len, prm.labeled, prm.debug) == (10000, 70, True, 0)
+    assert prm.delete_labels == {"TOP", "ROOT", "S1", "VROOT", "-NONE-"}
+    assert prm.delete_labels_for_length == {"-NONE-"}
+    assert not prm.eq_labels | prm.eq_words
+    assert not prm.quote_labels
+
+
+def test_what_a_file_leaves_out_has_the_default_of_the_c_programs(tmp_path: Path) -> None:
+    prm = load_prm(write(tmp_path, "#PROGRAM EVALB\n"))
+    assert (prm.max_error, prm.cutoff_len, prm.labeled, prm.debug) == (10, 40, True, 0)
+    assert not prm.delete_labels
+
+
+def test_unknown_name_says_what_exists() -> None:
+    with pytest.raises(ScoreError, match=r"'COLINS'\. Did you mean COLLINS\?.*spmrl"):
+        load_prm("COLINS")
+
+
+@pytest.mark.parametrize("path", ["nowhere.prm", "./COLLINS", "folder/COLLINS"])
+def test_absent_file_is_named(path: str) -> None:
+    with pytest.raises(ScoreError, match="cannot read"):
+        load_prm(path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ("DELETE_LABELS TOP", r"own\.prm:2: unknown key 'DELETE_LABELS'.*DELETE_LABEL\b"),
+        ("  # indented", r"own\.prm:2: unknown key '#'"),
+        ("DELETE_LABEL", r"own\.prm:2: DELETE_LABEL takes one value, found 0"),
+        ("DELETE_LABEL TOP S1", r"own\.prm:2: DELETE_LABEL takes one value, found 2"),
+        ("EQ_LABEL ADVP", r"own\.prm:2: EQ_LABEL takes two values, found 1"),
+        ("EQ_WORD a b c", r"own\.prm:2: EQ_WORD takes two values, found 3"),
+        ("CUTOFF_LEN forty", r"own\.prm:2: CUTOFF_LEN takes one number, found 'forty'"),
+        ("MAX_ERROR -1", r"own\.prm:2: MAX_ERROR takes one number"),
+        ("LABELED 2", r"own\.prm:2: LABELED must be 0 or 1"),
+        ("CUTOFF_LEN 40\nCUTOFF_LEN 70", r"own\.prm:3: CUTOFF_LEN was set in line 2 already"),
+        ("#PROGRAM EVALB_SPMRL", r"own\.prm:2: declares EVALB_SPMRL, but an earlier line EVALB"),
+        ("#PROGRAM evalb", r"own\.prm:2: unknown program 'evalb'"),
+        ("EQ_LABEL A B\nEQ_LABEL B C", r"own\.prm: EQ_LABEL makes B equal to A and to C"),
+    ],
+)
+def test_a_line_that_makes_no_sense_is_an_error(tmp_path: Path, lines: str, problem: str) -> None:
+    with pytest.raises(ScoreError, match=problem):
+        load_prm(write(tmp_path, f"#PROGRAM EVALB\n{lines}\n"))
+
+
+def test_quotes_contradict_a_program_that_removes_no_words(tmp_path: Path) -> None:
+    with pytest.raises(ScoreError, match="QUOTE_LABEL"):
+        load_prm(write(tmp_path, "#PROGRAM EVALB_SPMRL\nQUOTE_LABEL ``\n"))
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "own.prm"
+    path.write_bytes(b"#PROGRAM EVALB\nDELETE_LABEL \xff\n")
+    with pytest.raises(ScoreError, match="UTF-8"):
+        load_prm(path)
+
+
+def test_the_program_must_be_known(tmp_path: Path) -> None:
+    path = write(tmp_path, "DELETE_LABEL TOP\n")
+    with pytest.raises(ScoreError, match="#PROGRAM EVALB"):
+        load_prm(path)
+    assert load_prm(path, "EVALB_SPMRL").program is Program.EVALB_SPMRL
+    assert load_prm(path, Program.EVALB).program is Program.EVALB
+    with pytest.raises(ScoreError, match="unknown program 'PARSEVAL'"):
+        load_prm(path, "PARSEVAL")
+    with pytest.raises(ScoreError, match="declares EVALB, but EVALB_SPMRL was asked for"):
+        load_prm("COLLINS", "EVALB_SPMRL")
+
+
+def test_an_equivalence_of_three_is_accepted_when_complete(tmp_path: Path) -> None:
+    prm = load_prm(write(tmp_path, "#PROGRAM EVALB\nEQ_LABEL B A\nEQ_LABEL B C\nEQ_LABEL C A\n"))
+    assert prm.eq_labels == {("A", "B"), ("B", "C"), ("A", "C")}
+
+
+def test_hash_follows_the_meaning_not_the_text(tmp_path: Path) -> None:
+    def parsed(text: str, name: str = "own.prm") -> Parameters:
+        return load_prm(write(tmp_path, f"#PROGRAM EVALB\n{text}", name))
+
+    base = parsed("DELETE_LABEL A\nDELETE_LABEL B\nEQ_LABEL C D\n")
+    same = parsed("# x\nMAX_ERROR 7\nEQ_LABEL D C\n\nDELETE_LABEL B\nDELETE_LABEL A\n", "b.prm")
+    assert base.sha256 == same.sha256
+    others = [
+        parsed(text)
+        for text in (
+            "DELETE_LABEL A\nDELETE_LABEL B\n",
+            "DELETE_LABEL A\nDELETE_LABEL B\nEQ_WORD C D\n",
+            "DELETE_LABEL A\nDELETE_LABEL B\nEQ_LABEL C D\nLABELED 0\n",
+            "DELETE_LABEL A\nDELETE_LABEL B\nEQ_LABEL C D\nCUTOFF_LEN 41\n",
+            "DELETE_LABEL A\nDELETE_LABEL_FOR_LENGTH B\nEQ_LABEL C D\n",
+            "DELETE_LABEL A\nQUOTE_LABEL B\nEQ_LABEL C D\n",
+        )
+    ]
+    assert len({prm.sha256 for prm in (base, *others)}) == len(others) + 1
+    plain = write(tmp_path, "DELETE_LABEL A\n")
+    assert load_prm(plain, "EVALB").sha256 != load_prm(plain, "EVALB_SPMRL").sha256

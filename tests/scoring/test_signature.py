@@ -1,0 +1,74 @@
+"""A signature names what a score depends on, and what was done rather than asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spmrl_bench import __version__
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring import BracketCounts, load_prm
+from spmrl_bench.scoring.signature import KEYS, sign
+from tests.scoring.test_counts import ROWS
+
+SPMRL = load_prm("spmrl")
+COUNTS = BracketCounts.from_rows(ROWS)
+
+
+def test_long_and_short_form() -> None:
+    signature = sign(
+        COUNTS,
+        SPMRL,
+        treebank="german-squoia",
+        fingerprint="9ab0" * 16,
+        split="test",
+        tags="none",
+        transforms=["raise-crossing-branches", "strip-functions"],
+        variant="charlstm",
+        size="small",
+        seed=3,
+    )
+    prm = f"spmrl({SPMRL.sha256[:8]})"
+    assert signature.long() == str(signature)
+    assert signature.long() == (
+        f"scorer:own|match:labelled|prm:{prm}|treebank:german-squoia(9ab09ab0)|split:test"
+        "|sentences:5|skipped:2|tags:none|transforms:raise-crossing-branches+strip-functions"
+        f"|variant:charlstm|size:small|seed:3|version:{__version__}"
+    )
+    assert signature.short() == (
+        f"sc:own|m:labelled|p:{prm}|tb:german-squoia(9ab09ab0)|s:test|n:5|skip:2|t:none"
+        "|tr:raise-crossing-branches+strip-functions|var:charlstm|sz:small|seed:3"
+        f"|v:{__version__}"
+    )
+    assert signature.as_dict()["skipped"] == "2"
+    assert list(signature.as_dict()) == list(KEYS)
+
+
+def test_keys_that_do_not_apply_are_absent() -> None:
+    signature = sign(COUNTS, replace(SPMRL, labeled=False), treebank="mini")
+    assert list(signature.as_dict()) == [
+        "scorer",
+        "match",
+        "prm",
+        "treebank",
+        "sentences",
+        "skipped",
+        "version",
+    ]
+    assert signature.as_dict()["match"] == "unlabelled"
+    assert signature.as_dict()["treebank"] == "mini"
+
+
+def test_seed_zero_is_a_seed() -> None:
+    assert sign(COUNTS, SPMRL, seed=0).as_dict()["seed"] == "0"
+
+
+def test_parameter_files_of_one_name_differ() -> None:
+    other = replace(SPMRL, delete_labels=frozenset(["TOP"]))
+    assert sign(COUNTS, SPMRL) != sign(COUNTS, other)
+
+
+def test_a_value_cannot_forge_a_key() -> None:
+    with pytest.raises(ScoreError, match=r"the split 'test\|skipped:0'"):
+        sign(COUNTS, SPMRL, split="test|skipped:0")
