@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -30,6 +28,7 @@ from pydantic import (
 )
 
 from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.files import write_text
 from spmrl_bench.scoring.counts import BracketCounts, Column
 
 SCHEMA_VERSION = 1
@@ -194,8 +193,8 @@ class Record(_Part):
             raise ValueError("a baseline without test scores")
         return self
 
-    def to_bytes(self) -> bytes:
-        """The file: UTF-8 JSON on one line, keys sorted, so that equal records are equal bytes."""
+    def to_text(self) -> str:
+        """The file: JSON on one line, keys sorted, so that equal records are equal bytes."""
         text = json.dumps(
             self.model_dump(mode="json"),
             ensure_ascii=False,
@@ -203,7 +202,7 @@ class Record(_Part):
             sort_keys=True,
             separators=(",", ":"),
         )
-        return text.encode() + b"\n"
+        return text + "\n"
 
 
 def record_name(data: bytes) -> str:
@@ -214,45 +213,21 @@ def record_name(data: bytes) -> str:
 def write_record(record: Record, folder: Path) -> Path:
     """Write a record under its name and return the path.
 
-    The bytes reach the disk under a temporary name before the record appears under its own,
-    so that a reader never sees part of one. Writing the same record again changes nothing.
+    A reader sees the whole record or none, and writing the same record again changes nothing.
 
     Raises:
         RecordError: the folder or the file cannot be written.
     """
-    data = record.to_bytes()
-    target = folder / record_name(data)
+    text = record.to_text()
+    target = folder / record_name(text.encode())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".record-", suffix=".tmp", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.chmod(temporary, 0o644)  # mkstemp gives the owner alone access
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        _sync_folder(folder)
+        write_text(target, text)
     except OSError as error:
         raise RecordError(
             f"{target}: cannot write the record: {error.strerror or error}; "
             "records written earlier are unharmed"
         ) from error
     return target
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name itself durable; systems that cannot open a folder do without."""
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def read_record(path: Path) -> Record:

@@ -3,9 +3,10 @@
 A table invites comparison, so it has to keep apart what does not compare. Runs are grouped
 by treebank, and within a treebank by everything in the signature of their scores that
 changes what is measured (scorer, parameter file, fingerprint of the treebank, transforms,
-tags, sentences left out); seed and version do not. Each group is a table of its own; where
-one treebank has several, a note says which keys differ. A published figure stands in a
-column of its own whose heading says whether it is of the same treebank.
+tags, sentences left out); variant, size, seed and version say which run it was. Each group
+is a table of its own; where one treebank has several, a note says which keys differ. A
+published figure stands in a column of its own whose heading says whether it is of the same
+treebank.
 
 Of several records of one run (same group, size, variant and seed) the newest is shown, and
 a note says how many older ones there are.
@@ -21,7 +22,7 @@ import pandas as pd
 from spmrl_bench.leaderboard.published import Figure, find_figure
 from spmrl_bench.leaderboard.record import Record, SplitResult
 
-SIGNATURE_KEYS_THAT_COMPARE = frozenset({"seed", "version", "split", "sentences"})
+RUN_KEYS = frozenset({"variant", "size", "seed", "version"})
 BASELINE = "right-branching"
 
 _HEADINGS = {
@@ -85,7 +86,7 @@ def comparison_key(record: Record) -> tuple[tuple[str, str], ...]:
     parts = {
         key: value
         for key, value in signature_parts(record.dev.signature_long).items()
-        if key not in SIGNATURE_KEYS_THAT_COMPARE
+        if key not in RUN_KEYS and key != "treebank"  # of the treebank, the whole hash counts
     }
     parts["fingerprint"] = record.treebank.fingerprint
     parts["test skipped"] = str(record.test.skipped if record.test else 0)

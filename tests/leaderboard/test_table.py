@@ -106,7 +106,9 @@ def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
 
 def test_seed_version_and_size_stay_in_one_table() -> None:
     other = make_record(
-        seed=2, size="published", dev=make_result(PERFECT, HALF, seed="2", version="0.2.0")
+        seed=2,
+        size="published",
+        dev=make_result(PERFECT, HALF, seed="2", version="0.2.0", size="published"),
     )
     (group,) = group_records([make_record(), other])
     assert len(group.rows) == 2

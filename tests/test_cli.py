@@ -1,0 +1,244 @@
+"""The command line: help, one message for each mistake, results on standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from spmrl_bench.cli import app
+from spmrl_bench.leaderboard.record import write_record
+from tests.leaderboard.examples import make_record
+
+COMMANDS = ("train", "eval", "table", "parse", "score", "recipes", "treebanks")
+GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"
+TEST = "(S (NP (DT the)) (VP (NN dog) (VBZ barks)))\n"
+
+
+def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(app, list(arguments), input=stdin)
+
+
+def run_process(
+    *arguments: str, cwd: Path, code: str = "from spmrl_bench.cli import main; main()"
+) -> subprocess.CompletedProcess[str]:
+    root = Path(__file__).resolve().parents[1]
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> tuple[str, str]:
+    """Paths of a gold file and of a file of parses."""
+    paths = tmp_path / "gold.mrg", tmp_path / "test.mrg"
+    for path, text in zip(paths, (GOLD, TEST), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return str(paths[0]), str(paths[1])
+
+
+def test_help_names_every_command() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    for command in COMMANDS:
+        assert f" {command} " in result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command_has_an_example(command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "Example" in result.stdout
+    assert f"spmrl-bench {command}" in result.stdout.partition("Example")[2]
+
+
+def test_help_and_scores_load_neither_torch_nor_pandas(tmp_path: Path) -> None:
+    (tmp_path / "gold.mrg").write_text(GOLD, encoding="utf-8")
+    code = """
+import sys
+from spmrl_bench.cli import app
+app(standalone_mode=False)
+sys.exit(bool({"torch", "pandas"} & set(sys.modules)))
+"""
+    for arguments in (("train", "--help"), ("score", "gold.mrg", "gold.mrg")):
+        result = run_process(*arguments, cwd=tmp_path, code=code)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout
+
+
+def test_score_prints_the_report_and_its_signature(scored: tuple[str, str]) -> None:
+    result = run("score", *scored)
+    assert result.exit_code == 0
+    assert "conventions of EVALB_SPMRL" in result.stdout
+    # S matches; NP and VP have other spans: 1 of 3 brackets on both sides.
+    assert result.stdout.count("33.33") == 6
+    assert "scorer:own|match:labelled|prm:spmrl(" in result.stdout.splitlines()[-1]
+
+
+def test_score_prints_json(scored: tuple[str, str]) -> None:
+    result = run("score", *scored, "--prm", "COLLINS", "--json")
+    report = json.loads(result.stdout)
+    assert report["all"]["recall"] == pytest.approx(100 / 3)
+    assert report["signature"]["prm"].startswith("COLLINS(")
+
+
+def table_folder(tmp_path: Path) -> Path:
+    write_record(make_record(), tmp_path / "results" / "runs")
+    return tmp_path / "results"
+
+
+def test_table_prints_and_writes_both_forms(tmp_path: Path) -> None:
+    results = table_folder(tmp_path)
+    markdown = run("table", "--results", str(results))
+    csv = run("table", "--results", str(results), "--format", "csv")
+    assert markdown.stdout.startswith("## german-mini (mini track)\n")
+    assert csv.stdout.startswith("track,treebank,group,variant,size,seed,dev_f1,")
+    assert (results / "table.md").read_text(encoding="utf-8") == markdown.stdout
+    assert (results / "table.csv").read_text(encoding="utf-8") == csv.stdout
+
+
+def test_recipes_lists_languages_with_their_treebanks() -> None:
+    result = run("recipes")
+    assert result.exit_code == 0
+    (german,) = (line for line in result.stdout.splitlines() if line.startswith("german"))
+    assert "german-squoia, german-mini" in german
+    assert "charlstm, word-charlstm" in german
+
+
+def test_treebanks_says_what_is_present_and_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREEBANKS", str(tmp_path))
+    result = run("treebanks")
+    assert result.exit_code == 0
+    lines = {line.split()[0]: line for line in result.stdout.splitlines()}
+    assert " present " in lines["german-mini"]
+    assert " absent " in lines["german-spmrl"]
+    assert str(tmp_path) in lines["german-spmrl"]
+    assert "40,472 / 5,000 / 5,000" in lines["german-spmrl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train",), "name a language (with make: lang=german). Known: english, french, german"),
+        (("train", "germam"), "unknown language 'germam'. Did you mean german?"),
+        (("eval", "germam"), "unknown language 'germam'. Did you mean german?"),
+        (("train", "german", "--size", "smal"), "unknown size 'smal'. Did you mean small?"),
+        (
+            ("train", "german", "--variant", "charlst"),
+            "unknown variant 'charlst'. Did you mean charlstm or word-charlstm?",
+        ),
+        (("train", "german", "--set", "x"), "--set x: expected KEY=VALUE"),
+        (("table", "--format", "markdwon"), "unknown format 'markdwon'. Did you mean markdown?"),
+        (("table",), "no records in results/runs: 'spmrl-bench eval LANG' writes them"),
+        (("parse", "--model", "nowhere"), "nowhere: no trained parser here"),
+        (
+            ("parse", "--model", "nowhere", "--input", "token"),
+            "unknown input 'token'. Did you mean tokens?",
+        ),
+        (("score", "gold.mrg", "gone.mrg"), "gold.mrg: cannot be read: No such file"),
+        (("score", "a", "b", "--prm", "spmlr"), "unknown parameter set 'spmlr'. Did you mean"),
+    ],
+)
+def test_mistakes_give_one_message_and_status_1(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("spmrl-bench: ")
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_option_is_a_usage_error() -> None:
+    result = run("train", "german", "--sizes", "small")
+    assert result.exit_code == 2
+    assert "--size" in result.stderr
+
+
+def test_broken_record_is_named(tmp_path: Path) -> None:
+    results = table_folder(tmp_path)
+    (results / "runs" / "00ff.json").write_text("{", encoding="utf-8")
+    result = run("table", "--results", str(results))
+    assert result.exit_code == 1
+    assert "00ff.json: not a record" in result.stderr
+
+
+def test_unwritable_results_are_an_error_not_a_traceback(tmp_path: Path) -> None:
+    results = table_folder(tmp_path)
+    (results / "table.md").mkdir()
+    result = run("table", "--results", str(results))
+    assert result.exit_code == 1
+    assert "cannot write the tables" in result.stderr
+
+
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_interrupt_has_its_own_status_and_says_how_to_continue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("spmrl_bench.experiments.run.train", interrupt)
+    result = run("train", "german")
+    assert result.exit_code == 130
+    assert result.stderr.strip() == (
+        "spmrl-bench: interrupted; give the same command again to continue"
+    )
+
+
+def test_interrupt_of_a_short_command_just_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spmrl_bench.scoring.load_prm", interrupt)
+    result = run("score", "a", "b")
+    assert (result.exit_code, result.stderr.strip()) == (130, "spmrl-bench: interrupted")
+
+
+def test_reader_that_goes_away_causes_no_traceback(tmp_path: Path) -> None:
+    results = table_folder(tmp_path)
+    root = Path(__file__).resolve().parents[1]
+    command = [sys.executable, "-c", "from spmrl_bench.cli import main; main()", "table"]
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w") as closed:
+        result = subprocess.run(
+            [*command, "--results", str(results)],
+            env=os.environ | {"PYTHONPATH": str(root)},
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (result.returncode, result.stderr) == (1, "")
+
+
+def test_output_is_utf8_whatever_the_locale_says(tmp_path: Path) -> None:
+    code = """
+import sys
+from spmrl_bench.cli import main
+from spmrl_bench.errors import SpmrlError
+import spmrl_bench.scoring as scoring
+def fail(*_):
+    raise SpmrlError("Straße")
+scoring.load_prm = fail
+sys.stderr.reconfigure(encoding="ascii")
+main()
+"""
+    result = run_process("score", "a", "b", cwd=tmp_path, code=code)
+    assert (result.returncode, result.stderr) == (1, "spmrl-bench: Straße\n")

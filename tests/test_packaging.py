@@ -1,0 +1,102 @@
+"""Packaging: what make installs is what pyproject.toml asks for, and a wheel works anywhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from spmrl_bench import __version__
+from spmrl_bench.data import DataKind
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    with (ROOT / "pyproject.toml").open("rb") as stream:
+        table: dict[str, Any] = tomllib.load(stream)
+    return table["project"]
+
+
+def test_constraints_pin_every_requirement(project: dict[str, Any]) -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[a-z0-9.-]+==[0-9][0-9a-z.]*", pin)] == []
+    pinned = {pin.partition("==")[0] for pin in pins}
+    asked = project["dependencies"] + project["optional-dependencies"]["dev"]
+    names = {re.split(r"[<>=\[ ]", requirement)[0] for requirement in asked}
+    assert names - pinned == set()
+
+
+def test_command_exists(project: dict[str, Any]) -> None:
+    module, _, function = project["scripts"]["spmrl-bench"].partition(":")
+    imported = __import__(module, fromlist=[function])
+    assert callable(getattr(imported, function))
+
+
+def test_citation_has_the_version_of_the_package() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in citation
+
+
+def test_makefile_passes_options_through_only_when_given() -> None:
+    def shown(*arguments: str) -> list[str]:
+        command = ["make", "--dry-run", "-C", str(ROOT), "VENV=unmade", *arguments]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        lines = (line for line in output.splitlines() if line.startswith("unmade/bin/spmrl-bench"))
+        return [" ".join(line.split()[1:]) for line in lines]
+
+    assert shown("lang=german", "train", "eval") == ["train german", "eval german"]
+    options = ("track=mini", "variant=charlstm", "size=small", "seed=2", "device=cpu")
+    assert shown("lang=german", *options, "train") == [
+        "train german --track mini --variant charlstm --size small --seed 2 --device cpu"
+    ]
+    assert shown("table") == ["table"]
+
+
+def test_makefile_names_the_python_that_is_missing() -> None:
+    command = ["make", "-C", str(ROOT), "VENV=unmade", "PYTHON=no-such-python", "install"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert "no program 'no-such-python': install Python 3.11 or newer" in result.stderr
+
+
+@pytest.mark.campaign
+def test_wheel_carries_the_data_and_works_outside_a_checkout(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
+    subprocess.run([*build, "-w", str(tmp_path), str(ROOT)], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        carried = {Path(name) for name in archive.namelist()}
+    for kind in get_args(DataKind):
+        files = {path for path in (ROOT / kind).rglob("*") if path.is_file()}
+        assert files
+        data = Path("spmrl_bench/_data")
+        assert {data / path.relative_to(ROOT) for path in files} <= carried
+
+    # The libraries come from this environment, the package from the wheel alone.
+    venv.create(tmp_path / "venv", system_site_packages=False, with_pip=False)
+    site = next((tmp_path / "venv").glob("lib/python*/site-packages"))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    libraries = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "libraries.pth").write_text("\n".join(libraries) + "\n", encoding="utf-8")
+    code = "import spmrl_bench, sys; from spmrl_bench.cli import main; print(spmrl_bench.__file__); main()"
+    for command in ("recipes", "treebanks"):
+        result = subprocess.run(
+            [str(tmp_path / "venv" / "bin" / "python"), "-c", code, command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert result.stdout.startswith(str(site))
+        assert "german-mini" in result.stdout
