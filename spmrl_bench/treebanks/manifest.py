@@ -9,6 +9,7 @@ together.
 
 from __future__ import annotations
 
+import codecs
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from spmrl_bench.data import data_dir
 from spmrl_bench.errors import SpmrlError, TreebankError, unknown_name
-from spmrl_bench.trees.brackets import ESCAPES, escapes_named
+from spmrl_bench.trees.brackets import escapes_named
 from spmrl_bench.trees.transforms import Stage, transform_named
 
 Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
@@ -142,7 +143,7 @@ class BracketManifest(_WithFiles):
     @classmethod
     def _encoding_is_known(cls, name: str) -> str:
         try:
-            b"".decode(name)
+            codecs.lookup(name)
         except LookupError:
             raise ValueError("no such text encoding") from None
         return name
@@ -150,11 +151,10 @@ class BracketManifest(_WithFiles):
     @field_validator("escapes")
     @classmethod
     def _escapes_are_known(cls, name: str) -> str:
-        if name not in ESCAPES:
-            try:
-                escapes_named(name)
-            except SpmrlError as error:
-                raise ValueError(str(error)) from None
+        try:
+            escapes_named(name)
+        except SpmrlError as error:
+            raise ValueError(str(error)) from None
         return name
 
 

@@ -132,18 +132,12 @@ def test_raising(tokens: dict[str, list[str]], nodes: dict[str, str], expected: 
 
 def test_a_whole_node_is_raised() -> None:
     g = graph(
-        "der Mann kam , der sang",
-        {"R": ["der", "sang/HD"], "S": ["kam/HD"]},
+        "der Mann kam , welcher sang",
+        {"R": ["welcher/SB", "sang/HD"], "N": ["der/NK", "Mann/NK"], "S": ["kam/HD", ","]},
         {"R": "N/RC", "N": "S/SB", "S": ""},
     )
-    g = Graph(
-        g.name, g.words, g.tags,
-        token_parents=(1, 1, 2, 2, 0, 0),
-        token_edges=("NK", "NK", "HD", "", "SB", "HD"),
-        labels=g.labels, parents=g.parents, edges=g.edges,
-    )  # fmt: skip
     raised = raise_crossing_branches(g)
-    assert brackets(raised) == "(S (N (der) (Mann)) (kam) (,) (R (der) (sang)))"
+    assert brackets(raised) == "(S (N (der) (Mann)) (kam) (,) (R (welcher) (sang)))"
     assert raised.edges == g.edges
 
 
