@@ -146,6 +146,9 @@ class Training(_Part):
     peak_memory_bytes: NonNegativeInt | None = Field(
         default=None, description="Largest memory of the process; None where it is not known."
     )
+    peak_gpu_memory_bytes: NonNegativeInt | None = Field(
+        default=None, description="Largest memory of tensors on the GPU; None without one."
+    )
 
 
 class Hardware(_Part):
@@ -153,6 +156,7 @@ class Hardware(_Part):
 
     device: str = Field(description="Device of the weights: cpu, or cuda with the GPU's name.")
     platform: str = Field(description="Operating system and processor architecture.")
+    processor: str = Field(description="Model name of the processor; empty where not known.")
     cpu_count: NonNegativeInt = Field(description="Processor cores the process could use.")
     threads: NonNegativeInt = Field(description="Threads torch computed with.")
 

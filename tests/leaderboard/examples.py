@@ -49,7 +49,9 @@ def make_record(**changes: Any) -> Record:
         "training": Training(
             epochs=3, updates=24, parameters=1000, wall_seconds=60, tokens_per_second=1234.5
         ),
-        "hardware": Hardware(device="cpu", platform="Linux x86_64", cpu_count=2, threads=2),
+        "hardware": Hardware(
+            device="cpu", platform="Linux x86_64", processor="", cpu_count=2, threads=2
+        ),
         "versions": {"spmrl_bench": "0.1.0"},
     }
     return Record(**(fields | changes))

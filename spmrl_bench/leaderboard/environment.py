@@ -1,0 +1,98 @@
+"""What a record says of the program and the machine that made it.
+
+Speed means nothing without the machine, and a score that cannot be reproduced is often a
+matter of versions. These functions look; they never ask, and what cannot be found out is None
+or empty, never an error.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spmrl_bench import __version__
+from spmrl_bench.leaderboard.record import Hardware
+
+if TYPE_CHECKING:
+    import torch
+
+_LIBRARIES = ("torch", "numpy")  # those whose arithmetic shapes a result
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def find_hardware(device: torch.device) -> Hardware:
+    """The machine, for weights on ``device``."""
+    import torch
+
+    gpu = f" ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else ""
+    return Hardware(
+        device=f"{device.type}{gpu}",
+        platform=f"{platform.system()} {platform.machine()}",
+        processor=_processor_name(Path("/proc/cpuinfo")),
+        cpu_count=_usable_cores(),
+        threads=torch.get_num_threads(),
+    )
+
+
+def find_versions() -> dict[str, str]:
+    """Versions of Python, this program and the libraries that compute."""
+    versions = {"python": platform.python_version(), "spmrl_bench": __version__}
+    return versions | {name: metadata.version(name) for name in _LIBRARIES}
+
+
+def find_commit(root: Path = _ROOT) -> str | None:
+    """Commit of the checkout the program runs from, with ``-dirty`` after it if files changed.
+
+    None outside a checkout, such as in an installed wheel, and where git is not installed.
+    """
+    if not (root / ".git").exists():
+        return None
+    describe = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        found = subprocess.run(
+            describe, cwd=root, capture_output=True, text=True, check=True, timeout=30
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip()
+
+
+def peak_memory_bytes() -> int | None:
+    """Largest memory this process has held so far; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def peak_gpu_memory_bytes(device: torch.device) -> int | None:
+    """Largest memory of this process's tensors on a GPU; None for other devices."""
+    if device.type != "cuda":
+        return None
+    import torch
+
+    return torch.cuda.max_memory_allocated(device)
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _processor_name(cpuinfo: Path) -> str:
+    try:
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                return value.strip()
+    except (OSError, UnicodeDecodeError):
+        pass
+    return platform.processor()

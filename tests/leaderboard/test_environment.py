@@ -1,0 +1,65 @@
+"""What a record says of the program and the machine."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from spmrl_bench import __version__
+from spmrl_bench.leaderboard.environment import (
+    find_commit,
+    find_hardware,
+    find_versions,
+    peak_gpu_memory_bytes,
+    peak_memory_bytes,
+)
+
+
+def test_versions_are_those_in_use() -> None:
+    versions = find_versions()
+    assert versions["torch"] == torch.__version__
+    assert versions["numpy"] == np.__version__
+    assert versions["spmrl_bench"] == __version__
+
+
+def test_hardware_of_the_cpu() -> None:
+    hardware = find_hardware(torch.device("cpu"))
+    assert hardware.device == "cpu"
+    assert hardware.threads == torch.get_num_threads()
+    assert hardware.cpu_count >= 1
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    command = ["git", *identity, *arguments]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_commit_says_whether_files_changed(tmp_path: Path) -> None:
+    assert find_commit(tmp_path) is None
+    git(tmp_path, "init", "-q")
+    assert find_commit(tmp_path) is None
+    (tmp_path / "file").write_text("a", encoding="utf-8")
+    git(tmp_path, "add", "file")
+    git(tmp_path, "commit", "-qm", "first")
+    git(tmp_path, "tag", "-am", "release", "v1")
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    assert find_commit(tmp_path) == commit
+    (tmp_path / "file").write_text("b", encoding="utf-8")
+    assert find_commit(tmp_path) == f"{commit}-dirty"
+
+
+def test_peak_memory_is_in_bytes() -> None:
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("the system keeps no /proc/self/status to compare with")
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    kibibytes = int(line.split()[1])
+    assert peak_memory_bytes() == pytest.approx(kibibytes * 1024, rel=0.05)
+    assert peak_gpu_memory_bytes(torch.device("cpu")) is None
