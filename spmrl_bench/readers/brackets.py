@@ -194,27 +194,32 @@ class _Scanner:
             else:
                 yield _BLANK
             words, tags, labels, bounds, empty = [], [], [], [], None
-            self._sentence += 1
+            if not self._allow_blank:
+                self._sentence += 1
         if stack:
-            limit = "line" if self._allow_blank else "file"
-            missing = f"{len(opened)} closing bracket{'s' if len(opened) > 1 else ''}"
-            self._fail(
-                opened[0],
-                f"the tree that starts here lacks {missing} at the end of the {limit}; "
-                f"the innermost open one is at {self._place(opened[-1])}",
-            )
+            self._fail_open(opened)
 
     def tree_of_line(self, start: int, end: int) -> Tree:
         """The only tree between two offsets, or the tree without words."""
         trees = self.trees(start, end)
-        tree = next(trees, None)
-        if tree is None:
-            self._sentence += 1
-            return _BLANK
+        tree = next(trees, _BLANK)
         if next(trees, None) is not None:
-            self._sentence -= 1
             self._fail(start, "found two trees on one line, expected one")
+        self._sentence += 1
         return tree
+
+    def _fail_open(self, opened: list[int]) -> NoReturn:
+        limit = "line" if self._allow_blank else "file"
+        if len(opened) == 1:
+            self._fail(
+                opened[0], f"the tree that starts here is not closed before the {limit} ends"
+            )
+        line, column = self._position(opened[-1])
+        self._fail(
+            opened[0],
+            f"the tree that starts here lacks {len(opened)} closing brackets at the end of the "
+            f"{limit}; the innermost open one is at line {line} column {column}",
+        )
 
     def _fail_empty(self, offset: int) -> NoReturn:
         bracket = _PIECE.match(self._source, offset)
@@ -235,10 +240,6 @@ class _Scanner:
     def _fail(self, offset: int, problem: str) -> NoReturn:
         line, column = self._position(offset)
         raise ReadError(problem, path=self._path, line=line, column=column, sentence=self._sentence)
-
-    def _place(self, offset: int) -> str:
-        line, column = self._position(offset)
-        return f"line {line} column {column}"
 
     def _position(self, offset: int) -> tuple[int, int]:
         """Line and column, from 1."""

@@ -85,6 +85,8 @@ class _Reader:
                 column=error.offset + 1,
                 sentence=self._sentence.name if self._sentence else None,
             )
+        except (LookupError, ValueError) as error:  # how pyexpat refuses a declared encoding
+            self._failure = ReadError(f"declares an encoding: {error}", path=self._path, line=1)
 
     def take(self) -> Iterator[Graph]:
         """The graphs finished since the last call; raises the failure that came after them."""

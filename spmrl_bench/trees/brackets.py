@@ -133,6 +133,9 @@ def _decode_backslash(match: re.Match[str]) -> str:
     return chr(int(escape[1:], 16)) if escape[0] == "x" else escape
 
 
+_EMPTY_TAG = "\\0"
+
+
 def write_brackets(tree: Tree, escapes: str = "ptb") -> str:
     """The tree on one line, without a line end.
 
@@ -164,6 +167,3 @@ def write_brackets(tree: Tree, escapes: str = "ptb") -> str:
         out.append(" ")
     out.pop()
     return "".join(out)
-
-
-_EMPTY_TAG = "\\0"

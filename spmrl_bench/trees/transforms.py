@@ -84,8 +84,10 @@ def strip_root(tree: Tree) -> Tree:
     """
     rows = list(tree.constituents())
     n = len(tree)
-    while len(rows) > 1 and rows[0][2] in _OUTER and rows[1][:2] == (0, n):
-        del rows[0]
+    outer = 0
+    while outer + 1 < len(rows) and rows[outer][2] in _OUTER and rows[outer + 1][:2] == (0, n):
+        outer += 1
+    rows = rows[outer:]
     if not rows or rows[0][:2] != (0, n):
         rows.insert(0, (0, n, "TOP"))
     elif rows[0][2] == "":

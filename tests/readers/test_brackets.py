@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.brackets import parse_brackets, read_brackets, read_brackets_file
@@ -56,7 +60,7 @@ def test_two_trees_on_one_line() -> None:
         ("(A a)\n(S (B b)))", "f:2:10: sentence 3: found ')' but no bracket is open"),
         ("(A a)\n\n(S (B b)\n  (C (D d)", "f:3:1: sentence 2: the tree that starts here lacks 2"),
         ("(A a)\n\n(S (B b)\n  (C (D d)", "of the file; the innermost open one is at line 4"),
-        ("(S (B b)", "lacks 1 closing bracket at the end"),
+        ("(S (B b)", "the tree that starts here is not closed before the file ends"),
         ("(A a)\nword (B b)", "f:2:1: sentence 2: found 'word' outside brackets, expected '('"),
         ("(S (A a) word)", "f:1:10: sentence 1: found the word 'word' without a tag, expected '("),
         ("(NN New York)", "f:1:5: sentence 1: found the word 'New' without a tag"),
@@ -92,8 +96,8 @@ def test_blank_parses_hold_their_line() -> None:
     ("text", "message"),
     [
         ("(A a)\n(B b) (C c)\n", "f:2:1: sentence 2: found two trees on one line, expected one"),
-        ("\n(S (B b)\n)", "f:2:1: sentence 2: the tree that starts here lacks 1 closing bracket at "
-         "the end of the line"),
+        ("\n(S (B b)\n)", "f:2:1: sentence 2: the tree that starts here is not closed before the "
+         "line ends"),
         ("\n(S (B b) ())", "f:2:10: sentence 2: found an empty bracket"),
     ],
 )  # fmt: skip
@@ -101,6 +105,44 @@ def test_malformed_lines(text: str, message: str) -> None:
     with pytest.raises(ReadError) as caught:
         list(read_brackets(text, path="f", blank="tree"))
     assert message in str(caught.value)
+
+
+PIECES = st.lists(st.sampled_from(["(", ")", "(N a)", "b", " ", "\n", "(S "]), max_size=12)
+
+
+def outcome(text: str, blank: Literal["error", "tree"]) -> list[Tree] | ReadError:
+    try:
+        return list(read_brackets(text, path="f", blank=blank))
+    except ReadError as error:
+        return error
+
+
+@given(pieces=PIECES)
+def test_any_text_is_trees_or_one_clear_error(pieces: list[str]) -> None:
+    """What is accepted is exactly the grammar tree = (TAG word) | (label? tree+)."""
+    text = "".join(pieces)
+    accepted = re.sub(r"\(\s*([a-zA-Z]+)\s+([a-zA-Z]+)\s*\)", "T", text)
+    while (
+        shorter := re.sub(r"\(\s*(?:[abNS]+(?=[\s(T]))?[\sT]*T[\sT]*\)", "T", accepted)
+    ) != accepted:
+        accepted = shorter
+    trees = outcome(text, "error")
+    assert isinstance(trees, list) == bool(re.fullmatch(r"[\sT]*", accepted))
+    if isinstance(trees, list):
+        assert len(trees) == accepted.count("T")
+    else:
+        assert trees.line is not None
+        assert trees.sentence is not None
+
+
+@given(pieces=PIECES)
+def test_any_lines_are_one_tree_each_or_an_error(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    trees = outcome(text, "tree")
+    if isinstance(trees, list):
+        assert len(trees) == len(text.removesuffix("\n").split("\n")) - (text == "")
+    else:
+        assert trees.line == trees.sentence
 
 
 def test_one_string_is_one_tree() -> None:

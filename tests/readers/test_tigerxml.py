@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.tigerxml import read_tiger_xml
-from spmrl_bench.trees.graph import NO_PARENT, Graph
+from spmrl_bench.trees.graph import (
+    NO_PARENT,
+    Graph,
+    add_vroot,
+    attach_loose_tokens,
+    raise_crossing_branches,
+    to_tree,
+)
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <corpus id="c">
@@ -124,6 +135,26 @@ def test_no_xml(tmp_path: Path, content: str) -> None:
     path.write_text(content)
     with pytest.raises(ReadError, match=r"a\.xml:1:\d+: .*not well-formed XML"):
         list(read_tiger_xml(path))
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "utf-7"])
+def test_unusable_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.xml"
+    path.write_text(f"<?xml version='1.0' encoding='{encoding}'?><corpus/>")
+    with pytest.raises(ReadError, match=r"a\.xml:1: declares an encoding: .*encoding"):
+        list(read_tiger_xml(path))
+
+
+@given(place=st.integers(0, 700), byte=st.integers(0, 255), cut=st.booleans())
+def test_damaged_files_never_cause_another_error(place: int, byte: int, cut: bool) -> None:
+    whole = (HEAD + sentence() + "</body></corpus>").encode()
+    data = whole[:place] + (b"" if cut else bytes([byte]) + whole[place + 1 :])
+    with NamedTemporaryFile(suffix=".xml") as file:
+        file.write(data)
+        file.flush()
+        with suppress(ReadError):
+            for graph in read_tiger_xml(file.name):
+                to_tree(raise_crossing_branches(attach_loose_tokens(add_vroot(graph))))
 
 
 def test_unreadable_file(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_another_size_than_declared(
     [
         ("\n \n", r"t\.mrg: found no sentence in the file"),
         ("", r"t\.mrg: found no sentence in the file"),
-        ("(S (N i)", r"t\.mrg:1:1: sentence 1: the tree that starts here lacks 1 closing"),
+        ("(S (N i)", r"t\.mrg:1:1: sentence 1: the tree that starts here is not closed"),
     ],
 )
 def test_bad_file(manifests: WriteManifest, root: Path, text: str, message: str) -> None:
