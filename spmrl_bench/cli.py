@@ -103,6 +103,9 @@ def train(
     device: Device = "auto",
     settings: Settings = None,
     runs: RunsFolder = Path("runs"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Delete what the run folders hold and start anew.")
+    ] = False,
 ) -> None:
     """Train the variants of a language's recipe on its first treebank that is present.
 
@@ -127,6 +130,7 @@ def train(
         device=device,
         settings=_settings(settings),
         runs_dir=runs,
+        fresh=fresh,
     )
 
 

@@ -136,9 +136,7 @@ class Recipe(BaseModel):
         for key, text in (settings or {}).items():
             section, _, name = key.partition(".")
             if section not in merged or not name:
-                raise RecipeError(
-                    f"setting '{key}': expected model.KEY=VALUE or train.KEY=VALUE"
-                )
+                raise RecipeError(f"setting '{key}': expected model.KEY=VALUE or train.KEY=VALUE")
             merged[section][name] = _toml_value(text)
         return validated(
             RunConfig,

@@ -172,6 +172,7 @@ class Record(_Part):
     size: str = Field(description="Size of the model: published or small.")
     seed: int = Field(description="Seed of all random streams.")
     selected: bool = Field(description="Whether dev F1 chose this variant for the test split.")
+    weights: str = Field(description="SHA-256 of the scored weights, in hex.")
     recipe: dict[str, Any] = Field(description="The resolved recipe, as it was trained.")
     dev: SplitResult = Field(description="Scores on dev of the iterate that was kept.")
     test: SplitResult | None = Field(

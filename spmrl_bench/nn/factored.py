@@ -8,6 +8,8 @@ the whole vector. Source: Kitaev & Klein 2018, section 4.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -45,13 +47,15 @@ class FactoredAttention(nn.Module):
         self.dropout = dropout
         self.project = FactoredLinear(d_model, 3 * heads * d_kv, bias=False)
         self.output = FactoredLinear(heads * d_kv, d_model, bias=False)
-        half = d_kv // 2
-        for linear in (self.project.content, self.project.position):
-            # Each head's query, key and value matrix is a [d_model/2, d_kv/2] map of its own.
-            for block in linear.weight.split(half):
-                nn.init.xavier_normal_(block)
-        for linear in (self.output.content, self.output.position):
-            nn.init.xavier_normal_(linear.weight)
+        # Xavier normal over whole [heads, inputs, outputs] tensors, as in the released code:
+        # the heads and features of the tensor all count as fan, so attention starts near zero.
+        half, width = d_kv // 2, d_model // 2
+        for linear, fans in (
+            (self.project, width * half + heads * half),
+            (self.output, half * width + heads * width),
+        ):
+            for part in (linear.content, linear.position):
+                nn.init.normal_(part.weight, std=math.sqrt(2 / fans))
 
     def forward(self, rows: Tensor, layout: Ragged, slots: Tensor, filled: Tensor) -> Tensor:
         """``[tokens, d_model]`` to ``[tokens, d_model]``.
@@ -70,9 +74,9 @@ class FactoredAttention(nn.Module):
         )
         joined = torch.cat(halves, dim=2).view(tokens, -1)
         spread = layout.spread(joined, slots)
-        query, key, value = spread.view(
-            *spread.shape[:2], 3, self.heads, self.d_kv
-        ).permute(2, 0, 3, 1, 4)
+        query, key, value = spread.view(*spread.shape[:2], 3, self.heads, self.d_kv).permute(
+            2, 0, 3, 1, 4
+        )
         context = functional.scaled_dot_product_attention(
             query,
             key,

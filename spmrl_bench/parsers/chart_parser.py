@@ -262,9 +262,7 @@ class ChartParser(nn.Module):
         self.train(was_training)
         return results
 
-    def _constituents(
-        self, found: Decoded, batch: Batch
-    ) -> Iterator[list[tuple[int, int, str]]]:
+    def _constituents(self, found: Decoded, batch: Batch) -> Iterator[list[tuple[int, int, str]]]:
         """Labelled nodes of each decoded tree with unary chains written out."""
         _, start, end = cell_spans(batch.lengths)
         for low, high in zip(*_pairs(node_offsets(batch.lengths)), strict=True):

@@ -90,7 +90,7 @@ class Vocabulary:
     def from_json(cls, value: dict[str, Any]) -> Vocabulary:
         """The inverse of :meth:`to_json`."""
         return cls(
-            {word: count for word, count in value["words"]},
+            dict(value["words"]),
             tuple(value["characters"]),
             tuple(tuple(label) for label in value["labels"]),
         )

@@ -45,6 +45,25 @@ def save_best(run_dir: Path, parser: ChartParser) -> None:
     write_folder(run_dir / BEST, parser.save)
 
 
+def read_progress(folder: Path) -> Progress | None:
+    """The schedule of a checkpoint; None where there is no checkpoint.
+
+    Raises:
+        CheckpointError: the checkpoint is incomplete.
+    """
+    if not folder.exists():
+        return None
+    try:
+        return Progress.model_validate_json((folder / "progress.json").read_text())
+    except (OSError, ValidationError) as error:
+        raise _incomplete(folder, error) from None
+
+
+def _incomplete(folder: Path, error: Exception) -> CheckpointError:
+    reason = str(error).splitlines()[0]
+    return CheckpointError(f"{folder}: incomplete checkpoint ({reason}). Start anew with --fresh")
+
+
 def load_checkpoint(
     run_dir: Path, parser: ChartParser, optimiser: torch.optim.Optimizer
 ) -> Progress | None:
@@ -65,14 +84,11 @@ def load_checkpoint(
             "Train into another folder, or start anew with --fresh"
         )
     parser.load_state_dict(saved.state_dict())
+    progress = read_progress(folder)
     try:
         moments = load_file(folder / "optimiser.safetensors")
-        progress = Progress.model_validate_json((folder / "progress.json").read_text())
-    except (OSError, SafetensorError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise CheckpointError(
-            f"{folder}: incomplete checkpoint ({reason}). Start anew with --fresh"
-        ) from None
+    except (OSError, SafetensorError) as error:
+        raise _incomplete(folder, error) from None
     for name, parameter in parser.named_parameters():
         prefix = f"/{name}"
         state = {

@@ -40,6 +40,8 @@ class Progress(BaseModel):
     """Time in optimiser steps so far."""
     dev_seconds: float = 0.0
     """Time in dev evaluations so far."""
+    peak_memory_bytes: int | None = None
+    """Largest memory so far, of the GPU when one is used, else of the process."""
     stopped_by: str | None = None
     """The stopping rule that ended the run; None while it goes on."""
 

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from spmrl_bench.errors import TrainingError
+from spmrl_bench.leaderboard.environment import peak_gpu_memory_bytes, peak_memory_bytes
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
@@ -151,6 +152,9 @@ class Trainer:
         self.report.evaluation(state, self.batches, f1, state.loss_sum / state.next_batch, best)
 
     def _save(self) -> None:
+        device = self.parser.device
+        peak = peak_gpu_memory_bytes(device) if device.type == "cuda" else peak_memory_bytes()
+        self.progress.peak_memory_bytes = max(peak or 0, self.progress.peak_memory_bytes or 0)
         save_checkpoint(self.run_dir, self.parser, self.optimiser, self.progress)
 
     @contextmanager

@@ -84,6 +84,7 @@ class _Grounder:
         self.nodes: list[Node] = []
         self._numbers: dict[Instance, int] = {}
         self._todo: list[Instance] = []
+        self._lexical_symbols = _lexical_symbols(grammar)
         self._masses: dict[str, dict[tuple[str, ...], float]] = {}
         self._queries: dict[tuple[str, Binding, tuple[int, ...]], dict[tuple[str, ...], float]] = {}
 
@@ -137,7 +138,7 @@ class _Grounder:
         shared = self._shared(rule, fixed)
         partial: list[tuple[dict[str, str], float]] = [(fixed, 1.0)]
         for child in rule.children:
-            if self.grammar.symbols[child.symbol].kind == "phrase":
+            if child.symbol not in self._lexical_symbols:
                 continue
             partial = [
                 (values, weight * mass)
@@ -195,7 +196,7 @@ class _Grounder:
     def _lexical(
         self, child: Reference, known: Mapping[str, str], shared: Mapping[str, tuple[str, ...]]
     ) -> list[tuple[dict[str, str], float]]:
-        """Extensions of ``known`` that a word or category has forms for, with their mass."""
+        """Extensions of ``known`` that a lexical child has forms for, with their mass."""
         binding = self._instantiate(child, known)[1]
         places: list[int] = []
         names: list[str] = []
@@ -228,7 +229,7 @@ class _Grounder:
         return found
 
     def _mass(self, symbol: str) -> dict[tuple[str, ...], float]:
-        """Lexical mass of every full bundle of a category or word."""
+        """Lexical mass of every full bundle of a lexical symbol."""
         masses = self._masses.get(symbol)
         if masses is None:
             masses = self._masses[symbol] = {}
@@ -237,11 +238,11 @@ class _Grounder:
                     masses[bundle] = sum(forms.values())
             else:
                 for rule in self.grammar.rules[symbol]:
-                    self._add_word_mass(rule, masses)
+                    self._add_rule_mass(rule, masses)
         return masses
 
-    def _add_word_mass(self, rule: Rule, masses: dict[tuple[str, ...], float]) -> None:
-        """The mass of a word is that of its parts, a rule's share being its weight."""
+    def _add_rule_mass(self, rule: Rule, masses: dict[tuple[str, ...], float]) -> None:
+        """The mass of an expansion is that of its parts, a rule's share being its weight."""
         features = self.grammar.symbols[rule.symbol].features
         shared = dict(rule.domains)
         partial: list[tuple[dict[str, str], float]] = [({}, rule.weight)]
@@ -302,6 +303,21 @@ class _Grounder:
                     todo.extend(parts.get(part, ()))
             if name in reached:
                 self.problems.add(f"words.{name}", "contains itself through its rules")
+
+
+def _lexical_symbols(grammar: Grammar) -> set[str]:
+    """Symbols without recursion below them: their mass can be summed."""
+    found = {name for name, symbol in grammar.symbols.items() if symbol.kind == "category"}
+    grown = True
+    while grown:
+        grown = False
+        for name, rules in grammar.rules.items():
+            if name not in found and all(
+                child.symbol in found for rule in rules for child in rule.children
+            ):
+                found.add(name)
+                grown = True
+    return found
 
 
 def _fits(bundle: tuple[str, ...], binding: Binding) -> bool:

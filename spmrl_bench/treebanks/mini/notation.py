@@ -75,12 +75,17 @@ def parse_item(
     problems: Problems,
     *,
     variables: bool,
+    guards: bool,
 ) -> tuple[str, Term] | None:
-    """One item of a feature bundle: ``f=v``, ``f=?x``, ``f=?x:v|w``, ``f`` or a bare value."""
+    """One item of a feature bundle: ``f=v``, ``f=?x``, ``f=?x:v|w``, ``f`` or a bare value.
+
+    ``guards`` lets ``f=v`` name any feature, not only those in ``scope``.
+    """
     name, equals, value = item.partition("=")
     if equals:
-        if name not in scope:
-            problems.unknown(key, "feature", name, scope)
+        nameable = domains if guards else scope
+        if name not in nameable:
+            problems.unknown(key, "feature", name, nameable)
             return None
         if value.startswith("?"):
             if not variables:
@@ -116,11 +121,12 @@ def parse_bundle(
     problems: Problems,
     *,
     variables: bool = False,
+    guards: bool = False,
 ) -> dict[str, Term]:
     """Feature terms of a bundle; a feature named twice is a mistake."""
     terms: dict[str, Term] = {}
     for item in items:
-        parsed = parse_item(key, item, scope, domains, problems, variables=variables)
+        parsed = parse_item(key, item, scope, domains, problems, variables=variables, guards=guards)
         if parsed is None:
             continue
         feature, term = parsed
@@ -139,7 +145,10 @@ def parse_references(
     *,
     variables: bool = True,
 ) -> list[Reference] | None:
-    """A row of symbol references such as ``Art[case,num] Noun[case,num,gen=m] PP?0.2``."""
+    """A row of symbol references such as ``Art[case,num] Noun[case,num,gen=m] PP?0.2``.
+
+    Without ``variables`` the row is a cell: values only, and any feature may be a guard.
+    """
     references: list[Reference] = []
     position = 0
     text = text.strip()
@@ -153,7 +162,15 @@ def parse_references(
             problems.unknown(key, "symbol", symbol, signatures)
             return None
         items = [item for item in re.split(r"[,\s]+", bundle or "") if item]
-        terms = parse_bundle(key, items, signatures[symbol], domains, problems, variables=variables)
+        terms = parse_bundle(
+            key,
+            items,
+            signatures[symbol],
+            domains,
+            problems,
+            variables=variables,
+            guards=not variables,
+        )
         references.append(Reference(symbol, terms, _chance(key, chance, problems)))
         position = match.end()
         while position < len(text) and text[position].isspace():

@@ -1,0 +1,83 @@
+"""Scoring a parser on a split: the one path of the dev score in training and the final score."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spmrl_bench.experiments.recipe import RunConfig
+from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.right_branching import RightBranching
+from spmrl_bench.scoring import BracketCounts, load_prm, score_trees
+from spmrl_bench.scoring.signature import sign
+from spmrl_bench.treebanks.treebank import Treebank
+from spmrl_bench.trees import Tree
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Counts of a parser's trees against gold, and how fast it parsed."""
+
+    counts: BracketCounts
+    tokens_per_second: float
+
+
+def evaluate_parser(parser: ChartParser, gold: Sequence[Tree], prm_name: str) -> Evaluated:
+    """Parse the words of gold trees and count brackets.
+
+    The gold tags are copied into the parses: the parser does not read them, but parameter
+    sets delete punctuation by tag, and tags that differ would hide sentences.
+    """
+    begun = time.perf_counter()
+    parses = list(parser.parse([tree.words for tree in gold], [tree.tags for tree in gold]))
+    seconds = time.perf_counter() - begun
+    counts = score_trees(gold, parses, load_prm(prm_name))
+    return Evaluated(counts, sum(map(len, gold)) / seconds)
+
+
+def dev_f1(parser: ChartParser, gold: Sequence[Tree], prm_name: str) -> float:
+    """F1 in percent; 0 where no bracket counts on either side."""
+    return evaluate_parser(parser, gold, prm_name).counts.f1 or 0.0
+
+
+def baseline_counts(treebank: Treebank, split: str) -> BracketCounts:
+    """Right-branching trees scored on a split."""
+    baseline = RightBranching(treebank.split("train"))
+    gold = treebank.split(split)
+    parses = [baseline.parse(tree.words, tree.tags) for tree in gold]
+    return score_trees(gold, parses, load_prm(treebank.manifest.prm))
+
+
+def split_result(
+    counts: BracketCounts,
+    treebank: Treebank,
+    split: str,
+    config: RunConfig | None,
+    tokens_per_second: float | None = None,
+) -> SplitResult:
+    """Counts with their figures and signature, as a record keeps them.
+
+    Args:
+        config: of the run that parsed; None for the baseline, whose signature then names
+            ``right-branching`` as its variant.
+    """
+    signature = sign(
+        counts,
+        load_prm(treebank.manifest.prm),
+        treebank=treebank.name,
+        fingerprint=treebank.fingerprint,
+        split=split,
+        tags="not read",
+        transforms=treebank.manifest.transforms,
+        variant=config.variant if config else "right-branching",
+        size=config.size if config else None,
+        seed=config.seed if config else None,
+    )
+    return SplitResult.from_counts(
+        counts,
+        signature=signature.short(),
+        signature_long=signature.long(),
+        tokens_per_second=tokens_per_second,
+    )
