@@ -96,8 +96,7 @@ def parse_item(
                 return name, Term(domains[name], variable)
             term = parse_values(key, restriction, domains[name], problems)
             return None if term is None else (name, Term(term.allowed, variable))
-        term = parse_values(key, value, domains[name], problems)
-        return None if term is None else (name, term)
+        return _constrain(name, parse_values(key, value, domains[name], problems), variables)
     if variables and item in scope:
         return item, Term(domains[item], item)
     names = item.removeprefix("!").split("|")
@@ -109,8 +108,17 @@ def parse_item(
         known = [*scope, *(value for feature in scope for value in domains[feature])]
         problems.unknown(key, "feature or value", item, known)
         return None
-    term = parse_values(key, item, domains[owners[0]], problems)
-    return None if term is None else (owners[0], term)
+    owner = owners[0]
+    return _constrain(owner, parse_values(key, item, domains[owner], problems), variables)
+
+
+def _constrain(feature: str, term: Term | None, variables: bool) -> tuple[str, Term] | None:
+    """Several values in a rule leave a choice, which is that of the variable ``?feature``."""
+    if term is None:
+        return None
+    if variables and len(term.allowed) > 1:
+        term = Term(term.allowed, feature)
+    return feature, term
 
 
 def parse_bundle(
