@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spmrl_bench.treebanks.mini.grammar import Grammar, Rule
+from spmrl_bench.treebanks.mini.lexicon import Bundle
 from spmrl_bench.treebanks.mini.notation import Reference
 from spmrl_bench.treebanks.mini.problems import Problems
 
@@ -85,8 +86,9 @@ class _Grounder:
         self._numbers: dict[Instance, int] = {}
         self._todo: list[Instance] = []
         self._lexical_symbols = _lexical_symbols(grammar)
-        self._masses: dict[str, dict[tuple[str, ...], float]] = {}
-        self._queries: dict[tuple[str, Binding, tuple[int, ...]], dict[tuple[str, ...], float]] = {}
+        self._masses: dict[str, dict[Bundle, float]] = {}
+        self._indexes: dict[tuple[str, tuple[int, ...]], dict[Bundle, list[Bundle]]] = {}
+        self._queries: dict[tuple[str, Binding, tuple[int, ...]], dict[Bundle, float]] = {}
 
     def enumerate(self) -> None:
         self._number((self.grammar.settings.start, ()))
@@ -121,10 +123,10 @@ class _Grounder:
 
     def _fill_forms(self, node: Node, binding: Binding) -> None:
         weights: dict[str, float] = {}
-        for bundle, forms in self.grammar.lexicon.entries[node.symbol].items():
-            if _fits(bundle, binding):
-                for form, weight in forms.items():
-                    weights[form] = weights.get(form, 0.0) + weight
+        entries = self.grammar.lexicon.entries[node.symbol]
+        for bundle in self._select(node.symbol, binding):
+            for form, weight in entries[bundle].items():
+                weights[form] = weights.get(form, 0.0) + weight
         if weights:
             node.forms = list(weights)
             node.cumulative = list(itertools.accumulate(weights.values()))
@@ -215,20 +217,28 @@ class _Grounder:
                 found.append((extended, mass))
         return found
 
-    def _query(
-        self, symbol: str, binding: Binding, places: tuple[int, ...]
-    ) -> dict[tuple[str, ...], float]:
+    def _query(self, symbol: str, binding: Binding, places: tuple[int, ...]) -> dict[Bundle, float]:
         key = (symbol, binding, places)
         found = self._queries.get(key)
         if found is None:
             found = self._queries[key] = {}
-            for bundle, mass in self._mass(symbol).items():
-                if _fits(bundle, binding):
-                    values = tuple(bundle[place] for place in places)
-                    found[values] = found.get(values, 0.0) + mass
+            masses = self._mass(symbol)
+            for bundle in self._select(symbol, binding):
+                values = tuple(bundle[place] for place in places)
+                found[values] = found.get(values, 0.0) + masses[bundle]
         return found
 
-    def _mass(self, symbol: str) -> dict[tuple[str, ...], float]:
+    def _select(self, symbol: str, binding: Binding) -> list[Bundle]:
+        """The full bundles of a lexical symbol that agree with a binding."""
+        bound = tuple(place for place, value in enumerate(binding) if value is not None)
+        index = self._indexes.get((symbol, bound))
+        if index is None:
+            index = self._indexes[symbol, bound] = {}
+            for bundle in self._mass(symbol):
+                index.setdefault(tuple(bundle[place] for place in bound), []).append(bundle)
+        return index.get(tuple(binding[place] or "" for place in bound), [])
+
+    def _mass(self, symbol: str) -> dict[Bundle, float]:
         """Lexical mass of every full bundle of a lexical symbol."""
         masses = self._masses.get(symbol)
         if masses is None:
@@ -241,7 +251,7 @@ class _Grounder:
                     self._add_rule_mass(rule, masses)
         return masses
 
-    def _add_rule_mass(self, rule: Rule, masses: dict[tuple[str, ...], float]) -> None:
+    def _add_rule_mass(self, rule: Rule, masses: dict[Bundle, float]) -> None:
         """The mass of an expansion is that of its parts, a rule's share being its weight."""
         features = self.grammar.symbols[rule.symbol].features
         shared = dict(rule.domains)
@@ -318,12 +328,6 @@ def _lexical_symbols(grammar: Grammar) -> set[str]:
                 found.add(name)
                 grown = True
     return found
-
-
-def _fits(bundle: tuple[str, ...], binding: Binding) -> bool:
-    return all(
-        wanted is None or wanted == value for wanted, value in zip(binding, bundle, strict=True)
-    )
 
 
 def _cut_unproductive(nodes: list[Node]) -> None:
