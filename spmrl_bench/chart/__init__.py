@@ -20,9 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import packing, reference
 
-__all__ = ["Decoded", "decode", "kernel_name"]
+__all__ = ["Decoded", "NotFiniteError", "decode", "kernel_name"]
 
 Kernel = Callable[..., None]
+
+
+class NotFiniteError(ValueError):
+    """A score is NaN or infinite, as those of a model whose training diverged are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +57,8 @@ def decode(scores: ArrayLike, lengths: ArrayLike, gold: ArrayLike | None = None)
     every label but the gold one gains 1 in its cell (the loss augmentation of Kitaev & Klein
     2018). Ties go to the lowest label, then to the leftmost split. Sums are double.
 
-    Raises ValueError when an array has the wrong type, shape or range, or a score is not
-    finite. An empty batch gives an empty result.
+    Raises ValueError when an array has the wrong type, shape or range, and its subclass
+    NotFiniteError when a score is not finite. An empty batch gives an empty result.
     """
     _, kernel = _load_kernel()
     return _decode(kernel, scores, lengths, gold)
@@ -141,7 +145,7 @@ def _checked_scores(
     if table.size and not (np.isfinite(table.min()) and np.isfinite(table.max())):
         cell, column = np.argwhere(~np.isfinite(table))[0]
         sentence, i, j = (int(place[cell]) for place in packing.cell_spans(lengths))
-        raise ValueError(
+        raise NotFiniteError(
             f"scores[{cell}, {column}] (sentence {sentence}, span [{i}, {j}), label {column + 1}) "
             f"is {table[cell, column]}; every score must be finite."
         )

@@ -97,9 +97,8 @@ def load_checkpoint(
             if key.endswith(prefix) and "/" not in key.removesuffix(prefix)
         }
         if state:
-            # Step counters stay on the CPU, where torch keeps them; moments go to the weights.
+            # The fused optimiser wants its step counters beside the weights too.
             optimiser.state[parameter] = {
-                key: value.to(parameter.device) if value.dim() else value
-                for key, value in state.items()
+                key: value.to(parameter.device) for key, value in state.items()
             }
     return progress

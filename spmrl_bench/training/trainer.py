@@ -16,6 +16,7 @@ from types import FrameType
 import numpy as np
 import torch
 
+from spmrl_bench.chart import NotFiniteError
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.leaderboard.environment import peak_gpu_memory_bytes, peak_memory_bytes
 from spmrl_bench.parsers.batches import Indexer, Sentence
@@ -76,7 +77,7 @@ class Trainer:
         """Train until a stopping rule holds; returns the final state of the schedule.
 
         Raises:
-            TrainingError: the loss is no longer a number.
+            TrainingError: the loss or a score is no longer a number.
             CheckpointError: the folder holds a checkpoint that does not fit.
             Interrupted: Ctrl-C; the checkpoint just written continues with the next batch.
         """
@@ -86,7 +87,10 @@ class Trainer:
             self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
         with self._deferred_interrupt():
             while self.progress.stopped_by is None:
-                self._epoch()
+                try:
+                    self._epoch()
+                except NotFiniteError as error:
+                    raise self._diverged(f"a score is not a finite number: {error}") from None
         return self.progress
 
     def _epoch(self) -> None:
@@ -129,17 +133,22 @@ class Trainer:
             self.config.sub_batch_tokens,
         )
         if not np.isfinite(loss):
-            raise TrainingError(
-                f"{self.report.title}: the loss of batch {number + 1} of epoch {state.epoch + 1} "
-                f"is {loss}. The last checkpoint is kept; lower train.learning_rate "
-                f"(now {self.config.learning_rate}) and start anew with --fresh"
-            )
+            raise self._diverged(f"the loss is {loss}")
         self.optimiser.step()
         state.steps += 1
         state.next_batch = number + 1
         state.loss_sum += loss
         state.tokens += sum(map(len, batch))
         state.train_seconds += time.perf_counter() - begun
+
+    def _diverged(self, symptom: str) -> TrainingError:
+        """The error of a run whose numbers ran away; what was saved before is left alone."""
+        state = self.progress
+        return TrainingError(
+            f"{self.report.title}: training diverged after {state.next_batch} of {self.batches} "
+            f"batches of epoch {state.epoch + 1}: {symptom}. The last checkpoint is kept; lower "
+            f"train.learning_rate (now {self.config.learning_rate}) and start anew with --fresh"
+        )
 
     def _evaluate(self) -> None:
         """Score dev, keep the parser if it is the best so far."""
