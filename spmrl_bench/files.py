@@ -32,6 +32,7 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
     first; :func:`recover_folder` puts it back if a crash fell between the two moves.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    recover_folder(path)  # else the only whole version could be the one deleted below
     temporary = path.with_name(f".{path.name}.new")
     aside = path.with_name(f".{path.name}.old")
     shutil.rmtree(temporary, ignore_errors=True)
