@@ -65,10 +65,11 @@ def _keys_at(model: type[BaseModel], location: tuple[Any, ...]) -> set[str]:
     for part in location:
         if isinstance(current, type) and issubclass(current, BaseModel):
             field = current.model_fields.get(str(part))
-            current = _inner_model(field.annotation) if field else None
-        if current is None:
-            return set()
-    return set(current.model_fields)
+            current = field.annotation if field else None
+        else:  # a key or an index of a container
+            current = _inner_model(current)
+    inner = _inner_model(current)
+    return set(inner.model_fields) if inner else set()
 
 
 def _inner_model(annotation: Any) -> type[BaseModel] | None:
