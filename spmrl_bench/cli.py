@@ -35,7 +35,7 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt as interrupt:
             message = str(interrupt) or "interrupted"
             if ctx.invoked_subcommand in ("train", "eval"):
-                message += "; give the same command again to continue"
+                message += "; give the same command again (without --fresh) to continue"
             typer.echo(f"\nspmrl-bench: {message}", err=True)
             raise typer.Exit(INTERRUPTED) from None
 

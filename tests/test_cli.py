@@ -199,7 +199,7 @@ def test_interrupt_has_its_own_status_and_says_how_to_continue(
     result = run("train", "german")
     assert result.exit_code == 130
     assert result.stderr.strip() == (
-        "spmrl-bench: interrupted; give the same command again to continue"
+        "spmrl-bench: interrupted; give the same command again (without --fresh) to continue"
     )
 
 

@@ -137,6 +137,8 @@ class Recipe(BaseModel):
             section, _, name = key.partition(".")
             if section not in merged or not name:
                 raise RecipeError(f"setting '{key}': expected model.KEY=VALUE or train.KEY=VALUE")
+            if (section, name) == ("model", "lexical"):
+                raise RecipeError(f"setting '{key}': the variant decides it; choose a --variant")
             merged[section][name] = _toml_value(text)
         return validated(
             RunConfig,
@@ -186,8 +188,11 @@ def load_recipe(name: str) -> Recipe:
     if not base_path.is_file():
         base_path = data_dir("recipes") / "base.toml"
     base = validated(BaseRecipe, read_toml(base_path, RecipeError), base_path, RecipeError)
-    missing = [size for size in get_args(Size) if size not in base.size]
+    missing = [f"size.{size}" for size in get_args(Size) if size not in base.size]
+    missing += [
+        f"default_size.{track}" for track in get_args(Track) if track not in base.default_size
+    ]
     if missing:
-        raise RecipeError(f"{base_path}: size.{missing[0]}: missing")
+        raise RecipeError("\n".join(f"{base_path}: {key}: missing" for key in missing))
     language = validated(LanguageRecipe, read_toml(path, RecipeError), path, RecipeError)
     return Recipe(name=path.stem, path=path, base=base, language=language)

@@ -87,7 +87,7 @@ def plan(
             seed=seed,
             settings=settings,
         )
-        for variant in (variants or recipe.base.variants)
+        for variant in dict.fromkeys(variants or recipe.base.variants)
     )
     return Plan(chosen, configs, note)
 
@@ -108,7 +108,7 @@ def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tup
         listed = [bank for bank in listed if statuses[bank].track == track]
     for bank in listed:
         if statuses[bank].present:
-            passed = [absent for absent in listed[: listed.index(bank)]]
+            passed = listed[: listed.index(bank)]
             why = f" ({', '.join(passed)} not present)" if passed else ""
             return open_treebank(bank), f"using {bank}, track {statuses[bank].track}{why}"
     if len(listed) == 1:
@@ -151,16 +151,17 @@ def train(
     folders = []
     for number, config in enumerate(work.configs):
         folder = work.folder(runs_dir, config)
-        if fresh:
-            shutil.rmtree(folder, ignore_errors=True)
-        _train_one(work, config, folder, device, say_note=number == 0)
+        _train_one(work, config, folder, device, fresh=fresh, say_note=number == 0)
         folders.append(folder)
     return folders
 
 
-def _train_one(work: Plan, config: RunConfig, folder: Path, device: str, say_note: bool) -> None:
-    """Train or continue one run."""
-    _claim(folder, config)
+def _train_one(
+    work: Plan, config: RunConfig, folder: Path, device: str, *, fresh: bool, say_note: bool
+) -> None:
+    """Train or continue one run; the folder is not touched before all input has been read."""
+    if not fresh:
+        _check_settings(folder, config)
     train_trees, dev_trees = work.treebank.split("train"), work.treebank.split("dev")
     with Report(folder, f"{config.treebank} {config.variant}") as report:
         if say_note:
@@ -168,18 +169,22 @@ def _train_one(work: Plan, config: RunConfig, folder: Path, device: str, say_not
                 f"{work.note}: {len(train_trees):,} training, {len(dev_trees):,} dev sentences"
             )
         recover_folder(folder / LAST)
-        saved = read_progress(folder / LAST)
+        saved = None if fresh else read_progress(folder / LAST)
         if saved is not None and saved.stopped_by is not None:
             report.say(f"{report.title}: already trained, best dev F1 {saved.best_dev_f1:.2f}")
             return
         seed_torch(config.seed, Stream.WEIGHTS)
         parser = ChartParser(config.model, Vocabulary.of(train_trees)).to(choose_device(device))
         indexer = parser.indexer()
+        sentences = [indexer.gold(tree) for tree in train_trees]
+        for tree in (*dev_trees, *work.treebank.split("test")):
+            indexer.sentence(tree.words)  # one too long is better found now than after training
+        _claim(folder, config, fresh)
         trainer = Trainer(
             parser,
             config.train,
             seed=config.seed,
-            sentences=[indexer.gold(tree) for tree in train_trees],
+            sentences=sentences,
             indexer=indexer,
             dev_f1=lambda model: dev_f1(model, dev_trees, work.treebank.manifest.prm),
             run_dir=folder,
@@ -196,14 +201,23 @@ def _train_one(work: Plan, config: RunConfig, folder: Path, device: str, say_not
         )
 
 
-def _claim(folder: Path, config: RunConfig) -> None:
-    """Note the settings in the run folder, or check that they are those noted before."""
+def _claim(folder: Path, config: RunConfig, fresh: bool) -> None:
+    """Note the settings in the run folder, emptied first for a fresh start."""
+    try:
+        if fresh and folder.exists():
+            shutil.rmtree(folder)
+        write_text(folder / "run.json", config.model_dump_json(indent=1) + "\n")
+    except OSError as error:
+        raise CheckpointError(
+            f"{folder}: the run folder cannot be written: {error.strerror}. "
+            "Choose another --runs folder"
+        ) from None
+
+
+def _check_settings(folder: Path, config: RunConfig) -> None:
+    """Check that the run folder, where there is one, was trained with these settings."""
     path = folder / "run.json"
-    if not path.exists():
-        write_text(path, config.model_dump_json(indent=1) + "\n")
-        return
-    earlier = _read_config(path)
-    if earlier != config:
+    if path.exists() and (earlier := _read_config(path)) != config:
         differing = _differences(earlier.model_dump(mode="json"), config.model_dump(mode="json"))
         raise CheckpointError(
             f"{folder}: holds a run with other settings: {'; '.join(differing)}. "
@@ -225,9 +239,9 @@ def _json(text: str, path: Path) -> dict[str, object]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise CheckpointError(f"{path}: not JSON ({error})") from None
+        raise CheckpointError(f"{path}: not JSON ({error}). Start anew with --fresh") from None
     if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: not the settings of a run")
+        raise CheckpointError(f"{path}: not the settings of a run. Start anew with --fresh")
     return value
 
 
@@ -299,9 +313,8 @@ class _Run:
 def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
     """A run that training has ended."""
     folder = work.folder(runs_dir, config)
-    noted = _read_config(folder / "run.json")
-    if noted != config:
-        _claim(folder, config)  # raises, and says what differs
+    _read_config(folder / "run.json")  # raises where nothing was trained
+    _check_settings(folder, config)
     for name in (LAST, BEST):
         recover_folder(folder / name)
     progress = read_progress(folder / LAST)

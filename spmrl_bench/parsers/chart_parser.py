@@ -305,7 +305,9 @@ class ChartParser(nn.Module):
         try:
             parser.load_state_dict(load_file(weights_path))
         except FileNotFoundError:
-            raise CheckpointError(f"{weights_path}: missing") from None
+            raise CheckpointError(
+                f"{weights_path}: missing. Train again, or copy the whole folder anew"
+            ) from None
         except (SafetensorError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:300]
             raise CheckpointError(

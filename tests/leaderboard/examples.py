@@ -42,6 +42,7 @@ def make_record(**changes: Any) -> Record:
         "size": "small",
         "seed": 1,
         "selected": True,
+        "weights": "cd" * 32,
         "recipe": {"variant": "charlstm", "learning_rate": 0.0008},
         "dev": make_result(PERFECT, HALF),
         "test": make_result(PERFECT, PERFECT, HALF, split="test"),
