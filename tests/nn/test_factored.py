@@ -1,0 +1,250 @@
+"""Factored self-attention against the computation of the paper, written as loops."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from spmrl_bench.nn.factored import FactoredAttention, FactoredEncoder, FactoredLayer
+from spmrl_bench.nn.ragged import Ragged
+from tests.nn import plain
+from tests.nn.plain import array, layout_of, randomise
+
+LENGTHS = [4, 1, 6, 3]
+WIDTH = 6  # of a half
+NO_DROPOUT = {"attention_dropout": 0.0, "residual_dropout": 0.0, "relu_dropout": 0.0}
+
+
+def rows_of(lengths: list[int], width: int, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
+
+
+def attention(dropout: float = 0.0) -> FactoredAttention:
+    module = FactoredAttention(2 * WIDTH, heads=3, d_kv=4, dropout=dropout).double()
+    randomise(module, seed=1)
+    return module
+
+
+def layer(**dropout: float) -> FactoredLayer:
+    module = FactoredLayer(2 * WIDTH, 3, 4, 10, **{**NO_DROPOUT, **dropout}).double()
+    randomise(module, seed=2)
+    return module
+
+
+def encoder(layers: int, max_positions: int = 9) -> FactoredEncoder:
+    module = FactoredEncoder(2 * WIDTH, layers, 3, 4, 10, max_positions, **NO_DROPOUT).double()
+    randomise(module, seed=3)
+    return module
+
+
+def run(module: nn.Module, rows: Tensor, layout: Ragged) -> Tensor:
+    result: Tensor = module(rows, layout, layout.slots(), layout.filled())
+    return result
+
+
+def test_attention_adds_both_products_before_one_softmax() -> None:
+    module, rows = attention(), rows_of(LENGTHS, 2 * WIDTH)
+    found = run(module, rows, layout_of(LENGTHS))
+    expected = plain.attention(module, array(rows), LENGTHS)
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(array(found), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("side", [0, 1], ids=["content", "position"])
+def test_halves_meet_only_in_the_attention_weights(side: int) -> None:
+    """With uniform weights, a half of the output depends on the same half of the input."""
+    module, layout = attention(), layout_of(LENGTHS)
+    rows = rows_of(LENGTHS, 2 * WIDTH).requires_grad_()
+    half = slice(side * WIDTH, (side + 1) * WIDTH)
+    other = slice((1 - side) * WIDTH, (2 - side) * WIDTH)
+
+    def gradient() -> Tensor:
+        (found,) = torch.autograd.grad(run(module, rows, layout)[:, half].square().sum(), rows)
+        return found
+
+    assert gradient()[:, other].abs().max() > 1e-3  # through queries and keys
+    queries_and_keys = 2 * module.heads * module.d_kv // 2
+    with torch.no_grad():
+        for linear in (module.project.content, module.project.position):
+            linear.weight[:queries_and_keys] = 0
+    found = gradient()
+    assert found[:, half].abs().max() > 1e-3
+    assert not found[:, other].any()
+
+
+def test_feed_forward_keeps_the_halves_apart() -> None:
+    module = layer()
+    rows = rows_of(LENGTHS, 2 * WIDTH).requires_grad_()
+    expanded = torch.cat(module.expand(rows), dim=1).relu()
+    content, position = module.contract(expanded)
+    (by_content,) = torch.autograd.grad(content.square().sum(), rows, retain_graph=True)
+    (by_position,) = torch.autograd.grad(position.square().sum(), rows)
+    assert by_content[:, :WIDTH].any()
+    assert not by_content[:, WIDTH:].any()
+    assert by_position[:, WIDTH:].any()
+    assert not by_position[:, :WIDTH].any()
+
+
+def test_attention_dropout_is_drawn_for_each_weight() -> None:
+    """Uniform weights over one-hot values make the masked weights themselves visible."""
+    n, p = 6, 0.5
+    module = FactoredAttention(2 * n, heads=2, d_kv=2 * n, dropout=p).double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+        for head in range(2):
+            first_value = (2 * 2 + head) * n
+            module.project.content.weight[first_value : first_value + n] = torch.eye(n)
+        module.output.content.weight[:, :n] = torch.eye(n)
+    rows = torch.cat((torch.eye(n), torch.zeros(n, n)), dim=1).double()
+    layout = layout_of([n])
+    torch.manual_seed(0)
+    weights = run(module, rows, layout)[:, :n]
+    np.testing.assert_allclose(sorted(set(array(weights).ravel())), [0, 1 / n / (1 - p)])
+    assert len({tuple(row) for row in weights.tolist()}) > 1  # not one mask for all queries
+    np.testing.assert_allclose(array(run(module.eval(), rows, layout)[:, :n]), 1 / n)
+
+
+def test_initial_weights_are_xavier_over_whole_head_tensors() -> None:
+    d_model, heads, d_kv = 256, 8, 64
+    torch.manual_seed(0)
+    module = FactoredAttention(d_model, heads, d_kv, 0.0)
+    per_head = nn.init.xavier_normal_(torch.empty(heads, d_model // 2, d_kv // 2))
+    for linear in (module.project.content, module.project.position):
+        assert linear.weight.std().item() == pytest.approx(per_head.std().item(), rel=0.03)
+    per_head = nn.init.xavier_normal_(torch.empty(heads, d_kv // 2, d_model // 2))
+    for linear in (module.output.content, module.output.position):
+        assert linear.weight.std().item() == pytest.approx(per_head.std().item(), rel=0.03)
+
+
+def test_layer_normalises_after_each_residual() -> None:
+    module, rows = layer(), rows_of(LENGTHS, 2 * WIDTH)
+    found = run(module, rows, layout_of(LENGTHS))
+    expected = plain.layer(module, array(rows), LENGTHS)
+    np.testing.assert_allclose(array(found), expected, atol=1e-12)
+
+
+class Tap:
+    """Keeps the last input and output of a module."""
+
+    def __init__(self, module: nn.Module) -> None:
+        module.register_forward_hook(self._keep)
+
+    def _keep(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        self.input = inputs[0].detach().clone()
+        joined = output if isinstance(output, Tensor) else torch.cat(output, dim=1)
+        self.output = joined.detach().clone()
+
+
+def assert_sentence_mask(before: Tensor, after: Tensor) -> None:
+    """``after`` is ``before`` with half of the features of each sentence dropped."""
+    dropped = 0
+    masks = set()
+    for old, new in zip(before.split(LENGTHS), after.split(LENGTHS), strict=True):
+        # A feature that is 0 throughout (after a ReLU) shows no mask.
+        shown = (old.abs() > 1e-9).any(dim=0)
+        kept = (new.abs() > 1e-9).any(dim=0)
+        torch.testing.assert_close(new, old * kept * 2)
+        dropped += int((shown & ~kept).sum())
+        masks.add(tuple(kept.tolist()))
+    assert dropped > 0
+    assert len(masks) > 1
+
+
+def test_residual_dropout_is_shared_by_a_sentence() -> None:
+    module, layout = layer(residual_dropout=0.5), layout_of(LENGTHS)
+    rows = rows_of(LENGTHS, 2 * WIDTH)
+    attended, contracted = Tap(module.attention), Tap(module.contract)
+    first, second = Tap(module.attention_norm), Tap(module.feed_forward_norm)
+    torch.manual_seed(0)
+    run(module, rows, layout)
+    assert_sentence_mask(attended.output, first.input - rows)
+    assert_sentence_mask(contracted.output, second.input - first.output)
+
+
+def test_relu_dropout_is_shared_by_a_sentence() -> None:
+    module, layout = layer(relu_dropout=0.5), layout_of(LENGTHS)
+    expanded, contracted = Tap(module.expand), Tap(module.contract)
+    torch.manual_seed(0)
+    run(module, rows_of(LENGTHS, 2 * WIDTH), layout)
+    assert_sentence_mask(expanded.output.relu(), contracted.input)
+
+
+@pytest.mark.parametrize("layers", [0, 1, 3])
+def test_encoder_stacks_layers_over_content_and_position(layers: int) -> None:
+    module, content = encoder(layers), rows_of(LENGTHS, WIDTH)
+    found = module(content, layout_of(LENGTHS))
+    expected = plain.encoder(module, array(content), LENGTHS)
+    np.testing.assert_allclose(array(found), expected, atol=1e-11)
+
+
+def test_start_is_position_zero() -> None:
+    module = encoder(layers=0)
+    with torch.no_grad():
+        module.positions.weight.copy_(torch.arange(9.0)[:, None].expand(9, WIDTH))
+        module.input_norm.weight.fill_(1)
+        module.input_norm.bias.zero_()
+    joined = Tap(module.input_norm)
+    module(rows_of(LENGTHS, WIDTH), layout_of(LENGTHS))
+    places = joined.input[:, WIDTH].split(LENGTHS)
+    assert [part.tolist() for part in places] == [list(range(length)) for length in LENGTHS]
+
+
+def test_sentences_of_a_batch_do_not_influence_each_other() -> None:
+    module = encoder(layers=2)
+    content = rows_of(LENGTHS, WIDTH).requires_grad_()
+    encoded = module(content, layout_of(LENGTHS)).split(LENGTHS)
+    for k, sentence in enumerate(encoded):
+        (found,) = torch.autograd.grad(sentence.square().sum(), content, retain_graph=True)
+        for other, gradient in enumerate(found.split(LENGTHS)):
+            assert gradient.any().item() == (other == k)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-5)], ids=str
+)
+def test_batch_composition_changes_nothing(dtype: torch.dtype, tolerance: float) -> None:
+    module = encoder(layers=2).to(dtype)
+    content = rows_of(LENGTHS, WIDTH).to(dtype)
+    together = module(content, layout_of(LENGTHS)).split(LENGTHS)
+    parts = content.split(LENGTHS)
+    order = [2, 0, 3, 1]
+    shuffled = module(
+        torch.cat([parts[k] for k in order]), layout_of([LENGTHS[k] for k in order])
+    ).split([LENGTHS[k] for k in order])
+    for k, part in enumerate(parts):
+        alone = module(part, layout_of([LENGTHS[k]]))
+        torch.testing.assert_close(alone, together[k], atol=tolerance, rtol=0)
+        torch.testing.assert_close(shuffled[order.index(k)], together[k], atol=tolerance, rtol=0)
+
+
+def test_gradients_of_the_encoder_are_right() -> None:
+    module = encoder(layers=1)
+    lengths = [3, 1]
+    content = rows_of(lengths, WIDTH).requires_grad_()
+    assert torch.autograd.gradcheck(lambda rows: module(rows, layout_of(lengths)), (content,))
+
+
+def test_scale_is_the_root_of_the_whole_head_width() -> None:
+    """Both products of one pair of tokens, made by hand: (2 * 3 + 1 * 5) / sqrt(4)."""
+    module = FactoredAttention(4, heads=1, d_kv=4, dropout=0.0).double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+        module.project.content.weight[0, 0] = 2  # query
+        module.project.position.weight[0, 0] = 1
+        module.project.content.weight[2, 1] = 3  # key
+        module.project.position.weight[2, 1] = 5
+        module.project.content.weight[4, 1] = 1  # value
+        module.output.content.weight[0, 0] = 1
+    # The first token asks, the second answers; its own key is zero.
+    rows = torch.tensor([[1, 0, 1, 0], [0, 1, 0, 1]], dtype=torch.float64)
+    power = math.exp((2 * 3 + 1 * 5) / math.sqrt(4))
+    found = run(module, rows, layout_of([2]))
+    assert found[0, 0].item() == pytest.approx(power / (1 + power), abs=1e-12)

@@ -1,0 +1,74 @@
+"""Ragged layouts and the dropout that is shared by all tokens of a sentence."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from spmrl_bench.nn.ragged import SentenceDropout
+from tests.nn.plain import layout_of
+
+LENGTHS = [3, 1, 5, 2]
+
+
+def test_rows_know_their_sentence_and_place() -> None:
+    layout = layout_of([2, 1, 3])
+    assert layout.sentence.tolist() == [0, 0, 1, 2, 2, 2]
+    assert layout.position.tolist() == [0, 1, 0, 0, 1, 2]
+    assert (layout.lengths.tolist(), layout.longest) == ([2, 1, 3], 3)
+
+
+def test_spread_puts_each_token_into_the_row_of_its_sentence() -> None:
+    layout = layout_of([2, 1, 3])
+    rows = torch.arange(1.0, 7.0)[:, None]
+    spread = layout.spread(rows, layout.slots())
+    assert spread.squeeze(2).tolist() == [[1, 2, 0], [3, 0, 0], [4, 5, 6]]
+    assert torch.equal(spread.squeeze(2) > 0, layout.filled())
+    assert torch.equal(layout.gather(spread, layout.slots()), rows)
+
+
+def test_all_tokens_of_a_sentence_share_one_mask() -> None:
+    torch.manual_seed(0)
+    layout = layout_of(LENGTHS)
+    dropped = SentenceDropout(0.5)(torch.ones(sum(LENGTHS), 200), layout)
+    assert set(dropped.unique().tolist()) == {0.0, 2.0}
+    masks = []
+    for sentence in dropped.split(LENGTHS):
+        assert torch.equal(sentence, sentence[:1].expand_as(sentence))
+        masks.append(sentence[0])
+    for k, mask in enumerate(masks):
+        assert all(not torch.equal(mask, other) for other in masks[:k])
+
+
+@pytest.mark.parametrize("p", [0.1, 0.4])
+def test_expectation_is_the_input(p: float) -> None:
+    torch.manual_seed(1)
+    sentences, features = 4000, 25
+    dropout = SentenceDropout(p)
+    dropped = dropout(torch.full((sentences, features), 3.0), layout_of([1] * sentences))
+    # Five standard errors of a mean of 100,000 independent values.
+    error = 5 * 3 * (p / (1 - p) / (sentences * features)) ** 0.5
+    assert dropped.mean().item() == pytest.approx(3.0, abs=error)
+    assert (dropped == 0).float().mean().item() == pytest.approx(p, abs=0.01)
+
+
+def test_each_call_draws_new_masks() -> None:
+    torch.manual_seed(2)
+    dropout, layout = SentenceDropout(0.5), layout_of(LENGTHS)
+    rows = torch.ones(sum(LENGTHS), 50)
+    assert not torch.equal(dropout(rows, layout), dropout(rows, layout))
+
+
+def test_identity_outside_training_and_without_rate() -> None:
+    rows = torch.randn(sum(LENGTHS), 4)
+    layout = layout_of(LENGTHS)
+    assert torch.equal(SentenceDropout(0.9).eval()(rows, layout), rows)
+    assert torch.equal(SentenceDropout(0.0)(rows, layout), rows)
+
+
+def test_gradient_passes_through_the_same_mask() -> None:
+    torch.manual_seed(3)
+    rows = torch.ones(sum(LENGTHS), 30, requires_grad=True)
+    dropped = SentenceDropout(0.5)(rows, layout_of(LENGTHS))
+    (gradient,) = torch.autograd.grad(dropped.sum(), rows)
+    assert torch.equal(gradient, dropped)
