@@ -300,7 +300,10 @@ class ChartParser(nn.Module):
             config = ChartParserConfig.model_validate(description["config"])
             parser = cls(config, Vocabulary.from_json(description["vocabulary"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{path}: not a parser description ({error})") from None
+            raise CheckpointError(
+                f"{path}: not a parser description ({error}). "
+                "Train again, or copy the whole folder anew"
+            ) from None
         weights_path = folder / "weights.safetensors"
         try:
             parser.load_state_dict(load_file(weights_path))

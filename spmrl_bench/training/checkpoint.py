@@ -53,15 +53,17 @@ def read_progress(folder: Path) -> Progress | None:
     """
     if not folder.exists():
         return None
+    path = folder / "progress.json"
     try:
-        return Progress.model_validate_json((folder / "progress.json").read_text())
-    except (OSError, ValidationError) as error:
-        raise _incomplete(folder, error) from None
+        return Progress.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise _broken(path, error.errors()[0]["msg"]) from None
+    except OSError as error:
+        raise _broken(path, error.strerror) from None
 
 
-def _incomplete(folder: Path, error: Exception) -> CheckpointError:
-    reason = str(error).splitlines()[0]
-    return CheckpointError(f"{folder}: incomplete checkpoint ({reason}). Start anew with --fresh")
+def _broken(path: Path, reason: object) -> CheckpointError:
+    return CheckpointError(f"{path}: incomplete checkpoint ({reason}). Start anew with --fresh")
 
 
 def load_checkpoint(
@@ -85,10 +87,13 @@ def load_checkpoint(
         )
     parser.load_state_dict(saved.state_dict())
     progress = read_progress(folder)
+    path = folder / "optimiser.safetensors"
     try:
-        moments = load_file(folder / "optimiser.safetensors")
+        moments = load_file(path)
+    except FileNotFoundError:
+        raise _broken(path, "missing") from None
     except (OSError, SafetensorError) as error:
-        raise _incomplete(folder, error) from None
+        raise _broken(path, error) from None
     for name, parameter in parser.named_parameters():
         prefix = f"/{name}"
         state = {

@@ -90,7 +90,7 @@ class Trainer:
                 try:
                     self._epoch()
                 except NotFiniteError as error:
-                    raise self._diverged(f"a score is not a finite number: {error}") from None
+                    raise self._diverged(str(error).rstrip(".")) from None
         return self.progress
 
     def _epoch(self) -> None:
