@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.laboratory import Laboratory, build_laboratory
+
 
 def shared_data(relative: str) -> Path:
     """Path of a file or folder of the shared data, e.g. ``shared_data("treebanks/squoia_de")``.
@@ -19,3 +21,14 @@ def shared_data(relative: str) -> Path:
     if not path.exists():
         pytest.skip(f"no shared data at {path} (set SHARED_DATA)", allow_module_level=True)
     return path
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+    """Tiny treebanks and a recipe, in use; the working directory is a folder of its own."""
+    laboratory = build_laboratory(tmp_path / "laboratory")
+    monkeypatch.setattr("spmrl_bench.treebanks.manifest.data_dir", lambda _: laboratory.manifests)
+    monkeypatch.setenv("TREEBANKS", str(laboratory.treebanks))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return laboratory

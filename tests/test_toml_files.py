@@ -1,0 +1,114 @@
+"""Mistakes in TOML files: all of them at once, each with its key and what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from spmrl_bench.errors import RecipeError
+from spmrl_bench.toml_files import read_toml, validated
+
+
+class Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Inner(Closed):
+    width: Annotated[int, Field(ge=1)] = 1
+    depth: int = 1
+
+
+class Outer(Closed):
+    name: str
+    kind: Literal["red", "green"] = "red"
+    inner: Inner = Inner()
+    perhaps: Inner | None = None
+    table: dict[str, Inner] = {}
+    several: list[Inner] = []
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_short(cls, name: str) -> str:
+        if len(name) > 3:
+            raise ValueError("Too long a name")
+        return name
+
+
+def mistakes(text: str, tmp_path: Path) -> list[str]:
+    path = tmp_path / "x.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RecipeError) as caught:
+        validated(Outer, read_toml(path, RecipeError), path, RecipeError)
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{path}: ") for line in lines)
+    return [line.removeprefix(f"{path}: ") for line in lines]
+
+
+def test_a_file_without_mistakes(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text('name = "a"\n[table.t]\nwidth = 4\n', encoding="utf-8")
+    value = validated(Outer, read_toml(path, RecipeError), path, RecipeError)
+    assert value == Outer(name="a", table={"t": Inner(width=4)})
+
+
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
+    text = 'kind = "blue"\nnmae = "a"\n[inner]\nwidth = 0\ndepth = "deep"\n'
+    assert mistakes(text, tmp_path) == [
+        "name: missing",
+        "kind: input should be 'red' or 'green'; found 'blue'",
+        "inner.width: input should be greater than or equal to 1; found 0",
+        "inner.depth: input should be a valid integer, unable to parse string as an integer; "
+        "found 'deep'",
+        "nmae: unknown key. Did you mean name? Known: inner, kind, name, perhaps, several, table",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[inner]\nwidht = 1", "inner.widht"),
+        ("[perhaps]\nwidht = 1", "perhaps.widht"),
+        ("[table.t]\nwidht = 1", "table.t.widht"),
+        ("[[several]]\n[[several]]\nwidht = 1", "several.1.widht"),
+    ],
+)
+def test_near_matches_at_any_depth(tmp_path: Path, text: str, key: str) -> None:
+    assert mistakes(f'name = "a"\n{text}', tmp_path) == [
+        f"{key}: unknown key. Did you mean width? Known: depth, width"
+    ]
+
+
+def test_a_key_unlike_any_gets_no_guess(tmp_path: Path) -> None:
+    (line,) = mistakes('name = "a"\ninner.zzz = 1', tmp_path)
+    assert line == "inner.zzz: unknown key. Known: depth, width"
+
+
+def test_own_checks_speak_for_themselves(tmp_path: Path) -> None:
+    assert mistakes('name = "abcd"', tmp_path) == ["name: too long a name; found 'abcd'"]
+
+
+def test_a_table_where_a_value_belongs(tmp_path: Path) -> None:
+    (line,) = mistakes('inner = 3\nname = "a"', tmp_path)
+    assert line.startswith("inner: ")
+    assert line.endswith("found 3")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"name = \n", "not valid TOML: Invalid value (at line 1, column 8)"),
+        (b"name = 'a'\nname = 'b'\n", "not valid TOML: Cannot overwrite a value (at line 2"),
+        (b"name = '\xff'\n", "not valid TOML: 'utf-8' codec can't decode"),
+        (None, "cannot be read: No such file or directory"),
+    ],
+)
+def test_unreadable_files(tmp_path: Path, content: bytes | None, problem: str) -> None:
+    path = tmp_path / "x.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(RecipeError) as caught:
+        read_toml(path, RecipeError)
+    assert str(caught.value).startswith(f"{path}: {problem}")

@@ -1,0 +1,1 @@
+"""Tests of the trainer, its schedule, checkpoints and reports."""

@@ -1,0 +1,64 @@
+"""Checkpoints: complete, and refused in words when they are not."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from spmrl_bench.errors import CheckpointError
+from spmrl_bench.training.checkpoint import load_checkpoint, read_progress
+from tests.training.trainers import make_trainer
+
+FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safetensors")
+
+
+def test_no_checkpoint_is_none(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path)
+    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser) is None
+    assert read_progress(tmp_path / "last") is None
+
+
+def test_everything_comes_back(tmp_path: Path) -> None:
+    trained, fresh = make_trainer(tmp_path), make_trainer(tmp_path, seed=9)
+    done = trained.fit()
+    assert load_checkpoint(tmp_path, fresh.parser, fresh.optimiser) == done
+    names = [name for name, _ in trained.parser.named_parameters()]
+    pairs = zip(trained.parser.parameters(), fresh.parser.parameters(), strict=True)
+    for name, (old, new) in zip(names, pairs, strict=True):
+        assert torch.equal(old, new), name
+        before, after = trained.optimiser.state[old], fresh.optimiser.state[new]
+        assert before.keys() == after.keys() == {"step", "exp_avg", "exp_avg_sq"}, name
+        for key in before:
+            assert torch.equal(before[key], after[key]), (name, key)
+            assert before[key].device == after[key].device, (name, key)
+            assert before[key].dtype == after[key].dtype, (name, key)
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("harm", ["missing", "truncated", "empty"])
+def test_harmed_file_is_named_and_what_to_do_is_said(tmp_path: Path, file: str, harm: str) -> None:
+    make_trainer(tmp_path, max_epochs=1).fit()
+    path = tmp_path / "last" / file
+    if harm == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[: -20 if harm == "truncated" else 0])
+    with pytest.raises(CheckpointError) as caught:
+        make_trainer(tmp_path, max_epochs=2).fit()
+    message = str(caught.value)
+    assert str(tmp_path / "last") in message
+    assert file in message
+    assert re.search(r"Train again|[Ss]tart anew with --fresh", message)
+    assert len(message.splitlines()) == 1
+
+
+def test_unknown_key_of_progress_is_refused(tmp_path: Path) -> None:
+    make_trainer(tmp_path, max_epochs=1).fit()
+    path = tmp_path / "last" / "progress.json"
+    path.write_text(json.dumps({"epoch": "many"}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="incomplete checkpoint"):
+        read_progress(path.parent)

@@ -1,0 +1,53 @@
+"""What training prints: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from tests.training.trainers import make_trainer
+
+
+def output(tmp_path: Path, *, terminal: bool) -> str:
+    file = StringIO()
+    console = Console(force_terminal=terminal, file=file, width=160)
+    trainer = make_trainer(tmp_path, console=console, score=lambda _: 43.21)
+    with trainer.report as report:
+        trainer.fit()
+        report.say("[done] after 2 epochs")
+    return file.getvalue()
+
+
+def test_plain_output_is_one_line_for_each_evaluation(tmp_path: Path) -> None:
+    lines = output(tmp_path, terminal=False).splitlines()
+    assert len(lines) == 4 + 1
+    first, second = (line.split() for line in lines[:2])
+    assert first[:4] == ["tiny", "epoch", "0.67", "loss"]
+    assert first[5:9] == ["dev", "F1", "43.21", "*"]
+    assert second[5:8] == ["dev", "F1", "43.21"]
+    assert second[8] != "*"
+    assert lines[0].split("  ")[-2].endswith(" tokens/s")
+    assert lines[0].endswith(" min")
+    assert lines[-1] == "[done] after 2 epochs"
+    assert "\x1b" not in "".join(lines)
+
+
+def test_terminal_output_is_one_line_kept_up_to_date(tmp_path: Path) -> None:
+    text = output(tmp_path, terminal=True)
+    assert "\x1b[2K" in text  # the line is erased and written anew
+    shown = text.rpartition("\x1b[2K")[2]
+    for part in ("tiny", "epoch 2/2", "loss ", "dev F1 43.21 (best 43.21)", "tokens/s", "left"):
+        assert part in shown
+    assert "[done] after 2 epochs" in text
+    assert "epoch   0.67" not in text  # no plain lines beside it
+
+
+def test_both_leave_the_same_events(tmp_path: Path) -> None:
+    kinds = []
+    for terminal in (True, False):
+        output(tmp_path / str(terminal), terminal=terminal)
+        events = (tmp_path / str(terminal) / "events.jsonl").read_text(encoding="utf-8")
+        kinds.append([line.split(",")[0] for line in events.splitlines()])
+    assert kinds[0] == kinds[1] == ['{"event": "evaluation"'] * 4 + ['{"event": "stop"']

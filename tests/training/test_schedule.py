@@ -1,0 +1,125 @@
+"""The schedule: warm-up, decay, stopping rules, what counts as best, when dev is scored."""
+
+from __future__ import annotations
+
+import pytest
+
+from spmrl_bench.training.schedule import (
+    Progress,
+    end_epoch,
+    evaluation_batches,
+    learning_rate,
+    record_dev_f1,
+    stopping_rule,
+)
+from tests.laboratory import train_config
+
+
+def test_rate_rises_linearly_over_the_warmup_and_then_stays() -> None:
+    config = train_config(learning_rate=0.8, warmup_batches=4)
+    rates = [learning_rate(config, Progress(steps=steps)) for steps in range(7)]
+    assert rates == pytest.approx([0.2, 0.4, 0.6, 0.8, 0.8, 0.8, 0.8])
+
+
+def test_rate_without_warmup_is_full_from_the_first_step() -> None:
+    assert learning_rate(train_config(learning_rate=0.8, warmup_batches=0), Progress()) == 0.8
+
+
+def test_decays_multiply_the_rate_during_and_after_warmup() -> None:
+    config = train_config(learning_rate=0.8, warmup_batches=4)
+    assert learning_rate(config, Progress(steps=1, rate_factor=0.25)) == pytest.approx(0.1)
+    assert learning_rate(config, Progress(steps=9, rate_factor=0.25)) == pytest.approx(0.2)
+
+
+def test_only_a_strictly_better_dev_f1_is_the_best() -> None:
+    progress = Progress(steps=10)
+    assert record_dev_f1(progress, 0.0)  # the first is the best, whatever it is
+    progress.steps = 20
+    assert not record_dev_f1(progress, 0.0)
+    assert (progress.best_dev_f1, progress.best_step) == (0.0, 10)
+    assert record_dev_f1(progress, 50.0)
+    progress.steps = 30
+    assert not record_dev_f1(progress, 49.9)
+    assert (progress.best_dev_f1, progress.best_step) == (50.0, 20)
+
+
+def run_epochs(progress: Progress, improved: str, **settings: object) -> list[int]:
+    """Epochs (from 1) whose end decays the rate; ``improved`` has + for a new best, else -."""
+    config = train_config(**{"warmup_batches": 0, "decay_patience": 5} | settings)
+    decays = []
+    for epoch, sign in enumerate(improved, start=1):
+        progress.steps += 10
+        if sign == "+":
+            record_dev_f1(progress, (progress.best_dev_f1 or 0.0) + 1)
+        if end_epoch(config, progress):
+            decays.append(epoch)
+    return decays
+
+
+def test_rate_decays_after_five_epochs_without_a_new_best_and_again_after_five_more() -> None:
+    progress = Progress()
+    assert run_epochs(progress, "+-----" + "-----" + "--") == [6, 11]
+    assert progress.rate_factor == 0.25
+    assert progress.epochs_since_best == 12
+
+
+def test_a_new_best_starts_the_count_anew() -> None:
+    assert run_epochs(Progress(), "+----" + "+----" + "+-----") == [16]
+
+
+def test_no_decay_during_the_warmup() -> None:
+    # Step 80 ends the warm-up, after the eighth epoch; the patience has run out by then.
+    progress = Progress()
+    assert run_epochs(progress, "+" + "-" * 11, warmup_batches=80) == [8]
+    assert progress.rate_factor == 0.5
+
+
+def test_the_end_of_an_epoch_moves_on() -> None:
+    progress = Progress(epoch=3, next_batch=7, loss_sum=12.5)
+    end_epoch(train_config(), progress)
+    assert (progress.epoch, progress.next_batch, progress.loss_sum) == (4, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("state", "rule"),
+    [
+        ({}, None),
+        ({"epoch": 9, "epochs_since_best": 3, "train_seconds": 50, "dev_seconds": 9}, None),
+        ({"epoch": 10}, "max_epochs"),
+        ({"epochs_since_best": 4}, "stop_patience"),
+        ({"train_seconds": 50, "dev_seconds": 10}, "max_minutes"),
+    ],
+)
+def test_stopping_rules_by_name(state: dict[str, float], rule: str | None) -> None:
+    config = train_config(max_epochs=10, stop_patience=4, max_minutes=1.0)
+    assert stopping_rule(config, Progress.model_validate(state)) == rule
+
+
+def test_time_is_no_limit_unless_asked_for() -> None:
+    assert stopping_rule(train_config(max_epochs=10), Progress(train_seconds=1e9)) is None
+
+
+@pytest.mark.parametrize(
+    ("batches", "evaluations", "points"),
+    [
+        (8, 4, {2, 4, 6, 8}),
+        (160, 4, {40, 80, 120, 160}),
+        (5, 2, {2, 5}),
+        (3, 4, {1, 2, 3}),
+        (1, 4, {1}),
+        (7, 1, {7}),
+    ],
+)
+def test_evaluation_points(batches: int, evaluations: int, points: set[int]) -> None:
+    assert evaluation_batches(batches, evaluations) == points
+
+
+def test_evaluation_points_of_all_small_epochs_are_spread_and_end_the_epoch() -> None:
+    for batches in range(1, 60):
+        for evaluations in range(1, 9):
+            points = sorted(evaluation_batches(batches, evaluations))
+            assert points[0] >= 1
+            assert points[-1] == batches
+            assert len(points) == min(batches, evaluations)
+            gaps = [b - a for a, b in zip([0, *points], points, strict=False)]
+            assert max(gaps) - min(gaps) <= 2

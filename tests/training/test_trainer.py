@@ -1,0 +1,188 @@
+"""The training loop: it learns, keeps the best, repeats itself bit by bit, fails in words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spmrl_bench.errors import CheckpointError, SentenceTooLongError, TrainingError
+from spmrl_bench.parsers.batches import Sentence
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.training.random import Stream, generator
+from spmrl_bench.training.trainer import Trainer
+from tests.training.trainers import TRAIN_TREES, make_trainer, real_score, weights
+
+
+def events(run_dir: Path) -> list[dict[str, Any]]:
+    lines = (run_dir / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_loss_falls_and_dev_f1_rises(tmp_path: Path) -> None:
+    progress = make_trainer(tmp_path, max_epochs=8, learning_rate=0.02).fit()
+    evaluations = [event for event in events(tmp_path) if event["event"] == "evaluation"]
+    losses = [event["loss"] for event in evaluations]
+    assert losses[-1] < losses[0] / 2
+    assert progress.best_dev_f1 == pytest.approx(
+        max(event["dev_f1"] for event in evaluations), abs=1e-4
+    )
+    assert progress.best_dev_f1 > evaluations[0]["dev_f1"] + 10
+
+
+def test_events_are_one_json_object_a_line_with_these_fields(tmp_path: Path) -> None:
+    make_trainer(tmp_path, decay_patience=1, max_epochs=4, score=lambda _: 50.0).fit()
+    found = events(tmp_path)
+    kinds = [event["event"] for event in found]
+    assert kinds.count("evaluation") == 8
+    # The first epoch has the best; each later one is barren and decays the rate.
+    assert [e["rate_factor"] for e in found if e["event"] == "decay"] == [0.5, 0.25, 0.125]
+    assert found[-1] | {"time": None} == {
+        "event": "stop", "time": None, "rule": "max_epochs", "steps": 12
+    }  # fmt: skip
+    evaluations = [event for event in found if event["event"] == "evaluation"]
+    assert evaluations[0].keys() == {
+        "event", "time", "epoch", "step", "loss", "dev_f1", "best", "rate_factor",
+        "tokens_per_second", "train_seconds", "dev_seconds",
+    }  # fmt: skip
+    assert [event["step"] for event in evaluations] == [2, 3, 5, 6, 8, 9, 11, 12]
+    assert [event["epoch"] for event in evaluations[:4]] == [0.667, 1.0, 1.667, 2.0]
+    assert [event["best"] for event in evaluations] == [True] + [False] * 7
+    assert all(event["tokens_per_second"] > 0 for event in evaluations)
+
+
+def test_the_parser_of_the_best_dev_f1_is_kept(tmp_path: Path) -> None:
+    scores = iter([10.0, 30.0, 20.0, 30.0, 29.9, 5.0])
+    seen: list[dict[str, np.ndarray]] = []
+
+    def score(parser: ChartParser) -> float:
+        seen.append({name: value.numpy().copy() for name, value in parser.state_dict().items()})
+        return next(scores)
+
+    progress = make_trainer(tmp_path, score=score, max_epochs=3).fit()
+    assert (progress.best_dev_f1, progress.best_step) == (30.0, 3)
+    best = ChartParser.load(tmp_path / "best").state_dict()
+    last = ChartParser.load(tmp_path / "last").state_dict()
+    for saved, number in ((best, 1), (last, 5)):
+        assert all((saved[name].numpy() == seen[number][name]).all() for name in saved)
+    assert weights(tmp_path / "best") != weights(tmp_path / "last")
+
+
+def test_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        make_trainer(tmp_path / name, seed=seed).fit()
+    for file in ("best/weights.safetensors", "last/optimiser.safetensors"):
+        a, b, c = ((tmp_path / name / file).read_bytes() for name in "abc")
+        assert a == b
+        assert a != c
+
+
+def test_data_order_is_a_function_of_seed_and_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[list[Sentence]] = []
+    step = Trainer._step
+
+    def watched(trainer: Trainer, number: int, batch: list[Sentence]) -> None:
+        batches.append(batch)
+        step(trainer, number, batch)
+
+    monkeypatch.setattr(Trainer, "_step", watched)
+    trainer = make_trainer(tmp_path, seed=5, max_epochs=2)
+    trainer.fit()
+    place = {id(sentence): k for k, sentence in enumerate(trainer.sentences)}
+    used = [place[id(sentence)] for batch in batches for sentence in batch]
+    first, second = used[:24], used[24:]
+    assert sorted(first) == sorted(second) == list(range(24))
+    assert first == generator(5, Stream.ORDER, 0).permutation(24).tolist()
+    assert second == generator(5, Stream.ORDER, 1).permutation(24).tolist()
+    assert first != second
+
+
+def test_a_last_batch_may_be_short(tmp_path: Path) -> None:
+    progress = make_trainer(tmp_path, batch_size=10, max_epochs=2).fit()
+    assert progress.steps == 2 * 3
+    assert progress.tokens == 2 * sum(map(len, TRAIN_TREES))
+
+
+def test_training_that_makes_no_progress_is_stopped(tmp_path: Path) -> None:
+    progress = make_trainer(tmp_path, score=lambda _: 1.0, stop_patience=2, max_epochs=50).fit()
+    assert (progress.stopped_by, progress.epoch) == ("stop_patience", 3)
+
+
+def test_time_limit_ends_training_at_an_evaluation(tmp_path: Path) -> None:
+    progress = make_trainer(tmp_path, max_minutes=1e-9, max_epochs=50).fit()
+    assert (progress.stopped_by, progress.steps) == ("max_minutes", 2)
+
+
+def test_a_finished_run_is_not_trained_further(tmp_path: Path) -> None:
+    make_trainer(tmp_path).fit()
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*.safetensors")}
+    assert make_trainer(tmp_path).fit().steps == 6
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*.safetensors")} == before
+
+
+def test_more_epochs_continue_as_if_never_stopped(tmp_path: Path) -> None:
+    make_trainer(tmp_path / "whole", max_epochs=3).fit()
+
+    class EnoughError(Exception):
+        pass
+
+    calls = 0
+
+    def score(parser: ChartParser) -> float:
+        nonlocal calls
+        calls += 1
+        if calls == 4:  # in the second epoch, after the third checkpoint
+            raise EnoughError
+        return real_score(parser)
+
+    with pytest.raises(EnoughError):
+        make_trainer(tmp_path / "parts", max_epochs=3, score=score).fit()
+    make_trainer(tmp_path / "parts", max_epochs=3).fit()
+    for file in ("best/weights", "last/weights", "last/optimiser"):
+        parts, whole = (tmp_path / name / f"{file}.safetensors" for name in ("parts", "whole"))
+        assert parts.read_bytes() == whole.read_bytes(), file
+
+
+def test_diverging_training_is_one_error_and_the_last_checkpoint_survives(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError) as caught:
+        make_trainer(tmp_path, learning_rate=1e6, warmup_batches=0, max_epochs=20).fit()
+    message = str(caught.value)
+    assert message.startswith("tiny: training diverged after ")
+    assert "lower train.learning_rate (now 1000000.0) and start anew with --fresh" in message
+    assert "\n" not in message
+    trained = make_trainer(tmp_path)
+    saved = json.loads((tmp_path / "last" / "progress.json").read_text(encoding="utf-8"))
+    state = ChartParser.load(tmp_path / "last").state_dict()
+    assert saved["steps"] > 0
+    assert state.keys() == trained.parser.state_dict().keys()
+    assert all(value.isfinite().all() for value in state.values())
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_loss_that_is_no_number_stops_before_the_weights_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: float
+) -> None:
+    trainer = make_trainer(tmp_path)
+    before = {name: value.clone() for name, value in trainer.parser.state_dict().items()}
+    monkeypatch.setattr(ChartParser, "accumulate_gradients", lambda *_: loss)
+    with pytest.raises(TrainingError, match=f"after 0 of 3 batches of epoch 1: the loss is {loss}"):
+        trainer.fit()
+    after = trainer.parser.state_dict()
+    assert all((after[name] == before[name]).all() for name in before)
+
+
+def test_sentence_beyond_the_position_table(tmp_path: Path) -> None:
+    with pytest.raises(SentenceTooLongError, match="position table allows 6"):
+        make_trainer(tmp_path, model={"max_positions": 8})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_model_in_the_folder_is_refused(tmp_path: Path) -> None:
+    make_trainer(tmp_path).fit()
+    with pytest.raises(CheckpointError, match=r"last: belongs to a parser with another config"):
+        make_trainer(tmp_path, model={"d_ff": 8}).fit()
