@@ -107,7 +107,7 @@ class Sampler:
         self._settings = source.grammar.settings
         self._spelling = source.grammar.spelling
         self._adjust = source.grammar.adjust
-        self._varied = set(self._settings.zipf_pools)
+        self._varied = source.grammar.lexicon.open_categories
         self.max_words = self._settings.max_words
 
     def sample(self, rng: random.Random) -> Tree | None:

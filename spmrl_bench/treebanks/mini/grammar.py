@@ -162,7 +162,7 @@ def _declare_features(table: GrammarTable, declared: _Declared, problems: Proble
                 continue
             source = tables[entry.like]
         values = tuple((source.values or "").split())
-        weights = entry.weights or [1.0] * len(values)
+        weights = entry.weights or source.weights or [1.0] * len(values)
         if not values:
             problems.add(key, "has no values")
         if any(count > 1 for count in Counter(values).values()):

@@ -34,10 +34,12 @@ _EMPTY_VALUE = "0"
 class Lexicon:
     """Word forms by category and full feature bundle, and how many lexemes made them.
 
-    ``entries[category][bundle]`` maps each form to its weight, in the order of the file.
+    ``entries[category][bundle]`` maps each form to its weight, in the order of the file;
+    ``open_categories`` are those filled from Zipf pools; ``lexemes`` counts by pool.
     """
 
     entries: Mapping[str, Mapping[Bundle, Mapping[str, float]]]
+    open_categories: frozenset[str]
     lexemes: Mapping[str, int]
 
 
@@ -85,11 +87,13 @@ def build_lexicon(
         if pool not in pools:
             problems.unknown("settings.zipf_pools", "pool", pool, pools)
     entries: dict[str, dict[Bundle, dict[str, float]]] = {name: {} for name in signatures}
+    open_categories: set[str] = set()
     for pool, lexemes in pools.items():
         weights = [1.0] * len(lexemes)
         if pool in table.settings.zipf_pools:
             ranks = list(range(len(lexemes)))
             random.Random(f"{table.language}:{pool}").shuffle(ranks)
+            open_categories.update(c.category for lexeme in lexemes for c in lexeme.cells)
             exponent, offset = table.settings.zipf_exponent, table.settings.zipf_offset
             weights = [((offset + 1) / (rank + offset + 1)) ** exponent for rank in ranks]
         for lexeme, weight in zip(lexemes, weights, strict=True):
@@ -104,7 +108,8 @@ def build_lexicon(
                     spelling,
                     entries[cell.category],
                 )
-    return Lexicon(entries, {pool: len(lexemes) for pool, lexemes in pools.items()})
+    counts = {pool: len(lexemes) for pool, lexemes in pools.items()}
+    return Lexicon(entries, frozenset(open_categories), counts)
 
 
 def apply_spelling(form: str, spelling: Spelling) -> str:
@@ -135,14 +140,15 @@ def _read_paradigm(
             if references is not None:
                 problems.add(line.key, "expected 'Category[feature=value ...] : form'")
             continue
-        cell = _Cell(line.key, references[0].symbol, references[0].terms, template)
+        before = len(problems.found)
         for slot in _SLOT.findall(template):
             if slot.isdigit():
                 if not 1 <= int(slot) <= paradigm.stems:
                     problems.add(line.key, f"stem {{{slot}}} found; stems = {paradigm.stems}")
             elif slot not in domains:
                 problems.unknown(line.key, "feature", slot, domains)
-        cells.append(cell)
+        if len(problems.found) == before:
+            cells.append(_Cell(line.key, references[0].symbol, references[0].terms, template))
     if not cells:
         problems.add(f"{key}.cells", "has no usable cell")
         return [], name
