@@ -255,23 +255,27 @@ def _inflect(
     spelling: Spelling,
     entries: dict[Bundle, dict[str, float]],
 ) -> None:
-    """Add the forms of one lexeme in one cell; a cell that contradicts the lexeme is skipped."""
+    """Add the forms of one lexeme in one cell; a cell that contradicts the lexeme is skipped.
+
+    Where the lexeme is silent, what the cell says of a feature of its category is inflection
+    and holds; a guard on any other feature meets the default.
+    """
     if cell.template == "-":
         return
     slots = _SLOT.findall(cell.template)
     named = [slot for slot in slots if not slot.isdigit()]
     features = list(dict.fromkeys([*signature, *cell.terms, *named]))
-    choices = []
-    for feature in features:
-        terms = [t[feature] for t in (cell.terms, lexeme.terms) if feature in t]
-        if terms:
-            choices.append([v for v in terms[0].allowed if v in terms[-1].allowed])
-        elif feature in defaults:
-            choices.append([defaults[feature]])
-        else:
-            choices.append(list(domains[feature]))
-    varying = [features.index(slot) for slot in dict.fromkeys(named)]
     width = len(signature)
+    choices = []
+    for place, feature in enumerate(features):
+        allowed = list(cell.terms[feature].allowed if feature in cell.terms else domains[feature])
+        inflected = feature in cell.terms and place < width
+        if feature in lexeme.terms:
+            allowed = [value for value in allowed if value in lexeme.terms[feature].allowed]
+        elif feature in defaults and not inflected:
+            allowed = [value for value in allowed if value == defaults[feature]]
+        choices.append(allowed)
+    varying = [features.index(slot) for slot in dict.fromkeys(named)]
     forms: dict[Bundle, str] = {}
     for bundle in itertools.product(*choices):
         values = tuple(bundle[i] for i in varying)

@@ -115,6 +115,22 @@ def test_adjust_looks_at_the_next_word(tmp_path: Path) -> None:
                if word in ("die", "d'"))  # fmt: skip
 
 
+def test_a_guard_meets_the_default_of_a_silent_lexeme(tmp_path: Path) -> None:
+    path = write_grammar(
+        tmp_path,
+        ('P = "case"\n', 'P = "case"\nInf = ""\n'),
+        ("V[num,ptk=0] PP?0.5", "V[num,ptk=0] Inf"),
+        ("V[pl] : {1}+en", "V[pl] : {1}+en\nInf[ptk=!0] : {ptk}zu{1}en"),
+    )
+    words = {
+        word
+        for tree in generate(path, {"train": 50}, seed=1)["train"]
+        for word, tag in zip(tree.words, tree.tags, strict=True)
+        if tag == "Inf"
+    }
+    assert words == {"abzunehmen"}
+
+
 def test_sizes_that_cannot_be(tmp_path: Path) -> None:
     path = write_grammar(
         tmp_path,

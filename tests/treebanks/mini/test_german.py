@@ -12,41 +12,11 @@ from spmrl_bench.trees.tree import Tree
 
 LABELS = {"TOP", "S", "CS", "VP", "CVP", "VZ", "NP", "CNP", "PP", "AP", "CAP", "AVP", "MPN", "NM"}
 TAGS = {
-    "ART",
-    "NN",
-    "NE",
-    "ADJA",
-    "ADJD",
-    "APPR",
-    "APPRART",
-    "VVFIN",
-    "VVINF",
-    "VVPP",
-    "VVIZU",
-    "VAFIN",
-    "VAINF",
-    "VAPP",
-    "VMFIN",
-    "PTKVZ",
-    "PTKZU",
-    "PTKNEG",
-    "KOUS",
-    "KON",
-    "PPER",
-    "PRF",
-    "PRELS",
-    "PDAT",
-    "PIAT",
-    "PIS",
-    "PPOSAT",
-    "PWS",
-    "PWAV",
-    "ADV",
-    "CARD",
-    "$.",
-    "$,",
+    "ART", "NN", "NE", "ADJA", "ADJD", "APPR", "APPRART", "VVFIN", "VVINF", "VVPP", "VVIZU",
+    "VAFIN", "VAINF", "VAPP", "VMFIN", "PTKVZ", "PTKZU", "PTKNEG", "KOUS", "KON", "PPER", "PRF",
+    "PRELS", "PDAT", "PIAT", "PIS", "PPOSAT", "PWS", "PWAV", "ADV", "CARD", "$.", "$,",
     "$(",
-}
+}  # fmt: skip
 FINITE = {"VVFIN", "VAFIN", "VMFIN"}
 # Article form -> endings an adjective may have after it (weak after der, mixed after ein).
 AFTER_ARTICLE = {
