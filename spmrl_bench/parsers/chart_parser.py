@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from spmrl_bench.chart import Decoded, decode
 from spmrl_bench.chart.packing import cell_offsets, cell_spans, node_offsets
-from spmrl_bench.errors import CheckpointError
+from spmrl_bench.errors import CheckpointError, TreeError
 from spmrl_bench.nn.factored import FactoredEncoder
 from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
@@ -229,11 +229,19 @@ class ChartParser(nn.Module):
 
         Raises:
             SentenceTooLongError: a sentence has more words than the position table allows.
+            TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words.
         """
         tag_stream = iter(tags) if tags is not None else None
         for window in windows(sentences, WINDOW):
             for words, rows in zip(window, self._parse_window(window, max_tokens), strict=True):
-                given = next(tag_stream) if tag_stream is not None else [NO_TAG] * len(words)
+                given: Sequence[str] | None = [NO_TAG] * len(words)
+                if tag_stream is not None:
+                    given = next(tag_stream, None)
+                if given is None:
+                    raise TreeError(
+                        "there are fewer rows of tags than sentences; the first without tags "
+                        f"begins: {' '.join(words[:8])}"
+                    )
                 yield Tree.build(words, given, rows)
 
     @torch.no_grad()
@@ -299,7 +307,7 @@ class ChartParser(nn.Module):
             description = json.loads(path.read_text(encoding="utf-8"))
             config = ChartParserConfig.model_validate(description["config"])
             parser = cls(config, Vocabulary.from_json(description["vocabulary"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
             raise CheckpointError(
                 f"{path}: not a parser description ({error}). "
                 "Train again, or copy the whole folder anew"
@@ -311,7 +319,7 @@ class ChartParser(nn.Module):
             raise CheckpointError(
                 f"{weights_path}: missing. Train again, or copy the whole folder anew"
             ) from None
-        except (SafetensorError, RuntimeError) as error:
+        except (OSError, SafetensorError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:300]
             raise CheckpointError(
                 f"{weights_path}: does not fit {path.name}: {reason}. Was it cut short or "

@@ -43,14 +43,14 @@ def load_parser(folder: str | Path, device: str = "auto") -> ChartParser:
     description_path = place / "parser.json"
     try:
         description = json.loads(description_path.read_text(encoding="utf-8"))
-        kind = description["kind"]
-    except FileNotFoundError:
+        kind = str(description["kind"])
+    except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
             f"{folder}: no trained parser here (no parser.json, no best/parser.json). "
             "Give a run folder written by 'spmrl-bench train'"
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-        raise CheckpointError(f"{description_path}: not a parser description") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{description_path}: not a parser description ({error})") from None
     if kind not in KINDS:
         raise CheckpointError(f"{description_path}: {unknown_name('parser kind', kind, KINDS)}")
     module, name = KINDS[kind].split(":")
