@@ -55,7 +55,7 @@ def test_character_dropout_is_drawn_for_each_value() -> None:
     forms = [[1, 7, 7, 7, 2], [1, 7, 7, 7, 2]]
     seen: list[Tensor] = []
 
-    def keep(_: nn.Module, inputs: tuple[Any, ...]) -> None:
+    def keep(module: nn.Module, inputs: tuple[Any, ...]) -> None:
         padded, _ = nn.utils.rnn.pad_packed_sequence(inputs[0])
         seen.append(padded.detach())
 

@@ -1,0 +1,89 @@
+"""A few trees and parsers small enough for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from spmrl_bench.parsers.batches import Batch, Indexer, Sentence
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees import Tree
+
+TREES = [
+    parse_brackets(text)
+    for text in (
+        "(S (NP (D the) (N dog)) (VP (V barks)))",
+        "(S (NP (D the) (N cat)) (VP (V sees) (NP (D a) (N dog))))",
+        "(S (NP (D a) (A big) (N cat)) (VP (V sleeps)) (P .))",
+        "(S (VP (V sleep)))",
+        "(NP (N dogs))",
+        "(NP (NP (D the) (N dog)) (PP (I in) (NP (D the) (N house))))",
+        "(S (NP (N dogs)) (VP (V see) (NP (NP (N cats)) (PP (I in) (NP (N houses))))) (P .))",
+        "(S (NP (D the) (N house)) (VP (V is) (AP (A big))))",
+        "(S (S (NP (N cats)) (VP (V sleep))) (C and) (S (NP (N dogs)) (VP (V bark))))",
+        "(S (NP (N cats)) (VP (V bark)))",
+    )
+]
+LEXICAL = {"charlstm": ("charlstm",), "word-charlstm": ("word", "charlstm")}
+
+
+def config(**changes: Any) -> ChartParserConfig:
+    """Settings of a very small model without dropout."""
+    return ChartParserConfig.model_validate(
+        {
+            "lexical": ("word", "charlstm"),
+            "d_model": 32,
+            "layers": 2,
+            "heads": 2,
+            "d_kv": 8,
+            "d_ff": 32,
+            "d_label_hidden": 16,
+            "d_char": 8,
+            "max_positions": 20,
+            "attention_dropout": 0.0,
+            "residual_dropout": 0.0,
+            "relu_dropout": 0.0,
+            "word_dropout": 0.0,
+            "form_dropout": 0.0,
+            "char_dropout": 0.0,
+            **changes,
+        }
+    )
+
+
+def parser_of(trees: Sequence[Tree] = TREES, *, seed: int = 0, **changes: Any) -> ChartParser:
+    """An untrained parser with the vocabulary of ``trees``."""
+    torch.manual_seed(seed)
+    parser = ChartParser(config(**changes), Vocabulary.of(trees))
+    with torch.no_grad():
+        # As initialised, attention is almost uniform; tests need it to matter.
+        for layer in parser.encoder.layers:
+            for name, weight in layer.named_parameters():
+                if name.startswith("attention.") and weight.dim() == 2:
+                    weight.normal_(std=0.5)
+    return parser
+
+
+def steady_indexer(parser: ChartParser) -> Indexer:
+    """An indexer that never turns a training word into UNK."""
+    indexer = parser.indexer()
+    indexer.unk_probability[:] = 0
+    return indexer
+
+
+def batch_of(parser: ChartParser, sentences: Sequence[Sentence]) -> tuple[Batch, list[int]]:
+    """A batch in which every token has a form row of its own, and the forms of these rows."""
+    forms = [form for sentence in sentences for form in sentence.forms.tolist()]
+    words = [word for sentence in sentences for word in sentence.words.tolist()]
+    batch = Batch.of(
+        sentences,
+        torch.arange(len(forms)).numpy(),
+        torch.tensor(words).numpy(),
+        parser.device,
+    )
+    return batch, forms

@@ -1,0 +1,49 @@
+"""The right-branching baseline."""
+
+from __future__ import annotations
+
+from spmrl_bench.parsers.right_branching import RightBranching
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees import Tree
+
+TRAINING = [
+    parse_brackets("(S (NP (N a)) (VP (V b) (NP (N c))))"),
+    parse_brackets("(TOP (S (NP (N a)) (X (Y (V b) (N c)))))"),
+    parse_brackets("(TOP (S (NP (N a)) (V b)))"),
+]
+
+
+def test_labels_are_the_most_frequent_chains() -> None:
+    baseline = RightBranching(TRAINING)
+    assert baseline.whole == ("TOP", "S")
+    assert baseline.inner == ("NP",)
+
+
+def test_a_one_word_sentence_counts_as_whole() -> None:
+    trees = [parse_brackets("(NP (N a))")] * 3 + [parse_brackets("(S (VP (V a)) (X b))")]
+    baseline = RightBranching(trees)
+    assert (baseline.whole, baseline.inner) == (("NP",), ("VP",))
+
+
+def test_first_seen_label_wins_a_tie() -> None:
+    trees = [parse_brackets("(B (Y (t a)) (t b))"), parse_brackets("(A (X (t a)) (t b))")]
+    baseline = RightBranching(trees)
+    assert (baseline.whole, baseline.inner) == (("B",), ("Y",))
+
+
+def test_every_suffix_of_two_words_or_more_is_a_constituent() -> None:
+    tree = RightBranching(TRAINING).parse(["p", "q", "r", "s"], ["1", "2", "3", "4"])
+    assert tree == parse_brackets("(TOP (S (1 p) (NP (2 q) (NP (3 r) (4 s)))))")
+
+
+def test_short_sentences() -> None:
+    baseline = RightBranching(TRAINING)
+    assert baseline.parse(["p"], ["1"]) == parse_brackets("(TOP (S (1 p)))")
+    assert baseline.parse(["p", "q"], ["1", "2"]) == parse_brackets("(TOP (S (1 p) (2 q)))")
+
+
+def test_unlabelled_where_training_shows_no_label() -> None:
+    baseline = RightBranching([parse_brackets("(S (t a) (t b))")])
+    assert list(baseline.parse("pqr", "123").constituents()) == [(0, 3, "S")]
+    assert not list(RightBranching([]).parse("pqr", "123").constituents())
+    assert isinstance(RightBranching([]).parse("p", "1"), Tree)
