@@ -69,7 +69,7 @@ def split_result(
         treebank=treebank.name,
         fingerprint=treebank.fingerprint,
         split=split,
-        tags="not read",
+        tags="none",
         transforms=treebank.manifest.transforms,
         variant=config.variant if config else "right-branching",
         size=config.size if config else None,

@@ -199,12 +199,18 @@ def _section(
     suffix = f", table {group.number}" if len(siblings) > 1 else ""
     lines = [f"## {group.treebank} ({group.track} track{suffix})", ""]
     shown = pd.DataFrame({_HEADINGS[name]: _cells(frame, name) for name in _HEADINGS})
+    # Signatures are longer than all the rest of a row: number them and write them below.
+    signatures = list(shown["signature"])
+    shown["signature"] = [f"[{number}]" for number in range(1, len(signatures) + 1)]
     published = _published_column(group, frame)
     if published is not None:
         shown[published.name] = published
     numeric = {_HEADINGS[name] for name in (*_PERCENT, *_COUNT)}
     align = ["right" if heading in numeric else "left" for heading in shown.columns]
     lines.append(shown.to_markdown(index=False, disable_numparse=True, colalign=align))
+    lines.append("")
+    for number, signature in enumerate(signatures, start=1):
+        lines.append(f"- [{number}] `{signature}`")
     lines.append("")
     lines.extend(_notes(group, siblings, figures))
     return "\n".join(lines) + "\n"
@@ -238,12 +244,12 @@ def _published_column(group: Group, frame: pd.DataFrame) -> pd.Series[str] | Non
 def _notes(group: Group, siblings: Sequence[Group], figures: Sequence[Figure]) -> list[str]:
     notes = []
     variants = {record.variant for record in group.rows}
-    sources = {
-        f"{figure.system}: {figure.source}."
-        for figure in figures
-        if figure.language == group.language and figure.variant in variants
-    }
-    notes.extend(sorted(sources))
+    sources: dict[str, list[str]] = {}
+    for figure in figures:
+        if figure.language == group.language and figure.variant in variants:
+            sources.setdefault(figure.system, []).append(figure.source)
+    for system, found in sources.items():
+        notes.append(f"{system}: {'; '.join(dict.fromkeys(found))}.")
     if group.older:
         records = "record is" if group.older == 1 else "records are"
         notes.append(f"Newest record of each run; {group.older} older {records} not shown.")
