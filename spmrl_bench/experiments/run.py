@@ -15,7 +15,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spmrl_bench.errors import CheckpointError, RecipeError, TreebankError, unknown_name
+from spmrl_bench.errors import (
+    CheckpointError,
+    RecipeError,
+    SentenceTooLongError,
+    TreebankError,
+    TreeError,
+    unknown_name,
+)
 from spmrl_bench.experiments.evaluation import (
     baseline_counts,
     dev_f1,
@@ -32,16 +39,18 @@ from spmrl_bench.leaderboard.record import (
     read_records,
     write_record,
 )
+from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.toml_files import validated
 from spmrl_bench.training.checkpoint import BEST, LAST, read_progress
-from spmrl_bench.training.device import choose_device
 from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report, speed
 from spmrl_bench.training.schedule import Progress
 from spmrl_bench.training.trainer import Trainer
+from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank, treebank_status
 
 
@@ -95,7 +104,12 @@ def plan(
 def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tuple[Treebank, str]:
     """The treebank asked for, or the first of the recipe's that is present."""
     if name is not None:
-        return open_treebank(name), f"using {name}, as asked"
+        bank = open_treebank(name)
+        if track not in (None, bank.track):
+            raise RecipeError(
+                f"treebank {name} is of track {bank.track}, not '{track}': name one of the two only"
+            )
+        return bank, f"using {name}, as asked"
     listed = recipe.language.treebanks
     statuses = {status.name: status for status in treebank_status()}
     unknown = [bank for bank in listed if bank not in statuses]
@@ -106,11 +120,12 @@ def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tup
         if track not in tracks:
             raise RecipeError(f"recipe {recipe.name}: {unknown_name('track', track, tracks)}")
         listed = [bank for bank in listed if statuses[bank].track == track]
-    for bank in listed:
-        if statuses[bank].present:
-            passed = listed[: listed.index(bank)]
+    for number, candidate in enumerate(listed):
+        if statuses[candidate].present:
+            passed = listed[:number]
             why = f" ({', '.join(passed)} not present)" if passed else ""
-            return open_treebank(bank), f"using {bank}, track {statuses[bank].track}{why}"
+            note = f"using {candidate}, track {statuses[candidate].track}{why}"
+            return open_treebank(candidate), note
     if len(listed) == 1:
         open_treebank(listed[0])  # raises, and says where it looked and how to get it
     places = "\n  ".join(f"{bank}: looked in {statuses[bank].where}" for bank in listed)
@@ -176,9 +191,7 @@ def _train_one(
         seed_torch(config.seed, Stream.WEIGHTS)
         parser = ChartParser(config.model, Vocabulary.of(train_trees)).to(choose_device(device))
         indexer = parser.indexer()
-        sentences = [indexer.gold(tree) for tree in train_trees]
-        for tree in (*dev_trees, *work.treebank.split("test")):
-            indexer.sentence(tree.words)  # one too long is better found now than after training
+        sentences = _indexed(work.treebank, indexer)
         _claim(folder, config, fresh)
         trainer = Trainer(
             parser,
@@ -199,6 +212,26 @@ def _train_one(
             f"{report.title}: best dev F1 {done.best_dev_f1:.2f} after {done.epoch} epochs, "
             f"{done_in:.1f} minutes, {speed(done):,.0f} tokens/s (stopped by {done.stopped_by})"
         )
+
+
+def _indexed(bank: Treebank, indexer: Indexer) -> list[Sentence]:
+    """The training sentences, indexed; one too long in any split is found now, not after hours.
+
+    Raises:
+        SentenceTooLongError, TreeError: with the treebank, the split and the sentence.
+    """
+    sentences = []
+    for split in SPLITS:
+        for number, tree in enumerate(bank.split(split), start=1):
+            try:
+                if split == "train":
+                    sentences.append(indexer.gold(tree))
+                else:
+                    indexer.check_length(tree.words)
+            except (SentenceTooLongError, TreeError) as error:
+                place = f"{bank.name}, split {split}, sentence {number}"
+                raise type(error)(f"{place}: {error}") from None
+    return sentences
 
 
 def _claim(folder: Path, config: RunConfig, fresh: bool) -> None:
@@ -371,6 +404,7 @@ def _score(work: Plan, run: _Run, device: str, *, selected: bool) -> Record:
             wall_seconds=state.train_seconds + state.dev_seconds,
             tokens_per_second=speed(state),
             peak_memory_bytes=state.peak_memory_bytes,
+            peak_gpu_memory_bytes=state.peak_gpu_memory_bytes,
         ),
         hardware=find_hardware(parser.device),
         versions=find_versions(),

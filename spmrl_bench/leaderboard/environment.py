@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,25 +59,6 @@ def find_commit(root: Path = _ROOT) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return found.stdout.strip()
-
-
-def peak_memory_bytes() -> int | None:
-    """Largest memory this process has held so far; None where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def peak_gpu_memory_bytes(device: torch.device) -> int | None:
-    """Largest memory of this process's tensors on a GPU; None for other devices."""
-    if device.type != "cuda":
-        return None
-    import torch
-
-    return torch.cuda.max_memory_allocated(device)
 
 
 def _usable_cores() -> int:

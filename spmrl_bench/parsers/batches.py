@@ -85,11 +85,11 @@ class Indexer:
             )
         return row
 
-    def sentence(self, words: Sequence[str]) -> Sentence:
-        """Index words without a tree.
+    def check_length(self, words: Sequence[str]) -> None:
+        """Make sure that the position table is long enough.
 
         Raises:
-            SentenceTooLongError: the position table is shorter than the sentence.
+            SentenceTooLongError: it is not.
         """
         if len(words) > self.max_words:
             raise SentenceTooLongError(
@@ -97,6 +97,14 @@ class Indexer:
                 f"{self.max_words} (it begins: {' '.join(words[:8])} ...). Split the sentence, "
                 "or train with a larger model.max_positions"
             )
+
+    def sentence(self, words: Sequence[str]) -> Sentence:
+        """Index words without a tree.
+
+        Raises:
+            SentenceTooLongError: the position table is shorter than the sentence.
+        """
+        self.check_length(words)
         ids = self.vocabulary.word_ids
         return Sentence(
             np.array([START, *(ids.get(word, UNK) for word in words), STOP], dtype=np.int64),

@@ -55,6 +55,6 @@ def load_parser(folder: str | Path, device: str = "auto") -> ChartParser:
         raise CheckpointError(f"{description_path}: {unknown_name('parser kind', kind, KINDS)}")
     module, name = KINDS[kind].split(":")
     parser: ChartParser = getattr(importlib.import_module(module), name).load(place)
-    from spmrl_bench.training.device import choose_device
+    from spmrl_bench.parsers.device import choose_device
 
     return parser.to(choose_device(device)).eval()

@@ -41,7 +41,9 @@ class Progress(BaseModel):
     dev_seconds: float = 0.0
     """Time in dev evaluations so far."""
     peak_memory_bytes: int | None = None
-    """Largest memory so far, of the GPU when one is used, else of the process."""
+    """Largest memory of the process so far; None where the system does not tell."""
+    peak_gpu_memory_bytes: int | None = None
+    """Largest memory of the run's tensors on a GPU; None without one."""
     stopped_by: str | None = None
     """The stopping rule that ended the run; None while it goes on."""
 

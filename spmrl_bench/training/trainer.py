@@ -18,11 +18,11 @@ import torch
 
 from spmrl_bench.chart import NotFiniteError
 from spmrl_bench.errors import TrainingError
-from spmrl_bench.leaderboard.environment import peak_gpu_memory_bytes, peak_memory_bytes
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.training.memory import peak_gpu_memory_bytes, peak_memory_bytes
 from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.schedule import (
@@ -161,9 +161,12 @@ class Trainer:
         self.report.evaluation(state, self.batches, f1, state.loss_sum / state.next_batch, best)
 
     def _save(self) -> None:
-        device = self.parser.device
-        peak = peak_gpu_memory_bytes(device) if device.type == "cuda" else peak_memory_bytes()
-        self.progress.peak_memory_bytes = max(peak or 0, self.progress.peak_memory_bytes or 0)
+        state = self.progress
+        # A resumed run is another process: keep the largest of them all.
+        state.peak_memory_bytes = _larger(state.peak_memory_bytes, peak_memory_bytes())
+        state.peak_gpu_memory_bytes = _larger(
+            state.peak_gpu_memory_bytes, peak_gpu_memory_bytes(self.parser.device)
+        )
         save_checkpoint(self.run_dir, self.parser, self.optimiser, self.progress)
 
     @contextmanager
@@ -188,3 +191,8 @@ class Trainer:
             yield
         finally:
             signal.signal(signal.SIGINT, previous)
+
+
+def _larger(first: int | None, second: int | None) -> int | None:
+    """The larger of two sizes of which either may be unknown."""
+    return max((size for size in (first, second) if size is not None), default=None)

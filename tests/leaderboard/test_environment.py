@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 
 from spmrl_bench import __version__
@@ -14,8 +13,6 @@ from spmrl_bench.leaderboard.environment import (
     find_commit,
     find_hardware,
     find_versions,
-    peak_gpu_memory_bytes,
-    peak_memory_bytes,
 )
 
 
@@ -53,13 +50,3 @@ def test_commit_says_whether_files_changed(tmp_path: Path) -> None:
     assert find_commit(tmp_path) == commit
     (tmp_path / "file").write_text("b", encoding="utf-8")
     assert find_commit(tmp_path) == f"{commit}-dirty"
-
-
-def test_peak_memory_is_in_bytes() -> None:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        pytest.skip("the system keeps no /proc/self/status to compare with")
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-    kibibytes = int(line.split()[1])
-    assert peak_memory_bytes() == pytest.approx(kibibytes * 1024, rel=0.05)
-    assert peak_gpu_memory_bytes(torch.device("cpu")) is None

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.training.device import choose_device
+from spmrl_bench.parsers.device import choose_device
 
 
 @pytest.mark.parametrize("there", [True, False])

@@ -1,0 +1,24 @@
+"""How much memory a training run needed, for its record."""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+
+def peak_memory_bytes() -> int | None:
+    """Largest memory this process has held so far; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def peak_gpu_memory_bytes(device: torch.device) -> int | None:
+    """Largest memory of this process's tensors on a GPU; None for other devices."""
+    if device.type != "cuda":
+        return None
+    return torch.cuda.max_memory_allocated(device)
