@@ -145,6 +145,16 @@ def test_sub_batches_hold_every_sentence_once_within_the_bound(
         assert (len(group) + 1) * (lengths[following[0]] + 2) > max_tokens
 
 
+@pytest.mark.parametrize(
+    ("max_tokens", "groups"),
+    [(9, [[1], [0], [2]]), (10, [[1, 0], [2]]), (14, [[1, 0], [2]]), (15, [[1, 0, 2]])],
+)
+def test_sub_batches_count_start_and_stop_up_to_the_bound(
+    max_tokens: int, groups: list[list[int]]
+) -> None:
+    assert list(sub_batches([3, 2, 3], max_tokens)) == groups
+
+
 @given(st.integers(0, 12), st.integers(1, 5))
 def test_windows_cut_a_stream(count: int, size: int) -> None:
     items = [[str(k)] for k in range(count)]

@@ -19,6 +19,11 @@ def test_labels_are_the_most_frequent_chains() -> None:
     assert baseline.inner == ("NP",)
 
 
+def test_a_suffix_is_not_the_whole() -> None:
+    baseline = RightBranching([parse_brackets("(S (t a) (X (t b) (X (t c) (t d))))")])
+    assert (baseline.whole, baseline.inner) == (("S",), ("X",))
+
+
 def test_a_one_word_sentence_counts_as_whole() -> None:
     trees = [parse_brackets("(NP (N a))")] * 3 + [parse_brackets("(S (VP (V a)) (X b))")]
     baseline = RightBranching(trees)
