@@ -47,8 +47,9 @@ class FactoredAttention(nn.Module):
         self.dropout = dropout
         self.project = FactoredLinear(d_model, 3 * heads * d_kv, bias=False)
         self.output = FactoredLinear(heads * d_kv, d_model, bias=False)
-        # Xavier normal over whole [heads, inputs, outputs] tensors, as in the released code:
-        # the heads and features of the tensor all count as fan, so attention starts near zero.
+        # Xavier normal over whole [heads, inputs, outputs] tensors, as in version 0.2 of the
+        # released code (2018: queries, keys and values only): the heads and features of the
+        # tensor all count as fan, so attention starts near zero.
         half, width = d_kv // 2, d_model // 2
         for linear, fans in (
             (self.project, width * half + heads * half),
