@@ -49,6 +49,9 @@ TRAIN = {
     "max_epochs": 2,
 }
 
+# For tests that need a trained parser, however bad.
+QUICK = {"batch_size": 20, "evaluations_per_epoch": 1, "max_epochs": 1}
+
 MANIFEST = """\
 name = "{name}"
 title = "Forty sentences"
@@ -152,9 +155,9 @@ class Laboratory:
             "variants": {"charlstm": ["charlstm"], "word-charlstm": ["word", "charlstm"]},
             "default_size": dict.fromkeys(tracks, "small"),
             "size.published.model": dict(MODEL),
-            "size.published.train": dict(TRAIN),
+            "size.published.train": TRAIN | QUICK,
             "size.small.model": dict(MODEL),
-            "size.small.train": dict(TRAIN),
+            "size.small.train": TRAIN | QUICK,
         }
         tables |= {name.replace("__", "."): values for name, values in sections.items()}
         lines = [line for name, values in tables.items() for line in [f"[{name}]", *table(values)]]

@@ -1,0 +1,199 @@
+"""Recipes: the shipped ones resolve, layers override each other, mistakes are all named."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from spmrl_bench.errors import RecipeError
+from spmrl_bench.experiments.recipe import (
+    Recipe,
+    RunConfig,
+    Size,
+    Track,
+    list_recipes,
+    load_recipe,
+)
+from spmrl_bench.treebanks.manifest import load_manifest, manifest_names
+from tests.laboratory import MODEL, TRAIN, Laboratory
+
+
+def resolve(recipe: Recipe, **changes: object) -> RunConfig:
+    arguments = {"treebank": "t", "track": "open", "fingerprint": "f", "variant": "charlstm"}
+    return recipe.resolve(**arguments | changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", list_recipes())
+def test_shipped_recipe_resolves_for_every_track_size_and_variant(name: str) -> None:
+    recipe = load_recipe(name)
+    assert recipe.language.language == name
+    sizes = (None, *get_args(Size))
+    for track, size, variant in itertools.product(get_args(Track), sizes, recipe.base.variants):
+        config = resolve(recipe, track=track, size=size, variant=variant)
+        assert config.size == (size or recipe.base.default_size[track])
+        assert config.model.lexical == recipe.base.variants[variant]
+
+
+@pytest.mark.parametrize("name", list_recipes())
+def test_treebanks_of_a_shipped_recipe_exist_and_are_of_its_language(name: str) -> None:
+    treebanks = load_recipe(name).language.treebanks
+    assert set(treebanks) <= set(manifest_names())
+    assert {load_manifest(treebank).language for treebank in treebanks} == {name}
+
+
+def test_published_size_is_that_of_kitaev_and_klein_2018() -> None:
+    config = resolve(load_recipe("english"), track="ptb", variant="charlstm")
+    model, train = config.model, config.train
+    assert (model.d_model, model.layers, model.heads, model.d_kv) == (1024, 8, 8, 64)
+    assert (model.d_ff, model.d_label_hidden, model.d_char) == (2048, 250, 64)
+    assert (train.learning_rate, train.batch_size, train.warmup_batches) == (0.0008, 250, 160)
+    assert (train.adam_betas, train.adam_epsilon) == ((0.9, 0.98), 1e-9)
+    assert (train.evaluations_per_epoch, train.decay_patience, train.decay_factor) == (4, 5, 0.5)
+
+
+def test_layers_override_each_other_in_order(laboratory: Laboratory) -> None:
+    def rate(track: str = "open", **settings: str) -> float:
+        recipe = load_recipe(str(laboratory.recipe))
+        return resolve(recipe, track=track, settings=settings).train.learning_rate
+
+    assert rate() == TRAIN["learning_rate"]
+    laboratory.write_base(track__open__train={"learning_rate": 0.3})
+    assert rate() == 0.3
+    assert rate(track="mini") == TRAIN["learning_rate"]
+    laboratory.write_recipe(["tiny-open"], train={"learning_rate": 0.5})
+    assert rate() == rate(track="mini") == 0.5
+    assert rate(**{"train.learning_rate": "0.7"}) == 0.7
+
+
+def test_a_layer_leaves_what_it_does_not_name(laboratory: Laboratory) -> None:
+    laboratory.write_base(track__open__model={"layers": 3}, track__open__train={"max_epochs": 7})
+    laboratory.write_recipe(["tiny-open"], model={"heads": 2})
+    config = resolve(load_recipe(str(laboratory.recipe)), seed=4)
+    assert config.model.model_dump(mode="json") == {
+        "lexical": ["charlstm"], **MODEL, "layers": 3, "heads": 2
+    }  # fmt: skip
+    assert config.train.max_epochs == 7
+    assert (config.recipe, config.seed, config.size) == ("elvish", 4, "small")
+
+
+def test_a_users_recipe_may_stand_on_the_shipped_base(tmp_path: Path) -> None:
+    path = tmp_path / "elvish.toml"
+    path.write_text('base = "base"\nlanguage = "elvish"\ntreebanks = ["t"]\n', encoding="utf-8")
+    recipe = load_recipe(str(path))
+    assert recipe.base == load_recipe("german").base
+    assert (recipe.name, recipe.path) == ("elvish", path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"variant": "charlst"}, "unknown variant 'charlst'. Did you mean charlstm or word-charl"),
+        ({"size": "smal"}, "unknown size 'smal'. Did you mean small? Known: published, small."),
+        ({"settings": {"max_epochs": "3"}}, "setting 'max_epochs': expected model.KEY=VALUE or"),
+        ({"settings": {"trian.max_epochs": "3"}}, "setting 'trian.max_epochs': expected model"),
+        ({"settings": {"model.lexical": '["word"]'}}, "the variant decides it; choose a --var"),
+        (
+            {"settings": {"train.max_epoch": "3"}},
+            "recipe elvish (charlstm, small): train.max_epoch: unknown key. "
+            "Did you mean max_epochs? Known: adam_betas, ",
+        ),
+        (
+            {"settings": {"train.max_epochs": "0"}},
+            "train.max_epochs: input should be greater than or equal to 1; found 0",
+        ),
+        (
+            {"settings": {"train.max_epochs": "many"}},
+            "unable to parse string as an integer; found 'many'",
+        ),
+        ({"settings": {"train.max_epochs": ""}}, "found ''"),
+        (
+            {"settings": {"model.d_model": "18"}},
+            "model.d_model: input should be a multiple of 4; found 18",
+        ),
+        ({"seed": -1}, "seed: input should be greater than or equal to 0; found -1"),
+    ],
+)
+def test_mistakes_in_what_is_asked_for(
+    laboratory: Laboratory, changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(RecipeError) as caught:
+        resolve(load_recipe(str(laboratory.recipe)), **changes)
+    assert message in str(caught.value)
+
+
+def test_all_wrong_settings_are_reported_at_once(laboratory: Laboratory) -> None:
+    settings = {"train.max_epochs": "0", "model.laiers": "2", "model.heads": "x"}
+    with pytest.raises(RecipeError) as caught:
+        resolve(load_recipe(str(laboratory.recipe)), settings=settings)
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_a_key_that_no_layer_sets_is_missing(laboratory: Laboratory) -> None:
+    without = {key: value for key, value in MODEL.items() if key != "heads"}
+    laboratory.write_base(size__small__model=without)
+    with pytest.raises(RecipeError, match=r"recipe elvish \(.*\): model.heads: missing"):
+        resolve(load_recipe(str(laboratory.recipe)))
+
+
+def test_unknown_languages(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"unknown language 'grman'. Did you mean german"):
+        load_recipe("grman")
+    with pytest.raises(RecipeError, match=r"unknown language 'base'"):
+        load_recipe("base")
+    gone = str(tmp_path / "gone.toml")
+    with pytest.raises(RecipeError, match=f"{gone}: no such recipe file"):
+        load_recipe(gone)
+
+
+def lines_of_error(laboratory: Laboratory, path: Path) -> list[str]:
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(str(laboratory.recipe))
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{path}: ") for line in lines)
+    return [line.removeprefix(f"{path}: ") for line in lines]
+
+
+def test_all_mistakes_of_a_language_file(laboratory: Laboratory) -> None:
+    text = 'base = "basis"\ntreebanks = []\n[model]\nd_modle = 4\nlexical = ["word"]\n'
+    laboratory.recipe.write_text(text + "[train]\ndecay_factor = 2.0\n", encoding="utf-8")
+    lines = lines_of_error(laboratory, laboratory.recipe)
+    assert [line.split(":")[0] for line in lines] == [
+        "model.d_modle", "model.lexical", "train.decay_factor", "base", "language", "treebanks"
+    ]  # fmt: skip
+    assert lines[0].startswith("model.d_modle: unknown key. Did you mean d_model? Known: attent")
+    assert "lexical" not in lines[1].partition("Known: ")[2]
+    assert lines[2] == "train.decay_factor: input should be less than 1; found 2.0"
+    assert lines[3] == "base: input should be 'base'; found 'basis'"
+    assert lines[4] == "language: missing"
+    assert "at least 1 item" in lines[5]
+
+
+def test_all_mistakes_of_the_base(laboratory: Laboratory) -> None:
+    laboratory.write_base(
+        variants={"charlstm": ["charlsmt"]},
+        size__small__train={"max_epoch": 3},
+        size__huge__train={"max_epochs": 3},
+        default_size={"open": "big"},
+    )
+    lines = lines_of_error(laboratory, laboratory.recipe.with_name("base.toml"))
+    found = "\n".join(lines)
+    assert len(lines) == 4
+    assert "variants.charlstm.0: input should be 'word' or 'charlstm'; found 'charlsmt'" in found
+    assert "size.small.train.max_epoch: unknown key. Did you mean max_epochs?" in found
+    assert "input should be 'published' or 'small'; found 'huge'" in found
+    assert "default_size.open: input should be 'published' or 'small'; found 'big'" in found
+
+
+def test_base_that_forgets_a_track_or_a_size(laboratory: Laboratory) -> None:
+    laboratory.write_base(default_size={"open": "small"})
+    lines = lines_of_error(laboratory, laboratory.recipe.with_name("base.toml"))
+    assert lines == [f"default_size.{track}: missing" for track in ("spmrl", "ptb", "ctb", "mini")]
+
+
+def test_broken_toml(laboratory: Laboratory) -> None:
+    laboratory.recipe.write_text("base = \n", encoding="utf-8")
+    (line,) = lines_of_error(laboratory, laboratory.recipe)
+    assert line.startswith("not valid TOML: Invalid value (at line 1")

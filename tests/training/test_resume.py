@@ -1,0 +1,127 @@
+"""Killed and resumed training ends with the bytes of training that nothing disturbed.
+
+Real processes run the real command line and are killed at moments that chance chooses. (All
+must compute with as many threads, since sums in another order differ in the last bits.)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.laboratory import Laboratory, build_laboratory
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+CODE = """
+import sys
+from pathlib import Path
+import spmrl_bench.treebanks.manifest as manifest
+folder = Path(sys.argv.pop(1))
+manifest.data_dir = lambda _: folder
+from spmrl_bench.cli import main
+main()
+"""
+RUN = "tiny-open/small-word-charlstm-seed1"
+FILES = ("best/weights", "last/weights", "last/optimiser")
+SETTINGS = {"max_epochs": 16, "evaluations_per_epoch": 1, "batch_size": 4}
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Laboratory:
+    built = build_laboratory(tmp_path)
+    built.write_recipe(["tiny-open"], train=dict(SETTINGS))
+    return built
+
+
+def start(laboratory: Laboratory, runs: Path) -> subprocess.Popen[str]:
+    """``spmrl-bench train`` as a process of its own."""
+    arguments = ["train", str(laboratory.recipe), "--variant", "word-charlstm", "--device", "cpu"]
+    return subprocess.Popen(
+        [sys.executable, "-c", CODE, str(laboratory.manifests), *arguments, "--runs", str(runs)],
+        cwd=laboratory.folder,
+        env=os.environ
+        | {
+            "PYTHONPATH": str(CHECKOUT),
+            "TREEBANKS": str(laboratory.treebanks),
+            "OMP_NUM_THREADS": "1",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Exit status and what was said."""
+    _, said = process.communicate(timeout=60)
+    return process.returncode, said
+
+
+def events(runs: Path, kind: str) -> list[dict[str, object]]:
+    path = runs / RUN / "events.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [event for event in map(json.loads, lines) if event["event"] == kind]
+
+
+def kill(process: subprocess.Popen[str], runs: Path, number: int) -> None:
+    """Send a signal at some moment after the process has scored dev and there is a checkpoint.
+
+    Training scores dev sixteen times, so it is far from its end then.
+    """
+    before = len(events(runs, "evaluation"))
+    checkpoint = runs / RUN / "last" / "progress.json"
+    deadline = time.monotonic() + 60
+    while len(events(runs, "evaluation")) == before or not checkpoint.exists():
+        assert process.poll() is None, finish(process)
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    time.sleep(random.uniform(0, 0.05))
+    process.send_signal(number)
+
+
+def final_bytes(runs: Path) -> list[bytes]:
+    return [(runs / RUN / f"{name}.safetensors").read_bytes() for name in FILES]
+
+
+def test_killed_twice_interrupted_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
+    undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
+    other = start(laboratory, undisturbed)
+
+    for _ in range(2):
+        process = start(laboratory, disturbed)
+        kill(process, disturbed, signal.SIGKILL)
+        assert finish(process)[0] == -signal.SIGKILL
+
+    process = start(laboratory, disturbed)
+    kill(process, disturbed, signal.SIGINT)
+    status, said = finish(process)
+    assert status == 130, said
+    assert "continuing after" in said
+    assert "finishing this batch and saving" in said
+    assert "interrupted; give the same command again" in said
+    assert "Traceback" not in said
+    (interrupt,) = events(disturbed, "interrupt")
+    saved = json.loads((disturbed / RUN / "last" / "progress.json").read_text(encoding="utf-8"))
+    assert (saved["epoch"], saved["next_batch"]) == (interrupt["epoch"], interrupt["batch"])
+    assert saved["steps"] == 10 * saved["epoch"] + saved["next_batch"]
+    assert events(disturbed, "stop") == []
+
+    status, said = finish(start(laboratory, disturbed))
+    assert status == 0, said
+    resumed = events(disturbed, "resume")
+    assert len(resumed) == 3
+    assert (resumed[-1]["epoch"], resumed[-1]["batch"]) == (saved["epoch"], saved["next_batch"])
+
+    status, said = finish(other)
+    assert status == 0, said
+    assert len(events(undisturbed, "evaluation")) == SETTINGS["max_epochs"]
+    assert final_bytes(disturbed) == final_bytes(undisturbed)
