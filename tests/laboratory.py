@@ -7,7 +7,7 @@ beside it, as a user's would; only the folder of manifests has to be pointed to.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,17 +141,17 @@ class Laboratory:
             text += f'[splits.{split}]\nfiles = ["{split}.mrg"]\nsentences = {size}\n'
         (self.manifests / f"{name}.toml").write_text(text, encoding="utf-8")
 
-    def write_recipe(self, treebanks: Iterable[str], **sections: dict[str, object]) -> None:
+    def write_recipe(self, treebanks: Iterable[str], **sections: Mapping[str, object]) -> None:
         """The language's recipe; keywords are its ``model`` and ``train`` sections."""
         lines = ['base = "base"', 'language = "elvish"', f"treebanks = {toml(list(treebanks))}"]
         for section, values in sections.items():
             lines += [f"[{section}]", *table(values)]
         self.recipe.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    def write_base(self, **sections: dict[str, object]) -> None:
+    def write_base(self, **sections: Mapping[str, object]) -> None:
         """The base recipe; keywords replace or add sections (dots written as ``__``)."""
         tracks = ("spmrl", "ptb", "ctb", "open", "mini")
-        tables: dict[str, dict[str, object]] = {
+        tables: dict[str, Mapping[str, object]] = {
             "variants": {"charlstm": ["charlstm"], "word-charlstm": ["word", "charlstm"]},
             "default_size": dict.fromkeys(tracks, "small"),
             "size.published.model": dict(MODEL),
@@ -172,7 +172,7 @@ def toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def table(values: dict[str, object]) -> list[str]:
+def table(values: Mapping[str, object]) -> list[str]:
     """The lines of a TOML table."""
     return [f"{key} = {toml(value)}" for key, value in values.items()]
 

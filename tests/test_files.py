@@ -69,8 +69,8 @@ def test_folder_is_written_and_replaced(tmp_path: Path) -> None:
     target = tmp_path / "runs" / "last"
     write_folder(target, fill_with("old"))
     assert content(target) == OLD
-    write_folder(target, lambda folder: (folder / "c").write_text("c") and None)
-    assert content(target) == {"c": "c"}
+    write_folder(target, fill_with("new"))
+    assert content(target) == NEW
     assert [path.name for path in target.parent.iterdir()] == ["last"]
 
 
