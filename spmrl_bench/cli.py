@@ -118,20 +118,19 @@ def train(
 
         spmrl-bench train german --track mini --variant charlstm --seed 2
     """
+    from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import train as run_train
 
-    run_train(
+    work = make_plan(
         _required_lang(lang),
         treebank=treebank,
         track=track,
         variants=variant,
         size=size,
         seed=seed,
-        device=device,
         settings=_settings(settings),
-        runs_dir=runs,
-        fresh=fresh,
     )
+    run_train(work, runs_dir=runs, device=device, fresh=fresh)
 
 
 @app.command("eval")
@@ -158,25 +157,24 @@ def evaluate(
 
         spmrl-bench eval german --track mini --variant charlstm --seed 2
     """
+    from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import evaluate as run_evaluate
     from spmrl_bench.leaderboard.published import read_figures
     from spmrl_bench.leaderboard.record import read_records
     from spmrl_bench.leaderboard.table import group_records, to_markdown
 
-    scored = run_evaluate(
+    work = make_plan(
         _required_lang(lang),
         treebank=treebank,
         track=track,
         variants=variant,
         size=size,
         seed=seed,
-        device=device,
         settings=_settings(settings),
-        runs_dir=runs,
-        results_dir=results,
     )
-    names = {record.treebank.name for record in scored}
-    records = [record for record in read_records(results / "runs") if record.treebank.name in names]
+    run_evaluate(work, runs_dir=runs, results_dir=results, device=device)
+    bank = work.treebank.name
+    records = [one for one in read_records(results / "runs") if one.treebank.name == bank]
     typer.echo(to_markdown(group_records(records), read_figures()), nl=False)
 
 

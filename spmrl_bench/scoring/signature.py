@@ -61,6 +61,11 @@ class Signature:
         return self.long()
 
 
+def prm_signature(prm: Parameters) -> str:
+    """Name and first 8 digits of the hash of a parameter set."""
+    return f"{prm.name}({prm.sha256[:8]})"
+
+
 def sign(
     counts: BracketCounts,
     prm: Parameters,
@@ -97,7 +102,7 @@ def sign(
     values = {
         "scorer": "own",
         "match": "labelled" if prm.labeled else "unlabelled",
-        "prm": f"{prm.name}({prm.sha256[:8]})",
+        "prm": prm_signature(prm),
         "treebank": name,
         "split": split,
         "sentences": str(len(counts)),

@@ -20,6 +20,7 @@ from spmrl_bench.errors import (
 )
 from spmrl_bench.experiments import run
 from spmrl_bench.experiments.evaluation import Evaluated, baseline_counts, evaluate_parser
+from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.leaderboard.record import Record, read_records
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -30,16 +31,25 @@ FOLDERS = [RUNS / "tiny-open" / f"small-{name}-seed1" for name in ("charlstm", "
 FIRST = FOLDERS[0]
 
 
-def train(laboratory: Laboratory, **options: Any) -> list[Path]:
-    return run.train(str(laboratory.recipe), **{"runs_dir": RUNS} | options)
+def train(
+    laboratory: Laboratory,
+    *,
+    runs_dir: Path = RUNS,
+    device: str = "auto",
+    fresh: bool = False,
+    **options: Any,
+) -> list[Path]:
+    work = plan(laboratory, **options)
+    return run.train(work, runs_dir=runs_dir, device=device, fresh=fresh)
 
 
-def evaluate(laboratory: Laboratory, **options: Any) -> list[Record]:
-    return run.evaluate(str(laboratory.recipe), runs_dir=RUNS, results_dir=RESULTS, **options)
+def evaluate(laboratory: Laboratory, *, device: str = "auto", **options: Any) -> list[Record]:
+    work = plan(laboratory, **options)
+    return run.evaluate(work, runs_dir=RUNS, results_dir=RESULTS, device=device)
 
 
-def plan(laboratory: Laboratory, **options: Any) -> run.Plan:
-    return run.plan(str(laboratory.recipe), **options)
+def plan(laboratory: Laboratory, **options: Any) -> Plan:
+    return make_plan(str(laboratory.recipe), **options)
 
 
 @pytest.fixture(scope="module")

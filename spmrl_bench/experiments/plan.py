@@ -1,0 +1,93 @@
+"""What one command works on: the treebank that is there, and the settings of each variant.
+
+Training and scoring are given the same words by the user and must understand them alike, so
+both start from the same :class:`Plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
+from spmrl_bench.treebanks.treebank import Treebank, open_treebank, treebank_status
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one command works on: a treebank and the settings of each variant's run."""
+
+    treebank: Treebank
+    configs: tuple[RunConfig, ...]
+    note: str
+    """Which treebank was taken and why, for the user."""
+
+    def folder(self, runs_dir: Path, config: RunConfig) -> Path:
+        """Folder of one run."""
+        return runs_dir / config.treebank / f"{config.size}-{config.variant}-seed{config.seed}"
+
+
+def make_plan(
+    lang: str,
+    *,
+    treebank: str | None = None,
+    track: str | None = None,
+    variants: Sequence[str] | None = None,
+    size: str | None = None,
+    seed: int = 1,
+    settings: Mapping[str, str] | None = None,
+) -> Plan:
+    """Choose the treebank and resolve the settings of each variant.
+
+    Raises:
+        RecipeError: unknown language, variant, size, track or setting.
+        TreebankError: the treebank asked for, or every one of the recipe, is absent.
+    """
+    recipe = load_recipe(lang)
+    chosen, note = _choose_treebank(recipe, treebank, track)
+    configs = tuple(
+        recipe.resolve(
+            treebank=chosen.name,
+            track=chosen.track,
+            fingerprint=chosen.fingerprint,
+            variant=variant,
+            size=size,
+            seed=seed,
+            settings=settings,
+        )
+        for variant in dict.fromkeys(variants or recipe.base.variants)
+    )
+    return Plan(chosen, configs, note)
+
+
+def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tuple[Treebank, str]:
+    """The treebank asked for, or the first of the recipe's that is present."""
+    if name is not None:
+        bank = open_treebank(name)
+        if track not in (None, bank.track):
+            raise RecipeError(
+                f"treebank {name} is of track {bank.track}, not '{track}': name one of the two only"
+            )
+        return bank, f"using {name}, as asked"
+    listed = recipe.language.treebanks
+    statuses = {status.name: status for status in treebank_status()}
+    unknown = [bank for bank in listed if bank not in statuses]
+    if unknown:
+        raise RecipeError(f"{recipe.path}: {unknown_name('treebank', unknown[0], statuses)}")
+    if track is not None:
+        tracks = {statuses[bank].track for bank in listed}
+        if track not in tracks:
+            raise RecipeError(f"recipe {recipe.name}: {unknown_name('track', track, tracks)}")
+        listed = [bank for bank in listed if statuses[bank].track == track]
+    for number, candidate in enumerate(listed):
+        if statuses[candidate].present:
+            passed = listed[:number]
+            why = f" ({', '.join(passed)} not present)" if passed else ""
+            note = f"using {candidate}, track {statuses[candidate].track}{why}"
+            return open_treebank(candidate), note
+    if len(listed) == 1:
+        open_treebank(listed[0])  # raises, and says where it looked and how to get it
+    places = "\n  ".join(f"{bank}: looked in {statuses[bank].where}" for bank in listed)
+    raise TreebankError(f"no treebank of recipe {recipe.name} is present\n  {places}")

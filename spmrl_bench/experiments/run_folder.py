@@ -1,0 +1,79 @@
+"""The settings noted in a run's folder: they say what the checkpoints in it belong to.
+
+A run lives in a folder of its own, ``RUNS/treebank/size-variant-seedN/``: the settings
+(``run.json``), the event log, the last checkpoint and the best parser. Training with other
+settings would mix two runs, so it is refused, with the keys that differ.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from spmrl_bench.errors import CheckpointError
+from spmrl_bench.experiments.recipe import RunConfig
+from spmrl_bench.files import write_text
+from spmrl_bench.toml_files import validated
+
+
+def claim(folder: Path, config: RunConfig, fresh: bool) -> None:
+    """Note the settings in the run folder, emptied first for a fresh start."""
+    try:
+        if fresh and folder.exists():
+            shutil.rmtree(folder)
+        write_text(folder / "run.json", config.model_dump_json(indent=1) + "\n")
+    except OSError as error:
+        raise CheckpointError(
+            f"{folder}: the run folder cannot be written: {error.strerror}. "
+            "Choose another --runs folder"
+        ) from None
+
+
+def check_settings(folder: Path, config: RunConfig) -> None:
+    """Check that the run folder, where there is one, was trained with these settings."""
+    path = folder / "run.json"
+    if path.exists() and (earlier := read_config(path)) != config:
+        differing = _differences(earlier.model_dump(mode="json"), config.model_dump(mode="json"))
+        raise CheckpointError(
+            f"{folder}: holds a run with other settings: {'; '.join(differing)}. "
+            "Start anew with --fresh, choose another --runs folder, or give the earlier settings"
+        )
+
+
+def read_config(path: Path) -> RunConfig:
+    """The settings noted in a ``run.json``.
+
+    Raises:
+        CheckpointError: it is absent (nothing was trained there) or broken.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"
+        ) from None
+    return validated(RunConfig, _json(text, path), path, CheckpointError)
+
+
+def _json(text: str, path: Path) -> dict[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise CheckpointError(f"{path}: not JSON ({error}). Start anew with --fresh") from None
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: not the settings of a run. Start anew with --fresh")
+    return value
+
+
+def _differences(old: Mapping[str, object], new: Mapping[str, object], at: str = "") -> list[str]:
+    """``key: old there, new now`` for every key whose values differ."""
+    found = []
+    for key in new:
+        before, now = old.get(key), new[key]
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            found += _differences(before, now, f"{at}{key}.")
+        elif before != now:
+            found.append(f"{at}{key} is {before} there, {now} now")
+    return found
