@@ -141,7 +141,7 @@ def test_eval_before_train(laboratory: Laboratory) -> None:
     ("form", "text", "message"),
     [
         ("tokens", "", "<standard input>: empty; expected one sentence per line"),
-        ("tokens", "a b\n" + "a " * 40 + "\n", "a sentence of 40 words, but .* allows 30"),
+        ("tokens", "a " * 40 + "\n", "sentence 1: a sentence of 40 words, but .* allows 30"),
         ("tokens", b"a b\nc \xff\n", "<standard input>:2: not UTF-8"),
         ("brackets", "", "<standard input>: empty; expected bracketed trees"),
         ("brackets", "(S (NN a))\n(S (NN b)\n", "<standard input>:2"),
@@ -152,6 +152,13 @@ def test_wrong_sentences_to_parse(
     trained: Laboratory, form: str, text: str | bytes, message: str
 ) -> None:
     assert_refused(message, "parse", "--model", RUN, "--input", form, stdin=text)
+
+
+def test_what_comes_before_a_sentence_too_long_is_answered(trained: Laboratory) -> None:
+    result = run("parse", "--model", RUN, stdin="a b\n\n" + "a " * 40 + "\nc\n")
+    assert result.exit_code == 1
+    assert [len(line.split("(XX")) - 1 for line in result.stdout.splitlines()] == [2, 0]
+    assert result.stderr.startswith("spmrl-bench: sentence 3: a sentence of 40 words")
 
 
 def test_harmed_parsers(trained: Laboratory) -> None:

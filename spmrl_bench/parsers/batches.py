@@ -58,12 +58,24 @@ class Sentence:
         return len(self.words) - 2
 
 
+def length_problem(words: Sequence[str], max_positions: int) -> str:
+    """What to tell the user of a sentence too long for a position table; empty if it fits."""
+    allowed = max_positions - 2  # START and STOP have a row each
+    if len(words) <= allowed:
+        return ""
+    return (
+        f"a sentence of {len(words)} words, but the parser's position table allows {allowed} "
+        f"(it begins: {' '.join(words[:8])} ...). Split the sentence, or train with "
+        f"model.max_positions = {len(words) + 2} or more"
+    )
+
+
 class Indexer:
     """Turns words and trees into :class:`Sentence` objects over one growing form table."""
 
     def __init__(self, vocabulary: Vocabulary, max_positions: int) -> None:
         self.vocabulary = vocabulary
-        self.max_words = max_positions - 2
+        self.max_positions = max_positions
         self._rows: dict[str, int] = {}
         boundary = [CHAR_START, CHAR_STOP]
         self._spellings = [
@@ -91,12 +103,8 @@ class Indexer:
         Raises:
             SentenceTooLongError: it is not.
         """
-        if len(words) > self.max_words:
-            raise SentenceTooLongError(
-                f"a sentence of {len(words)} words, but this parser's position table allows "
-                f"{self.max_words} (it begins: {' '.join(words[:8])} ...). Split the sentence, "
-                "or train with a larger model.max_positions"
-            )
+        if problem := length_problem(words, self.max_positions):
+            raise SentenceTooLongError(problem)
 
     def sentence(self, words: Sequence[str]) -> Sentence:
         """Index words without a tree.
@@ -198,6 +206,43 @@ def sub_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
         group.append(index)
     if group:
         yield group
+
+
+class Pool:
+    """Sentences that are worked on together and share one vector per distinct form.
+
+    Attributes:
+        forms: int64 ``[distinct]``, form-table rows of the forms that occur.
+    """
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        self.sentences = sentences
+        self._lengths = [len(sentence) for sentence in sentences]
+        self._words = np.concatenate([sentence.words for sentence in sentences])
+        occurring = np.concatenate([sentence.forms for sentence in sentences])
+        self.forms, self._form_rows = np.unique(occurring, return_inverse=True)
+        self._bounds = np.cumsum([0, *(len(sentence.words) for sentence in sentences)])
+
+    def replace_by_unk(self, probability: NDArray[np.float64], random: np.random.Generator) -> None:
+        """Replace each word by UNK with the probability given for its vocabulary index."""
+        chosen = random.random(len(self._words)) < probability[self._words]
+        self._words = np.where(chosen, UNK, self._words)
+
+    def batches(self, max_tokens: int, device: torch.device) -> Iterator[tuple[list[int], Batch]]:
+        """The pool in batches of like lengths, each with the indices of its sentences."""
+        for group in sub_batches(self._lengths, max_tokens):
+            tokens = np.concatenate(
+                [np.arange(self._bounds[k], self._bounds[k + 1]) for k in group]
+            )
+            yield (
+                group,
+                Batch.of(
+                    [self.sentences[k] for k in group],
+                    self._form_rows[tokens],
+                    self._words[tokens],
+                    device,
+                ),
+            )
 
 
 def windows(items: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:

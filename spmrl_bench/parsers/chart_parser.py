@@ -22,18 +22,24 @@ from torch import Tensor, nn
 
 from spmrl_bench.chart import Decoded, decode
 from spmrl_bench.chart.packing import cell_offsets, cell_spans, node_offsets
-from spmrl_bench.errors import CheckpointError, TreeError
+from spmrl_bench.errors import CheckpointError, SentenceTooLongError, TreeError
 from spmrl_bench.nn.factored import FactoredEncoder
 from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
-from spmrl_bench.parsers.batches import Batch, Indexer, Sentence, sub_batches, windows
+from spmrl_bench.parsers.batches import (
+    Batch,
+    Indexer,
+    Pool,
+    Sentence,
+    length_problem,
+    windows,
+)
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.vocabulary import (
     CHAR_UNK,
     EMPTY,
     FIRST_CHAR,
     FIRST_WORD,
-    UNK,
     Vocabulary,
 )
 from spmrl_bench.trees import Tree
@@ -147,22 +153,13 @@ class ChartParser(nn.Module):
         Returns:
             The mean loss per sentence.
         """
-        tokens = np.concatenate([sentence.words for sentence in sentences])
-        unseen = random.random(len(tokens)) < indexer.unk_probability[tokens]
-        tokens = np.where(unseen, UNK, tokens)
-        forms, rows = np.unique(
-            np.concatenate([sentence.forms for sentence in sentences]), return_inverse=True
-        )
-        bounds = np.concatenate(([0], np.cumsum([len(s.words) for s in sentences])))
-
-        vectors = self.form_vectors(indexer, forms)
+        pool = Pool(sentences)
+        pool.replace_by_unk(indexer.unk_probability, random)
+        vectors = self.form_vectors(indexer, pool.forms)
         leaf = vectors.detach().requires_grad_(vectors.requires_grad)
         total = 0.0
-        for group in sub_batches([len(sentence) for sentence in sentences], max_tokens):
-            chosen = [sentences[k] for k in group]
-            places = np.concatenate([np.arange(bounds[k], bounds[k + 1]) for k in group])
-            batch = Batch.of(chosen, rows[places], tokens[places], self.device)
-            loss = self.margin_loss(batch, leaf, chosen)
+        for group, batch in pool.batches(max_tokens, self.device):
+            loss = self.margin_loss(batch, leaf, [sentences[k] for k in group])
             if loss is not None:
                 (loss / len(sentences)).backward()
                 total += loss.item()
@@ -222,18 +219,23 @@ class ChartParser(nn.Module):
         """Best trees of tokenised sentences, lazily and in input order.
 
         Args:
-            sentences: words of each sentence, at least one.
+            sentences: words of each sentence; one without words gives a tree without words.
             tags: tags to carry into the trees (the parser does not read them); without
                 them every word is tagged ``XX``.
             max_tokens: bound on a batch, see :func:`sub_batches`.
 
         Raises:
-            SentenceTooLongError: a sentence has more words than the position table allows.
+            SentenceTooLongError: a sentence has more words than the position table allows;
+                the trees of all sentences before it have been given by then.
             TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words.
         """
         tag_stream = iter(tags) if tags is not None else None
+        done = 0
         for window in windows(sentences, WINDOW):
-            for words, rows in zip(window, self._parse_window(window, max_tokens), strict=True):
+            # What comes before a sentence that is too long is answered before the error.
+            limit = next((k for k, words in enumerate(window) if self._too_long(words)), None)
+            ready = window[:limit]
+            for words, rows in zip(ready, self._parse_window(ready, max_tokens), strict=True):
                 given: Sequence[str] | None = [NO_TAG] * len(words)
                 if tag_stream is not None:
                     given = next(tag_stream, None)
@@ -243,30 +245,34 @@ class ChartParser(nn.Module):
                         f"begins: {' '.join(words[:8])}"
                     )
                 yield Tree.build(words, given, rows)
+            done += len(ready)
+            if limit is not None:
+                raise SentenceTooLongError(f"sentence {done + 1}: {self._too_long(window[limit])}")
+
+    def _too_long(self, words: Sequence[str]) -> str:
+        """What is wrong with the length of a sentence; empty if nothing is."""
+        return length_problem(words, self.config.max_positions)
 
     @torch.no_grad()
     def _parse_window(
         self, window: Sequence[Sequence[str]], max_tokens: int
     ) -> list[list[tuple[int, int, str]]]:
         """Constituents ``(start, end, label)`` in pre-order of each sentence of a window."""
+        results: list[list[tuple[int, int, str]]] = [[] for _ in window]
+        places = [k for k, words in enumerate(window) if words]
+        if not places:
+            return results
         indexer = self.indexer()
-        indexed = [indexer.sentence(words) for words in window]
-        forms, rows = np.unique(np.concatenate([s.forms for s in indexed]), return_inverse=True)
-        bounds = np.concatenate(([0], np.cumsum([len(s.words) for s in indexed])))
+        pool = Pool([indexer.sentence(window[k]) for k in places])
         was_training = self.training
         self.eval()
-        vectors = self.form_vectors(indexer, forms)
-        results: list[list[tuple[int, int, str]]] = [[] for _ in window]
-        for group in sub_batches([len(words) for words in window], max_tokens):
-            chosen = [indexed[k] for k in group]
-            places = np.concatenate([np.arange(bounds[k], bounds[k + 1]) for k in group])
-            tokens = np.concatenate([s.words for s in chosen])
-            batch = Batch.of(chosen, rows[places], tokens, self.device)
+        vectors = self.form_vectors(indexer, pool.forms)
+        for group, batch in pool.batches(max_tokens, self.device):
             projected = self.projected_posts(batch, vectors)
             scores = self.scorer.all_scores(projected, *self.span_rows(batch.lengths))
             found = decode(scores.cpu().numpy(), batch.lengths)
             for k, constituents in zip(group, self._constituents(found, batch), strict=True):
-                results[k] = constituents
+                results[places[k]] = constituents
         self.train(was_training)
         return results
 

@@ -1,21 +1,19 @@
 """Parsing a stream of text into lines of text, one per sentence and in the same order.
 
-Parsers work on batches of sentences with words, and put like lengths together; a pipe has
-lines, some of them empty, and expects line ``k`` of the output to answer line ``k`` of the
-input. Words are separated by ASCII white space only: a no-break space is part of a word.
+A pipe has lines, some of them empty, and expects line ``k`` of the output to answer line
+``k`` of the input. Words are separated by ASCII white space only: a no-break space is part
+of a word.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.trees.brackets import write_brackets
-from spmrl_bench.trees.tree import Tree
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.chart_parser import ChartParser
@@ -31,8 +29,8 @@ def parse_tokens(stream: BinaryIO, parser: ChartParser) -> Iterator[str]:
         SentenceTooLongError: a sentence has more words than the parser has positions.
     """
     answered = False
-    for tree in in_order(_sentences(stream), parser.parse):
-        yield "" if tree is None else write_brackets(tree)
+    for tree in parser.parse(_sentences(stream)):
+        yield write_brackets(tree) if len(tree) else ""
         answered = True
     if not answered:
         raise ReadError("empty; expected one sentence per line", path=_NAME)
@@ -51,31 +49,6 @@ def parse_brackets(stream: BinaryIO, parser: ChartParser) -> Iterator[str]:
         raise ReadError("empty; expected bracketed trees", path=_NAME)
     for tree in parser.parse([tree.words for tree in given], [tree.tags for tree in given]):
         yield write_brackets(tree)
-
-
-def in_order(
-    sentences: Iterable[list[str]], parse: Callable[[Iterator[list[str]]], Iterator[Tree]]
-) -> Iterator[Tree | None]:
-    """Parses of sentences in order, lazily; None in the place of one without words.
-
-    Args:
-        sentences: the words of each sentence.
-        parse: a parser of sentences with words; may read ahead.
-    """
-    blank: deque[bool] = deque()  # of the sentences read but not yet answered
-
-    def with_words() -> Iterator[list[str]]:
-        for words in sentences:
-            blank.append(not words)
-            if words:
-                yield words
-
-    for tree in parse(with_words()):
-        while blank.popleft():
-            yield None
-        yield tree
-    for _ in blank:
-        yield None
 
 
 def _sentences(stream: BinaryIO) -> Iterator[list[str]]:

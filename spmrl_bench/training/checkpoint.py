@@ -8,6 +8,7 @@ replaced atomically, so a kill at any moment leaves a whole checkpoint.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -26,7 +27,11 @@ LAST, BEST = "last", "best"
 def save_checkpoint(
     run_dir: Path, parser: ChartParser, optimiser: torch.optim.Optimizer, progress: Progress
 ) -> None:
-    """Replace the run's last checkpoint."""
+    """Replace the run's last checkpoint.
+
+    Raises:
+        CheckpointError: it cannot be written; the one before it is kept.
+    """
 
     def fill(folder: Path) -> None:
         parser.save(folder)
@@ -37,12 +42,26 @@ def save_checkpoint(
         save_file(moments, folder / "optimiser.safetensors")
         (folder / "progress.json").write_text(progress.model_dump_json(indent=1) + "\n")
 
-    write_folder(run_dir / LAST, fill)
+    _write(run_dir / LAST, fill)
 
 
 def save_best(run_dir: Path, parser: ChartParser) -> None:
-    """Replace the parser that had the best dev F1."""
-    write_folder(run_dir / BEST, parser.save)
+    """Replace the parser that had the best dev F1.
+
+    Raises:
+        CheckpointError: it cannot be written; the one before it is kept.
+    """
+    _write(run_dir / BEST, parser.save)
+
+
+def _write(folder: Path, fill: Callable[[Path], None]) -> None:
+    try:
+        write_folder(folder, fill)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(
+            f"{folder}: cannot be written ({error}); what was saved before is kept. Make room, "
+            "then give the same command again (without --fresh) to continue"
+        ) from None
 
 
 def read_progress(folder: Path) -> Progress | None:

@@ -193,8 +193,18 @@ def test_no_sentence_no_tree() -> None:
 def test_too_long_sentence_is_refused_with_numbers() -> None:
     parser = parser_of(max_positions=9)
     assert len(next(parser.parse([["dog"] * 7]))) == 7
-    with pytest.raises(SentenceTooLongError, match=r"8 words.*allows 7"):
-        list(parser.parse([["dog"], ["dog"] * 8]))
+    answers = parser.parse([["dog"], ["dog"] * 8, ["cat"]])
+    assert next(answers).words == ("dog",)
+    with pytest.raises(SentenceTooLongError, match=r"sentence 2: .*8 words.*allows 7"):
+        next(answers)
+
+
+def test_sentence_without_words_gives_a_tree_without_words() -> None:
+    sentences = [[], ["dog", "barks"], [], []]
+    for max_tokens in (2000, 1):
+        trees = list(lively_parser().parse(sentences, max_tokens=max_tokens))
+        assert [list(tree.words) for tree in trees] == sentences
+    assert [len(tree) for tree in lively_parser().parse([[], []])] == [0, 0]
 
 
 def test_parsing_leaves_the_mode_as_it_was_and_uses_no_dropout() -> None:

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.parsers.streams import in_order, parse_brackets, parse_tokens
+from spmrl_bench.parsers.streams import parse_brackets, parse_tokens
 from spmrl_bench.trees.tree import Tree
 
 
@@ -27,7 +25,6 @@ class FlatParser:
         given_tags = iter(tags) if tags is not None else None
         held: list[Sequence[str]] = []
         for words in sentences:
-            assert words
             held.append(words)
             if len(held) == self.window:
                 yield from (self.tree(words, given_tags) for words in held)
@@ -37,7 +34,7 @@ class FlatParser:
     @staticmethod
     def tree(words: Sequence[str], tags: Iterator[Sequence[str]] | None) -> Tree:
         row = next(tags) if tags is not None else ["XX"] * len(words)
-        return Tree.build(words, row, [(0, len(words), "S")])
+        return Tree.build(words, row, [(0, len(words), "S")] if words else [])
 
 
 def tokens(data: bytes, window: int = 1) -> list[str]:
@@ -46,25 +43,6 @@ def tokens(data: bytes, window: int = 1) -> list[str]:
 
 def brackets(data: bytes) -> list[str]:
     return list(parse_brackets(io.BytesIO(data), cast(Any, FlatParser())))
-
-
-@given(
-    st.lists(st.lists(st.sampled_from("abc"), max_size=3), max_size=12),
-    st.integers(min_value=1, max_value=5),
-)
-def test_each_sentence_is_answered_in_its_place(sentences: list[list[str]], window: int) -> None:
-    answers = list(in_order(sentences, FlatParser(window).parse))
-    assert [list(tree.words) if tree else [] for tree in answers] == sentences
-
-
-def test_first_answer_comes_before_the_input_ends() -> None:
-    def endless() -> Iterator[list[str]]:
-        while True:
-            yield []
-            yield ["a"]
-
-    answers = in_order(endless(), FlatParser(2).parse)
-    assert [next(answers) is None for _ in range(4)] == [True, False, True, False]
 
 
 def test_empty_lines_stay_empty_lines() -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.training.checkpoint import load_checkpoint, read_progress
+from spmrl_bench.training.checkpoint import load_checkpoint, read_progress, save_checkpoint
 from tests.training.trainers import make_trainer
 
 FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safetensors")
@@ -62,3 +62,18 @@ def test_unknown_key_of_progress_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({"epoch": "many"}), encoding="utf-8")
     with pytest.raises(CheckpointError, match="incomplete checkpoint"):
         read_progress(path.parent)
+
+
+def test_full_disk_is_one_message_and_keeps_what_was_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make_trainer(tmp_path)
+    done = trainer.fit()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("spmrl_bench.training.checkpoint.save_file", full)
+    with pytest.raises(CheckpointError, match=r"last: cannot be written \(.*No space.*Make room"):
+        save_checkpoint(tmp_path, trainer.parser, trainer.optimiser, done)
+    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser) == done
