@@ -10,7 +10,7 @@ import difflib
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,14 +33,25 @@ def read_toml(path: Path, error: type[SpmrlError]) -> dict[str, Any]:
 
 
 def validated(
-    model: type[Model], value: Mapping[str, Any], place: str | Path, error: type[SpmrlError]
+    model: type[Model],
+    value: Mapping[str, Any],
+    place: str | Path,
+    error: type[SpmrlError],
+    *,
+    also: Sequence[str] = (),
 ) -> Model:
-    """``value`` as a ``model``; ``error`` with one line per mistake, each starting ``place:``."""
+    """``value`` as a ``model``; ``error`` with one line per mistake, each starting ``place:``.
+
+    ``also`` are mistakes that the caller found, reported with the others.
+    """
+    mistakes = list(also)
     try:
-        return model.model_validate(value)
+        result = model.model_validate(value)
     except ValidationError as problem:
-        lines = [f"{place}: {describe_mistake(model, item)}" for item in problem.errors()]
-        raise error("\n".join(lines)) from None
+        mistakes += [describe_mistake(model, item) for item in problem.errors()]
+    if mistakes:
+        raise error("\n".join(f"{place}: {mistake}" for mistake in mistakes))
+    return result
 
 
 def describe_mistake(model: type[BaseModel], mistake: Mapping[str, Any]) -> str:

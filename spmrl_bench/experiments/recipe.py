@@ -20,9 +20,9 @@ from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.parsers.config import ChartParserConfig, LexicalInput
 from spmrl_bench.toml_files import read_toml, validated
 from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
-Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
 
 
 def _all_optional(model: type[BaseModel], without: frozenset[str] = frozenset()) -> Any:

@@ -10,15 +10,14 @@ together.
 from __future__ import annotations
 
 import codecs
-import tomllib
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from spmrl_bench.data import data_dir
 from spmrl_bench.errors import SpmrlError, TreebankError, unknown_name
+from spmrl_bench.toml_files import read_toml, validated
 from spmrl_bench.trees.brackets import escapes_named
 from spmrl_bench.trees.transforms import Stage, transform_named
 
@@ -178,9 +177,11 @@ class MiniManifest(_Manifest):
 FileManifest = BracketManifest | TigerManifest
 Manifest = FileManifest | MiniManifest
 
-_ADAPTER: TypeAdapter[Manifest] = TypeAdapter(
-    Annotated[BracketManifest | TigerManifest | MiniManifest, Field(discriminator="format")]
-)
+_FORMATS: dict[str, type[Manifest]] = {
+    "brackets": BracketManifest,
+    "tiger-xml": TigerManifest,
+    "mini": MiniManifest,
+}
 
 
 def manifest_names() -> list[str]:
@@ -206,48 +207,12 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         TreebankError: the file is not TOML or has mistakes; all of them are named.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TreebankError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TreebankError(f"{path}: not TOML: {error}") from error
-    mistakes: list[str] = []
-    manifest = None
-    try:
-        manifest = _ADAPTER.validate_python(content)
-    except ValidationError as error:
-        mistakes = [_mistake(detail) for detail in error.errors(include_url=False)]
+    content = read_toml(path, TreebankError)
+    form = content.get("format")
+    if not isinstance(form, str) or form not in _FORMATS:
+        found = f"; found {form!r}" if form is not None else "; missing"
+        raise TreebankError(f"{path}: format: must be one of {', '.join(_FORMATS)}{found}")
     name = content.get("name")
-    if isinstance(name, str) and name != path.stem:
-        mistakes.append(f"name: found {name!r}, allowed: {path.stem!r}, as the file is called")
-    if mistakes or manifest is None:
-        raise TreebankError(f"{path}: {len(mistakes)} mistake(s):\n" + _lines(mistakes))
-    return manifest
-
-
-def _mistake(detail: Any) -> str:
-    """One line on one mistake: key, what was found, what is allowed."""
-    formats = ("brackets", "tiger-xml", "mini")
-    place = list(detail["loc"])
-    if place and place[0] in formats:
-        del place[0]
-    key = ".".join(map(str, place)) or "format"
-    found, kind, context = detail["input"], detail["type"], detail.get("ctx", {})
-    if kind == "missing":
-        return f"{key}: is missing"
-    if kind == "extra_forbidden":
-        return f"{key}: unknown key"
-    if kind == "union_tag_not_found":
-        return f"format: is missing, allowed: {', '.join(formats)}"
-    if kind == "union_tag_invalid":
-        return f"format: found {context['tag']!r}, allowed: {', '.join(formats)}"
-    if kind == "literal_error":
-        return f"{key}: found {found!r}, allowed: {context['expected']}"
-    if kind == "value_error":
-        return f"{key}: found {found!r}: {context['error']}"
-    return f"{key}: found {found!r}: {detail['msg']}"
-
-
-def _lines(items: Iterable[str]) -> str:
-    return "\n".join(f"  {item}" for item in items)
+    misnamed = isinstance(name, str) and name != path.stem
+    also = [f"name: must be {path.stem!r}, as the file is called; found {name!r}"]
+    return validated(_FORMATS[form], content, path, TreebankError, also=also if misnamed else ())
