@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spmrl_bench.parsers.right_branching import RightBranching
+from spmrl_bench.parsers.right_branching import RightBranching, body_end
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
 
@@ -52,3 +52,25 @@ def test_unlabelled_where_training_shows_no_label() -> None:
     assert list(baseline.parse("pqr", "123").constituents()) == [(0, 3, "S")]
     assert not list(RightBranching([]).parse("pqr", "123").constituents())
     assert isinstance(RightBranching([]).parse("p", "1"), Tree)
+
+
+def test_final_punctuation_hangs_from_the_root() -> None:
+    german = [parse_brackets("(TOP (S (NP (N a)) (V b)) (. .))")]
+    baseline = RightBranching(german)
+    assert (baseline.whole, baseline.body, baseline.inner) == (("TOP",), ("S",), ("NP",))
+    tree = baseline.parse(["p", "q", "r", "!", '"'], list("12345"))
+    assert tree == parse_brackets('(TOP (S (1 p) (NP (2 q) (3 r))) (4 !) (5 "))')
+    assert baseline.parse(["p", "q"], ["1", "2"]) == parse_brackets("(TOP (1 p) (2 q))")
+
+
+def test_body_that_mostly_is_no_constituent_gets_no_label() -> None:
+    english = [parse_brackets("(S (NP (N a)) (VP (V b)) (. .))")] * 2
+    english.append(parse_brackets("(S (VP (V b) (NP (N a))) (. .))"))
+    tree = RightBranching(english).parse(["p", "q", "r", "."], list("1234"))
+    assert tree == parse_brackets("(S (1 p) (NP (2 q) (3 r)) (4 .))")
+
+
+def test_body_ends_before_final_punctuation() -> None:
+    assert body_end(["a", ",", "b", ".", '"']) == 3
+    assert body_end(["a", "b"]) == 2
+    assert body_end(["...", "!"]) == 2
