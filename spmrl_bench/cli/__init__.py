@@ -1,0 +1,36 @@
+"""The command ``spmrl-bench``: a thin layer of words over the package.
+
+Every command parses its arguments, calls one function of the package and prints what it
+returns: results on standard output, everything else on standard error. What a command needs
+is imported when it runs, so that ``--help`` answers at once and only the commands that train
+or parse load torch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Importing a module of commands registers them with the application.
+from spmrl_bench.cli import listings, runs, scores  # noqa: F401
+from spmrl_bench.cli.app import FAILED, app
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Entry point: the command line, with UTF-8 output and quiet when a reader goes away."""
+    # GNU OpenMP threads spin while they wait. When another program needs a core, that slows
+    # training down twentyfold; a short spin keeps most of the speed of an idle machine.
+    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    try:
+        try:
+            app(prog_name="spmrl-bench")
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at exit; give it a place where that succeeds.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)

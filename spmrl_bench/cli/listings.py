@@ -1,0 +1,104 @@
+"""Commands that show what there is: results, recipes, treebanks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import ResultsFolder, check_choice, first_of, print_rows
+from spmrl_bench.errors import SpmrlError
+
+
+@app.command()
+def table(
+    results: ResultsFolder = Path("results"),
+    form: Annotated[
+        str, typer.Option("--format", help="What to print: `markdown` or `csv`.")
+    ] = "markdown",
+) -> None:
+    """Print the tables of all result records, and write them to table.md and table.csv.
+
+    Scores of different treebanks or tracks, or scores counted in different ways, never share
+    a table. Of several records of one run the newest is shown.
+
+    Examples:
+
+        spmrl-bench table
+
+        spmrl-bench table --format csv > scores.csv
+    """
+    from spmrl_bench.files import write_text
+    from spmrl_bench.leaderboard.published import read_figures
+    from spmrl_bench.leaderboard.record import read_records
+    from spmrl_bench.leaderboard.table import group_records, table_frame, to_csv, to_markdown
+
+    check_choice("format", form, ("markdown", "csv"))
+    records = read_records(results / "runs")
+    if not records:
+        raise SpmrlError(
+            f"no records in {results / 'runs'}: 'spmrl-bench eval LANG' writes them "
+            "(after 'spmrl-bench train LANG')"
+        )
+    groups, figures = group_records(records), read_figures()
+    texts = {
+        "markdown": to_markdown(groups, figures),
+        "csv": to_csv(table_frame(groups, figures)),
+    }
+    try:
+        for kind, name in (("markdown", "table.md"), ("csv", "table.csv")):
+            write_text(results / name, texts[kind])
+    except OSError as error:
+        raise SpmrlError(f"{results}: cannot write the tables: {error.strerror}") from error
+    typer.echo(texts[form], nl=False)
+
+
+@app.command()
+def recipes() -> None:
+    """List the languages that can be trained, with their treebanks in order of preference.
+
+    Example:
+
+        spmrl-bench recipes
+    """
+    from spmrl_bench.experiments.recipe import list_recipes, load_recipe
+    from spmrl_bench.treebanks.treebank import treebank_status
+
+    present = {status.name for status in treebank_status() if status.present}
+    rows = []
+    for name in list_recipes():
+        recipe = load_recipe(name)
+        banks = recipe.language.treebanks
+        used = next((bank for bank in banks if bank in present), "none is present")
+        rows.append((name, used, ", ".join(banks), ", ".join(recipe.base.variants)))
+    print_rows(("language", "uses", "treebanks by preference", "variants"), rows)
+
+
+@app.command()
+def treebanks() -> None:
+    """List the treebanks the program knows, which are present, and where it looked.
+
+    Treebanks other than the mini ones are read from the directory that the environment
+    variable TREEBANKS names.
+
+    Example:
+
+        TREEBANKS=~/treebanks spmrl-bench treebanks
+    """
+    from spmrl_bench.treebanks.treebank import treebank_status
+
+    rows = [
+        (
+            status.name,
+            status.track,
+            " / ".join(f"{count:,}" for count in status.sentences.values()),
+            "present" if status.present else "absent",
+            status.where,
+            first_of(status.missing),
+        )
+        for status in treebank_status()
+    ]
+    headings = ("treebank", "track", "train / dev / test", "state", "looked in", "missing")
+    print_rows(headings, rows)

@@ -1,0 +1,87 @@
+"""Options that several commands share, and the checks of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmrl_bench.errors import SpmrlError, unknown_name
+
+Lang = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="LANG", help="A language, as `spmrl-bench recipes` lists it, or a recipe file."
+    ),
+]
+TreebankName = Annotated[
+    str | None,
+    typer.Option(help="Treebank to use instead of the first one present in the recipe."),
+]
+Track = Annotated[
+    str | None,
+    typer.Option(help="Use the recipe's treebank of this track: spmrl, ptb, ctb, open or mini."),
+]
+Variant = Annotated[
+    list[str] | None,
+    typer.Option(help="Only this variant of the recipe; may be repeated. Default: all."),
+]
+Size = Annotated[
+    str | None,
+    typer.Option(help="`published` or `small`. Default: what the recipe says for the track."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random choices.")]
+Device = Annotated[str, typer.Option(help="`auto` (CUDA when present), `cpu`, `cuda`, `cuda:1`.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change one setting of the recipe, such as `train.max_epochs=5`; may be repeated.",
+    ),
+]
+RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder of the training runs.")]
+ResultsFolder = Annotated[
+    Path, typer.Option("--results", help="Folder of the result records (in `runs/`) and tables.")
+]
+Model = Annotated[
+    Path, typer.Option(help="A run folder of `train`, or the folder of a saved parser.")
+]
+
+
+def required_lang(lang: str | None) -> str:
+    if lang is None:
+        from spmrl_bench.experiments.recipe import list_recipes
+
+        known = ", ".join(list_recipes())
+        raise SpmrlError(f"name a language (with make: lang=german). Known: {known}")
+    return lang
+
+
+def parse_settings(pairs: list[str] | None) -> dict[str, str]:
+    settings = {}
+    for pair in pairs or []:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise SpmrlError(f"--set {pair}: expected KEY=VALUE, such as train.max_epochs=5")
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def first_of(names: tuple[str, ...]) -> str:
+    """The first three names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def check_choice(option: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise SpmrlError(f"--{option}: {unknown_name(option, value, allowed)}")
+
+
+def print_rows(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    from tabulate import tabulate
+
+    typer.echo(tabulate(rows, headers=headings, tablefmt="simple", disable_numparse=True))

@@ -1,0 +1,142 @@
+"""Commands that train, evaluate and use a parser; the only ones that load torch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import (
+    Device,
+    Lang,
+    Model,
+    ResultsFolder,
+    RunsFolder,
+    Seed,
+    Settings,
+    Size,
+    Track,
+    TreebankName,
+    Variant,
+    check_choice,
+    parse_settings,
+    required_lang,
+)
+
+
+@app.command()
+def train(
+    lang: Lang = None,
+    treebank: TreebankName = None,
+    track: Track = None,
+    variant: Variant = None,
+    size: Size = None,
+    seed: Seed = 1,
+    device: Device = "auto",
+    settings: Settings = None,
+    runs: RunsFolder = Path("runs"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Delete what the run folders hold and start anew.")
+    ] = False,
+) -> None:
+    """Train the variants of a language's recipe on its first treebank that is present.
+
+    A run that was interrupted continues where it stopped when the same command is given
+    again; a finished one is not trained twice.
+
+    Examples:
+
+        spmrl-bench train german
+
+        spmrl-bench train german --track mini --variant charlstm --seed 2
+    """
+    from spmrl_bench.experiments.plan import make_plan
+    from spmrl_bench.experiments.run import train as run_train
+
+    work = make_plan(
+        required_lang(lang),
+        treebank=treebank,
+        track=track,
+        variants=variant,
+        size=size,
+        seed=seed,
+        settings=parse_settings(settings),
+    )
+    run_train(work, runs_dir=runs, device=device, fresh=fresh)
+
+
+@app.command("eval")
+def evaluate(
+    lang: Lang = None,
+    treebank: TreebankName = None,
+    track: Track = None,
+    variant: Variant = None,
+    size: Size = None,
+    seed: Seed = 1,
+    device: Device = "auto",
+    settings: Settings = None,
+    runs: RunsFolder = Path("runs"),
+    results: ResultsFolder = Path("results"),
+) -> None:
+    """Select the variant with the best dev F1, score it on test, and print the table.
+
+    Takes the same options as `train` and scores what it trained. The test split is scored
+    for the selected variant only. Each run leaves a record in the results folder.
+
+    Examples:
+
+        spmrl-bench eval german
+
+        spmrl-bench eval german --track mini --variant charlstm --seed 2
+    """
+    from spmrl_bench.experiments.plan import make_plan
+    from spmrl_bench.experiments.run import evaluate as run_evaluate
+    from spmrl_bench.leaderboard.published import read_figures
+    from spmrl_bench.leaderboard.record import read_records
+    from spmrl_bench.leaderboard.table import group_records, to_markdown
+
+    work = make_plan(
+        required_lang(lang),
+        treebank=treebank,
+        track=track,
+        variants=variant,
+        size=size,
+        seed=seed,
+        settings=parse_settings(settings),
+    )
+    run_evaluate(work, runs_dir=runs, results_dir=results, device=device)
+    bank = work.treebank.name
+    records = [one for one in read_records(results / "runs") if one.treebank.name == bank]
+    typer.echo(to_markdown(group_records(records), read_figures()), nl=False)
+
+
+@app.command()
+def parse(
+    model: Model,
+    form: Annotated[
+        str, typer.Option("--input", help="What is read: `tokens` or `brackets` (trees).")
+    ] = "tokens",
+    device: Device = "auto",
+) -> None:
+    """Parse standard input and write one tree per line to standard output, in the same order.
+
+    With `--input tokens` every line is a sentence, its words separated by white space; an
+    empty line gives an empty line. With `--input brackets` the words and tags of bracketed
+    trees are read, and the trees themselves are parsed anew. Text is UTF-8.
+
+    Examples:
+
+        echo "Der Hund schläft ." | spmrl-bench parse --model runs/NAME
+
+        spmrl-bench parse --model runs/NAME --input brackets < gold.mrg > parses.mrg
+    """
+    check_choice("input", form, ("tokens", "brackets"))
+    from spmrl_bench.parsers import load_parser
+    from spmrl_bench.parsers.streams import parse_brackets, parse_tokens
+
+    parse_stream = parse_tokens if form == "tokens" else parse_brackets
+    for line in parse_stream(sys.stdin.buffer, load_parser(model, device=device)):
+        sys.stdout.write(f"{line}\n")
