@@ -128,12 +128,12 @@ class BracketCounts:
     @property
     def recall(self) -> float | None:
         """Percentage of gold brackets found (labelled, micro-averaged)."""
-        return _percent(self.total(Column.MATCHED), self.total(Column.GOLD))
+        return percent(self.total(Column.MATCHED), self.total(Column.GOLD))
 
     @property
     def precision(self) -> float | None:
         """Percentage of test brackets that are right."""
-        return _percent(self.total(Column.MATCHED), self.total(Column.TEST))
+        return percent(self.total(Column.MATCHED), self.total(Column.TEST))
 
     @property
     def f1(self) -> float | None:
@@ -172,12 +172,13 @@ class BracketCounts:
     @property
     def tagging_accuracy(self) -> float | None:
         """Percentage of compared words whose tags agree."""
-        return _percent(self.total(Column.MATCHED_TAGS), self.total(Column.WORDS))
+        return percent(self.total(Column.MATCHED_TAGS), self.total(Column.WORDS))
 
     def _percent_of_valid(self, condition: NDArray[np.bool_]) -> float | None:
         valid = self.rows[:, Column.STATUS] == Status.VALID
-        return _percent(int((valid & condition).sum()), int(valid.sum()))
+        return percent(int((valid & condition).sum()), int(valid.sum()))
 
 
-def _percent(part: int, whole: int) -> float | None:
+def percent(part: int, whole: int) -> float | None:
+    """``part`` of ``whole`` between 0 and 100; None for a part of nothing."""
     return 100.0 * part / whole if whole else None
