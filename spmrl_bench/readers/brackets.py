@@ -49,8 +49,9 @@ def read_brackets(
         path: its name, for error messages.
         escapes: name of the escape policy of its words (see :mod:`spmrl_bench.trees.brackets`).
         blank: ``"error"`` allows any layout, and every tree must have words. ``"tree"`` is for
-            parser output, where line ``k`` is the parse of sentence ``k``: each line holds one
-            tree, and an empty line, ``()`` or ``(())`` is a tree without words.
+            parser output, where line ``k`` is the parse of sentence ``k`` as EVALB reads it:
+            each line holds one tree, which may have several roots; brackets without words
+            are none, so that an empty line, ``()`` or ``(())`` is a tree without words.
 
     Raises:
         ReadError: the text is malformed; the trees before the place have been yielded.
@@ -125,6 +126,19 @@ def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
 _BLANK = Tree.build([], [], [])
 
 
+def _tree(words: list[str], tags: list[str], labels: list[str], bounds: list[int]) -> Tree:
+    spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
+    spans.flags.writeable = False
+    return Tree(tuple(words), tuple(tags), tuple(labels), spans)
+
+
+def _without_empty(labels: list[str], bounds: list[int]) -> tuple[list[str], list[int]]:
+    """The rows that cover a word."""
+    rows = list(zip(labels, bounds[::2], bounds[1::2], strict=True))
+    kept = [row for row in rows if row[1] < row[2]]
+    return [label for label, _, _ in kept], [place for _, *pair in kept for place in pair]
+
+
 class _Words(dict[str, str]):
     """Words by their text in the file, decoded once."""
 
@@ -141,11 +155,11 @@ class _Scanner:
     """Reads trees out of one text; counts its sentences for the messages."""
 
     def __init__(
-        self, source: str, path: str | PathLike[str], escapes: str, allow_blank: bool
+        self, source: str, path: str | PathLike[str], escapes: str, one_per_line: bool
     ) -> None:
         self._source = source
         self._path = path
-        self._allow_blank = allow_blank
+        self._one_per_line = one_per_line
         self._word = _Words(escapes_named(escapes).decode_word)
         self._label = _Words(decode_label)
         self._sentence = 1
@@ -183,33 +197,30 @@ class _Scanner:
                     empty = place
                 if stack:
                     continue
-                if empty is not None and (words or not self._allow_blank):
+                if empty is not None and not self._one_per_line:
                     self._fail_empty(empty)
             else:
                 self._fail_word(piece.start(), piece[0], inside=bool(stack))
-            if words:
-                spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
-                spans.flags.writeable = False
-                yield Tree(tuple(words), tuple(tags), tuple(labels), spans)
-            else:
-                yield _BLANK
-            words, tags, labels, bounds, empty = [], [], [], [], None
-            if not self._allow_blank:
-                self._sentence += 1
+            if self._one_per_line:
+                continue
+            yield _tree(words, tags, labels, bounds)
+            words, tags, labels, bounds = [], [], [], []
+            self._sentence += 1
         if stack:
             self._fail_open(opened)
+        if self._one_per_line:
+            if empty is not None:
+                labels, bounds = _without_empty(labels, bounds)
+            yield _tree(words, tags, labels, bounds) if words else _BLANK
 
     def tree_of_line(self, start: int, end: int) -> Tree:
-        """The only tree between two offsets, or the tree without words."""
-        trees = self.trees(start, end)
-        tree = next(trees, _BLANK)
-        if next(trees, None) is not None:
-            self._fail(start, "found two trees on one line, expected one")
+        """The tree between two offsets, whatever its number of roots, or that without words."""
+        tree = next(self.trees(start, end))
         self._sentence += 1
         return tree
 
     def _fail_open(self, opened: list[int]) -> NoReturn:
-        limit = "line" if self._allow_blank else "file"
+        limit = "line" if self._one_per_line else "file"
         if len(opened) == 1:
             self._fail(
                 opened[0], f"the tree that starts here is not closed before the {limit} ends"

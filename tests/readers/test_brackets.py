@@ -92,13 +92,21 @@ def test_blank_parses_hold_their_line() -> None:
     assert len(parse_brackets("", blank="tree")) == 0
 
 
+def test_a_line_may_hold_several_roots_and_brackets_without_words() -> None:
+    text = "(S (X) (A a) (NP ()) (B b)) (C c) (T (D d))\n() (A a)"
+    two_roots, leaf = read_brackets(text, path="f", blank="tree")
+    assert two_roots.words == ("a", "b", "c", "d")
+    assert list(two_roots.constituents()) == [(0, 2, "S"), (3, 4, "T")]
+    assert leaf == parse_brackets("(A a)")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(A a)\n(B b) (C c)\n", "f:2:1: sentence 2: found two trees on one line, expected one"),
         ("\n(S (B b)\n)", "f:2:1: sentence 2: the tree that starts here is not closed before the "
          "line ends"),
-        ("\n(S (B b) ())", "f:2:10: sentence 2: found an empty bracket"),
+        ("\n(S (B b)))", "f:2:10: sentence 2: found ')' but no bracket is open"),
+        ("(S ())\n(S (B b) c)", "f:2:10: sentence 2: found the word 'c' without a tag"),
     ],
 )  # fmt: skip
 def test_malformed_lines(text: str, message: str) -> None:

@@ -67,10 +67,10 @@ def test_words_are_compared_as_they_stand(write) -> None:
         ("", f"{ONE}\n", ScoreError, "g: holds no tree"),
         (f"{ONE}\n", "", ScoreError, "t: holds no tree"),
         (f"{ONE}\n", "(())\n", ScoreError, "t: holds no tree"),
-        (f"{ONE}\n{TWO}\n", f"{ONE}\n{TWO[:-1]}\n", ReadError, "t:2:1: .*lacks 1 closing"),
+        (f"{ONE}\n{TWO}\n", f"{ONE}\n{TWO[:-1]}\n", ReadError, "t:2:1: .*is not closed before"),
         (f"{ONE}\n{TWO})\n", f"{ONE}\n{TWO}\n", ReadError, r"g:2:\d+: .*no bracket is open"),
         (f"{ONE}\n", "(S a b)\n", ReadError, "t:1:.* word"),
-        (f"{ONE}\n", f"{ONE} {ONE}\n", ReadError, "t:1:.* two trees on one line"),
+        (f"{ONE}\n\n", f"{ONE} {TWO}\n", ScoreError, "g has 2 sentences, .*t has 1;"),
     ],
 )
 def test_each_mistake_has_one_clear_error(
