@@ -1,0 +1,332 @@
+"""Whether the difference between two systems can be chance, and how precise one score is.
+
+F1 of a corpus is a ratio of sums and no mean of sentence scores, so the usual tests on means
+do not apply, and two parsers that are right and wrong on the same sentences differ more
+reliably than two F1 scores show. Both tests here therefore work on the counts of each
+sentence, keep the sentences of the two systems in pairs, and need no assumption about how
+scores are distributed:
+
+- *Approximate randomisation* (Noreen 1989; Yeh 2000, section 4): were the systems equally
+  good, their outputs for a sentence could be swapped. How often do swaps by coin give a
+  difference as large as the one that was seen? Few sentences are swapped in every possible
+  way; p is then exact.
+- *Paired bootstrap* (Efron & Tibshirani 1993, section 16.4): how often do sentences drawn with
+  replacement give a difference that is as far from the one that was seen as that is from
+  zero? It is an approximation for some hundred sentences or more.
+
+Both are two-sided. A p that was sampled is (hits + 1) / (trials + 1), so that it is never 0 and
+a test at level 5 % rejects at most 5 % of true null hypotheses (Davison & Hinkley 1997,
+section 4.2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring.counts import BracketCounts, Column
+
+TRIALS = 10_000
+LEVEL = 95.0
+
+_RANDOMISATION, _BOOTSTRAP = 0, 1  # independent streams of random numbers of one seed
+_ELEMENTS = 2**20  # trials x sentences in memory at a time
+# Differences (in points) this close are equal; rounding must not break ties.
+_TIE = 1e-10
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ratio:
+    """A figure of a corpus as a ratio of two sums over its sentences.
+
+    Recall, precision, F1 = 2 matched / (gold + test), accuracies and attachment scores are all
+    of this kind.
+
+    Attributes:
+        name: what is measured, such as ``f1``.
+        numerator: int64 ``[sentences]``.
+        denominator: int64 ``[sentences]``.
+    """
+
+    name: str
+    numerator: NDArray[np.int64]
+    denominator: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, name: str, numerator: ArrayLike, denominator: ArrayLike) -> Ratio:
+        """A checked ratio; a single denominator stands for every sentence.
+
+        Raises:
+            ScoreError: the two are no rows of whole numbers of one length.
+        """
+        above, below = np.asarray(numerator), np.asarray(denominator)
+        if below.ndim == 0:
+            below = np.broadcast_to(below, above.shape)
+        whole = all(np.issubdtype(part.dtype, np.integer) for part in (above, below))
+        if above.ndim != 1 or above.shape != below.shape or not whole:
+            raise ScoreError(
+                f"{name}: needs one whole number per sentence above and below the line, found "
+                f"{above.dtype} {list(above.shape)} and {below.dtype} {list(below.shape)}"
+            )
+        return cls(name, above.astype(np.int64), below.astype(np.int64))
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return len(self.numerator)
+
+    @property
+    def value(self) -> float | None:
+        """The figure in per cent; None for 0 of 0."""
+        whole = int(self.denominator.sum())
+        return 100.0 * int(self.numerator.sum()) / whole if whole else None
+
+
+def bracket_ratios(counts: BracketCounts) -> list[Ratio]:
+    """F1, recall and precision of bracket counts."""
+    matched, gold, test = map(counts.column, (Column.MATCHED, Column.GOLD, Column.TEST))
+    return [
+        Ratio.of("f1", 2 * matched, gold + test),
+        Ratio.of("recall", matched, gold),
+        Ratio.of("precision", matched, test),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval in per cent (or, of a difference, in points)."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two systems compared by one figure.
+
+    Attributes:
+        name: the figure.
+        one: its value for the first system, in per cent.
+        other: its value for the second.
+        one_interval: confidence interval of the first value.
+        other_interval: confidence interval of the second.
+        difference: second minus first, in points.
+        interval: confidence interval of the difference.
+        p_randomisation: of the randomisation test.
+        p_bootstrap: of the paired bootstrap.
+        exact: whether the randomisation test went through all swaps.
+        better: sentences on which the second system is better by itself.
+        worse: sentences on which it is worse; 0 of 0 counts as all right.
+    """
+
+    name: str
+    one: float
+    other: float
+    one_interval: Interval
+    other_interval: Interval
+    difference: float
+    interval: Interval
+    p_randomisation: float
+    p_bootstrap: float
+    exact: bool
+    better: int
+    worse: int
+
+
+def confidence_intervals(
+    ratios: Sequence[Ratio], *, trials: int = TRIALS, seed: int = 0, level: float = LEVEL
+) -> list[Interval]:
+    """Percentile bootstrap intervals of figures of one system (Efron & Tibshirani, chapter 13).
+
+    Sentences are drawn with replacement; draws that leave nothing to divide are passed over.
+
+    Args:
+        ratios: figures over the same sentences.
+        trials: number of draws.
+        seed: of the random numbers; the same seed gives the same result.
+        level: of confidence, in per cent.
+
+    Raises:
+        ScoreError: a figure is 0 of 0, lengths differ, or an option is out of range.
+    """
+    _check([ratios], trials, seed, level)
+    sums = _resampled(_columns(ratios), trials, seed)
+    return [_interval(_figure(sums, k), level) for k in range(len(ratios))]
+
+
+def compare(
+    one: Sequence[Ratio],
+    other: Sequence[Ratio],
+    *,
+    trials: int = TRIALS,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> list[Comparison]:
+    """Compare two systems on the same sentences, one result per figure.
+
+    Args:
+        one: figures of the first system.
+        other: the same figures of the second, over the same sentences in the same order.
+        trials: number of random swaps, and of draws of the bootstrap. Where there are at
+            most that many ways to swap the sentences that differ, all are gone through.
+        seed: of the random numbers; the same seed gives the same result.
+        level: of the confidence intervals, in per cent.
+
+    Raises:
+        ScoreError: the figures or their lengths differ, one is 0 of 0, or an option is out of
+            range.
+    """
+    _check([one, other], trials, seed, level)
+    first, second = _columns(one), _columns(other)
+    swapped, exact = _swapped(first, second, trials, seed)
+    drawn = _resampled(np.hstack([first, second]), trials, seed)
+    width = first.shape[1]
+    totals = first.sum(axis=0), second.sum(axis=0)
+    results = []
+    for k, (left, right) in enumerate(zip(one, other, strict=True)):
+        values = [float(_figure(total[None, :], k)[0]) for total in totals]
+        difference = values[1] - values[0]
+        swaps = _figure(swapped[1], k) - _figure(swapped[0], k)
+        draws = _figure(drawn[:, :width], k), _figure(drawn[:, width:], k)
+        shifted = draws[1] - draws[0] - difference
+        # Going through all swaps includes the one that was seen.
+        p_randomisation = (
+            float(_extreme(swaps, difference).mean()) if exact else _p(swaps, difference)
+        )
+        better, worse = _wins(left, right)
+        results.append(
+            Comparison(
+                name=left.name,
+                one=values[0],
+                other=values[1],
+                one_interval=_interval(draws[0], level),
+                other_interval=_interval(draws[1], level),
+                difference=difference,
+                interval=_interval(draws[1] - draws[0], level),
+                p_randomisation=p_randomisation,
+                p_bootstrap=_p(shifted, difference),
+                exact=exact,
+                better=better,
+                worse=worse,
+            )
+        )
+    return results
+
+
+def _check(systems: Sequence[Sequence[Ratio]], trials: int, seed: int, level: float) -> None:
+    if trials < 1:
+        raise ScoreError(f"trials must be at least 1, found {trials}")
+    if seed < 0:
+        raise ScoreError(f"the seed must not be negative, found {seed}")
+    if not 0 < level < 100:
+        raise ScoreError(f"the level of confidence must be between 0 and 100 %, found {level}")
+    names = [[ratio.name for ratio in ratios] for ratios in systems]
+    if not names[0] or any(listed != names[0] for listed in names):
+        shown = " and ".join(", ".join(listed) or "none" for listed in names)
+        raise ScoreError(f"both systems need the same figures, found {shown}")
+    lengths = {len(ratio) for ratios in systems for ratio in ratios}
+    if len(lengths) > 1:
+        found = ", ".join(map(str, sorted(lengths)))
+        raise ScoreError(f"figures must be of the same sentences; found {found} sentences")
+    for ratios in systems:
+        for ratio in ratios:
+            if ratio.value is None:
+                raise ScoreError(f"{ratio.name} is 0 of 0, which no test can compare")
+
+
+def _columns(ratios: Sequence[Ratio]) -> Matrix:
+    """Float64 ``[sentences, 2 * ratios]``: numerator and denominator of each.
+
+    The sums stay whole numbers below 2**53, so floating point adds them without error.
+    """
+    parts = [part for ratio in ratios for part in (ratio.numerator, ratio.denominator)]
+    return np.stack(parts, axis=1).astype(np.float64)
+
+
+def _figure(sums: Matrix, k: int) -> Matrix:
+    """Figure ``k`` in per cent of each row of sums; NaN for 0 of 0."""
+    above, below = sums[:, 2 * k], sums[:, 2 * k + 1]
+    return 100.0 * np.divide(above, below, out=np.full_like(above, np.nan), where=below != 0)
+
+
+def _in_chunks(
+    trials: int, sentences: int, weights: Callable[[int, int], Matrix]
+) -> Iterator[Matrix]:
+    """Weights ``[some trials, sentences]`` for all trials, a bounded number at a time."""
+    step = max(1, _ELEMENTS // max(1, sentences))
+    for start in range(0, trials, step):
+        yield weights(start, min(step, trials - start))
+
+
+def _swapped(
+    one: Matrix, other: Matrix, trials: int, seed: int
+) -> tuple[tuple[Matrix, Matrix], bool]:
+    """Sums of both systems with sentences swapped, ``[trials, columns]`` each; whether all ways.
+
+    A sentence with the same counts on both sides is the same swapped or not, so it has no coin.
+    """
+    change = other - one
+    change = change[change.any(axis=1)]
+    sentences = len(change)
+    exact = sentences < 63 and 2**sentences <= trials
+    random = np.random.default_rng((seed, _RANDOMISATION))
+    four_bytes = -(-sentences // 32)
+
+    def every(start: int, size: int) -> Matrix:
+        numbers = np.arange(start, start + size)[:, None]
+        return (numbers >> np.arange(sentences) & 1).astype(np.float64)
+
+    def coins(_: int, size: int) -> Matrix:
+        data = np.frombuffer(random.bytes(4 * four_bytes * size), dtype=np.uint8)
+        bits = np.unpackbits(data.reshape(size, -1), axis=1, count=sentences)
+        return bits.astype(np.float64)
+
+    number = 2**sentences if exact else trials
+    chosen = _in_chunks(number, sentences, every if exact else coins)
+    moved = np.concatenate([chunk @ change for chunk in chosen])
+    return (one.sum(axis=0) + moved, other.sum(axis=0) - moved), exact
+
+
+def _resampled(columns: Matrix, trials: int, seed: int) -> Matrix:
+    """Sums ``[trials, columns]`` over sentences drawn with replacement."""
+    sentences = len(columns)
+    random = np.random.default_rng((seed, _BOOTSTRAP))
+
+    def times_drawn(_: int, size: int) -> Matrix:
+        draws = random.integers(0, sentences, size=(size, sentences))
+        draws += np.arange(size)[:, None] * sentences
+        times = np.bincount(draws.ravel(), minlength=size * sentences)
+        return times.reshape(size, sentences).astype(np.float64)
+
+    return np.concatenate([chunk @ columns for chunk in _in_chunks(trials, sentences, times_drawn)])
+
+
+def _extreme(differences: Matrix, seen: float) -> NDArray[np.bool_]:
+    """Which differences are at least as large as the one seen; an undefined one counts."""
+    return ~(np.abs(differences) < abs(seen) - _TIE)
+
+
+def _p(differences: Matrix, seen: float) -> float:
+    return (int(_extreme(differences, seen).sum()) + 1) / (len(differences) + 1)
+
+
+def _interval(values: Matrix, level: float) -> Interval:
+    tail = (1 - level / 100) / 2
+    low, high = np.nanquantile(values, (tail, 1 - tail))
+    return Interval(float(low), float(high))
+
+
+def _wins(one: Ratio, other: Ratio) -> tuple[int, int]:
+    """Numbers of sentences on which the second system is better, and worse."""
+    sides = []
+    for ratio in (one, other):
+        nothing = ratio.denominator == 0
+        sides.append((ratio.numerator + nothing, ratio.denominator + nothing))
+    (above, below), (other_above, other_below) = sides
+    lead = other_above * below - above * other_below
+    return int((lead > 0).sum()), int((lead < 0).sum())
