@@ -1,0 +1,146 @@
+"""Trees to and from NLTK, for people whose programs hold ``nltk.Tree``s.
+
+NLTK's trees stay at the edge of this program. They are nested lists whose methods recurse: at
+a depth of some hundred nodes comparing, copying and printing them fails, and their text cannot
+hold every word. The two functions here need no recursion and change no word, so that any tree
+gets across, however deep. (NLTK's own methods keep their limits on what :func:`to_nltk`
+returns.) Reading NLTK's trees does not need NLTK; making them does:
+``pip install spmrl_bench[nltk]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+
+from spmrl_bench.errors import SpmrlError, TreeError
+from spmrl_bench.trees.brackets import decode_label, encode_label, escapes_named
+from spmrl_bench.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from nltk.tree import Tree as NltkTree
+
+_END = object()
+
+
+def is_nltk(value: object) -> TypeGuard[NltkTree]:
+    """Whether a value is a tree of NLTK: a list of children with a ``label()``."""
+    return isinstance(value, list) and callable(getattr(value, "label", None))
+
+
+def from_nltk(tree: NltkTree, escapes: str | None = None) -> Tree:
+    """A tree of NLTK as one of ours.
+
+    A node whose only child is a leaf is the tag of a word, every other node a constituent. A
+    tree without leaves, as ``nltk.Tree("", [])``, is the tree without words.
+
+    Args:
+        tree: its labels and leaves are strings.
+        escapes: name of the escape policy (see :mod:`spmrl_bench.trees.brackets`) of a tree
+            that ``nltk.Tree.fromstring`` read from a treebank's file; NLTK leaves ``-LRB-`` as
+            it is. None where leaves are the words themselves.
+
+    Raises:
+        TreeError: a leaf has no tag of its own, a constituent holds no word, or a label or leaf
+            is no string.
+        SpmrlError: the escape policy is unknown.
+    """
+    policy = None if escapes is None else escapes_named(escapes)
+    words: list[str] = []
+    tags: list[str] = []
+    labels: list[str] = []
+    bounds: list[list[int]] = []  # start and end of each row of labels
+    pending: list[tuple[int, Iterator[Any]]] = []  # row and children to come of the open nodes
+    node: Any = tree
+    while True:
+        if is_nltk(node):
+            label = _text(node.label(), "label")
+            label = decode_label(label) if policy else label
+            if len(node) == 1 and not is_nltk(node[0]):
+                word = _text(node[0], "leaf")
+                tags.append(label)
+                words.append(policy.decode_word(word) if policy else word)
+            else:
+                pending.append((len(labels), iter(node)))
+                labels.append(label)
+                bounds.append([len(words), 0])
+        else:
+            _fail_leaf(node, labels[pending[-1][0]] if pending else None)
+        while pending:
+            row, children = pending[-1]
+            node = next(children, _END)
+            if node is not _END:
+                break
+            bounds[row][1] = len(words)
+            pending.pop()
+        else:
+            break
+    if not words:
+        return Tree.build([], [], [])
+    for (start, end), label in zip(bounds, labels, strict=True):
+        if start == end:
+            raise TreeError(f"the constituent '{label}' of an nltk tree holds no word")
+    spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
+    spans.flags.writeable = False
+    return Tree(tuple(words), tuple(tags), tuple(labels), spans)
+
+
+def to_nltk(tree: Tree, escapes: str | None = None) -> NltkTree:
+    """A tree of ours as ``nltk.Tree``; its leaves are the words.
+
+    The unlabelled bracket has the label ``""``, and so has the tree without words.
+
+    Args:
+        tree: has one constituent over all words, or a single word.
+        escapes: name of an escape policy for words and labels, for a tree that NLTK shall write
+            as text and somebody read again.
+
+    Raises:
+        TreeError: the tree has several words but no constituent over all of them.
+        SpmrlError: the escape policy is unknown, or NLTK is not installed.
+    """
+    try:
+        from nltk.tree import Tree as NltkTree
+    except ImportError:
+        raise SpmrlError("nltk is not installed: pip install 'spmrl_bench[nltk]'") from None
+    policy = None if escapes is None else escapes_named(escapes)
+    if not tree.words:
+        return NltkTree("", [])
+    spans = tree.spans.tolist()
+    if len(tree) > 1 and (not spans or spans[0] != [0, len(tree)]):
+        raise TreeError(f"a tree of {len(tree)} words needs one constituent over all of them")
+    top: list[NltkTree] = []
+    inside = [top]  # the lists of children of the open constituents
+    ends: list[int] = []
+    row = 0
+    for position, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
+        while row < len(spans) and spans[row][0] == position:
+            label = tree.labels[row]
+            node = NltkTree(encode_label(label) if policy else label, [])
+            inside[-1].append(node)
+            inside.append(node)
+            ends.append(spans[row][1])
+            row += 1
+        leaf = (encode_label(tag) or "\\0", policy.encode_word(word)) if policy else (tag, word)
+        inside[-1].append(NltkTree(leaf[0], [leaf[1]]))
+        while ends and ends[-1] == position + 1:
+            ends.pop()
+            inside.pop()
+    return top[0]
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise TreeError(f"a {what} of an nltk tree must be a string, found {value!r}")
+    return value
+
+
+def _fail_leaf(leaf: object, label: str | None) -> None:
+    if label is None:
+        raise TreeError(f"expected an nltk tree, found {type(leaf).__name__}")
+    raise TreeError(
+        f"the leaf {_text(leaf, 'leaf')!r} below '{label}' of an nltk tree has no tag: expected a "
+        "node of its own around each word"
+    )

@@ -1,0 +1,121 @@
+"""Trees from and to NLTK: any words, any depth, and messages for what is no tree of words."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+
+import pytest
+from hypothesis import given
+
+from spmrl_bench.errors import SpmrlError, TreeError
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees import Tree
+from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.nltk_bridge import from_nltk, to_nltk
+from tests.trees.strategies import trees
+
+nltk = pytest.importorskip("nltk")
+N = nltk.Tree
+
+
+@given(tree=trees())
+def test_there_and_back_is_the_same_tree(tree: Tree) -> None:
+    there = to_nltk(tree)
+    assert tuple(there.leaves()) == tree.words
+    assert tuple(tag for _, tag in there.pos()) == tree.tags
+    assert from_nltk(there) == tree
+    assert from_nltk(to_nltk(tree, "ptb"), "ptb") == tree
+
+
+@given(tree=trees())
+def test_escaped_trees_are_those_that_nltk_reads_from_our_text(tree: Tree) -> None:
+    text = write_brackets(tree, "ptb")
+    # NLTK takes every Unicode white space for a separator; ours is ASCII.
+    if text.split() == text.split(" "):
+        assert N.fromstring(text) == to_nltk(tree, "ptb")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))",
+        "( (S (NP-SBJ (DT the)) (VP (VBD ran))) )",
+        "(NN dog)",
+        "(X (X (X (NN dog))))",
+        "(S (NP (-LRB- -LRB-) (NN 1\\/2)) (VP (VB go)))",
+    ],
+)
+def test_what_nltk_reads_is_what_we_read(text: str) -> None:
+    assert from_nltk(N.fromstring(text), "ptb") == parse_brackets(text)
+
+
+def test_words_are_taken_as_they_are_unless_escapes_are_named() -> None:
+    tree = N("NP", [N("-LRB-", ["-LRB-"]), N("NN", ["a b"])])
+    assert from_nltk(tree).words == ("-LRB-", "a b")
+    assert from_nltk(tree, "brackets").words == ("(", "a b")
+
+
+def test_depth_is_unlimited() -> None:
+    depth = 5_000
+    assert depth > sys.getrecursionlimit()
+    labels = [f"L{level}" for level in range(depth)]
+    tree = Tree.build(["w"], ["T"], [(0, 1, label) for label in labels])
+    there = to_nltk(tree)
+    assert from_nltk(there) == tree
+    node, seen = there, []
+    while isinstance(node[0], N):
+        seen.append(node.label())
+        node = node[0]
+    assert seen == labels
+
+
+@pytest.mark.parametrize("tree", [N("", []), N("", [N("", [])]), N("S", [N("NP", [])])])
+def test_tree_without_leaves_has_no_words(tree: object) -> None:
+    assert len(from_nltk(tree)) == 0
+    assert to_nltk(from_nltk(tree)) == N("", [])
+
+
+@pytest.mark.parametrize(
+    ("tree", "message"),
+    [
+        (N("NP", ["the", N("NN", ["dog"])]), "leaf 'the' below 'NP' of an nltk tree has no tag"),
+        (N("NP", [N("DT", ["the"]), "dog"]), "leaf 'dog' below 'NP'"),
+        (N("NN", ["two", "words"]), "leaf 'two' below 'NN'"),
+        (N("S", [N("NP", []), N("NN", ["dog"])]), "constituent 'NP' of an nltk tree holds no word"),
+        (N("NN", [7]), "leaf of an nltk tree must be a string, found 7"),
+        (N("NP", [N("DT", ["the"]), 7]), "leaf of an nltk tree must be a string, found 7"),
+        (N("NP", [N("DT", ["the"]), None]), "leaf of an nltk tree must be a string, found None"),
+        (N(None, [N("NN", ["dog"])]), "label of an nltk tree must be a string, found None"),
+        ("(NN dog)", "expected an nltk tree, found str"),
+        (["dog"], "expected an nltk tree, found list"),
+    ],
+)
+def test_what_is_no_tree_of_words_is_refused(tree: object, message: str) -> None:
+    with pytest.raises(TreeError, match=message):
+        from_nltk(tree)  # type: ignore[arg-type]
+
+
+def test_several_roots_are_refused() -> None:
+    tree = Tree.build(["a", "b"], ["T", "T"], [(0, 1, "X"), (1, 2, "Y")])
+    with pytest.raises(TreeError, match="2 words needs one constituent over all"):
+        to_nltk(tree)
+
+
+def test_unknown_escapes_are_named() -> None:
+    with pytest.raises(SpmrlError, match=r"unknown escape policy 'ptp'. Did you mean ptb\?"):
+        from_nltk(N("NN", ["dog"]), "ptp")
+
+
+def test_without_nltk_a_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: object) -> object:
+        if name.startswith("nltk"):
+            raise ImportError(name)
+        return real(name, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(SpmrlError, match=r"pip install 'spmrl_bench\[nltk\]'"):
+        to_nltk(Tree.build(["a"], ["T"], []))
+    assert from_nltk(N("T", ["a"])).words == ("a",)
