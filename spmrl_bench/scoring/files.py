@@ -40,6 +40,18 @@ def score_files(
         ScoreError: a file holds no tree, or the files hold different numbers of sentences.
         SpmrlError: the escape policy is unknown.
     """
+    gold, test = read_sides(gold_path, test_path, escapes=escapes, encoding=encoding)
+    return score_trees(gold, test, prm)
+
+
+def read_sides(
+    gold_path: FilePath, test_path: FilePath, *, escapes: str = "brackets", encoding: str = "utf-8"
+) -> tuple[list[Tree], list[Tree]]:
+    """The trees of both files, equally many; a sentence without a parse is a tree without words.
+
+    Raises:
+        ReadError, ScoreError, SpmrlError: as :func:`score_files`.
+    """
     gold = _read(gold_path, escapes, encoding)
     test = _read(test_path, escapes, encoding)
     if len(gold) != len(test):
@@ -47,13 +59,17 @@ def score_files(
             f"{gold_path} has {len(gold)} sentences, {test_path} has {len(test)}; they must be the"
             " same sentences in the same order (a failed parse keeps its place as a line '(())')"
         )
-    return score_trees(gold, test, prm)
+    return gold, test
+
+
+def one_tree_per_line(text: str) -> bool:
+    """Whether every line closes the brackets that it opens, so that blank lines are sentences."""
+    return all(line.count("(") == line.count(")") for line in text.split("\n"))
 
 
 def _read(path: FilePath, escapes: str, encoding: str) -> list[Tree]:
     text = read_text(path, encoding)
-    one_per_line = all(line.count("(") == line.count(")") for line in text.split("\n"))
-    blank: Literal["tree", "error"] = "tree" if one_per_line else "error"
+    blank: Literal["tree", "error"] = "tree" if one_tree_per_line(text) else "error"
     trees = list(read_brackets(text, path=path, escapes=escapes, blank=blank))
     if not any(map(len, trees)):
         raise ScoreError(f"{path}: holds no tree; expected brackets such as (S (NP (NN word)))")
