@@ -7,13 +7,18 @@ report and signature is a function of those rows.
 from spmrl_bench.scoring.brackets import count_brackets, score_trees
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.files import score_files
+from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import Parameters, Program, load_prm
 
 __all__ = [
+    "PUBLISHED",
     "BracketCounts",
     "Column",
+    "MissingParse",
     "Parameters",
+    "Policy",
     "Program",
+    "Punctuation",
     "Status",
     "count_brackets",
     "load_prm",

@@ -6,9 +6,10 @@ all its words is gone, that duplicates pair one to one, that crossing is counted
 side. This module reproduces those counts without the programs' limits of size.
 
 It departs from them in one place, on purpose. EVALB_SPMRL counts a sentence whose sides have
-different numbers of words as scored and completely matched, with no brackets (and one of a
-single gold word twice). Here such a sentence is an error, as under EVALB; recall, precision
-and F1 are the same.
+different numbers of words as scored and completely matched, with no brackets; and if gold has
+at most one word, a second time with the brackets it has (:func:`count_first_words`). Here such
+a sentence is an error, as under EVALB. Recall, precision and F1 are the same but for the
+sentences counted twice.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import TypeVar
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.counts import BracketCounts, Status
+from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import Parameters, Program
 from spmrl_bench.trees.tree import Tree
 
@@ -34,11 +36,15 @@ _QUOTES = frozenset("'\"/")
 
 
 def score_trees(
-    gold: Sequence[Tree | None], test: Sequence[Tree | None], prm: Parameters
+    gold: Sequence[Tree | None],
+    test: Sequence[Tree | None],
+    prm: Parameters,
+    policy: Policy = PUBLISHED,
 ) -> BracketCounts:
     """Counts of a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
 
-    A sentence without a parse is None or a tree without words.
+    A sentence without a parse is None or a tree without words. ``policy`` says what becomes
+    of it, and whose tags tell punctuation.
 
     Raises:
         ScoreError: the sides have different numbers of sentences.
@@ -49,11 +55,13 @@ def score_trees(
             " sentences in the same order (a failed parse keeps its place as an empty tree)"
         )
     return BracketCounts.from_rows(
-        count_brackets(one, other, prm) for one, other in zip(gold, test, strict=True)
+        count_brackets(one, other, prm, policy) for one, other in zip(gold, test, strict=True)
     )
 
 
-def count_brackets(gold: Tree | None, test: Tree | None, prm: Parameters) -> Row:
+def count_brackets(
+    gold: Tree | None, test: Tree | None, prm: Parameters, policy: Policy = PUBLISHED
+) -> Row:
     """The counts of one sentence, in the order of :class:`~spmrl_bench.scoring.Column`.
 
     A sentence that cannot be compared has a status that says why, and zeros.
@@ -62,14 +70,46 @@ def count_brackets(gold: Tree | None, test: Tree | None, prm: Parameters) -> Row
     gold = _NO_PARSE if gold is None else gold
     test = _NO_PARSE if test is None else test
     length = len(gold) - sum(map(rules.not_in_length.__contains__, gold.tags))
-    one, other = _Side.read(gold, rules), _Side.read(test, rules)
+    by_gold = policy.punctuation is Punctuation.BY_GOLD
+    one = _Side.read(gold, _kept(gold, rules))
+    other = _Side.read(test, _kept_by_gold(gold, test, rules) if by_gold else _kept(test, rules))
     if not other.words:
+        if one.words and policy.missing_parse is MissingParse.COUNT:
+            missed = len(one.brackets(rules))
+            return (length, int(Status.MISSED), 0, missed, 0, 0, len(one.words), 0)
         return _left_out(length, Status.NO_WORDS)
     if len(one.words) != len(other.words):
-        if prm.quote_labels:
+        if prm.quote_labels and not by_gold:
             _put_back_quotes(one, other, _quotes(gold, prm), _quotes(test, prm), rules)
         if len(one.words) != len(other.words):
             return _left_out(length, Status.LENGTH_UNMATCH)
+    return _compare(one, other, rules, length)
+
+
+def count_first_words(gold: Tree, test: Tree, prm: Parameters) -> Row:
+    """What EVALB_SPMRL counts for a gold tree of at most one word whose test tree has more.
+
+    Having printed that the lengths differ it goes on: only the words that gold has are
+    compared, but all brackets.
+    """
+    rules = _rules(prm)
+    length = len(gold) - sum(map(rules.not_in_length.__contains__, gold.tags))
+    one, other = (_Side.read(tree, [True] * len(tree)) for tree in (gold, test))
+    return _compare(one, other, rules, length)
+
+
+def count_missed_as_program(gold: Tree, prm: Parameters) -> int:
+    """The gold brackets that ``-X`` of EVALB_SPMRL counts for a sentence without a parse.
+
+    Each counts once, and once more for every deleted label that it is not.
+    """
+    rules = _rules(prm)
+    every = 1 + len(prm.delete_labels)
+    return sum(every - rules.deletions[label] for label in gold.labels)
+
+
+def _compare(one: _Side, other: _Side, rules: _Rules, length: int) -> Row:
+    """The counts of two sides, of which gold's words decide how many are compared."""
     if one.words != other.words and not all(map(rules.same_word, one.words, other.words)):
         return _left_out(length, Status.WORDS_UNMATCH)
     gold_brackets, test_brackets = one.brackets(rules), other.brackets(rules)
@@ -85,10 +125,30 @@ def count_brackets(gold: Tree | None, test: Tree | None, prm: Parameters) -> Row
         _matched(gold_brackets, test_brackets),
         len(gold_brackets),
         len(test_brackets),
-        _crossing(gold_brackets, test_brackets, words),
+        _crossing(gold_brackets, test_brackets, max(words, len(other.words))),
         words,
         matched_tags,
     )
+
+
+def _kept(tree: Tree, rules: _Rules) -> list[bool]:
+    """Which words are kept by their own tags."""
+    return [tag not in rules.removed_tags for tag in tree.tags]
+
+
+def _kept_by_gold(gold: Tree, test: Tree, rules: _Rules) -> list[bool]:
+    """Which words of a test tree are kept if gold's tags decide.
+
+    Empty elements are removed from each side by its own tags; what remains is paired by
+    position. Sides of different length then cannot be paired, and all is kept.
+    """
+    empty = rules.removed_tags & rules.not_in_length
+    gold_tags = [tag for tag in gold.tags if tag not in empty]
+    present = [tag not in empty for tag in test.tags]
+    if len(gold_tags) != sum(present):
+        return present
+    decisions = iter(gold_tags)
+    return [here and next(decisions) not in rules.removed_tags for here in present]
 
 
 def _left_out(length: int, status: Status) -> Row:
@@ -152,6 +212,7 @@ class _Rules:
         removed_tags: tags whose words are removed.
         not_in_length: tags whose words do not count for the length.
         label: what a constituent's label is compared as; None where it does not count.
+        deletions: how many of the deleted labels a constituent's label is.
         tag: what a tag is compared as.
         same_word: whether two words are the same word.
     """
@@ -159,6 +220,7 @@ class _Rules:
     removed_tags: frozenset[str]
     not_in_length: frozenset[str]
     label: Mapping[str, str | None]
+    deletions: Mapping[str, int]
     tag: Mapping[str, str]
     same_word: Callable[[str, str], bool]
 
@@ -177,13 +239,16 @@ def _rules(prm: Parameters) -> _Rules:
         partners.setdefault(one, {one}).add(other)
         partners.setdefault(other, {other}).add(one)
     representative = {label: min(group) for label, group in partners.items()}
-    deleted = {cut(label) if spmrl else label for label in prm.delete_labels}
-    deleted = {representative.get(label, label) for label in deleted}
+    deleted = [cut(label) if spmrl else label for label in prm.delete_labels]
+    deleted_classes = Counter(representative.get(label, label) for label in deleted)
+
+    def class_of(label: str) -> str:
+        label = cut(label)
+        return representative.get(label, label)
 
     def label_class(label: str) -> str | None:
-        label = cut(label)
-        label = representative.get(label, label)
-        if label in deleted:
+        label = class_of(label)
+        if label in deleted_classes:
             return None
         return label if prm.labeled else ""
 
@@ -198,6 +263,7 @@ def _rules(prm: Parameters) -> _Rules:
         removed_tags=frozenset() if spmrl else prm.delete_labels,
         not_in_length=prm.delete_labels_for_length,
         label=_Memo(label_class),
+        deletions=_Memo(lambda label: deleted_classes[class_of(label)]),
         tag=_Memo(tag_class),
         same_word=same_word,
     )
@@ -208,7 +274,7 @@ _NO_PARSE = Tree.build([], [], [])
 
 @dataclass(slots=True)
 class _Side:
-    """One tree after the removal of words by their tags, its fenceposts renumbered.
+    """The kept words of one tree, its fenceposts renumbered.
 
     All constituents are still there, in pre-order, with those that lost all their words.
     """
@@ -220,11 +286,10 @@ class _Side:
     labels: Sequence[str]
 
     @classmethod
-    def read(cls, tree: Tree, rules: _Rules) -> _Side:
+    def read(cls, tree: Tree, kept: Sequence[bool]) -> _Side:
         starts, ends = tree.spans.T.tolist()
-        if rules.removed_tags.isdisjoint(tree.tags):
+        if all(kept):
             return cls(tree.words, tree.tags, starts, ends, tree.labels)
-        kept = [tag not in rules.removed_tags for tag in tree.tags]
         fencepost = [0, *accumulate(kept)]
         return cls(
             tuple(compress(tree.words, kept)),

@@ -23,7 +23,7 @@ class Column(IntEnum):
     Attributes:
         LENGTH: words of the gold sentence, without those whose tag is in
             ``DELETE_LABEL_FOR_LENGTH`` (the C programs' ``Len.``).
-        STATUS: a :class:`Status`; in a row that is not valid all later columns are 0.
+        STATUS: a :class:`Status`; in a row that is not scored all later columns are 0.
         MATCHED: brackets in both trees, each paired with one of the other side.
         GOLD: brackets of the gold tree.
         TEST: brackets of the test tree.
@@ -46,13 +46,20 @@ class Status(IntEnum):
     """Whether a sentence was scored, and why not.
 
     The C programs know only error (``LENGTH_UNMATCH``, ``WORDS_UNMATCH``) and skip
-    (``NO_WORDS``).
+    (``NO_WORDS``). ``MISSED`` is a sentence without a parse that is scored all the same, as
+    one without brackets (:class:`~spmrl_bench.scoring.MissingParse`).
     """
 
     VALID = 0
     LENGTH_UNMATCH = 1
     WORDS_UNMATCH = 2
     NO_WORDS = 3
+    MISSED = 4
+
+    @property
+    def scored(self) -> bool:
+        """Whether the sentence is part of the figures."""
+        return self in _SCORED
 
     @property
     def reason(self) -> str:
@@ -60,11 +67,13 @@ class Status(IntEnum):
         return _REASONS[self]
 
 
+_SCORED = (Status.VALID, Status.MISSED)
 _REASONS = {
     Status.VALID: "valid",
     Status.LENGTH_UNMATCH: "different number of words",
     Status.WORDS_UNMATCH: "different words",
     Status.NO_WORDS: "no parse, or no words to score",
+    Status.MISSED: "no parse, all its gold brackets missed",
 }
 
 
@@ -118,7 +127,7 @@ class BracketCounts:
     @property
     def valid(self) -> int:
         """Number of sentences that were scored."""
-        return len(self.sentences_with(Status.VALID))
+        return int(self._scored.sum())
 
     @property
     def skipped(self) -> int:
@@ -148,11 +157,15 @@ class BracketCounts:
 
     @property
     def complete_match(self) -> float | None:
-        """Percentage of scored sentences whose brackets are all right and none missing."""
+        """Percentage of scored sentences whose brackets are all right and none missing.
+
+        A sentence without a parse is none of them, even where gold has no bracket that counts.
+        """
         matched, gold, test = (
             self.rows[:, column] for column in (Column.MATCHED, Column.GOLD, Column.TEST)
         )
-        return self._percent_of_valid((matched == gold) & (gold == test))
+        parsed = self.rows[:, Column.STATUS] == Status.VALID
+        return self._percent_of_scored((matched == gold) & (gold == test) & parsed)
 
     @property
     def average_crossing(self) -> float | None:
@@ -162,21 +175,25 @@ class BracketCounts:
     @property
     def no_crossing(self) -> float | None:
         """Percentage of scored sentences without a crossing bracket."""
-        return self._percent_of_valid(self.rows[:, Column.CROSSING] == 0)
+        return self._percent_of_scored(self.rows[:, Column.CROSSING] == 0)
 
     @property
     def two_or_less_crossing(self) -> float | None:
         """Percentage of scored sentences with at most two crossing brackets."""
-        return self._percent_of_valid(self.rows[:, Column.CROSSING] <= 2)
+        return self._percent_of_scored(self.rows[:, Column.CROSSING] <= 2)
 
     @property
     def tagging_accuracy(self) -> float | None:
         """Percentage of compared words whose tags agree."""
         return percent(self.total(Column.MATCHED_TAGS), self.total(Column.WORDS))
 
-    def _percent_of_valid(self, condition: NDArray[np.bool_]) -> float | None:
-        valid = self.rows[:, Column.STATUS] == Status.VALID
-        return percent(int((valid & condition).sum()), int(valid.sum()))
+    @property
+    def _scored(self) -> NDArray[np.bool_]:
+        return np.isin(self.rows[:, Column.STATUS], _SCORED)
+
+    def _percent_of_scored(self, condition: NDArray[np.bool_]) -> float | None:
+        scored = self._scored
+        return percent(int((scored & condition).sum()), int(scored.sum()))
 
 
 def percent(part: int, whole: int) -> float | None:

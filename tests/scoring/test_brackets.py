@@ -20,7 +20,10 @@ from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.scoring import (
     BracketCounts,
     Column,
+    MissingParse,
     Parameters,
+    Policy,
+    Punctuation,
     Status,
     count_brackets,
     load_prm,
@@ -34,7 +37,7 @@ QUOTING = replace(COLLINS, quote_labels=frozenset(["``", "''", "POS"]))
 UNLABELLED = replace(COLLINS, labeled=False)
 SAME_WORDS = replace(COLLINS, eq_words=frozenset([("a", "z")]))
 
-VALID, LENGTH, WORDS, NO_WORDS = Status
+VALID, LENGTH, WORDS, NO_WORDS, MISSED = Status
 
 SENTENCE = "(TOP (S (NP (DT the) (NN cat)) (VP (VB saw) (NP (NN it))) (. .)))"
 
@@ -268,6 +271,67 @@ def test_none_is_a_sentence_without_a_parse() -> None:
     tree = parse_brackets(SENTENCE)
     assert count_brackets(tree, None, COLLINS) == left_out(5, NO_WORDS)
     assert count_brackets(None, tree, COLLINS) == left_out(0, LENGTH)
+
+
+MISSED_COUNT = Policy(missing_parse=MissingParse.COUNT)
+
+
+@pytest.mark.parametrize(
+    ("prm", "gold", "test", "row"),
+    [
+        (COLLINS, SENTENCE, "(())", (5, MISSED, 0, 4, 0, 0, 4, 0)),
+        (SPMRL, SENTENCE, "", (5, MISSED, 0, 4, 0, 0, 5, 0)),
+        (COLLINS, SENTENCE, "(X (. .))", (5, MISSED, 0, 4, 0, 0, 4, 0)),
+        (COLLINS, "(S (. .))", "", (1, NO_WORDS, 0, 0, 0, 0, 0, 0)),
+        (SPMRL, "", "", (0, NO_WORDS, 0, 0, 0, 0, 0, 0)),
+        (SPMRL, SENTENCE, "(NN z)", (5, LENGTH, 0, 0, 0, 0, 0, 0)),
+    ],
+)
+def test_a_missing_parse_can_count(
+    prm: Parameters, gold: str, test: str, row: tuple[int, ...]
+) -> None:
+    trees = [parse_brackets(text, blank="tree") for text in (gold, test)]
+    assert count_brackets(*trees, prm, MISSED_COUNT) == row
+    counts = score_trees(trees[:1], trees[1:], prm, MISSED_COUNT)
+    assert counts.skipped == (row[Column.STATUS] != MISSED)
+
+
+def test_a_missing_parse_is_never_a_complete_match() -> None:
+    tree = parse_brackets("(TOP (NN a))")
+    counts = score_trees([tree, tree], [tree, None], SPMRL, MISSED_COUNT)
+    assert counts.valid == 2
+    assert counts.complete_match == 50.0
+    assert counts.tagging_accuracy == 50.0
+
+
+PUNCTUATED = "(S (`` x) (NP (NN a) (, y)) (VP (VB b)) (. z))"
+
+
+@pytest.mark.parametrize(
+    ("prm", "gold", "test", "row"),
+    [
+        (COLLINS, PUNCTUATED, PUNCTUATED, (5, VALID, 3, 3, 3, 0, 2, 2)),
+        # A mistagged full stop, and a word tagged as punctuation.
+        (COLLINS, PUNCTUATED, PUNCTUATED.replace("(. z)", "(NN z)"), (5, VALID, 3, 3, 3, 0, 2, 2)),
+        (COLLINS, PUNCTUATED, PUNCTUATED.replace("(NN a)", "(, a)"), (5, VALID, 3, 3, 3, 0, 2, 1)),
+        # An empty element of gold, and one of test.
+        (COLLINS, f"(T {PUNCTUATED} (-NONE- *))", PUNCTUATED, (5, VALID, 3, 4, 3, 0, 2, 2)),
+        (COLLINS, PUNCTUATED, f"(-NONE- *) {PUNCTUATED}", (5, VALID, 3, 3, 3, 0, 2, 2)),
+        # Words that differ, and a test side without the punctuation.
+        (COLLINS, PUNCTUATED, PUNCTUATED.replace("b", "c"), left_out(5, WORDS)),
+        (COLLINS, PUNCTUATED, "(S (NP (NN a)) (VP (VB b)))", (5, VALID, 3, 3, 3, 0, 2, 2)),
+        (COLLINS, PUNCTUATED, "(S (NP (NN a)) (VP (VB b)) (. z))", left_out(5, LENGTH)),
+        (QUOTING, "(S (NN a) ('' '))", "(S (NN a) (POS '))", (2, VALID, 1, 1, 1, 0, 1, 1)),
+        (COLLINS, "(S (. z))", "(S (. z))", left_out(1, NO_WORDS)),
+        # A parameter set that removes no words has nothing to decide.
+        (SPMRL, PUNCTUATED, PUNCTUATED.replace("(. z)", "(NN z)"), (5, VALID, 3, 3, 3, 0, 5, 4)),
+    ],
+)
+def test_punctuation_by_the_positions_of_gold(
+    prm: Parameters, gold: str, test: str, row: tuple[int, ...]
+) -> None:
+    trees = [parse_brackets(text, blank="tree") for text in (gold, test)]
+    assert count_brackets(*trees, prm, Policy(punctuation=Punctuation.BY_GOLD)) == row
 
 
 def test_no_limit_of_words_labels_or_depth() -> None:
