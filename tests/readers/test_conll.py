@@ -1,0 +1,269 @@
+"""Reading CoNLL: what is written is read back, and every malformed file has its error."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.conll import ConllSentence, read_conll, read_conll_file
+from spmrl_bench.trees.conll import TagColumn, write_conll
+from spmrl_bench.trees.dependencies import DependencyTree, Roots
+from tests.conftest import shared_data
+from tests.trees.dependency_strategies import dependency_trees
+
+
+def row(number: str, head: str = "0", form: str = "w", relation: str = "r") -> str:
+    """A line of ten columns."""
+    return "\t".join([number, form, "lemma", "U", "X", "_", head, relation, "_", "_"]) + "\n"
+
+
+GOOD = row("1") + row("2", "1") + "\n"
+
+
+def read(text: str, roots: Roots = "one") -> list[ConllSentence]:
+    return list(read_conll(text, path="f", roots=roots))
+
+
+@given(
+    st.lists(dependency_trees(), max_size=4),
+    st.sampled_from(["xpos", "upos"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(0, 2),
+)
+def test_reading_gives_back_what_was_written(
+    trees: list[DependencyTree], tags: TagColumn, line_end: str, cut: int
+) -> None:
+    lines = "".join(write_conll(tree, tags=tags) for tree in trees).split("\n")
+    # The blank line at the end, and even the last line's end, may be missing.
+    text = line_end.join(lines[: len(lines) - cut] if trees else lines)
+    assert [s.tree for s in read_conll(text, path="f", tags=tags)] == trees
+
+
+@given(dependency_trees(roots="several"))
+def test_several_roots_are_read_where_allowed(tree: DependencyTree) -> None:
+    text = write_conll(tree)
+    assert [s.tree for s in read(text, roots="several")] == [tree]
+    if tree.heads.tolist().count(0) > 1:
+        with pytest.raises(ReadError, match="second root"):
+            read(text)
+
+
+def test_what_conll_u_adds_is_not_kept() -> None:
+    text = (
+        "# newdoc\n# sent_id = first\n# text = w w\n"
+        + row("0.1", "_")
+        + row("1-2", "_")
+        + row("1", "2", "au")
+        + row("2", "0", "le")
+        + row("2.1", "_")
+        + row("2.2", "_")
+        + row("3-3", "_")
+        + row("3", "2", "x")
+        + "\n\n\n#comment without a name\n"
+        + row("1")
+    )
+    first, second = read(text)
+    assert first.tree == DependencyTree.build(
+        ["au", "le", "x"], ["X", "X", "X"], [2, 0, 2], ["r", "r", "r"]
+    )
+    assert (first.name, first.lines) == ("first", (6, 7, 11))
+    assert (second.name, second.lines) == ("2", (16,))
+    assert second.tree.words == ("w",)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\n\r\n\n", "\ufeff"])
+def test_nothing_to_read(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "empty.conllu"
+    path.write_bytes(text.encode())
+    assert list(read_conll_file(path)) == []
+
+
+def test_only_ends_of_lines_end_lines() -> None:
+    """str.splitlines would cut at each of these."""
+    form = "a\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029b"
+    assert read(row("1", form=form))[0].tree.words == (form,)
+
+
+def test_a_file_with_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "windows.conllu"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
+    sentences = list(read_conll_file(path))
+    assert [s.tree for s in sentences] == [s.tree for s in read(GOOD)]
+    assert sentences[0].tree.relations == ("r", "r")
+
+
+def test_another_encoding_and_a_file_that_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "latin.conll"
+    path.write_bytes(row("1").encode() + row("2", "1", "\xe9t\xe9").encode("latin-1"))
+    assert next(read_conll_file(path, encoding="latin-1")).tree.words == ("w", "\xe9t\xe9")
+    with pytest.raises(ReadError, match=r"latin\.conll:2: byte 0xe9 is not utf-8"):
+        list(read_conll_file(path))
+    with pytest.raises(ReadError, match="cannot be read"):
+        list(read_conll_file(tmp_path / "absent"))
+
+
+# name: (text after GOOD, line, start of the problem). GOOD has three lines and is sentence 1.
+MALFORMED = {
+    "9 columns": (row("1").replace("lemma\t", ""), 4, "found 9 columns, expected 10"),
+    "11 columns": (row("1\t1"), 4, "found 11 columns, expected 10"),
+    "spaces for tabs": (row("1").replace("\t", " "), 4, "found 1 column, expected 10"),
+    "a line of spaces": (row("1") + "  \n", 5, "found 1 column, expected 10"),
+    "old Macintosh line ends": (GOOD.replace("\n", "\r"), 4, "found 19 columns, expected 10"),
+    "lattice": ("0\t1\tw\tw\tN\tN\t_\t1\n", 4, "found 8 columns, expected 10"),
+    "carriage return in a word": (row("1", form="a\rb"), 4, r"column 2 is 'a\rb', expected"),
+    "empty form": (row("1", form=""), 4, "column 2 is '', expected"),
+    "empty relation": (row("1", relation=""), 4, "column 8 is '', expected"),
+    "empty last column": (row("1")[:-2] + "\n", 4, "column 10 is '', expected"),
+    "empty first column": (row(""), 4, "column 1 is '', expected"),
+    "space before a word": (row("1", form=" a"), 4, "column 2 is ' a', expected"),
+    "space after a relation": (row("1", relation="r "), 4, "column 8 is 'r ', expected"),
+    "starts at 0": (row("0"), 4, "word number '0', expected 1"),
+    "starts at 2": (row("2"), 4, "word number '2', expected 1"),
+    "leading zero": (row("01"), 4, "word number '01', expected 1"),
+    "other digits": (row("\u0661"), 4, "word number '\u0661', expected 1"),
+    "no number": (row("x"), 4, "word number 'x', expected 1"),
+    "repeated word": (row("1") + row("2", "1") + row("2", "1"), 6, "word number '2', expected 3"),
+    "left out word": (row("1") + row("3", "1"), 5, "word number '3', expected 2"),
+    "no blank line": (
+        row("1") + row("1"),
+        5,
+        "word number '1', expected 2; is a blank line missing before it?",
+    ),
+    "comment inside": (row("1") + "# text\n" + row("2", "1"), 5, "a comment inside a sentence"),
+    "comment after a range": (row("1-2", "_") + "# text\n", 5, "a comment inside a sentence"),
+    "comment after a node": (row("0.1", "_") + "# text\n", 5, "a comment inside a sentence"),
+    "comments alone": ("# text\n\n" + GOOD, 4, "a sentence without words"),
+    "comments at the end": ("# one\n# two", 5, "a sentence without words"),
+    "empty nodes alone": (row("0.1", "_"), 4, "a sentence without words"),
+    "head beyond": (row("1") + row("2", "3"), 5, "head 3 is not one of 0..2"),
+    "negative head": (row("1", "-1"), 4, "head '-1', expected a number from 0"),
+    "no head": (row("1") + row("2", "_"), 5, "head '_', expected a number from 0"),
+    "fraction as head": (row("1", "1.1"), 4, "head '1.1', expected a number from 0"),
+    "head with a leading zero": (row("1", "00"), 4, "head '00', expected a number from 0"),
+    "head of 5000 digits": (row("1", "9" * 5000), 4, "head '999"),
+    "head of 10 digits": (row("1", "4294967296"), 4, "head '4294967296', expected a number"),
+    "own head": (row("1") + row("2", "2"), 5, "the heads form a cycle: 2 -> 2"),
+    "cycle": (
+        row("1") + row("2", "4") + row("3", "1") + row("4", "2"),
+        5,
+        "the heads form a cycle: 2 -> 4 -> 2",
+    ),
+    "no root": (row("1", "2") + row("2", "1"), 4, "the heads form a cycle: 1 -> 2 -> 1"),
+    "two roots": (row("1") + row("2"), 5, "a second root; 2 words have head 0, expected one"),
+    "range in the past": (row("1") + row("1-2", "_"), 5, "range '1-2', expected one from 2"),
+    "range in the future": (row("2-3", "_"), 4, "range '2-3', expected one from 1"),
+    "range backwards": (row("1-0", "_"), 4, "range '1-0', expected one from 1"),
+    "range in a range": (
+        row("1-3", "_") + row("1") + row("2-3", "_"),
+        6,
+        "range '2-3', expected word 2 of the range before",
+    ),
+    "range twice": (
+        row("1-2", "_") + row("1-2", "_"),
+        5,
+        "range '1-2', expected word 1 of the range before",
+    ),
+    "range beyond the end": (
+        row("1") + row("2-3", "_") + row("2", "1"),
+        5,
+        "the range ends at word 3, but the sentence has 2",
+    ),
+    "empty node in the past": (row("1") + row("0.1", "_"), 5, "empty node '0.1', expected 1.1"),
+    "empty node of another word": (row("1") + row("2.1", "_"), 5, "empty node '2.1', expected 1.1"),
+    "empty node out of order": (row("1") + row("1.2", "_"), 5, "empty node '1.2', expected 1.1"),
+    "empty node twice": (
+        row("0.1", "_") + row("0.1", "_"),
+        5,
+        "empty node '0.1', expected 0.2",
+    ),
+    "other columns": (
+        "# global.columns = ID FORM HEAD\n1\tw\t0\n",
+        4,
+        "the columns are 'ID FORM HEAD', expected 'ID FORM LEMMA",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_malformed_files(name: str, line_end: str) -> None:
+    text, line, problem = MALFORMED[name]
+    text = (GOOD + text).replace("\n", line_end)
+    sentences = read_conll(text, path="some.conllu")
+    assert next(sentences).tree.words == ("w", "w")  # what comes before the mistake is read
+    with pytest.raises(ReadError) as caught:
+        list(sentences)
+    assert str(caught.value).startswith(f"some.conllu:{line}: sentence 2: {problem}")
+
+
+def test_an_error_names_the_sentence_id() -> None:
+    with pytest.raises(ReadError, match=r"^f:5: sentence dev-7: found 1 column"):
+        read(GOOD + "# sent_id = dev-7\nx\n")
+
+
+def test_mutated_files_are_read_or_refused_with_a_line() -> None:
+    """Any damage gives sentences that are trees, or a ReadError."""
+    source = (
+        ("# sent_id = a\n" + row("1-2", "_") + row("1", "2") + row("2") + row("2.1", "_"))
+        + row("3", "2")
+        + "\n"
+        + GOOD
+    )
+    rng = random.Random(1)
+    refused = []
+    for _ in range(2000):
+        text = list(source)
+        for _ in range(rng.randint(1, 3)):
+            place = rng.randrange(len(text))
+            action = rng.randrange(3)
+            text[place : place + (action > 0)] = rng.choice("\t\n\r 0123-.#_w") * (action < 2)
+        try:
+            for sentence in read("".join(text)):
+                tree = sentence.tree
+                DependencyTree.build(tree.words, tree.tags, tree.heads.tolist(), tree.relations)
+        except ReadError as error:
+            refused.append(error.line)
+    assert None not in refused
+    assert 200 < len(refused) < 2000
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "sentences", "words"),
+    [
+        ("ud_basque_bdt/eu_bdt", "dev", 1798, 24095),
+        ("ud_basque_bdt/eu_bdt", "test", 1799, 24374),
+        ("ud_french_sequoia/fr_sequoia", "train", 2231, 50502),
+        ("ud_french_sequoia/fr_sequoia", "dev", 412, 9999),
+        ("ud_french_sequoia/fr_sequoia", "test", 456, 10044),
+        ("ud_hungarian_szeged/hu_szeged", "train", 910, 20166),
+        ("ud_hungarian_szeged/hu_szeged", "dev", 441, 11418),
+        ("ud_hungarian_szeged/hu_szeged", "test", 449, 10448),
+        ("ud_korean_gsd/ko_gsd", "dev", 950, 11958),
+        ("ud_korean_gsd/ko_gsd", "test", 989, 11677),
+    ],
+)
+def test_real_treebanks_have_as_many_words_as_they_say(
+    name: str, split: str, sentences: int, words: int
+) -> None:
+    path = shared_data(f"treebanks/{name}-ud-{split}.conllu")
+    found = list(read_conll_file(path))
+    assert (len(found), sum(len(s.tree) for s in found)) == (sentences, words)
+    # The lines say the same without the reader: every line of a word, and where it is.
+    lines = path.read_text(encoding="utf-8").split("\n")
+    with_words = [k for k, line in enumerate(lines, start=1) if line.split("\t")[0].isdecimal()]
+    assert [line for s in found for line in s.lines] == with_words
+    columns = [lines[k - 1].split("\t") for k in with_words]
+    assert [word for s in found for word in s.tree.words] == [c[1] for c in columns]
+    assert [tag for s in found for tag in s.tree.tags] == [c[4] for c in columns]
+    assert [str(head) for s in found for head in s.tree.heads.tolist()] == [c[6] for c in columns]
+    assert [r for s in found for r in s.tree.relations] == [c[7] for c in columns]
+    ids = [line.split(" = ")[1] for line in lines if line.startswith("# sent_id = ")]
+    assert [s.name for s in found] == ids
+    # What was read survives being written.
+    text = "".join(write_conll(s.tree) for s in found)
+    assert [s.tree for s in read_conll(text, path="again")] == [s.tree for s in found]
