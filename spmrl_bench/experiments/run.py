@@ -7,7 +7,6 @@ the run's folder; scoring reads it and leaves a record.
 from __future__ import annotations
 
 import datetime
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from spmrl_bench.experiments.evaluation import (
 )
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.experiments.run_folder import check_settings, claim, read_config
+from spmrl_bench.experiments.run_folder import best_weights, check_settings, claim, read_config
 from spmrl_bench.files import recover_folder
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.leaderboard.record import (
@@ -42,7 +41,8 @@ from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.scoring.signature import prm_signature
-from spmrl_bench.training.checkpoint import BEST, LAST, read_progress
+from spmrl_bench.training import BEST, LAST
+from spmrl_bench.training.checkpoint import read_progress
 from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report, speed
 from spmrl_bench.training.schedule import Progress
@@ -182,11 +182,7 @@ def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
             f"{folder}: training has not ended; run 'spmrl-bench train' with the same options "
             "to continue it"
         )
-    try:
-        weights = (folder / BEST / "weights.safetensors").read_bytes()
-    except OSError as error:
-        raise CheckpointError(f"{folder / BEST}: no weights ({error.strerror})") from None
-    return _Run(config, folder, progress, hashlib.sha256(weights).hexdigest())
+    return _Run(config, folder, progress, best_weights(folder))
 
 
 def _find(records: Sequence[Record], bank: Treebank, run: _Run, *, selected: bool) -> Record | None:

@@ -7,6 +7,7 @@ settings would mix two runs, so it is refused, with the keys that differ.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.files import write_text
 from spmrl_bench.toml_files import validated
+from spmrl_bench.training import BEST
 
 
 def claim(folder: Path, config: RunConfig, fresh: bool) -> None:
@@ -55,6 +57,19 @@ def read_config(path: Path) -> RunConfig:
             f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"
         ) from None
     return validated(RunConfig, _json(text, path), path, CheckpointError)
+
+
+def best_weights(folder: Path) -> str:
+    """SHA-256 of the weights of the run's best parser, in hex: what its records know it by.
+
+    Raises:
+        CheckpointError: there is no such parser.
+    """
+    path = folder / BEST / "weights.safetensors"
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise CheckpointError(f"{path.parent}: no weights ({error.strerror})") from None
 
 
 def _json(text: str, path: Path) -> dict[str, object]:

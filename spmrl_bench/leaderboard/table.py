@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from spmrl_bench.leaderboard.comparison import comparison_key
 from spmrl_bench.leaderboard.published import Figure, find_figure
 from spmrl_bench.leaderboard.record import Record, SplitResult
 
-RUN_KEYS = frozenset({"variant", "size", "seed", "version"})
 BASELINE = "right-branching"
 
 _HEADINGS = {
@@ -73,24 +73,6 @@ class Group:
     rows: tuple[Record, ...]
     older: int
     key: tuple[tuple[str, str], ...]
-
-
-def signature_parts(signature: str) -> dict[str, str]:
-    """The ``key:value`` parts of a long signature, which ``|`` separates."""
-    parts = (part.partition(":") for part in signature.split("|"))
-    return {key: value for key, _, value in parts}
-
-
-def comparison_key(record: Record) -> tuple[tuple[str, str], ...]:
-    """Everything two records must share for their scores to compare."""
-    parts = {
-        key: value
-        for key, value in signature_parts(record.dev.signature_long).items()
-        if key not in RUN_KEYS and key != "treebank"  # of the treebank, the whole hash counts
-    }
-    parts["fingerprint"] = record.treebank.fingerprint
-    parts["test skipped"] = str(record.test.skipped if record.test else 0)
-    return tuple(sorted(parts.items()))
 
 
 def group_records(records: Iterable[Record]) -> list[Group]:

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring.attachment_counts import AttachmentColumn, AttachmentCounts
 from spmrl_bench.scoring.counts import BracketCounts, Column
 
 TRIALS = 10_000
@@ -94,6 +95,16 @@ def bracket_ratios(counts: BracketCounts) -> list[Ratio]:
         Ratio.of("f1", 2 * matched, gold + test),
         Ratio.of("recall", matched, gold),
         Ratio.of("precision", matched, test),
+    ]
+
+
+def attachment_ratios(counts: AttachmentCounts) -> list[Ratio]:
+    """LAS, UAS and label accuracy of attachment counts, over the scored words."""
+    words = counts.column(AttachmentColumn.WORDS)
+    return [
+        Ratio.of("las", counts.column(AttachmentColumn.BOTH), words),
+        Ratio.of("uas", counts.column(AttachmentColumn.HEADS), words),
+        Ratio.of("label_accuracy", counts.column(AttachmentColumn.LABELS), words),
     ]
 
 
@@ -251,7 +262,7 @@ def _columns(ratios: Sequence[Ratio]) -> Matrix:
 def _figure(sums: Matrix, k: int) -> Matrix:
     """Figure ``k`` in per cent of each row of sums; NaN for 0 of 0."""
     above, below = sums[:, 2 * k], sums[:, 2 * k + 1]
-    return 100.0 * np.divide(above, below, out=np.full_like(above, np.nan), where=below != 0)
+    return np.divide(100.0 * above, below, out=np.full_like(above, np.nan), where=below != 0)
 
 
 def _in_chunks(

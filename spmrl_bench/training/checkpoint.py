@@ -19,9 +19,8 @@ from safetensors.torch import load_file, save_file
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.files import recover_folder, write_folder
 from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import Progress
-
-LAST, BEST = "last", "best"
 
 
 def save_checkpoint(

@@ -12,9 +12,11 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import BracketCounts, Status
+from spmrl_bench.scoring.attachment_counts import AttachmentCounts
 from spmrl_bench.scoring.significance import (
     Interval,
     Ratio,
+    attachment_ratios,
     bracket_ratios,
     compare,
     confidence_intervals,
@@ -132,6 +134,24 @@ def test_figures_are_those_of_the_counts() -> None:
     for result in compare(bracket_ratios(one), bracket_ratios(other), trials=10):
         assert result.one == pytest.approx(getattr(one, result.name), abs=1e-12)
         assert result.other == pytest.approx(getattr(other, result.name), abs=1e-12)
+
+
+def test_attachment_scores_are_compared_by_words() -> None:
+    # words, heads, labels, both; twice, since there is no punctuation
+    one = AttachmentCounts.from_rows([(4, 2, 3, 2) * 2, (6, 6, 5, 5) * 2, (2, 1, 1, 0) * 2])
+    other = AttachmentCounts.from_rows([(4, 4, 3, 3) * 2, (6, 5, 5, 5) * 2, (2, 2, 2, 2) * 2])
+    results = compare(attachment_ratios(one), attachment_ratios(other))
+    for result in results:
+        assert result.one == getattr(one, result.name)
+        assert result.other == getattr(other, result.name)
+    las, uas, label_accuracy = results
+    assert (las.name, uas.name, label_accuracy.name) == ("las", "uas", "label_accuracy")
+    assert (uas.better, uas.worse, label_accuracy.better, label_accuracy.worse) == (2, 1, 1, 0)
+    # 9 and 11 heads: swaps change the difference of 2 by -4 or 0, +2 or 0, -2 or 0.
+    assert (
+        uas.p_randomisation
+        == sum(abs(2 - 4 * a + 2 * b - 2 * c) >= 2 for a, b, c in product((0, 1), repeat=3)) / 8
+    )
 
 
 def test_equal_systems_are_not_different() -> None:

@@ -1,0 +1,117 @@
+"""Which records compare, and what differs between two of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.leaderboard.comparison import (
+    common_split,
+    comparable_results,
+    record_differences,
+)
+from spmrl_bench.leaderboard.record import Record
+from tests.leaderboard.examples import (
+    HALF,
+    PERFECT,
+    SKIPPED,
+    make_record,
+    make_result,
+    make_treebank,
+)
+
+
+def test_other_variant_size_seed_and_version_compare() -> None:
+    dev = make_result(PERFECT, HALF, variant="word-charlstm", seed="2", version="0.2.0")
+    one, other = make_record(), make_record(dev=dev)
+    assert comparable_results(one, other, "dev") == (one.dev, dev)
+
+
+UNSELECTED = {"selected": False, "test": None, "baseline": None}
+
+
+def test_test_is_compared_where_both_have_it() -> None:
+    selected, unselected = make_record(), make_record(**UNSELECTED)
+    assert common_split(selected, selected) == "test"
+    assert common_split(selected, unselected) == common_split(unselected, selected) == "dev"
+    assert comparable_results(selected, selected, "test") == (selected.test, selected.test)
+
+
+@pytest.mark.parametrize(
+    ("other", "split", "lines"),
+    [
+        (
+            make_record(
+                treebank=make_treebank(fingerprint="cd" * 32),
+                dev=make_result(PERFECT, HALF, prm="COLLINS", punctuation="by-gold"),
+            ),
+            "dev",
+            [
+                "the scores on dev do not compare:",
+                "prm: spmrl in the first, COLLINS in the second",
+                f"fingerprint: {'ab' * 32} in the first, {'cd' * 32} in the second",
+                "punctuation: absent in the first, by-gold in the second",
+            ],
+        ),
+        (
+            make_record(dev=make_result(PERFECT)),
+            "dev",
+            ["the scores on dev do not compare:", "sentences: 2 in the first, 1 in the second"],
+        ),
+        (
+            make_record(**UNSELECTED),
+            "test",
+            ["the second record has no scores on test: test is scored for the variant that dev "
+             "selected. Compare on dev (--split dev)"],
+        ),
+        (make_record(), "tset", ["unknown split 'tset'. Did you mean test? Known: dev, test."]),
+        (
+            make_record(dev=make_result(PERFECT, PERFECT)),
+            "dev",
+            ["the scores on dev are not of the same sentences: 1 (sentence 2) of different length"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_compare_is_refused_with_every_key(
+    other: Record, split: str, lines: list[str]
+) -> None:
+    with pytest.raises(ScoreError) as caught:
+        comparable_results(make_record(), other, split)
+    assert [line.strip() for line in str(caught.value).splitlines()] == lines
+
+
+def test_other_sentences_left_out_are_refused_though_equally_many() -> None:
+    left_out = [(row[0], *SKIPPED[1:]) for row in (PERFECT, HALF)]
+    one = make_record(dev=make_result(left_out[0], HALF, HALF))
+    other = make_record(dev=make_result(PERFECT, left_out[1], HALF))
+    with pytest.raises(ScoreError, match=r"1 \(sentence 1\) by the first only, 1 \(sentence 2\) b"):
+        comparable_results(one, other, "dev")
+    many = make_record(dev=make_result(*[left_out[0]] * 6, HALF))
+    none = make_record(dev=make_result(*[PERFECT] * 6, HALF))
+    with pytest.raises(ScoreError, match=r"6 \(sentence 1, 2, 3, 4, 5, \.\.\.\) by the first only"):
+        comparable_results(many, none, "dev")
+
+
+def test_differences_are_of_ingredients_and_not_of_results() -> None:
+    one = make_record()
+    other = make_record(
+        dev=make_result(PERFECT, PERFECT, prm="COLLINS"),
+        weights="ef" * 32,
+        recipe={"variant": "charlstm", "learning_rate": 0.002, "model": {"layers": 8}},
+        versions={"spmrl_bench": "0.1.0", "torch": "2.4"},
+        commit="0123abc",
+    )
+    assert record_differences(one, one) == []
+    assert record_differences(one, other) == [
+        ("dev.prm", "spmrl", "COLLINS"),
+        ("recipe.learning_rate", "0.0008", "0.002"),
+        ("recipe.model.layers", "absent", "8"),
+        ("versions.torch", "absent", "2.4"),
+        ("commit", "absent", "0123abc"),
+    ]
+
+
+def test_a_split_scored_once_is_one_difference() -> None:
+    one, other = make_record(), make_record(**UNSELECTED)
+    assert record_differences(one, other) == [("test", "scored", "absent")]
+    assert record_differences(other, one) == [("test", "absent", "scored")]
