@@ -15,7 +15,16 @@ from spmrl_bench.cli import app
 from spmrl_bench.leaderboard.record import write_record
 from tests.leaderboard.examples import make_record
 
-COMMANDS = ("train", "eval", "table", "parse", "score", "recipes", "treebanks")
+COMMANDS = (
+    "train",
+    "eval",
+    "table",
+    "parse",
+    "score",
+    "score-dependencies",
+    "recipes",
+    "treebanks",
+)
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"
 TEST = "(S (NP (DT the)) (VP (NN dog) (VBZ barks)))\n"
 
@@ -72,7 +81,12 @@ from spmrl_bench.cli import app
 app(standalone_mode=False)
 sys.exit(bool({"torch", "pandas"} & set(sys.modules)))
 """
-    for arguments in (("train", "--help"), ("score", "gold.mrg", "gold.mrg")):
+    (tmp_path / "gold.conllu").write_text(DEPENDENCIES, encoding="utf-8")
+    for arguments in (
+        ("train", "--help"),
+        ("score", "gold.mrg", "gold.mrg"),
+        ("score-dependencies", "gold.conllu", "gold.conllu"),
+    ):
         result = run_process(*arguments, cwd=tmp_path, code=code)
         assert result.returncode == 0, result.stderr
         assert result.stdout
@@ -92,6 +106,38 @@ def test_score_prints_json(scored: tuple[str, str]) -> None:
     report = json.loads(result.stdout)
     assert report["all"]["recall"] == pytest.approx(100 / 3)
     assert report["signature"]["prm"].startswith("COLLINS(")
+
+
+DEPENDENCIES = """\
+1\tHe\t_\t_\tPRP\t_\t2\tnsubj\t_\t_
+2\tsleeps\t_\t_\tVBZ\t_\t0\troot\t_\t_
+3\t.\t_\t_\t.\t_\t2\tpunct\t_\t_
+"""
+
+
+def test_score_dependencies_prints_the_report_and_its_signature(tmp_path: Path) -> None:
+    gold, test = tmp_path / "gold.conllu", tmp_path / "test.conllu"
+    gold.write_text(DEPENDENCIES, encoding="utf-8")
+    test.write_text(DEPENDENCIES.replace("2\tpunct", "1\tpunct"), encoding="utf-8")
+    arguments = ("score-dependencies", str(gold), str(test), "--punctuation", "ptb-ctb")
+    text = run(*arguments).stdout.splitlines()
+    assert text[5].split() == ["UAS", "100.00", "66.67"]
+    assert text[-1].startswith("scorer:own|match:attachment|punctuation:ptb-ctb(xpos)|")
+    report = json.loads(run(*arguments, "--relations", "none", "--format", "json").stdout)
+    assert report["all_words"]["uas"] == pytest.approx(200 / 3)
+    assert report["signature"]["relations"] == "none"
+
+
+def test_score_dependencies_of_a_malformed_file_prints_no_figure(tmp_path: Path) -> None:
+    gold, test = tmp_path / "gold.conllu", tmp_path / "test.conllu"
+    gold.write_text(DEPENDENCIES, encoding="utf-8")
+    test.write_text(DEPENDENCIES.replace("0\troot", "3\troot"), encoding="utf-8")
+    result = run("score-dependencies", str(gold), str(test))
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == (
+        f"spmrl-bench: {test}:2: sentence 1: the heads form a cycle: 2 -> 3 -> 2\n"
+    )
 
 
 def table_folder(tmp_path: Path) -> Path:
@@ -151,6 +197,10 @@ def test_treebanks_says_what_is_present_and_what_is_missing(
         ),
         (("score", "gold.mrg", "gone.mrg"), "gold.mrg: cannot be read: No such file"),
         (("score", "a", "b", "--prm", "spmlr"), "unknown parameter set 'spmlr'. Did you mean"),
+        (
+            ("score-dependencies", "a", "b", "--punctuation", "unicod"),
+            "unknown punctuation rule 'unicod'. Did you mean unicode?",
+        ),
     ],
 )
 def test_mistakes_give_one_message_and_status_1(

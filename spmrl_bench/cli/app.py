@@ -14,7 +14,7 @@ FAILED = 1
 
 
 # As --help lists them: the way of a run first.
-ORDER = ("train", "eval", "table", "parse", "score", "recipes", "treebanks")
+ORDER = ("train", "eval", "table", "parse", "score", "score-dependencies", "recipes", "treebanks")
 
 
 class _Commands(TyperGroup):

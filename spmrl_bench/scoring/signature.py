@@ -8,19 +8,25 @@ parameters and the data that were used, never from what somebody asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring.attachment import AttachmentRules
+from spmrl_bench.scoring.attachment_counts import AttachmentCounts
 from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.prm import Parameters
+from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
 
 #: Keys in the order of a signature, with their short forms.
 KEYS = {
     "scorer": "sc",
     "match": "m",
     "prm": "p",
+    "punctuation": "punct",
+    "relations": "rel",
+    "roots": "root",
     "treebank": "tb",
     "split": "s",
     "sentences": "n",
@@ -44,6 +50,21 @@ class Signature:
     """
 
     items: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, values: Mapping[str, str | None]) -> Signature:
+        """A signature of values by key; None stands for a key that does not apply.
+
+        Raises:
+            ScoreError: a value contains a character that separates the parts of a signature.
+        """
+        items = [(key, value) for key in KEYS if (value := values.get(key)) is not None]
+        for key, value in items:
+            if any(mark in value for mark in _RESERVED):
+                raise ScoreError(
+                    f"signature: the {key} {value!r} must not contain '|', ':' or line ends"
+                )
+        return cls(tuple(items))
 
     def long(self) -> str:
         """``key:value|key:value|...`` with whole keys."""
@@ -99,29 +120,36 @@ def sign(
     name = treebank
     if treebank is not None and fingerprint is not None:
         name = f"{treebank}({fingerprint[:8]})"
-    values = {
-        "scorer": "own",
-        "match": "labelled" if prm.labeled else "unlabelled",
-        "prm": prm_signature(prm),
-        "treebank": name,
-        "split": split,
-        "sentences": str(len(counts)),
-        "skipped": str(counts.skipped),
-        "tags": tags,
-        "transforms": "+".join(transforms) or None,
-        "variant": variant,
-        "size": size,
-        "seed": None if seed is None else str(seed),
-        "version": __version__,
-    }
-    items = []
-    for key in KEYS:
-        value = values[key]
-        if value is None:
-            continue
-        if any(mark in value for mark in _RESERVED):
-            raise ScoreError(
-                f"signature: the {key} {value!r} must not contain '|', ':' or line ends"
-            )
-        items.append((key, value))
-    return Signature(tuple(items))
+    return Signature.of(
+        {
+            "scorer": "own",
+            "match": "labelled" if prm.labeled else "unlabelled",
+            "prm": prm_signature(prm),
+            "treebank": name,
+            "split": split,
+            "sentences": str(len(counts)),
+            "skipped": str(counts.skipped),
+            "tags": tags,
+            "transforms": "+".join(transforms) or None,
+            "variant": variant,
+            "size": size,
+            "seed": None if seed is None else str(seed),
+            "version": __version__,
+        }
+    )
+
+
+def sign_attachment(counts: AttachmentCounts, rules: AttachmentRules) -> Signature:
+    """The signature of the attachment scores that ``counts`` give under ``rules``."""
+    by_tag = PUNCTUATION_RULES[rules.punctuation].foreign_tags
+    return Signature.of(
+        {
+            "scorer": "own",
+            "match": "attachment",
+            "punctuation": rules.punctuation + (f"({rules.tags})" if by_tag else ""),
+            "relations": rules.relations,
+            "roots": rules.roots,
+            "sentences": str(len(counts)),
+            "version": __version__,
+        }
+    )
