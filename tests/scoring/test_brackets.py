@@ -30,6 +30,7 @@ from spmrl_bench.scoring import (
     score_trees,
 )
 from spmrl_bench.trees import Tree
+from tests.scoring.hostile import as_trees
 
 COLLINS = load_prm("COLLINS")
 SPMRL = load_prm("spmrl")
@@ -263,8 +264,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_row_is_that_of_the_c_program(case: str) -> None:
     prm, gold, test, expected = CASES[case]
-    trees = [parse_brackets(text, escapes="brackets", blank="tree") for text in (gold, test)]
-    assert count_brackets(*trees, prm) == expected
+    one, other = as_trees([gold, test])
+    assert count_brackets(one, other, prm) == expected
 
 
 def test_none_is_a_sentence_without_a_parse() -> None:
@@ -290,9 +291,9 @@ MISSED_COUNT = Policy(missing_parse=MissingParse.COUNT)
 def test_a_missing_parse_can_count(
     prm: Parameters, gold: str, test: str, row: tuple[int, ...]
 ) -> None:
-    trees = [parse_brackets(text, blank="tree") for text in (gold, test)]
-    assert count_brackets(*trees, prm, MISSED_COUNT) == row
-    counts = score_trees(trees[:1], trees[1:], prm, MISSED_COUNT)
+    one, other = (parse_brackets(text, blank="tree") for text in (gold, test))
+    assert count_brackets(one, other, prm, MISSED_COUNT) == row
+    counts = score_trees([one], [other], prm, MISSED_COUNT)
     assert counts.skipped == (row[Column.STATUS] != MISSED)
 
 
@@ -330,8 +331,8 @@ PUNCTUATED = "(S (`` x) (NP (NN a) (, y)) (VP (VB b)) (. z))"
 def test_punctuation_by_the_positions_of_gold(
     prm: Parameters, gold: str, test: str, row: tuple[int, ...]
 ) -> None:
-    trees = [parse_brackets(text, blank="tree") for text in (gold, test)]
-    assert count_brackets(*trees, prm, Policy(punctuation=Punctuation.BY_GOLD)) == row
+    one, other = (parse_brackets(text, blank="tree") for text in (gold, test))
+    assert count_brackets(one, other, prm, Policy(punctuation=Punctuation.BY_GOLD)) == row
 
 
 def test_no_limit_of_words_labels_or_depth() -> None:

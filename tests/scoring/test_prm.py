@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,31 @@ def test_spmrl_is_the_shared_task_set() -> None:
     assert prm.delete_labels_for_length == {"-NONE-"}
     assert not prm.eq_labels | prm.eq_words
     assert not prm.quote_labels
+
+
+@pytest.mark.parametrize(("name", "max_error"), [("new", 10), ("nk", 10000)])
+def test_new_and_nk_add_to_collins(name: str, max_error: int) -> None:
+    collins, prm = load_prm("COLLINS"), load_prm(name)
+    assert prm.delete_labels == collins.delete_labels | {"S1", "?", "!"}
+    assert prm.quote_labels == {"``", "''", "POS", "NN", "CD", "VBZ", ":"}
+    changed = replace(
+        collins,
+        name=name,
+        max_error=max_error,
+        delete_labels=prm.delete_labels,
+        quote_labels=prm.quote_labels,
+    )
+    assert prm == changed
+
+
+def test_spmrl_hebrew_ignores_the_syntax_layer() -> None:
+    spmrl, prm = load_prm("spmrl"), load_prm("spmrl_hebrew")
+    layer = prm.delete_labels - spmrl.delete_labels
+    assert len(layer) == 26
+    assert all(label.startswith("SYN_") for label in layer)
+    deleted = spmrl.delete_labels | layer
+    changed = replace(spmrl, name="spmrl_hebrew", cutoff_len=40, delete_labels=deleted)
+    assert prm == changed
 
 
 def test_what_a_file_leaves_out_has_the_default_of_the_c_programs(tmp_path: Path) -> None:

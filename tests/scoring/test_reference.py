@@ -1,146 +1,61 @@
-"""Every figure that the C programs print for the reference files, column by column."""
+"""Everything that the C programs printed for the reference files, byte for byte."""
 
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 
-from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.scoring import (
-    BracketCounts,
-    Column,
-    Parameters,
-    Status,
-    load_prm,
-    score_files,
-    score_trees,
-)
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring import MissingParse, Policy, Status, load_prm, score_trees
+from spmrl_bench.scoring.evalb_format import as_evalb
+from spmrl_bench.scoring.files import read_sides
 from tests.conftest import shared_data
+from tests.scoring.hostile import as_trees
 
 REFERENCE = shared_data("evalb_reference")
-
-# Parameter sets that are not part of the package, as that folder's README gives them.
-_NEW = """#PROGRAM EVALB
-DELETE_LABEL TOP
-DELETE_LABEL S1
-DELETE_LABEL -NONE-
-DELETE_LABEL ,
-DELETE_LABEL :
-DELETE_LABEL ``
-DELETE_LABEL ''
-DELETE_LABEL .
-DELETE_LABEL ?
-DELETE_LABEL !
-DELETE_LABEL_FOR_LENGTH -NONE-
-QUOTE_LABEL ``
-QUOTE_LABEL ''
-QUOTE_LABEL POS
-QUOTE_LABEL NN
-QUOTE_LABEL CD
-QUOTE_LABEL VBZ
-QUOTE_LABEL :
-EQ_LABEL ADVP PRT
-"""
-OTHER_SETS = {"new": _NEW, "nk": f"{_NEW}MAX_ERROR 10000\n"}
-SETS = ("COLLINS", "spmrl", *OTHER_SETS)
-
-FOLDERS = sorted(path.parent.name for path in REFERENCE.glob("*/gold.txt"))
+OUTPUTS = sorted(f"{path.parent.name}/{path.stem}" for path in REFERENCE.glob("*/*.out"))
 FINISHED = [
-    (folder, name)
-    for folder in FOLDERS
-    for name in SETS
-    if (REFERENCE / folder / f"{name}.err").read_text().rstrip().endswith("exit 0")
+    output
+    for output in OUTPUTS
+    if (REFERENCE / f"{output}.err").read_text().rstrip().endswith("exit 0")
 ]
-
-# The C programs' statuses: scored, error, skip.
-PRINTED_STATUS = {
-    Status.VALID: 0,
-    Status.LENGTH_UNMATCH: 1,
-    Status.WORDS_UNMATCH: 1,
-    Status.NO_WORDS: 2,
-}
+GAVE_UP = sorted({*OUTPUTS} - {*FINISHED})
 
 
-@pytest.fixture
-def prm(request: pytest.FixtureRequest, tmp_path: Path) -> Parameters:
-    name = request.param
-    if name not in OTHER_SETS:
-        return load_prm(name)
-    path = tmp_path / f"{name}.prm"
-    path.write_text(OTHER_SETS[name], encoding="utf-8")
-    return load_prm(path)
+def printed(output: str) -> str:
+    """Our output for a reference output such as ``sequoia_missing/spmrl_X``."""
+    folder, name = output.split("/")
+    prm = load_prm(name.removesuffix("_X"))
+    policy = Policy(MissingParse.COUNT if name.endswith("_X") else MissingParse.SKIP)
+    gold, test = read_sides(REFERENCE / folder / "gold.txt", REFERENCE / folder / "test.txt")
+    return as_evalb(gold, test, score_trees(gold, test, prm, policy), prm, policy)
 
 
-def two_decimals(figure: float | None) -> str:
-    """As the C programs print it, who print 0 for 0 of 0."""
-    return f"{figure or 0.0:.2f}"
+def test_there_is_something_to_compare_with() -> None:
+    assert len(FINISHED) >= 35
+    assert len(GAVE_UP) == 2
 
 
-def printed_row(number: int, row: list[int]) -> list[str]:
-    """The columns of one sentence's line on standard output."""
-    length, status, matched, gold, test, crossing, words, tags = row
-    return [
-        str(number),
-        str(length),
-        str(PRINTED_STATUS[Status(status)]),
-        two_decimals(100 * matched / gold if gold else None),
-        two_decimals(100 * matched / test if test else None),
-        *map(str, (matched, gold, test, crossing, words, tags)),
-        two_decimals(100 * tags / words if words else None),
-    ]
+@pytest.mark.parametrize("output", FINISHED)
+def test_output_byte_for_byte(output: str) -> None:
+    assert printed(output).encode() == (REFERENCE / f"{output}.out").read_bytes()
 
 
-def printed_summary(counts: BracketCounts) -> list[str]:
-    """The twelve values of a summary."""
-    statuses = [PRINTED_STATUS[Status(s)] for s in counts.column(Column.STATUS).tolist()]
-    return [
-        str(len(counts)),
-        str(statuses.count(1)),
-        str(statuses.count(2)),
-        str(counts.valid),
-        two_decimals(counts.recall),
-        two_decimals(counts.precision),
-        two_decimals(counts.f1),
-        two_decimals(counts.complete_match),
-        two_decimals(counts.average_crossing),
-        two_decimals(counts.no_crossing),
-        two_decimals(counts.two_or_less_crossing),
-        two_decimals(counts.tagging_accuracy),
-    ]
-
-
-@pytest.mark.parametrize(("folder", "prm"), FINISHED, indirect=["prm"])
-def test_every_printed_figure(folder: str, prm: Parameters) -> None:
-    counts = score_files(REFERENCE / folder / "gold.txt", REFERENCE / folder / "test.txt", prm)
-    output = (REFERENCE / folder / f"{prm.name}.out").read_text(encoding="utf-8")
-    _, sentences, rest = output.split("=" * 76 + "\n")
-    rows = [line.split() for line in sentences.splitlines()]
-    ours = [printed_row(number, row) for number, row in enumerate(counts.rows.tolist(), start=1)]
-    assert ours == rows
-    totals = printed_row(0, counts.rows.sum(axis=0, where=[[0, 0, *[1] * 6]]).tolist())
-    assert totals[3:] == rest.splitlines()[0].split()
-    _, everything, limited = rest.split("\n-- ")
-    for part, summarised in ((everything, counts), (limited, counts.up_to(prm.cutoff_len))):
-        title, *lines = part.strip().splitlines()
-        assert title in ("All --", f"len<={prm.cutoff_len} --")
-        assert [line.split("=")[1].strip() for line in lines] == printed_summary(summarised)
-
-
-STOPPED = [("wsj_punct_tags", "COLLINS"), ("wsj_punct_tags", "new")]
-
-
-@pytest.mark.parametrize(("folder", "prm"), STOPPED, indirect=["prm"])
-def test_goes_on_where_the_program_gave_up(folder: str, prm: Parameters) -> None:
-    counts = score_files(REFERENCE / folder / "gold.txt", REFERENCE / folder / "test.txt", prm)
-    output = (REFERENCE / folder / f"{prm.name}.out").read_text(encoding="utf-8")
-    _, sentences = output.split("=" * 76 + "\n")
-    rows = [line.split() for line in sentences.splitlines()]
-    ours = [printed_row(number, row) for number, row in enumerate(counts.rows.tolist(), start=1)]
-    assert prm.max_error < counts.skipped
-    assert len(rows) < len(ours) == 245
-    assert ours[: len(rows)] == rows
+@pytest.mark.parametrize("output", GAVE_UP)
+def test_goes_on_where_the_program_gave_up(output: str) -> None:
+    folder, name = output.split("/")
+    with pytest.raises(ScoreError, match=r"EVALB gives up after 11 .* and here are 1[2-9];"):
+        printed(output)
+    of_all = printed(f"{folder}/nk").splitlines()  # as new, with a larger MAX_ERROR
+    if name == "new":
+        begun = (REFERENCE / f"{output}.out").read_text(encoding="utf-8").splitlines()
+        assert of_all[: len(begun)] == begun
+    prm = load_prm(name)
+    gold, test = read_sides(REFERENCE / folder / "gold.txt", REFERENCE / folder / "test.txt")
+    counts = score_trees(gold, test, prm)
+    assert len(counts) == 245
+    assert prm.max_error < len(counts.sentences_with(Status.LENGTH_UNMATCH)) < 20
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -149,30 +64,36 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 EDGE_CASES = {row["case"]: row for row in table("edge_cases.tsv")}
-EXPECTED = {
-    (row["case"], row["prm"]): row for row in table("edge_cases_expected.tsv") if row["flags"] == ""
+EXPECTED = table("edge_cases_expected.tsv")
+AROUND = "(TOP (S (NP (NN a)) (VP (VB b) (NP (NN c)))))"
+SUMMARY = {
+    "sentences": "Number of sentence",
+    "error": "Number of Error sentence",
+    "skip": "Number of Skip  sentence",
+    "valid": "Number of Valid sentence",
+    "recall": "Bracketing Recall",
+    "precision": "Bracketing Precision",
+    "fmeasure": "Bracketing FMeasure",
+    "complete_match": "Complete match",
+    "average_crossing": "Average crossing",
+    "tagging_accuracy": "Tagging accuracy",
 }
 
 
-@pytest.mark.parametrize("prm", SETS, indirect=True)
-@pytest.mark.parametrize("case", EDGE_CASES)
-def test_edge_case(case: str, prm: Parameters) -> None:
-    expected = EXPECTED[case, prm.name]
-    around = "(TOP (S (NP (NN a)) (VP (VB b) (NP (NN c)))))"
-    gold, test = (
-        [
-            parse_brackets(text, escapes="brackets", blank="tree")
-            for text in (around, EDGE_CASES[case][side], around)
-        ]
-        for side in ("gold", "test")
-    )
-    counts = score_trees(gold, test, prm)
-    row = printed_row(2, counts.rows[1].tolist())
-    summary = printed_summary(counts)
-    if counts.rows[1, Column.STATUS] == Status.LENGTH_UNMATCH and prm.name == "spmrl":
-        # EVALB_SPMRL counts the sentence as scored, with nothing in it; we as an error.
-        row[2], summary[1], summary[3] = "0", "0", "3"
-    keys = "sentences error skip valid recall precision fmeasure complete_match average_crossing"
-    assert summary[:9] == [expected[key] for key in keys.split()]
-    assert summary[-1] == expected["tagging_accuracy"]
-    assert row == expected["row_of_sentence_2"].split()
+@pytest.mark.parametrize(
+    "expected", EXPECTED, ids=[f"{row['case']} {row['prm']}{row['flags']}" for row in EXPECTED]
+)
+def test_edge_case(expected: dict[str, str]) -> None:
+    case = EDGE_CASES[expected["case"]]
+    gold, test = (as_trees([AROUND, case[side] or "", AROUND]) for side in ("gold", "test"))
+    prm = load_prm(expected["prm"])
+    policy = Policy({"-X": MissingParse.COUNT, "": MissingParse.SKIP}[expected["flags"]])
+    output = as_evalb(gold, test, score_trees(gold, test, prm, policy), prm, policy)
+    lines = output.splitlines()
+    assert lines[4].strip() == expected["row_of_sentence_2"].strip()
+    of_all = dict(line.split("=") for line in lines[lines.index("-- All --") + 1 :][:12])
+    found = {title.strip(): figure.strip() for title, figure in of_all.items()}
+    assert {key: found[title] for key, title in SUMMARY.items()} == {
+        key: expected[key] for key in SUMMARY
+    }
+    assert expected["exit"] == "0"
