@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spmrl_bench.errors import ScoreError, unknown_name
 from spmrl_bench.leaderboard.record import Record, SplitResult
-from spmrl_bench.scoring.counts import Column, Status
+from spmrl_bench.scoring.counts import Column
 
 RUN_KEYS = frozenset({"variant", "size", "seed", "version"})
 SPLITS = ("dev", "test")
@@ -91,7 +91,7 @@ def _check_sentences(first: SplitResult, second: SplitResult, split: str) -> Non
             f"the scores on {split} are not of the same sentences: {_which(lengths)} of different "
             "length"
         )
-    left_out = [counts.column(Column.STATUS) != Status.VALID for counts in (one, other)]
+    left_out = [~counts.scored for counts in (one, other)]
     if (left_out[0] != left_out[1]).any():
         raise ScoreError(
             f"the scores on {split} leave out different sentences: "

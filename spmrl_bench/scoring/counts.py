@@ -127,7 +127,7 @@ class BracketCounts:
     @property
     def valid(self) -> int:
         """Number of sentences that were scored."""
-        return int(self._scored.sum())
+        return int(self.scored.sum())
 
     @property
     def skipped(self) -> int:
@@ -147,13 +147,7 @@ class BracketCounts:
     @property
     def f1(self) -> float | None:
         """Harmonic mean of recall and precision; 0 where brackets exist but none match."""
-        recall, precision = self.recall, self.precision
-        if recall is None and precision is None:
-            return None
-        if not recall or not precision:
-            return 0.0
-        # In this form, not as 2 matched / (gold + test), the last digit rounds as evalb's does.
-        return 2 * precision * recall / (precision + recall)
+        return f1_of(self.recall, self.precision)
 
     @property
     def complete_match(self) -> float | None:
@@ -188,14 +182,25 @@ class BracketCounts:
         return percent(self.total(Column.MATCHED_TAGS), self.total(Column.WORDS))
 
     @property
-    def _scored(self) -> NDArray[np.bool_]:
+    def scored(self) -> NDArray[np.bool_]:
+        """Which sentences are part of the figures, bool ``[sentences]``."""
         return np.isin(self.rows[:, Column.STATUS], _SCORED)
 
     def _percent_of_scored(self, condition: NDArray[np.bool_]) -> float | None:
-        scored = self._scored
+        scored = self.scored
         return percent(int((scored & condition).sum()), int(scored.sum()))
 
 
 def percent(part: int, whole: int) -> float | None:
     """``part`` of ``whole`` between 0 and 100; None for a part of nothing."""
     return 100.0 * part / whole if whole else None
+
+
+def f1_of(recall: float | None, precision: float | None) -> float | None:
+    """Harmonic mean of two percentages; 0 where brackets exist but none match."""
+    if recall is None and precision is None:
+        return None
+    if not recall or not precision:
+        return 0.0
+    # In this form, not as 2 matched / (gold + test), the last digit rounds as evalb's does.
+    return 2 * precision * recall / (precision + recall)

@@ -11,6 +11,7 @@ from spmrl_bench.leaderboard.comparison import (
     record_differences,
 )
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.scoring import Status
 from tests.leaderboard.examples import (
     HALF,
     PERFECT,
@@ -90,6 +91,12 @@ def test_other_sentences_left_out_are_refused_though_equally_many() -> None:
     none = make_record(dev=make_result(*[PERFECT] * 6, HALF))
     with pytest.raises(ScoreError, match=r"6 \(sentence 1, 2, 3, 4, 5, \.\.\.\) by the first only"):
         comparable_results(many, none, "dev")
+
+
+def test_a_missing_parse_that_counts_is_not_left_out() -> None:
+    missed = (PERFECT[0], Status.MISSED, 0, 2, 0, 0, 3, 0)
+    one, other = (make_record(dev=make_result(row, HALF)) for row in (PERFECT, missed))
+    assert comparable_results(one, other, "dev") == (one.dev, other.dev)
 
 
 def test_differences_are_of_ingredients_and_not_of_results() -> None:
