@@ -15,6 +15,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
+KERNELS = ("chart._cky", "scoring._counting", "scoring._scanning")
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")
 
 
@@ -72,6 +73,9 @@ class BuildWithData(build_py):
 setup(
     cmdclass={"build_ext": BuildKernels, "build_py": BuildWithData},
     ext_modules=[
-        Extension("spmrl_bench.chart._cky", ["spmrl_bench/chart/_cky.pyx"], optional=True),
+        Extension(
+            f"spmrl_bench.{name}", [f"spmrl_bench/{name.replace('.', '/')}.pyx"], optional=True
+        )
+        for name in KERNELS
     ],
 )

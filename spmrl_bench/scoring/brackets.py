@@ -22,8 +22,7 @@ from functools import lru_cache
 from itertools import accumulate, compress
 from typing import TypeVar
 
-from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring.counts import BracketCounts, Status
+from spmrl_bench.scoring.counts import Status
 from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import Parameters, Program
 from spmrl_bench.trees.tree import Tree
@@ -35,30 +34,6 @@ _Bracket = tuple[int, int, str]
 _QUOTES = frozenset("'\"/")
 
 
-def score_trees(
-    gold: Sequence[Tree | None],
-    test: Sequence[Tree | None],
-    prm: Parameters,
-    policy: Policy = PUBLISHED,
-) -> BracketCounts:
-    """Counts of a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
-
-    A sentence without a parse is None or a tree without words. ``policy`` says what becomes
-    of it, and whose tags tell punctuation.
-
-    Raises:
-        ScoreError: the sides have different numbers of sentences.
-    """
-    if len(gold) != len(test):
-        raise ScoreError(
-            f"gold has {len(gold)} sentences, test has {len(test)}; they must be the same"
-            " sentences in the same order (a failed parse keeps its place as an empty tree)"
-        )
-    return BracketCounts.from_rows(
-        count_brackets(one, other, prm, policy) for one, other in zip(gold, test, strict=True)
-    )
-
-
 def count_brackets(
     gold: Tree | None, test: Tree | None, prm: Parameters, policy: Policy = PUBLISHED
 ) -> Row:
@@ -66,9 +41,9 @@ def count_brackets(
 
     A sentence that cannot be compared has a status that says why, and zeros.
     """
-    rules = _rules(prm)
-    gold = _NO_PARSE if gold is None else gold
-    test = _NO_PARSE if test is None else test
+    rules = rules_of(prm)
+    gold = NO_PARSE if gold is None else gold
+    test = NO_PARSE if test is None else test
     length = len(gold) - sum(map(rules.not_in_length.__contains__, gold.tags))
     by_gold = policy.punctuation is Punctuation.BY_GOLD
     one = _Side.read(gold, _kept(gold, rules))
@@ -92,7 +67,7 @@ def count_first_words(gold: Tree, test: Tree, prm: Parameters) -> Row:
     Having printed that the lengths differ it goes on: only the words that gold has are
     compared, but all brackets.
     """
-    rules = _rules(prm)
+    rules = rules_of(prm)
     length = len(gold) - sum(map(rules.not_in_length.__contains__, gold.tags))
     one, other = (_Side.read(tree, [True] * len(tree)) for tree in (gold, test))
     return _compare(one, other, rules, length)
@@ -103,12 +78,12 @@ def count_missed_as_program(gold: Tree, prm: Parameters) -> int:
 
     Each counts once, and once more for every deleted label that it is not.
     """
-    rules = _rules(prm)
+    rules = rules_of(prm)
     every = 1 + len(prm.delete_labels)
     return sum(every - rules.deletions[label] for label in gold.labels)
 
 
-def _compare(one: _Side, other: _Side, rules: _Rules, length: int) -> Row:
+def _compare(one: _Side, other: _Side, rules: Rules, length: int) -> Row:
     """The counts of two sides, of which gold's words decide how many are compared."""
     if one.words != other.words and not all(map(rules.same_word, one.words, other.words)):
         return _left_out(length, Status.WORDS_UNMATCH)
@@ -131,12 +106,12 @@ def _compare(one: _Side, other: _Side, rules: _Rules, length: int) -> Row:
     )
 
 
-def _kept(tree: Tree, rules: _Rules) -> list[bool]:
+def _kept(tree: Tree, rules: Rules) -> list[bool]:
     """Which words are kept by their own tags."""
     return [tag not in rules.removed_tags for tag in tree.tags]
 
 
-def _kept_by_gold(gold: Tree, test: Tree, rules: _Rules) -> list[bool]:
+def _kept_by_gold(gold: Tree, test: Tree, rules: Rules) -> list[bool]:
     """Which words of a test tree are kept if gold's tags decide.
 
     Empty elements are removed from each side by its own tags; what remains is paired by
@@ -205,7 +180,7 @@ class _Memo(dict[str, _Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class Rules:
     """A parameter file as look-ups.
 
     Attributes:
@@ -226,7 +201,8 @@ class _Rules:
 
 
 @lru_cache(maxsize=32)
-def _rules(prm: Parameters) -> _Rules:
+def rules_of(prm: Parameters) -> Rules:
+    """The look-ups of a parameter file; made once, and filled as labels are met."""
     spmrl = prm.program is Program.EVALB_SPMRL
     cut_label = re.compile("[-=#]" if spmrl else "[-=]")
 
@@ -259,7 +235,7 @@ def _rules(prm: Parameters) -> _Rules:
     def same_word(one: str, other: str) -> bool:
         return one == other or (min(one, other), max(one, other)) in prm.eq_words
 
-    return _Rules(
+    return Rules(
         removed_tags=frozenset() if spmrl else prm.delete_labels,
         not_in_length=prm.delete_labels_for_length,
         label=_Memo(label_class),
@@ -269,7 +245,8 @@ def _rules(prm: Parameters) -> _Rules:
     )
 
 
-_NO_PARSE = Tree.build([], [], [])
+#: The tree of a sentence without a parse.
+NO_PARSE = Tree.build([], [], [])
 
 
 @dataclass(slots=True)
@@ -299,7 +276,7 @@ class _Side:
             tree.labels,
         )
 
-    def brackets(self, rules: _Rules) -> list[_Bracket]:
+    def brackets(self, rules: Rules) -> list[_Bracket]:
         """The constituents that count, with the labels they are compared by."""
         labels = map(rules.label.__getitem__, self.labels)
         return [
@@ -351,7 +328,7 @@ def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:
 
 
 def _put_back_quotes(
-    gold: _Side, test: _Side, gold_quotes: list[_Quote], test_quotes: list[_Quote], rules: _Rules
+    gold: _Side, test: _Side, gold_quotes: list[_Quote], test_quotes: list[_Quote], rules: Rules
 ) -> None:
     """Undo the removal of quotation marks that only one side tagged as punctuation.
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.readers.brackets import read_brackets, read_text
-from spmrl_bench.scoring.brackets import score_trees
+from spmrl_bench.scoring.corpus import score_trees
 from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.prm import Parameters
 from spmrl_bench.trees.tree import Tree
