@@ -22,6 +22,8 @@ COMMANDS = (
     "parse",
     "score",
     "score-dependencies",
+    "compare",
+    "explain",
     "recipes",
     "treebanks",
 )
@@ -102,10 +104,43 @@ def test_score_prints_the_report_and_its_signature(scored: tuple[str, str]) -> N
 
 
 def test_score_prints_json(scored: tuple[str, str]) -> None:
-    result = run("score", *scored, "--prm", "COLLINS", "--json")
+    result = run("score", *scored, "--prm", "COLLINS", "--format", "json")
     report = json.loads(result.stdout)
     assert report["all"]["recall"] == pytest.approx(100 / 3)
     assert report["signature"]["prm"].startswith("COLLINS(")
+
+
+def test_score_prints_what_the_c_program_prints() -> None:
+    folder = Path(__file__).parent / "scoring" / "printed"
+    files = (str(folder / "gold.mrg"), str(folder / "test.mrg"))
+    options = ("--prm", "spmrl", "--missing-parse", "count", "--format", "evalb")
+    result = run("score", *files, *options)
+    expected = (folder / "spmrl_X.out").read_text(encoding="utf-8")
+    assert result.stdout.partition("-- len")[0] == expected.partition("-- len")[0]
+    assert "LEFT OUT of every figure: 3 of 8 sentences\n" in result.stderr
+    assert "all gold brackets missed: 1 (sentence 6)\n" in result.stderr
+    assert "|missing:count|" in result.stderr.splitlines()[-1]
+
+
+def test_score_can_refuse_to_leave_sentences_out(scored: tuple[str, str]) -> None:
+    assert run("score", *scored, "--strict").exit_code == 0
+    Path(scored[1]).write_text("(())\n", encoding="utf-8")
+    result = run("score", *scored, "--strict", "--format", "json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "1 of 1 sentences cannot be scored: sentence 1: no parse" in result.stderr
+    result = run("score", *scored, "--strict", "--missing-parse", "count")
+    assert result.exit_code == 0
+
+
+def test_score_takes_punctuation_from_gold(tmp_path: Path) -> None:
+    gold, test = tmp_path / "gold.mrg", tmp_path / "test.mrg"
+    gold.write_text("(S (NP (NN a)) (. .))\n", encoding="utf-8")
+    test.write_text("(S (NP (NN a)) (NN .))\n", encoding="utf-8")
+    arguments = ("score", str(gold), str(test), "--prm", "COLLINS", "--format", "json")
+    assert json.loads(run(*arguments).stdout)["all"]["skipped"] == 1
+    report = json.loads(run(*arguments, "--punctuation", "by-gold").stdout)
+    assert report["all"]["skipped"] == 0
+    assert report["signature"]["punctuation"] == "by-gold"
 
 
 DEPENDENCIES = """\

@@ -14,7 +14,18 @@ FAILED = 1
 
 
 # As --help lists them: the way of a run first.
-ORDER = ("train", "eval", "table", "parse", "score", "score-dependencies", "recipes", "treebanks")
+ORDER = (
+    "train",
+    "eval",
+    "table",
+    "parse",
+    "score",
+    "score-dependencies",
+    "compare",
+    "explain",
+    "recipes",
+    "treebanks",
+)
 
 
 class _Commands(TyperGroup):

@@ -1,0 +1,139 @@
+"""Commands that set two runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import ResultsFolder, check_choice, print_rows
+
+if TYPE_CHECKING:
+    from spmrl_bench.scoring.significance import Comparison, Interval
+
+RUN_HELP = "a file in results/runs, the beginning of its name, or a run folder."
+First = Annotated[str, typer.Argument(metavar="RUN_A", help=f"Record of a run: {RUN_HELP}")]
+Second = Annotated[str, typer.Argument(metavar="RUN_B", help="Record of another run, likewise.")]
+
+_TITLES = {"f1": "F1"}
+
+
+@app.command()
+def compare(
+    first: First,
+    second: Second,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="`dev` or `test`. Default: `test` where both runs were scored on it, else `dev`."
+        ),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option(min=1, help="Random swaps and random draws of sentences.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random swaps and draws.")] = 0,
+    form: Annotated[
+        str, typer.Option("--format", help="What to print: `table` or `json`.")
+    ] = "table",
+    results: ResultsFolder = Path("results"),
+) -> None:
+    """Say whether the difference between the scores of two runs can be chance.
+
+    Prints both scores with 95 % confidence intervals, the difference B - A, and the p of two
+    tests on the counts of each sentence: approximate randomisation and paired bootstrap. Runs
+    whose scores do not compare are refused, with the keys that differ.
+
+    Examples:
+
+        spmrl-bench compare runs/german-mini/small-charlstm-seed{1,2}
+
+        spmrl-bench compare 5f3a 77c0 --split dev --trials 100000
+    """
+    import json
+    from dataclasses import asdict
+
+    from spmrl_bench.experiments.find_record import find_record
+    from spmrl_bench.leaderboard.comparison import common_split, comparable_results
+    from spmrl_bench.scoring import significance
+
+    check_choice("format", form, ("table", "json"))
+    one, other = find_record(first, results), find_record(second, results)
+    split = split or common_split(one, other)
+    scores = comparable_results(one, other, split)
+    ratios = [significance.bracket_ratios(score.bracket_counts()) for score in scores]
+    compared = significance.compare(*ratios, trials=trials, seed=seed)
+    if form == "json":
+        report = {
+            "split": split,
+            "sentences": scores[0].sentences,
+            "skipped": scores[0].skipped,
+            "trials": trials,
+            "seed": seed,
+            "level": significance.LEVEL,
+            "figures": {result.name: asdict(result) for result in compared},
+            "signatures": [score.signature_long for score in scores],
+        }
+        typer.echo(json.dumps(report, indent=2))
+        return
+    _print_comparisons(compared)
+    best = compared[0]
+    equal = scores[0].sentences - best.better - best.worse
+    typer.echo(
+        f"\nB is better than A on {best.better:,} sentences of {split}, worse on {best.worse:,}, "
+        f"equal on {equal:,} (by F1)."
+    )
+    if scores[0].skipped:
+        typer.echo(f"LEFT OUT of every figure: {scores[0].skipped:,} sentences.")
+    swaps = "all swaps" if best.exact else f"{trials:,} random swaps"
+    typer.echo(
+        f"Randomisation: {swaps}; bootstrap: {trials:,} draws; seed {seed}. Intervals: "
+        f"{significance.LEVEL:g} %.\n"
+    )
+    for name, score in zip("AB", scores, strict=True):
+        typer.echo(f"{name}: {score.signature_long}")
+
+
+def _print_comparisons(compared: Sequence[Comparison]) -> None:
+    rows = [
+        (
+            _TITLES.get(result.name, result.name),
+            f"{result.one:.2f} {_shown(result.one_interval)}",
+            f"{result.other:.2f} {_shown(result.other_interval)}",
+            f"{result.difference:+.2f} {_shown(result.interval, '+')}",
+            f"{result.p_randomisation:.4f}",
+            f"{result.p_bootstrap:.4f}",
+        )
+        for result in compared
+    ]
+    print_rows(("", "A", "B", "B - A", "p randomisation", "p bootstrap"), rows)
+
+
+def _shown(interval: Interval, sign: str = "") -> str:
+    return f"[{interval.low:{sign}.2f}, {interval.high:{sign}.2f}]"
+
+
+@app.command()
+def explain(
+    first: First,
+    second: Second,
+    results: ResultsFolder = Path("results"),
+) -> None:
+    """List what differs in the making of two runs: one line for each key.
+
+    Compares the signatures of the scores, the treebanks, the resolved recipes, the versions and
+    the machines. Prints nothing below the headings where all are the same.
+
+    Examples:
+
+        spmrl-bench explain 5f3a 77c0
+
+        spmrl-bench explain runs/german-mini/small-charlstm-seed{1,2}
+    """
+    from spmrl_bench.experiments.find_record import find_record
+    from spmrl_bench.leaderboard.comparison import record_differences
+
+    records = [find_record(name, results) for name in (first, second)]
+    print_rows(("key", "A", "B"), record_differences(*records))
