@@ -6,8 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.laboratory import Laboratory, build_laboratory
+
+# Generated examples are the same in every run, and a busy machine is no failure.
+settings.register_profile(
+    "project", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("project")
 
 
 def shared_data(relative: str) -> Path:
