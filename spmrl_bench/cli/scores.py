@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,7 +16,10 @@ def score(
     test: Annotated[Path, typer.Argument(help="Bracketed parses of the same sentences.")],
     prm: Annotated[
         str,
-        typer.Option(help="Parameter set (`spmrl`, `COLLINS`), or an evalb parameter file."),
+        typer.Option(
+            help="Parameter set (`COLLINS`, `new`, `nk`, `spmrl`, `spmrl_hebrew`), or an evalb "
+            "parameter file."
+        ),
     ] = "spmrl",
     program: Annotated[
         str | None,
@@ -25,30 +28,63 @@ def score(
             "does not say so itself."
         ),
     ] = None,
+    missing_parse: Annotated[
+        Literal["skip", "count"],
+        typer.Option(
+            help="A sentence without a parse: `skip` leaves it out, `count` counts all its gold "
+            "brackets as missed (the option -X of EVALB_SPMRL)."
+        ),
+    ] = "skip",
+    punctuation: Annotated[
+        Literal["by-tag", "by-gold"],
+        typer.Option(
+            help="Where the parameter set removes punctuation: `by-tag` on each side by its own "
+            "tags, as EVALB does; `by-gold` at the positions of gold's, so that a mistagged full "
+            "stop loses no sentence."
+        ),
+    ] = "by-tag",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail if any sentence cannot be scored.")
+    ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of both files.")] = "utf-8",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    format: Annotated[
+        Literal["table", "json", "evalb"],
+        typer.Option(
+            help="How to print the scores; `evalb` is what EVALB or EVALB_SPMRL prints, byte for "
+            "byte."
+        ),
+    ] = "table",
 ) -> None:
     """Score a file of parses against gold trees, with the conventions of EVALB.
 
     Both files hold the same sentences in the same order. A sentence whose words differ is
-    left out of every figure, and the report says so.
+    left out of every figure, and the report says so (in the format `evalb`, on standard error).
 
     Examples:
 
         spmrl-bench score gold.mrg parses.mrg
 
-        spmrl-bench score gold.mrg parses.mrg --prm COLLINS --json
+        spmrl-bench score gold.mrg parses.mrg --prm COLLINS --strict --format json
     """
     import json
 
-    from spmrl_bench.scoring import load_prm, score_files
-    from spmrl_bench.scoring.report import as_dict, as_text
+    from spmrl_bench.scoring import MissingParse, Policy, Punctuation, load_prm, score_trees
+    from spmrl_bench.scoring.evalb_format import as_evalb
+    from spmrl_bench.scoring.files import read_sides
+    from spmrl_bench.scoring.report import as_dict, as_text, left_out_text, require_all
     from spmrl_bench.scoring.signature import sign
 
     parameters = load_prm(prm, program)
-    counts = score_files(gold, test, parameters, encoding=encoding)
-    signature = sign(counts, parameters)
-    if as_json:
+    policy = Policy(MissingParse(missing_parse), Punctuation(punctuation))
+    gold_trees, test_trees = read_sides(gold, test, encoding=encoding)
+    counts = score_trees(gold_trees, test_trees, parameters, policy)
+    if strict:
+        require_all(counts)
+    signature = sign(counts, parameters, policy)
+    if format == "evalb":
+        typer.echo(as_evalb(gold_trees, test_trees, counts, parameters, policy), nl=False)
+        typer.echo(f"{left_out_text(counts)}{signature.long()}", err=True)
+    elif format == "json":
         report = as_dict(counts, parameters) | {"signature": signature.as_dict()}
         typer.echo(json.dumps(report, indent=2))
     else:

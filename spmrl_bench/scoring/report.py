@@ -7,6 +7,7 @@ sentences were left out, why, and which.
 
 from __future__ import annotations
 
+from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.counts import BracketCounts, Status
 from spmrl_bench.scoring.prm import Parameters
 
@@ -25,7 +26,7 @@ _ROWS = {
     "two_or_less_crossing": "2 or less crossing",
     "tagging_accuracy": "tagging accuracy",
 }
-_SHOWN_SENTENCES = 10
+_SHOWN = 10
 
 
 def figures(counts: BracketCounts) -> dict[str, Figure]:
@@ -50,7 +51,7 @@ def left_out(counts: BracketCounts) -> dict[str, list[int]]:
     found = {}
     for status in Status:
         sentences = counts.sentences_with(status)
-        if status is not Status.VALID and len(sentences):
+        if not status.scored and len(sentences):
             found[status.name.lower()] = (sentences + 1).tolist()
     return found
 
@@ -59,7 +60,8 @@ def as_dict(counts: BracketCounts, prm: Parameters) -> dict[str, object]:
     """The report as JSON-able values.
 
     Keys: ``prm``, ``program``, ``all`` and ``up_to_cutoff`` (:func:`figures`),
-    ``cutoff_len`` (words), ``left_out`` (:func:`left_out`).
+    ``cutoff_len`` (words), ``left_out`` (:func:`left_out`), ``missed`` (the sentences, from 1,
+    without a parse whose gold brackets count as missed).
     """
     return {
         "prm": prm.name,
@@ -68,6 +70,7 @@ def as_dict(counts: BracketCounts, prm: Parameters) -> dict[str, object]:
         "cutoff_len": prm.cutoff_len,
         "up_to_cutoff": figures(counts.up_to(prm.cutoff_len)),
         "left_out": left_out(counts),
+        "missed": (counts.sentences_with(Status.MISSED) + 1).tolist(),
     }
 
 
@@ -82,14 +85,45 @@ def as_text(counts: BracketCounts, prm: Parameters) -> str:
     ]
     for key, title in _ROWS.items():
         lines.append(f"{title:20}" + "".join(f"{_shown(column[key]):>14}" for column in columns))
+    warning = left_out_text(counts)
+    return "\n".join(lines) + "\n" + (f"\n{warning}" if warning else "")
+
+
+def left_out_text(counts: BracketCounts) -> str:
+    """Lines that say what no figure includes and what counts as missed; empty if nothing does."""
+    lines = []
     if counts.skipped:
-        lines += ["", f"LEFT OUT of every figure: {counts.skipped} of {len(counts)} sentences"]
+        lines.append(f"LEFT OUT of every figure: {counts.skipped} of {len(counts)} sentences")
         for name, sentences in left_out(counts).items():
-            which = ", ".join(map(str, sentences[:_SHOWN_SENTENCES]))
-            more = ", ..." if len(sentences) > _SHOWN_SENTENCES else ""
-            reason = Status[name.upper()].reason
-            lines.append(f"  {reason}: {len(sentences)} (sentence {which}{more})")
-    return "\n".join(lines) + "\n"
+            lines.append(f"  {Status[name.upper()].reason}: {_listed(sentences)}")
+    missed = (counts.sentences_with(Status.MISSED) + 1).tolist()
+    if missed:
+        lines.append(f"Without a parse, all gold brackets missed: {_listed(missed)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def require_all(counts: BracketCounts) -> None:
+    """See to it that a score is of every sentence.
+
+    Raises:
+        ScoreError: sentences were left out; the message names the first ones and why.
+    """
+    if not counts.skipped:
+        return
+    reasons = sorted(
+        (sentence, Status[name.upper()].reason)
+        for name, sentences in left_out(counts).items()
+        for sentence in sentences
+    )
+    shown = "; ".join(f"sentence {number}: {reason}" for number, reason in reasons[:_SHOWN])
+    more = "; ..." if len(reasons) > _SHOWN else ""
+    raise ScoreError(f"{len(reasons)} of {len(counts)} sentences cannot be scored: {shown}{more}")
+
+
+def _listed(sentences: list[int]) -> str:
+    which = ", ".join(map(str, sentences[:_SHOWN]))
+    more = ", ..." if len(sentences) > _SHOWN else ""
+    return f"{len(sentences)} (sentence {which}{more})"
 
 
 def _shown(figure: Figure) -> str:

@@ -16,6 +16,7 @@ from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.attachment import AttachmentRules
 from spmrl_bench.scoring.attachment_counts import AttachmentCounts
 from spmrl_bench.scoring.counts import BracketCounts
+from spmrl_bench.scoring.policy import PUBLISHED, Policy
 from spmrl_bench.scoring.prm import Parameters
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
 
@@ -25,6 +26,7 @@ KEYS = {
     "match": "m",
     "prm": "p",
     "punctuation": "punct",
+    "missing": "miss",
     "relations": "rel",
     "roots": "root",
     "treebank": "tb",
@@ -90,6 +92,7 @@ def prm_signature(prm: Parameters) -> str:
 def sign(
     counts: BracketCounts,
     prm: Parameters,
+    policy: Policy = PUBLISHED,
     *,
     treebank: str | None = None,
     fingerprint: str | None = None,
@@ -105,6 +108,7 @@ def sign(
     Args:
         counts: what was counted; gives the sentences and how many were left out.
         prm: the parameters it was counted with; name and first 8 digits of the hash.
+        policy: that it was counted with; only what differs from the published one is shown.
         treebank: name of the gold trees.
         fingerprint: hex digest of the treebank's files and transforms; 8 digits are shown.
         split: ``train``, ``dev`` or ``test``.
@@ -125,6 +129,8 @@ def sign(
             "scorer": "own",
             "match": "labelled" if prm.labeled else "unlabelled",
             "prm": prm_signature(prm),
+            "punctuation": _unusual(policy.punctuation, PUBLISHED.punctuation),
+            "missing": _unusual(policy.missing_parse, PUBLISHED.missing_parse),
             "treebank": name,
             "split": split,
             "sentences": str(len(counts)),
@@ -137,6 +143,10 @@ def sign(
             "version": __version__,
         }
     )
+
+
+def _unusual(value: str, usual: str) -> str | None:
+    return None if value == usual else str(value)
 
 
 def sign_attachment(counts: AttachmentCounts, rules: AttachmentRules) -> Signature:

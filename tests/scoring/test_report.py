@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import BracketCounts, Status, load_prm
-from spmrl_bench.scoring.report import as_dict, as_text, figures, left_out
+from spmrl_bench.scoring.report import as_dict, as_text, figures, left_out, require_all
 from tests.scoring.test_counts import ROWS
 
 COLLINS = load_prm("COLLINS")
@@ -53,3 +56,26 @@ def test_whole_scores_have_no_such_line() -> None:
     counts = BracketCounts.from_rows(ROWS[:2])
     assert left_out(counts) == {}
     assert "LEFT OUT" not in as_text(counts, COLLINS)
+
+
+MISSED = (7, Status.MISSED, 0, 8, 0, 0, 7, 0)
+
+
+def test_missed_parses_are_listed() -> None:
+    counts = BracketCounts.from_rows([*ROWS[:2], MISSED])
+    assert as_dict(counts, COLLINS)["missed"] == [3]
+    assert left_out(counts) == {}
+    text = as_text(counts, COLLINS)
+    assert text.endswith("\nWithout a parse, all gold brackets missed: 1 (sentence 3)\n")
+
+
+def test_strict_lists_the_first_sentences() -> None:
+    require_all(BracketCounts.from_rows([*ROWS[:2], MISSED]))
+    message = (
+        "2 of 5 sentences cannot be scored: sentence 3: different number of words; "
+        "sentence 5: no parse, or no words to score"
+    )
+    with pytest.raises(ScoreError, match=f"^{message}$"):
+        require_all(COUNTS)
+    with pytest.raises(ScoreError, match=r"^22 of 22 .*; sentence 10: [a-z ]+; \.\.\.$"):
+        require_all(BracketCounts.from_rows([ROWS[4], ROWS[2]] * 11))

@@ -8,7 +8,7 @@ import pytest
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring import BracketCounts, load_prm
+from spmrl_bench.scoring import BracketCounts, MissingParse, Policy, Punctuation, load_prm
 from spmrl_bench.scoring.signature import KEYS, sign
 from tests.scoring.test_counts import ROWS
 
@@ -42,8 +42,16 @@ def test_long_and_short_form() -> None:
         f"|v:{__version__}"
     )
     assert signature.as_dict()["skipped"] == "2"
-    of_attachment = ("punctuation", "relations", "roots")
-    assert list(signature.as_dict()) == [key for key in KEYS if key not in of_attachment]
+    of_others = ("punctuation", "missing", "relations", "roots")
+    assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
+
+
+def test_a_policy_that_is_not_the_published_one_is_named() -> None:
+    policy = Policy(MissingParse.COUNT, Punctuation.BY_GOLD)
+    signature = sign(COUNTS, SPMRL, policy)
+    assert signature.as_dict()["missing"] == "count"
+    assert signature.as_dict()["punctuation"] == "by-gold"
+    assert "|punct:by-gold|miss:count|" in signature.short()
 
 
 def test_keys_that_do_not_apply_are_absent() -> None:
