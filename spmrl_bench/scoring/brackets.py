@@ -28,7 +28,7 @@ from spmrl_bench.scoring.prm import Parameters, Program
 from spmrl_bench.trees.tree import Tree
 
 Row = tuple[int, int, int, int, int, int, int, int]
-_Bracket = tuple[int, int, str]
+Bracket = tuple[int, int, str]
 
 #: The only words that EVALB takes for quotation marks, given a tag in QUOTE_LABEL.
 _QUOTES = frozenset("'\"/")
@@ -41,24 +41,47 @@ def count_brackets(
 
     A sentence that cannot be compared has a status that says why, and zeros.
     """
-    rules = rules_of(prm)
     gold = NO_PARSE if gold is None else gold
     test = NO_PARSE if test is None else test
+    rules = rules_of(prm)
     length = len(gold) - sum(map(rules.not_in_length.__contains__, gold.tags))
+    status, one, other = _sides(gold, test, prm, policy)
+    if status is Status.MISSED:
+        return (length, int(status), 0, len(one.brackets(rules)), 0, 0, len(one.words), 0)
+    return _compare(one, other, rules, length) if status.scored else _left_out(length, status)
+
+
+def compared_brackets(
+    gold: Tree | None, test: Tree | None, prm: Parameters, policy: Policy = PUBLISHED
+) -> tuple[list[Bracket], list[Bracket]]:
+    """The gold and test brackets that :func:`count_brackets` compares.
+
+    Each is ``(start, end, label)`` over the words that are compared, with what stands for the
+    label's class. A sentence that is left out has none.
+    """
+    gold = NO_PARSE if gold is None else gold
+    test = NO_PARSE if test is None else test
+    status, one, other = _sides(gold, test, prm, policy)
+    if not status.scored:
+        return [], []
+    rules = rules_of(prm)
+    return one.brackets(rules), other.brackets(rules)
+
+
+def _sides(gold: Tree, test: Tree, prm: Parameters, policy: Policy) -> tuple[Status, _Side, _Side]:
+    """Both trees as they are compared, and whether they can be."""
+    rules = rules_of(prm)
     by_gold = policy.punctuation is Punctuation.BY_GOLD
     one = _Side.read(gold, _kept(gold, rules))
     other = _Side.read(test, _kept_by_gold(gold, test, rules) if by_gold else _kept(test, rules))
     if not other.words:
-        if one.words and policy.missing_parse is MissingParse.COUNT:
-            missed = len(one.brackets(rules))
-            return (length, int(Status.MISSED), 0, missed, 0, 0, len(one.words), 0)
-        return _left_out(length, Status.NO_WORDS)
+        counted = one.words and policy.missing_parse is MissingParse.COUNT
+        return Status.MISSED if counted else Status.NO_WORDS, one, other
+    if len(one.words) != len(other.words) and prm.quote_labels and not by_gold:
+        _put_back_quotes(one, other, _quotes(gold, prm), _quotes(test, prm), rules)
     if len(one.words) != len(other.words):
-        if prm.quote_labels and not by_gold:
-            _put_back_quotes(one, other, _quotes(gold, prm), _quotes(test, prm), rules)
-        if len(one.words) != len(other.words):
-            return _left_out(length, Status.LENGTH_UNMATCH)
-    return _compare(one, other, rules, length)
+        return Status.LENGTH_UNMATCH, one, other
+    return Status.VALID if _same_words(one, other, rules) else Status.WORDS_UNMATCH, one, other
 
 
 def count_first_words(gold: Tree, test: Tree, prm: Parameters) -> Row:
@@ -70,6 +93,8 @@ def count_first_words(gold: Tree, test: Tree, prm: Parameters) -> Row:
     rules = rules_of(prm)
     length = len(gold) - sum(map(rules.not_in_length.__contains__, gold.tags))
     one, other = (_Side.read(tree, [True] * len(tree)) for tree in (gold, test))
+    if not _same_words(one, other, rules):
+        return _left_out(length, Status.WORDS_UNMATCH)
     return _compare(one, other, rules, length)
 
 
@@ -85,8 +110,6 @@ def count_missed_as_program(gold: Tree, prm: Parameters) -> int:
 
 def _compare(one: _Side, other: _Side, rules: Rules, length: int) -> Row:
     """The counts of two sides, of which gold's words decide how many are compared."""
-    if one.words != other.words and not all(map(rules.same_word, one.words, other.words)):
-        return _left_out(length, Status.WORDS_UNMATCH)
     gold_brackets, test_brackets = one.brackets(rules), other.brackets(rules)
     words = len(one.words)
     if one.tags == other.tags:
@@ -104,6 +127,10 @@ def _compare(one: _Side, other: _Side, rules: Rules, length: int) -> Row:
         words,
         matched_tags,
     )
+
+
+def _same_words(one: _Side, other: _Side, rules: Rules) -> bool:
+    return one.words == other.words or all(map(rules.same_word, one.words, other.words))
 
 
 def _kept(tree: Tree, rules: Rules) -> list[bool]:
@@ -130,7 +157,7 @@ def _left_out(length: int, status: Status) -> Row:
     return (length, int(status), 0, 0, 0, 0, 0, 0)
 
 
-def _matched(gold: list[_Bracket], test: list[_Bracket]) -> int:
+def _matched(gold: list[Bracket], test: list[Bracket]) -> int:
     """Size of the multiset intersection: each bracket pairs with at most one other."""
     if gold == test:
         return len(gold)
@@ -140,7 +167,7 @@ def _matched(gold: list[_Bracket], test: list[_Bracket]) -> int:
     return (Counter(gold) & Counter(test)).total()
 
 
-def _crossing(gold: list[_Bracket], test: list[_Bracket], words: int) -> int:
+def _crossing(gold: list[Bracket], test: list[Bracket], words: int) -> int:
     """Number of test brackets that overlap a gold bracket without nesting.
 
     ``(i, j)`` crosses a gold bracket if and only if a gold bracket that ends strictly inside
@@ -276,7 +303,7 @@ class _Side:
             tree.labels,
         )
 
-    def brackets(self, rules: Rules) -> list[_Bracket]:
+    def brackets(self, rules: Rules) -> list[Bracket]:
         """The constituents that count, with the labels they are compared by."""
         labels = map(rules.label.__getitem__, self.labels)
         return [
