@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.brackets import compared_brackets
 from spmrl_bench.scoring.counts import BracketCounts, Column, f1_of, percent
+from spmrl_bench.scoring.inputs import TreeLike, as_trees
 from spmrl_bench.scoring.policy import PUBLISHED, Policy
 from spmrl_bench.scoring.prm import Parameters
-from spmrl_bench.trees.tree import Tree
 
 #: Upper bounds of the classes of length, in words; what is longer is a class of its own.
 SENTENCE_LENGTHS = (10, 20, 30, 40, 50)
@@ -118,18 +118,19 @@ class Part:
 
 
 def tabulate_brackets(
-    gold: Sequence[Tree | None],
-    test: Sequence[Tree | None],
+    gold: Sequence[TreeLike],
+    test: Sequence[TreeLike],
     prm: Parameters,
     policy: Policy = PUBLISHED,
 ) -> BracketTable:
     """The brackets of a corpus; the arguments are those of ``score_trees``.
 
     Raises:
-        ScoreError: the sides have different numbers of sentences.
+        ScoreError: the sides have different numbers of sentences, or one is malformed.
     """
     if len(gold) != len(test):
         raise ScoreError(f"gold has {len(gold)} sentences, test has {len(test)}")
+    gold, test = as_trees(gold, "gold"), as_trees(test, "test")
     numbers: dict[str, int] = {}
 
     def rows() -> Iterator[tuple[int, ...]]:
