@@ -10,7 +10,7 @@ from spmrl_bench.scoring.brackets import count_brackets
 from spmrl_bench.scoring.corpus import score_trees
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.dependency_files import score_dependency_files
-from spmrl_bench.scoring.files import score_files
+from spmrl_bench.scoring.files import score_files, score_texts
 from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import Parameters, Program, load_prm
 
@@ -32,5 +32,6 @@ __all__ = [
     "score_dependencies",
     "score_dependency_files",
     "score_files",
+    "score_texts",
     "score_trees",
 ]

@@ -36,8 +36,7 @@ cdef enum:  # of the hash FNV-1a
 cdef class Cursor:
     """Where in the text one of the two files is read, and how.
 
-    ``first`` and ``last`` are the bounds of the tree read last, ``any_words`` tells whether
-    there was a tree with words.
+    ``first`` and ``last`` are the bounds of the tree read last.
     """
 
     cdef Py_ssize_t position
@@ -46,14 +45,12 @@ cdef class Cursor:
     cdef uint8_t[256] kinds
     cdef Py_ssize_t first
     cdef Py_ssize_t last
-    cdef bint any_words
 
     def __init__(self, const uint8_t[::1] data, Py_ssize_t start, Py_ssize_t stop):
         cdef int byte
         self.position = start
         self.stop = stop
         self.one_per_line = every_line_closes_its_brackets(data, start, stop)
-        self.any_words = False
         for byte in range(256):
             self.kinds[byte] = ATOM
         for byte in b" \t\r\f\v":
@@ -165,7 +162,6 @@ cdef class Scanner:
                 return GIVE_UP
         if parent >= 0 or (childless and not cursor.one_per_line):
             return GIVE_UP
-        cursor.any_words |= side.words > 0
         cursor.last = i
         cursor.position = i + cursor.one_per_line
         return FOUND
@@ -267,7 +263,7 @@ cdef class Scanner:
 def count_texts(str gold, str test, classify, decode_label, bint ask_about_no_words):
     """Counts of two texts whose layout is told from their brackets; None where it gives up.
 
-    That is where a text is malformed or holds no words, or where the texts hold different
+    That is where a text is malformed or holds no tree, or where the texts hold different
     numbers of trees. Otherwise the result is the rows, as those of ``count_trees``, and for each
     sentence with status -1 the texts of its two trees by its number.
     """
@@ -307,8 +303,6 @@ def count_texts(str gold, str test, classify, decode_label, bint ask_about_no_wo
                 with gil:
                     asked[k] = scanner.text(gold_cursor), scanner.text(test_cursor)
             k += 1
-    if found != NO_MORE or test_found != NO_MORE:
-        return None
-    if not gold_cursor.any_words or not test_cursor.any_words:
+    if found != NO_MORE or test_found != NO_MORE or k == 0:
         return None
     return np.asarray(counter.rows)[:k].copy(), asked

@@ -21,10 +21,10 @@ from spmrl_bench.errors import ScoreError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.scoring.brackets import NO_PARSE, count_brackets, rules_of
 from spmrl_bench.scoring.counts import BracketCounts, Column
+from spmrl_bench.scoring.inputs import TreeLike, as_trees
 from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import Parameters
-from spmrl_bench.trees.brackets import decode_label
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.brackets import decode_label, escapes_named
 
 #: In place of a status: the kernel leaves the sentence to ``count_brackets``.
 _ASK = -1
@@ -40,24 +40,26 @@ class _Kernels(NamedTuple):
 
 
 def score_trees(
-    gold: Sequence[Tree | None],
-    test: Sequence[Tree | None],
+    gold: Sequence[TreeLike],
+    test: Sequence[TreeLike],
     prm: Parameters,
     policy: Policy = PUBLISHED,
 ) -> BracketCounts:
     """Counts of a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
 
-    A sentence without a parse is None or a tree without words. ``policy`` says what becomes
-    of it, and whose tags tell punctuation.
+    A sentence is a tree, an ``nltk.Tree`` or a text of brackets (see :mod:`.inputs`), and
+    without a parse None or a tree without words. ``policy`` says what becomes of it, and whose
+    tags tell punctuation.
 
     Raises:
-        ScoreError: the sides have different numbers of sentences.
+        ScoreError: the sides have different numbers of sentences, or one is malformed.
     """
     if len(gold) != len(test):
         raise ScoreError(
             f"gold has {len(gold)} sentences, test has {len(test)}; they must be the same"
             " sentences in the same order (a failed parse keeps its place as an empty tree)"
         )
+    gold, test = as_trees(gold, "gold"), as_trees(test, "test")
     kernels = _kernels_for(policy)
     if kernels is None:
         return BracketCounts.from_rows(
@@ -81,9 +83,13 @@ def score_plain_texts(
     """Counts of two bracketed texts without building their trees; None where that cannot be.
 
     Not every text can be scored this way: the result is None if one is malformed or without
-    words, if they hold different numbers of sentences, and without the compiled kernel. Reading
+    trees, if they hold different numbers of sentences, and without the compiled kernel. Reading
     them with :mod:`spmrl_bench.readers.brackets` then gives the counts or tells the mistake.
+
+    Raises:
+        SpmrlError: the escape policy is unknown.
     """
+    escapes_named(escapes)
     kernels = _kernels_for(policy)
     if kernels is None:
         return None

@@ -1,4 +1,4 @@
-"""Bracket scores of two files, without pairing the wrong sentences.
+"""Bracket scores of two files or texts, without pairing the wrong sentences.
 
 A parser that fails on a sentence leaves an empty line or ``(())``, treebanks indent a tree
 over many lines, and a file that lost a line still looks fine. Layout is therefore decided once
@@ -12,8 +12,9 @@ from typing import Literal
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.readers.brackets import read_brackets, read_text
-from spmrl_bench.scoring.corpus import score_trees
+from spmrl_bench.scoring.corpus import score_plain_texts, score_trees
 from spmrl_bench.scoring.counts import BracketCounts
+from spmrl_bench.scoring.policy import PUBLISHED, Policy
 from spmrl_bench.scoring.prm import Parameters
 from spmrl_bench.trees.tree import Tree
 
@@ -24,24 +25,47 @@ def score_files(
     gold_path: FilePath,
     test_path: FilePath,
     prm: Parameters,
+    policy: Policy = PUBLISHED,
     *,
     escapes: str = "brackets",
     encoding: str = "utf-8",
 ) -> BracketCounts:
-    """Counts of a file of parses against a file of gold trees.
-
-    The C programs compare words as they stand in the files; the default escape policy
-    changes the fewest of them. A file in which every line closes the brackets it opens holds
-    one sentence per line, blank ones being sentences without a parse. In any other file trees
-    may span lines, and blank lines mean nothing.
+    """Counts of a file of parses against a file of gold trees; see :func:`score_texts`.
 
     Raises:
         ReadError: a file cannot be read, or a tree is malformed (with line and column).
         ScoreError: a file holds no tree, or the files hold different numbers of sentences.
         SpmrlError: the escape policy is unknown.
     """
-    gold, test = read_sides(gold_path, test_path, escapes=escapes, encoding=encoding)
-    return score_trees(gold, test, prm)
+    gold, test = read_text(gold_path, encoding), read_text(test_path, encoding)
+    return score_texts(gold, test, prm, policy, escapes=escapes, names=(gold_path, test_path))
+
+
+def score_texts(
+    gold: str,
+    test: str,
+    prm: Parameters,
+    policy: Policy = PUBLISHED,
+    *,
+    escapes: str = "brackets",
+    names: tuple[FilePath, FilePath] = ("<gold>", "<test>"),
+) -> BracketCounts:
+    """Counts of the text of a file of parses against that of a file of gold trees.
+
+    The C programs compare words as they stand in the files; the default escape policy
+    changes the fewest of them. A text in which every line closes the brackets it opens holds
+    one sentence per line, blank ones being sentences without a parse. In any other text trees
+    may span lines, and blank lines mean nothing. ``names`` stand in messages.
+
+    Raises:
+        ReadError: a tree is malformed (with line and column).
+        ScoreError: a text holds no tree, or the texts hold different numbers of sentences.
+        SpmrlError: the escape policy is unknown.
+    """
+    counts = score_plain_texts(gold, test, prm, policy, escapes=escapes)
+    if counts is not None:
+        return counts
+    return score_trees(*_sides((gold, test), names, escapes), prm, policy)
 
 
 def read_sides(
@@ -52,11 +76,17 @@ def read_sides(
     Raises:
         ReadError, ScoreError, SpmrlError: as :func:`score_files`.
     """
-    gold = _read(gold_path, escapes, encoding)
-    test = _read(test_path, escapes, encoding)
+    texts = read_text(gold_path, encoding), read_text(test_path, encoding)
+    return _sides(texts, (gold_path, test_path), escapes)
+
+
+def _sides(
+    texts: tuple[str, str], names: tuple[FilePath, FilePath], escapes: str
+) -> tuple[list[Tree], list[Tree]]:
+    gold, test = (_read(text, name, escapes) for text, name in zip(texts, names, strict=True))
     if len(gold) != len(test):
         raise ScoreError(
-            f"{gold_path} has {len(gold)} sentences, {test_path} has {len(test)}; they must be the"
+            f"{names[0]} has {len(gold)} sentences, {names[1]} has {len(test)}; they must be the"
             " same sentences in the same order (a failed parse keeps its place as a line '(())')"
         )
     return gold, test
@@ -67,10 +97,9 @@ def one_tree_per_line(text: str) -> bool:
     return all(line.count("(") == line.count(")") for line in text.split("\n"))
 
 
-def _read(path: FilePath, escapes: str, encoding: str) -> list[Tree]:
-    text = read_text(path, encoding)
+def _read(text: str, name: FilePath, escapes: str) -> list[Tree]:
     blank: Literal["tree", "error"] = "tree" if one_tree_per_line(text) else "error"
-    trees = list(read_brackets(text, path=path, escapes=escapes, blank=blank))
-    if not any(map(len, trees)):
-        raise ScoreError(f"{path}: holds no tree; expected brackets such as (S (NP (NN word)))")
+    trees = list(read_brackets(text, path=name, escapes=escapes, blank=blank))
+    if not trees:
+        raise ScoreError(f"{name}: holds no tree; expected brackets such as (S (NP (NN word)))")
     return trees

@@ -53,6 +53,11 @@ def test_a_blank_line_is_a_failed_parse(write: Writer, blank: str, end: str) -> 
     assert counts.skipped == 1
 
 
+def test_nothing_parsed_is_no_error(write: Writer) -> None:
+    counts = score_files(write("g", f"{ONE}\n"), write("t", "(())\n"), SPMRL)
+    assert (len(counts), counts.skipped, counts.f1) == (1, 1, None)
+
+
 def test_words_are_compared_as_they_stand(write) -> None:
     gold, test = write("g", r"(S (CD 1\/2))"), write("t", "(S (CD 1/2))")
     assert score_files(gold, test, SPMRL).skipped == 1
@@ -66,7 +71,6 @@ def test_words_are_compared_as_they_stand(write) -> None:
         (f"{ONE}\n", f"{ONE}\n\n", ScoreError, "g has 1 sentences, .*t has 2;"),
         ("", f"{ONE}\n", ScoreError, "g: holds no tree"),
         (f"{ONE}\n", "", ScoreError, "t: holds no tree"),
-        (f"{ONE}\n", "(())\n", ScoreError, "t: holds no tree"),
         (f"{ONE}\n{TWO}\n", f"{ONE}\n{TWO[:-1]}\n", ReadError, "t:2:1: .*is not closed before"),
         (f"{ONE}\n{TWO})\n", f"{ONE}\n{TWO}\n", ReadError, r"g:2:\d+: .*no bracket is open"),
         (f"{ONE}\n", "(S a b)\n", ReadError, "t:1:.* word"),
