@@ -27,10 +27,10 @@ from spmrl_bench.scoring.files import FilePath, one_tree_per_line, read_sides
 from spmrl_bench.scoring.limits import check_room, check_room_for_parameters
 from spmrl_bench.scoring.prm import Parameters, Program
 from spmrl_bench.scoring.process import Finished, run_program
+from spmrl_bench.scoring.report import require_all
 
 TIMEOUT = 600.0  # seconds; the programs score thousands of sentences in a second
 _BYTES, _BYTES_PER_SENTENCE = 1_000_000, 500  # of output; a row has about 80
-_SHOWN_SENTENCES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,18 @@ def score_with_program(
     check_room(str(gold_path), gold, prm)
     check_room(str(test_path), test, prm)
     counts = _run(path, gold, test, prm, timeout)
-    if counts.skipped and not allow_skipped:
-        raise ScoreError(_left_out(counts, program))
+    if not allow_skipped:
+        try:
+            require_all(counts)
+        except ScoreError as error:
+            raise ScoreError(
+                f"{binary}: {error}. Correct them, or allow it (--allow-skipped)"
+            ) from None
     return OfficialScore(counts, program, sha256)
 
 
 def first_difference(official: OfficialScore, own: BracketCounts) -> str | None:
-    """The first sentence and column in which two counts differ, with both values, or None.
+    """The first sentence and column in which two counts differ, with both values; None if equal.
 
     Raises:
         ScoreError: the counts are of different numbers of sentences.
@@ -118,6 +123,17 @@ def first_difference(official: OfficialScore, own: BracketCounts) -> str | None:
     shown = [Status(v).reason for v in values] if column == Column.STATUS else map(str, values)
     one, other = shown
     return f"sentence {sentence + 1}, {name}: {official.scorer} {one}, own scorer {other}"
+
+
+def check_agreement(official: OfficialScore, own: BracketCounts) -> None:
+    """See to it that both scorers count the same in every sentence and column.
+
+    Raises:
+        ScoreError: they do not; the message names the first difference, with both values.
+    """
+    difference = first_difference(official, own)
+    if difference is not None:
+        raise ScoreError(f"the scorers differ, so that no score is reported; first in {difference}")
 
 
 def identify(binary: Path) -> Program:
@@ -191,21 +207,6 @@ def _hash(binary: Path) -> str:
     except OSError as error:
         raise ScoreError(f"{binary}: cannot be read: {error.strerror}") from None
     return hashlib.sha256(data).hexdigest()
-
-
-def _left_out(counts: BracketCounts, program: Program) -> str:
-    """What to say where sentences are missing from the figures."""
-    reasons = []
-    for status in Status:
-        sentences = (counts.sentences_with(status) + 1).tolist()
-        if status is not Status.VALID and sentences:
-            which = ", ".join(map(str, sentences[:_SHOWN_SENTENCES]))
-            more = ", ..." if len(sentences) > _SHOWN_SENTENCES else ""
-            reasons.append(f"{status.reason}: {len(sentences)} (sentence {which}{more})")
-    return (
-        f"{program} leaves {counts.skipped} of {len(counts)} sentences out of the score;"
-        f" {'; '.join(reasons)}. Correct them, or allow it (--allow-skipped)"
-    )
 
 
 def _parameter_file(prm: Parameters) -> str:

@@ -94,6 +94,7 @@ def sign(
     prm: Parameters,
     policy: Policy = PUBLISHED,
     *,
+    scorer: str = "own",
     treebank: str | None = None,
     fingerprint: str | None = None,
     split: str | None = None,
@@ -109,6 +110,8 @@ def sign(
         counts: what was counted; gives the sentences and how many were left out.
         prm: the parameters it was counted with; name and first 8 digits of the hash.
         policy: that it was counted with; only what differs from the published one is shown.
+        scorer: who counted: ``own``, or the name that
+            :class:`~spmrl_bench.scoring.official.OfficialScore` gives a C program.
         treebank: name of the gold trees.
         fingerprint: hex digest of the treebank's files and transforms; 8 digits are shown.
         split: ``train``, ``dev`` or ``test``.
@@ -126,7 +129,7 @@ def sign(
         name = f"{treebank}({fingerprint[:8]})"
     return Signature.of(
         {
-            "scorer": "own",
+            "scorer": scorer,
             "match": "labelled" if prm.labeled else "unlabelled",
             "prm": prm_signature(prm),
             "punctuation": _unusual(policy.punctuation, PUBLISHED.punctuation),
