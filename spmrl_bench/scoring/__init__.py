@@ -1,7 +1,15 @@
 """Bracket scores that equal those of the C programs, without torch and without the programs.
 
-Trees or files become one row of counts per sentence (:mod:`.counts`), and every figure,
-report and signature is a function of those rows.
+Gold and test become one row of counts per sentence (:mod:`.counts`), and every figure, report
+and signature is a function of those rows. They come in as
+
+- files: :func:`score_files`;
+- the text of such files: :func:`score_texts`;
+- sequences with one sentence per element, each a :class:`~spmrl_bench.trees.Tree`, an
+  ``nltk.Tree``, a string of brackets or None: :func:`score_trees`.
+
+What is compared is up to the parameter file (:func:`load_prm`), and what becomes of sentences
+that the programs leave out is up to a :class:`Policy`.
 """
 
 from spmrl_bench.scoring.attachment import AttachmentRules, score_dependencies
