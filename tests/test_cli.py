@@ -175,6 +175,44 @@ def test_score_dependencies_of_a_malformed_file_prints_no_figure(tmp_path: Path)
     )
 
 
+def test_score_breaks_down_and_adds_intervals(scored: tuple[str, str]) -> None:
+    result = run("score", *scored, "--by", "label", "--intervals")
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    # S matches; NP and VP have other spans; of the three spans without labels only S's match.
+    assert ["S", "1", "1", "1", "1", "100.00", "100.00", "100.00"] in lines
+    assert ["NP", "1", "0", "1", "1", "0.00", "0.00", "0.00"] in lines
+    assert ["unlabelled", "1", "1", "3", "3", "33.33", "33.33", "33.33"] in lines
+    assert "95 % confidence intervals: f1 33.33 to 33.33, recall 33.33" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("scorer:own|")
+
+    result = run("score", *scored, "--by", "span", "--intervals", "--format", "json")
+    report = json.loads(result.stdout)
+    assert [(part["name"], part["gold"], part["test"]) for part in report["by_span"]] == [
+        ("1", 1, 1),
+        ("2", 1, 1),
+        ("3", 1, 1),
+        ("all", 3, 3),
+        ("unlabelled", 3, 3),
+    ]
+    assert report["intervals"]["recall"] == [pytest.approx(100 / 3), pytest.approx(100 / 3)]
+    by_length = json.loads(run("score", *scored, "--by", "length", "--format", "json").stdout)
+    assert by_length["by_length"][0]["name"] == "up to 10"
+    assert "intervals" not in by_length
+
+
+def test_score_without_anything_scored_has_no_intervals(scored: tuple[str, str]) -> None:
+    Path(scored[1]).write_text("(S (NN else))\n", encoding="utf-8")
+    result = run("score", *scored, "--intervals", "--format", "json")
+    assert json.loads(result.stdout)["intervals"] == {}
+
+
+def test_score_in_the_form_of_evalb_takes_no_additions(scored: tuple[str, str]) -> None:
+    result = run("score", *scored, "--format", "evalb", "--intervals")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "--by and --intervals are for the formats table and json" in result.stderr
+
+
 def table_folder(tmp_path: Path) -> Path:
     write_record(make_record(), tmp_path / "results" / "runs")
     return tmp_path / "results"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.scoring.breakdown import Part
+    from spmrl_bench.scoring.counts import BracketCounts
 
 
 @app.command()
@@ -46,6 +51,19 @@ def score(
     ] = "by-tag",
     strict: Annotated[
         bool, typer.Option("--strict", help="Fail if any sentence cannot be scored.")
+    ] = False,
+    by: Annotated[
+        Literal["length", "label", "span"] | None,
+        typer.Option(
+            help="Break the score down: by sentence `length`, `label`, or length of the `span`; "
+            "also says what it is without labels."
+        ),
+    ] = None,
+    intervals: Annotated[
+        bool,
+        typer.Option(
+            "--intervals", help="Add 95 % confidence intervals (bootstrap over sentences)."
+        ),
     ] = False,
     encoding: Annotated[str, typer.Option(help="Encoding of both files.")] = "utf-8",
     format: Annotated[
@@ -90,6 +108,8 @@ def score(
 
         spmrl-bench score gold.mrg parses.mrg --prm COLLINS --strict --format json
 
+        spmrl-bench score gold.mrg parses.mrg --by label --intervals
+
         spmrl-bench score gold.mrg parses.mrg --official ./evalb_spmrl --cross-check
     """
     import json
@@ -102,6 +122,7 @@ def score(
         load_prm,
         score_trees,
     )
+    from spmrl_bench.scoring.breakdown import break_down, tabulate_brackets
     from spmrl_bench.scoring.evalb_format import as_evalb
     from spmrl_bench.scoring.files import read_sides
     from spmrl_bench.scoring.official import check_agreement, score_with_program
@@ -111,6 +132,10 @@ def score(
     parameters = load_prm(prm, program)
     policy = Policy(MissingParse(missing_parse), Punctuation(punctuation))
     _check_official(official is not None, policy == PUBLISHED, cross_check, allow_skipped)
+    if by is not None and official is not None:
+        raise SpmrlError("--by is for our own scorer; leave out --official")
+    if format == "evalb" and (by is not None or intervals):
+        raise SpmrlError("--by and --intervals are for the formats table and json")
     gold_trees, test_trees = read_sides(gold, test, encoding=encoding)
     if official is None:
         counts, scorer = score_trees(gold_trees, test_trees, parameters, policy), "own"
@@ -132,11 +157,45 @@ def score(
     if format == "evalb":
         typer.echo(as_evalb(gold_trees, test_trees, counts, parameters, policy), nl=False)
         typer.echo(f"{left_out_text(counts)}{signature.long()}", err=True)
-    elif format == "json":
-        report = as_dict(counts, parameters) | {"signature": signature.as_dict()}
+        return
+    details: dict[str, object] = {}
+    lines = ""
+    if intervals:
+        details["intervals"], text = _intervals(counts)
+        lines += text
+    if by is not None:
+        table = tabulate_brackets(gold_trees, test_trees, parameters, policy)
+        details[f"by_{by}"], text = _parts(by, break_down(by, counts, table))
+        lines += text
+    if format == "json":
+        report = as_dict(counts, parameters) | details | {"signature": signature.as_dict()}
         typer.echo(json.dumps(report, indent=2))
     else:
-        typer.echo(f"{as_text(counts, parameters)}\n{signature.long()}")
+        typer.echo(f"{as_text(counts, parameters)}\n{lines}{signature.long()}")
+
+
+def _intervals(counts: BracketCounts) -> tuple[dict[str, object], str]:
+    """Confidence intervals for JSON, and as lines."""
+    from spmrl_bench.scoring.significance import LEVEL, bracket_ratios, confidence_intervals
+
+    ratios = [ratio for ratio in bracket_ratios(counts) if ratio.value is not None]
+    bounds = confidence_intervals(ratios) if ratios else []
+    found = dict(zip((ratio.name for ratio in ratios), bounds, strict=True))
+    shown = ", ".join(f"{name} {one.low:.2f} to {one.high:.2f}" for name, one in found.items())
+    return (
+        {name: [one.low, one.high] for name, one in found.items()},
+        f"{LEVEL:g} % confidence intervals: {shown or 'n/a'}\n\n",
+    )
+
+
+def _parts(kind: str, parts: Sequence[Part]) -> tuple[list[dict[str, object]], str]:
+    """The parts of a score for JSON, and as a table."""
+    from tabulate import tabulate
+
+    rows = [(part.name, *part.figures().values()) for part in parts]
+    headings = (kind, *parts[0].figures())
+    text = tabulate(rows, headers=headings, tablefmt="simple", floatfmt=".2f", missingval="n/a")
+    return [{"name": part.name, **part.figures()} for part in parts], f"{text}\n\n"
 
 
 def _check_official(official: bool, published: bool, cross_check: bool, allowed: bool) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from spmrl_bench.scoring.counts import BracketCounts, Column, f1_of, percent
 from spmrl_bench.scoring.inputs import TreeLike, as_trees
 from spmrl_bench.scoring.policy import PUBLISHED, Policy
 from spmrl_bench.scoring.prm import Parameters
+
+Breakdown = Literal["length", "label", "span"]
 
 #: Upper bounds of the classes of length, in words; what is longer is a class of its own.
 SENTENCE_LENGTHS = (10, 20, 30, 40, 50)
@@ -116,6 +119,18 @@ class Part:
         """Harmonic mean of recall and precision."""
         return f1_of(self.recall, self.precision)
 
+    def figures(self) -> dict[str, int | float | None]:
+        """Counts and percentages by name."""
+        return {
+            "sentences": self.sentences,
+            "matched": self.matched,
+            "gold": self.gold,
+            "test": self.test,
+            "recall": self.recall,
+            "precision": self.precision,
+            "f1": self.f1,
+        }
+
 
 def tabulate_brackets(
     gold: Sequence[TreeLike],
@@ -144,6 +159,15 @@ def tabulate_brackets(
     array = np.array(list(rows()), dtype=np.int64).reshape(-1, len(BracketColumn))
     array.flags.writeable = False
     return BracketTable(array, tuple(numbers), len(gold))
+
+
+def break_down(kind: Breakdown, counts: BracketCounts, table: BracketTable) -> list[Part]:
+    """The parts of one kind, then all brackets, then all without their labels."""
+    if kind == "length":
+        parts = by_sentence_length(counts)
+    else:
+        parts = by_label(table) if kind == "label" else by_span_length(table)
+    return [*parts, labelled(table), unlabelled(table)]
 
 
 def by_sentence_length(
