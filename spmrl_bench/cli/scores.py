@@ -120,7 +120,7 @@ def score(
         Policy,
         Punctuation,
         load_prm,
-        score_trees,
+        score_files,
     )
     from spmrl_bench.scoring.breakdown import break_down, tabulate_brackets
     from spmrl_bench.scoring.evalb_format import as_evalb
@@ -136,15 +136,14 @@ def score(
         raise SpmrlError("--by is for our own scorer; leave out --official")
     if format == "evalb" and (by is not None or intervals):
         raise SpmrlError("--by and --intervals are for the formats table and json")
-    gold_trees, test_trees = read_sides(gold, test, encoding=encoding)
     if official is None:
-        counts, scorer = score_trees(gold_trees, test_trees, parameters, policy), "own"
+        counts, scorer = score_files(gold, test, parameters, policy, encoding=encoding), "own"
     else:
         by_program = score_with_program(
             official, gold, test, parameters, allow_skipped=allow_skipped, encoding=encoding
         )
         if cross_check:
-            check_agreement(by_program, score_trees(gold_trees, test_trees, parameters))
+            check_agreement(by_program, score_files(gold, test, parameters, encoding=encoding))
             typer.echo(
                 f"{by_program.scorer} and our own scorer agree in every count of"
                 f" {len(by_program.counts)} sentences",
@@ -155,7 +154,8 @@ def score(
         require_all(counts)
     signature = sign(counts, parameters, policy, scorer=scorer)
     if format == "evalb":
-        typer.echo(as_evalb(gold_trees, test_trees, counts, parameters, policy), nl=False)
+        trees = read_sides(gold, test, encoding=encoding)
+        typer.echo(as_evalb(*trees, counts, parameters, policy), nl=False)
         typer.echo(f"{left_out_text(counts)}{signature.long()}", err=True)
         return
     details: dict[str, object] = {}
@@ -164,7 +164,8 @@ def score(
         details["intervals"], text = _intervals(counts)
         lines += text
     if by is not None:
-        table = tabulate_brackets(gold_trees, test_trees, parameters, policy)
+        trees = read_sides(gold, test, encoding=encoding)
+        table = tabulate_brackets(*trees, parameters, policy)
         details[f"by_{by}"], text = _parts(by, break_down(by, counts, table))
         lines += text
     if format == "json":
