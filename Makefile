@@ -4,14 +4,14 @@
 #   make lang=german train eval                 train both variants, score the better one
 #   make lang=german size=small seed=2 train    options pass through when given
 #   make table | recipes | treebanks            results; what can be trained; what is present
-#   make test | lint | campaign                 tests; ruff and mypy; the long exhaustive checks
+#   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BENCH := $(BIN)/spmrl-bench
-EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx)
+EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxd)
 
 # lang= is the argument of train and eval; the others become --NAME VALUE.
 option = $(if $($(1)),--$(1) $($(1)))
@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval table parse score recipes treebanks test lint campaign
+.PHONY: help install train eval table parse score recipes treebanks test lint campaign bench
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n 1,7p
@@ -72,3 +72,7 @@ lint: $(INSTALLED)
 
 campaign: $(INSTALLED)
 	$(BIN)/pytest -q -m campaign
+
+bench: $(INSTALLED)
+	@mkdir -p .benchmarks
+	$(BIN)/pytest -q tests/benchmarks --benchmark-enable --benchmark-only --benchmark-json=.benchmarks/latest.json

@@ -29,6 +29,8 @@ cdef enum:  # values of Column, and how many there are
 cdef class Atoms:
     cdef object classify
     cdef dict numbers
+    cdef list recent
+    cdef int32_t[::1] recent_atoms
     cdef Py_ssize_t classes
     cdef int32_t[::1] label_class
     cdef int32_t[::1] tag_class

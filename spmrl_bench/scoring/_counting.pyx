@@ -20,6 +20,10 @@ from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 
 
+cdef enum:
+    RECENT = 1024  # a power of two
+
+
 cdef object longer(array, Py_ssize_t needed):
     """A copy of an array that has room for at least ``needed`` items."""
     longer_array = np.empty(max(needed, 2 * len(array)), dtype=np.asarray(array).dtype)
@@ -37,17 +41,27 @@ cdef class Atoms:
     def __init__(self, classify):
         self.classify = classify
         self.numbers = {}
+        self.recent = [None] * RECENT
+        self.recent_atoms = np.empty(RECENT, dtype=np.int32)
         self.classes = 0
         self.label_class = np.empty(64, dtype=np.int32)
         self.tag_class = np.empty(64, dtype=np.int32)
         self.flags = np.empty(64, dtype=np.uint8)
 
     cdef int32_t number(self, object label) except -1:
-        """The atom of a label or tag."""
+        """The atom of a label or tag.
+
+        A reader makes each label once, so that most are found by their address. They are kept
+        here, lest another gets the address.
+        """
+        cdef Py_ssize_t slot = (<size_t><PyObject*>label >> 4) % RECENT
+        if self.recent[slot] is label:
+            return self.recent_atoms[slot]
         cdef PyObject* found = PyDict_GetItemWithError(self.numbers, label)
-        if found != NULL:
-            return <object>found
-        return self.add(label)
+        cdef int32_t atom = self.add(label) if found == NULL else <object>found
+        self.recent[slot] = label
+        self.recent_atoms[slot] = atom
+        return atom
 
     cdef int32_t add(self, object label) except -1:
         """A new atom."""
