@@ -86,6 +86,7 @@ def test_compare_counts_sentences(names: list[str]) -> None:
     )
     assert expected in result.stdout
     assert "LEFT OUT" not in result.stdout
+    assert "Fewer than" not in result.stdout
 
 
 def test_compare_prefers_test_and_prints_json(names: list[str]) -> None:
@@ -116,6 +117,7 @@ def test_compare_says_what_is_left_out_and_that_all_swaps_were_tried(tmp_path: P
     result = run("compare", *paths)
     assert "LEFT OUT of every figure: 2 sentences." in result.stdout
     assert "Randomisation: all swaps; bootstrap: 10,000 draws" in result.stdout
+    assert "Fewer than 100 sentences: intervals and p bootstrap are rough." in result.stdout
 
 
 def test_compare_takes_run_folders(names: list[str]) -> None:

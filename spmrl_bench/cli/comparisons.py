@@ -18,6 +18,7 @@ RUN_HELP = "a file in results/runs, the beginning of its name, or a run folder."
 First = Annotated[str, typer.Argument(metavar="RUN_A", help=f"Record of a run: {RUN_HELP}")]
 Second = Annotated[str, typer.Argument(metavar="RUN_B", help="Record of another run, likewise.")]
 
+FEW = 100  # sentences below which the bootstrap finds too many differences
 _TITLES = {"f1": "F1"}
 
 
@@ -85,6 +86,8 @@ def compare(
         f"\nB is better than A on {best.better:,} sentences of {split}, worse on {best.worse:,}, "
         f"equal on {equal:,} (by F1)."
     )
+    if scores[0].sentences < FEW:
+        typer.echo(f"Fewer than {FEW} sentences: intervals and p bootstrap are rough.")
     if scores[0].skipped:
         typer.echo(f"LEFT OUT of every figure: {scores[0].skipped:,} sentences.")
     swaps = "all swaps" if best.exact else f"{trials:,} random swaps"

@@ -103,6 +103,15 @@ def test_parts_of_a_small_corpus() -> None:
     assert labelled(table) == Part("all", 2, matched=4, gold=8, test=7)
 
 
+def test_labels_that_gold_lacks_come_last_by_their_number() -> None:
+    table = table_of(["(S (NN a) (NN b))"], ["(S (A (NN a)) (B (B (NN b))))"])
+    assert [(part.name, part.gold, part.test) for part in by_label(table)] == [
+        ("S", 1, 1),
+        ("B", 0, 2),
+        ("A", 0, 1),
+    ]
+
+
 def test_percentages_of_a_part() -> None:
     assert Part("NP", 1, matched=2, gold=4, test=3).recall == 50.0
     assert Part("NP", 1, matched=2, gold=4, test=3).precision == pytest.approx(200 / 3)
