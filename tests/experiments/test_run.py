@@ -20,6 +20,7 @@ from spmrl_bench.errors import (
 )
 from spmrl_bench.experiments import run
 from spmrl_bench.experiments.evaluation import Evaluated, baseline_counts, evaluate_parser
+from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.leaderboard.record import Record, read_records
 from spmrl_bench.parsers.registry import load_parser
@@ -357,6 +358,11 @@ def test_eval_before_training_and_before_its_end(trained: Laboratory) -> None:
     with pytest.raises(CheckpointError, match=r"word-charlstm-seed1: training has not ended"):
         evaluate(trained)
     assert not RESULTS.exists()
+
+
+def test_records_are_found_by_their_run_folders(trained: Laboratory) -> None:
+    records = evaluate(trained)
+    assert [find_record(str(folder), RESULTS) for folder in FOLDERS] == records
 
 
 def test_eval_without_the_best_weights(trained: Laboratory) -> None:
