@@ -123,7 +123,7 @@ def score(
         score_files,
     )
     from spmrl_bench.scoring.breakdown import break_down, tabulate_brackets
-    from spmrl_bench.scoring.evalb_format import as_evalb
+    from spmrl_bench.scoring.evalb_format import as_evalb, needs_trees
     from spmrl_bench.scoring.files import read_sides
     from spmrl_bench.scoring.official import check_agreement, score_with_program
     from spmrl_bench.scoring.report import as_dict, as_text, left_out_text, require_all
@@ -154,7 +154,8 @@ def score(
         require_all(counts)
     signature = sign(counts, parameters, policy, scorer=scorer)
     if format == "evalb":
-        trees = read_sides(gold, test, encoding=encoding)
+        needed = needs_trees(counts, parameters)
+        trees = read_sides(gold, test, encoding=encoding) if needed else ([], [])
         typer.echo(as_evalb(*trees, counts, parameters, policy), nl=False)
         typer.echo(f"{left_out_text(counts)}{signature.long()}", err=True)
         return

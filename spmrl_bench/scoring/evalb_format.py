@@ -67,8 +67,8 @@ def as_evalb(
     """The standard output of the C program that the parameters are for.
 
     Args:
-        gold: the trees that ``counts`` are of.
-        test: their parses.
+        gold: the trees that ``counts`` are of; empty will do where not :func:`needs_trees`.
+        test: their parses; the same holds for them.
         counts: what :func:`~spmrl_bench.scoring.score_trees` counted.
         prm: the parameters it was counted with.
         policy: that it was counted with; to count missing parses is the option ``-X``.
@@ -94,6 +94,12 @@ def as_evalb(
     )
 
 
+def needs_trees(counts: BracketCounts, prm: Parameters) -> bool:
+    """Whether the output follows from more than the counts."""
+    all_valid = len(counts.sentences_with(Status.VALID)) == len(counts)
+    return prm.program is Program.EVALB_SPMRL and not all_valid
+
+
 def printed_rows(
     gold: Sequence[Tree],
     test: Sequence[Tree],
@@ -112,8 +118,11 @@ def printed_rows(
         return [PrintedRow.of(number, row) for number, row in enumerate(counts.rows.tolist(), 1)]
     found = []
     for number, row in enumerate(counts.rows.tolist(), start=1):
-        one, other = gold[number - 1], test[number - 1]
         length, status = row[Column.LENGTH], row[Column.STATUS]
+        if status == Status.VALID:
+            found.append(PrintedRow.of(number, row))
+            continue
+        one, other = gold[number - 1], test[number - 1]
         if status == Status.LENGTH_UNMATCH:
             found.append(PrintedRow(number, length, _OK))
             if len(one) <= 1:
