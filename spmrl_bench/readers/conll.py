@@ -118,8 +118,8 @@ class _Sentence:
         if (flaw := _FLAW.search(line)) is not None:
             place = line.count("\t", 0, flaw.end())
             self._fail(
-                f"column {place + 1} is {columns[place]!r}, expected '_' or a text without spaces at"
-                " its ends and without carriage returns"
+                f"column {place + 1} is {columns[place]!r}, expected '_' or a text without "
+                "spaces at its ends and without carriage returns"
             )
         if columns[ID] == str(len(self._rows) + 1):
             self._rows.append(columns)
