@@ -169,7 +169,8 @@ def to_markdown(groups: Sequence[Group], figures: Sequence[Figure]) -> str:
     frame = table_frame(groups, figures)
     sections = []
     for group in groups:
-        own = frame[(frame["treebank"] == group.treebank) & (frame["group"] == group.number)]
+        mine = (frame["treebank"] == group.treebank) & (frame["group"] == group.number)
+        own = frame[mine].reset_index(drop=True)
         siblings = [other for other in groups if other.treebank == group.treebank]
         sections.append(_section(group, own, siblings, figures))
     return "\n".join(sections)
@@ -231,7 +232,9 @@ def _notes(group: Group, siblings: Sequence[Group], figures: Sequence[Figure]) -
         if figure.language == group.language and figure.variant in variants:
             sources.setdefault(figure.system, []).append(figure.source)
     for system, found in sources.items():
-        notes.append(f"{system}: {'; '.join(dict.fromkeys(found))}.")
+        # One source may be another with a remark: the longer one says both.
+        whole = [one for one in dict.fromkeys(found) if not _continued(one, found)]
+        notes.append(f"{system}: {'; '.join(whole)}.")
     if group.older:
         records = "record is" if group.older == 1 else "records are"
         notes.append(f"Newest record of each run; {group.older} older {records} not shown.")
@@ -249,3 +252,7 @@ def _notes(group: Group, siblings: Sequence[Group], figures: Sequence[Figure]) -
             f"{'; '.join(differing)}."
         )
     return [line for note in notes for line in (note, "")]
+
+
+def _continued(source: str, sources: Sequence[str]) -> bool:
+    return any(other != source and other.startswith(source) for other in sources)

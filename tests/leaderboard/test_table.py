@@ -56,11 +56,17 @@ def test_one_run_with_its_baseline_and_the_published_figure() -> None:
         "- [2] `prm:spmrl`\n"
         "- [3] `prm:spmrl`\n"
         "\n"
-        "K&K18: Kitaev & Klein 2018 (ACL, P18-1249), Table 7;"
-        " Kitaev & Klein 2018 (ACL, P18-1249), Table 7; which variant: Kitaev, Cao & Klein"
+        "K&K18: Kitaev & Klein 2018 (ACL, P18-1249), Table 7; which variant: Kitaev, Cao & Klein"
         " 2019 (ACL, P19-1340), note to Table 4.\n"
         "\n"
     )
+
+
+def test_every_table_has_its_own_published_figures() -> None:
+    banks = [make_treebank("german-squoia", "open"), make_treebank("german-mini", "mini")]
+    text = to_markdown(group_records([make_record(treebank=bank) for bank in banks]), FIGURES)
+    assert text.count("| dev 91.26 ") == 2
+    assert "nan" not in text
 
 
 def test_published_figure_of_the_same_treebank_says_so() -> None:
