@@ -1,6 +1,6 @@
 """Counts of whole corpora: compiled where possible, in plain Python where not.
 
-:func:`~spmrl_bench.scoring.brackets.count_brackets` defines every count, and takes some 100
+:func:`~spmrl_bench.scoring.brackets.count_brackets` defines every count, and takes some 30
 microseconds a sentence. The kernels ``_counting`` (trees in memory) and ``_scanning`` (texts)
 count the usual sentences many times faster and leave the others, marked, to that function, so
 that the rows are the same with them and without. A policy by which gold's tags decide about

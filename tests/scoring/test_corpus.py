@@ -237,6 +237,13 @@ def test_words_that_differ_in_their_escapes() -> None:
         score_texts(gold, test, PARAMETERS["spmrl"], escapes="none")
 
 
+def test_a_quotation_mark_that_is_an_escape_is_put_back() -> None:
+    gold = r"(S (NP (NN a)) ('' \/) (VP (VB b)))"
+    test = r"(S (NP (NN a) (POS \/)) (VP (VB b)))"
+    assert score_texts(gold, test, PARAMETERS["new"], escapes="ptb").skipped == 0
+    assert score_texts(gold, test, PARAMETERS["new"]).skipped == 1
+
+
 def test_long_sentences_long_labels_and_many_of_them() -> None:
     """Everything that starts small and grows."""
     rng = random.Random(7)
@@ -269,6 +276,7 @@ def test_trees_that_no_reader_builds_are_counted_all_the_same() -> None:
         "slices": replace(usual, spans=np.repeat(usual.spans, 2, axis=0)[::2]),
         "columns": replace(usual, spans=np.asfortranarray(usual.spans)),
         "order": replace(usual, labels=usual.labels[::-1], spans=usual.spans[::-1].copy()),
+        "inner first": replace(usual, spans=usual.spans[[1, 0, 2]]),
         "lists": replace(usual, words=list(usual.words), tags=list(usual.tags)),  # type: ignore
         "empty": replace(usual, spans=np.array([[0, 3], [2, 2], [2, 3]], dtype=np.int32)),
     }
