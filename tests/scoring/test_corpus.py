@@ -238,8 +238,8 @@ def test_words_that_differ_in_their_escapes() -> None:
 
 
 def test_a_quotation_mark_that_is_an_escape_is_put_back() -> None:
-    gold = r"(S (NP (NN a)) ('' \/) (VP (VB b)))"
-    test = r"(S (NP (NN a) (POS \/)) (VP (VB b)))"
+    gold = r"(S (NP (NN cat)) ('' \/) (VP (VB saw)))"
+    test = r"(S (NP (NN cat) (POS \/)) (VP (VB saw)))"
     assert score_texts(gold, test, PARAMETERS["new"], escapes="ptb").skipped == 0
     assert score_texts(gold, test, PARAMETERS["new"]).skipped == 1
 
@@ -276,7 +276,9 @@ def test_trees_that_no_reader_builds_are_counted_all_the_same() -> None:
         "slices": replace(usual, spans=np.repeat(usual.spans, 2, axis=0)[::2]),
         "columns": replace(usual, spans=np.asfortranarray(usual.spans)),
         "order": replace(usual, labels=usual.labels[::-1], spans=usual.spans[::-1].copy()),
-        "inner first": replace(usual, spans=usual.spans[[1, 0, 2]]),
+        "inner first": replace(
+            usual, labels=("NP", "S", "VP"), spans=usual.spans[[1, 0, 2]].copy()
+        ),
         "lists": replace(usual, words=list(usual.words), tags=list(usual.tags)),  # type: ignore
         "empty": replace(usual, spans=np.array([[0, 3], [2, 2], [2, 3]], dtype=np.int32)),
     }
