@@ -22,7 +22,7 @@ def main() -> None:
     """Entry point: the command line, with UTF-8 output and quiet when a reader goes away."""
     # GNU OpenMP threads spin while they wait. When another program needs a core, that slows
     # training down twentyfold; a short spin keeps most of the speed of an idle machine.
-    os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     try:
