@@ -83,7 +83,6 @@ def vars_of(policy: Policy) -> tuple[str, str]:
     return policy.missing_parse, policy.punctuation
 
 
-@pytest.mark.campaign
 @pytest.mark.parametrize("name", NAMES)
 def test_many_hostile_pairs(name: str) -> None:
     check_pairs(list(hostile_pairs(20_000, seed=2)), PARAMETERS[name], Policy())
