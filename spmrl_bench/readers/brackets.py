@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from os import PathLike
-from pathlib import Path
 from typing import Literal, NoReturn
 
 import numpy as np
 
 from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.text import position, read_text
 from spmrl_bench.trees.brackets import ASCII_SPACE, decode_label, escapes_named
 from spmrl_bench.trees.tree import Tree
 
@@ -102,25 +102,6 @@ def parse_brackets(
     if len(trees) != 1:
         raise ReadError(f"found {len(trees)} trees, expected one", path="<string>")
     return trees[0]
-
-
-def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
-    """The text of a file without its byte order mark.
-
-    Raises:
-        ReadError: the file cannot be opened, or a byte is not of the encoding.
-    """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
-    try:
-        return data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        found = data[error.start : error.start + 1].hex()
-        problem = f"byte 0x{found} is not {encoding} text; is the encoding another one?"
-        raise ReadError(problem, path=path, line=line) from error
 
 
 _BLANK = Tree.build([], [], [])
@@ -225,7 +206,7 @@ class _Scanner:
             self._fail(
                 opened[0], f"the tree that starts here is not closed before the {limit} ends"
             )
-        line, column = self._position(opened[-1])
+        line, column = position(self._source, opened[-1])
         self._fail(
             opened[0],
             f"the tree that starts here lacks {len(opened)} closing brackets at the end of the "
@@ -249,10 +230,5 @@ class _Scanner:
         self._fail(offset, f"found '{shown}' outside brackets, expected '('")
 
     def _fail(self, offset: int, problem: str) -> NoReturn:
-        line, column = self._position(offset)
+        line, column = position(self._source, offset)
         raise ReadError(problem, path=self._path, line=line, column=column, sentence=self._sentence)
-
-    def _position(self, offset: int) -> tuple[int, int]:
-        """Line and column, from 1."""
-        line = self._source.count("\n", 0, offset) + 1
-        return line, offset - self._source.rfind("\n", 0, offset)

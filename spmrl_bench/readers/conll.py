@@ -23,7 +23,7 @@ from typing import NoReturn
 import numpy as np
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.brackets import read_text
+from spmrl_bench.readers.text import read_text
 from spmrl_bench.trees.conll import COLUMNS, FORM, HEAD, ID, RELATION, TAGS, TagColumn
 from spmrl_bench.trees.dependencies import DependencyTree, Roots, head_fault
 

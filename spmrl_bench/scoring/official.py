@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.readers.brackets import read_text
+from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.evalb_output import read_output
 from spmrl_bench.scoring.files import FilePath, one_tree_per_line, read_sides

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import ReadError, TreebankError, TreeError
-from spmrl_bench.readers.brackets import read_brackets_file, read_text
+from spmrl_bench.readers.brackets import read_brackets_file
+from spmrl_bench.readers.text import read_text
 from spmrl_bench.readers.tigerxml import read_tiger_xml
 from spmrl_bench.treebanks.manifest import BracketManifest, FileManifest, Rows, Split
 from spmrl_bench.trees.graph import to_tree

@@ -17,6 +17,8 @@ from typing import Literal
 
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.trees.graph import GRAPH_TRANSFORMS, Graph
+from spmrl_bench.trees.labels import LABEL_TRANSFORMS
+from spmrl_bench.trees.structure import STRUCTURE_TRANSFORMS
 from spmrl_bench.trees.tree import Tree
 
 Stage = Literal["text", "graph", "tree"]
@@ -31,71 +33,6 @@ def strip_features(text: str) -> str:
 
 
 _FEATURES = re.compile(r"##.*?##")
-
-
-def strip_functions(tree: Tree) -> Tree:
-    """Cut labels of constituents to their category: NP-SBJ-1 and NP=2 to NP, ADVP|PRT to ADVP.
-
-    A label is cut at its first hyphen, equals sign or bar after the first character, unless
-    hyphens enclose all of it (-LRB-).
-    """
-    labels = tuple(_category(label) for label in tree.labels)
-    return Tree(tree.words, tree.tags, labels, tree.spans)
-
-
-def strip_tag_functions(tree: Tree) -> Tree:
-    """Cut part-of-speech tags to their category, as strip-functions does with labels: CLS-SUJ."""
-    tags = tuple(_category(tag) for tag in tree.tags)
-    return Tree(tree.words, tags, tree.labels, tree.spans)
-
-
-def _category(label: str) -> str:
-    if label.startswith("-") and label.endswith("-"):
-        return label
-    return label[:1] + _FUNCTION.split(label[1:], maxsplit=1)[0]
-
-
-_FUNCTION = re.compile("[-=|]")
-
-
-def drop_traces(tree: Tree) -> Tree | None:
-    """Remove the empty elements of the Penn Treebank (tag -NONE-) and constituents left empty."""
-    if "-NONE-" not in tree.tags:
-        return tree
-    kept = [i for i, tag in enumerate(tree.tags) if tag != "-NONE-"]
-    if not kept:
-        return None
-    fences = [0]  # the new position of every old fencepost
-    for tag in tree.tags:
-        fences.append(fences[-1] + (tag != "-NONE-"))
-    rows = [
-        (fences[start], fences[end], label)
-        for start, end, label in tree.constituents()
-        if fences[start] < fences[end]
-    ]
-    return Tree.build([tree.words[i] for i in kept], [tree.tags[i] for i in kept], rows)
-
-
-def strip_root(tree: Tree) -> Tree:
-    """Drop the outer bracket (unlabelled, TOP, ROOT or S1) around a single constituent.
-
-    One that holds several constituents or a bare word stays, named TOP where it has no label,
-    and a sentence that is a bare word gets it: every tree has a labelled root.
-    """
-    rows = list(tree.constituents())
-    n = len(tree)
-    outer = 0
-    while outer + 1 < len(rows) and rows[outer][2] in _OUTER and rows[outer + 1][:2] == (0, n):
-        outer += 1
-    rows = rows[outer:]
-    if not rows or rows[0][:2] != (0, n):
-        rows.insert(0, (0, n, "TOP"))
-    elif rows[0][2] == "":
-        rows[0] = (0, n, "TOP")
-    return Tree.build(tree.words, tree.tags, rows)
-
-
-_OUTER = frozenset({"", "TOP", "ROOT", "S1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +54,9 @@ class Transform:
 
 
 def _registry() -> dict[str, Transform]:
-    trees: tuple[Callable[[Tree], Tree | None], ...] = (
-        drop_traces,
-        strip_functions,
-        strip_tag_functions,
-        strip_root,
-    )
     found = [Transform("strip-features", "text", strip_features)]
     found += [Transform(name, "graph", apply) for name, apply in GRAPH_TRANSFORMS.items()]
+    trees: list[Callable[[Tree], Tree | None]] = [*STRUCTURE_TRANSFORMS, *LABEL_TRANSFORMS]
     found += [Transform(apply.__name__.replace("_", "-"), "tree", apply) for apply in trees]
     return {transform.name: transform for transform in found}
 
