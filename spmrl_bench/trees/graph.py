@@ -1,17 +1,22 @@
-"""Syntax graphs whose constituents may be discontinuous, and the named ways to make them trees.
+"""Syntax graphs whose constituents may be discontinuous, and how they become trees.
 
 Treebanks of the NEGRA and TIGER schools let a constituent have gaps, leave punctuation
 unattached and give a sentence several roots. A :class:`Graph` holds all of that: it only
 knows the parent of each token and node. What has to happen before it is a :class:`Tree` are
-three separate decisions, each a transform with a name that goes into a treebank's manifest
-and into the signature of a score.
+separate decisions about roots, loose tokens and crossing branches, each a transform with a
+name that goes into a treebank's manifest and into the signature of a score. Those about
+crossing branches are in :mod:`spmrl_bench.trees.crossing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate, compress
 from typing import NamedTuple
+
+import numpy as np
 
 from spmrl_bench.errors import TreeError
 from spmrl_bench.trees.tree import Tree
@@ -86,6 +91,36 @@ class Graph:
                 below[parent] += below[node]
         return below
 
+    def extents(self) -> list[Extent]:
+        """From the first to the last token below each node, and how many there are."""
+        n = len(self.words)
+        first, end, tokens = [n] * len(self.labels), [0] * len(self.labels), [0] * len(self.labels)
+        for token, parent in enumerate(self.token_parents):
+            if parent != NO_PARENT:
+                first[parent] = min(first[parent], token)
+                end[parent] = token + 1
+                tokens[parent] += 1
+        for node in self.bottom_up():
+            parent = self.parents[node]
+            if parent != NO_PARENT:
+                first[parent] = min(first[parent], first[node])
+                end[parent] = max(end[parent], end[node])
+                tokens[parent] += tokens[node]
+        return [Extent(*extent) for extent in zip(first, end, tokens, strict=True)]
+
+
+class Extent(NamedTuple):
+    """The tokens of a node: half-open bounds, and how many of those inside are below it."""
+
+    first: int
+    end: int
+    tokens: int
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether a token between the first and the last is not below the node."""
+        return 0 < self.tokens < self.end - self.first
+
 
 def add_vroot(graph: Graph) -> Graph:
     """Put a node VROOT above every root, so that a sentence has a single one.
@@ -133,76 +168,66 @@ def attach_loose_tokens(graph: Graph) -> Graph:
     return replace(graph, token_parents=tuple(parents))
 
 
-#: How much an edge label speaks for its child being the head, best first; all others are last.
-_HEAD_EDGES = ("HD", "DH", "NK", "PNC", "NMC", "ADC", "AVC", "UC", "CJ", "AC")
+def loosen_root_tokens(graph: Graph) -> Graph:
+    """Take tokens without a function (edge label --) off the root, for attach-loose-tokens.
 
-
-def raise_crossing_branches(graph: Graph) -> Graph:
-    """Make every constituent continuous by moving the parts that are cut off from its head.
-
-    Bottom-up, the children of a discontinuous node are grouped into uninterrupted parts. The
-    part with the head stays; the children of the other parts move to the node's parent, and
-    further up as long as they interrupt that one too. The head is the child with the edge
-    label HD, or else the first that occurs of DH, NK, PNC, NMC, ADC, AVC, UC, CJ, AC. If
-    several parts have such a child, or none, the longest of them stays, the leftmost of equals.
+    Alpino hangs all punctuation there, which interrupts most constituents of a sentence
+    although nothing crosses but commas. Done before attach-loose-tokens.
     """
-    token_parents, parents = list(graph.token_parents), list(graph.parents)
-    children: list[list[_Child]] = [[] for _ in graph.labels]
-    for token, parent in enumerate(graph.token_parents):
-        if parent != NO_PARENT:
-            children[parent].append(_Child(token, token, _head_rank(graph.token_edges[token]), -1))
-    for node in graph.bottom_up():
-        parts = _parts(children[node])
-        if not parts:
-            raise TreeError(f"node '{graph.labels[node]}' has no token")
-        kept = min(parts, key=_part_rank)
-        parent = graph.parents[node]
-        if parent != NO_PARENT:
-            rank = _head_rank(graph.edges[node])
-            children[parent].append(_Child(kept[0].first, kept[-1].last, rank, node))
-        elif len(parts) > 1:
-            gap = parts[0][-1].last + 1
-            raise TreeError(
-                f"the root '{graph.labels[node]}' lacks token {gap + 1} "
-                f"('{graph.words[gap]}'): use add-vroot and attach-loose-tokens before"
-            )
-        for child in (child for part in parts if part is not kept for child in part):
-            # Whatever it was to its own parent, it is not the head of the next.
-            children[parent].append(child._replace(rank=len(_HEAD_EDGES)))
-            if child.node == -1:
-                token_parents[child.first] = parent
-            else:
-                parents[child.node] = parent
-    return replace(graph, token_parents=tuple(token_parents), parents=tuple(parents))
+    roots = set(graph.roots())
+    loose = [
+        parent in roots and edge == "--"
+        for parent, edge in zip(graph.token_parents, graph.token_edges, strict=True)
+    ]
+    if not any(loose):
+        return graph
+    pairs = zip(graph.token_parents, graph.token_edges, loose, strict=True)
+    links = [(NO_PARENT, "") if free else (parent, edge) for parent, edge, free in pairs]
+    return replace(
+        graph,
+        token_parents=tuple(parent for parent, _ in links),
+        token_edges=tuple(edge for _, edge in links),
+    )
 
 
-class _Child(NamedTuple):
-    """A continuous child: its first and last token, its head rank, its node or -1 for a token."""
+def drop_markup_tokens(graph: Graph) -> Graph:
+    """Remove mark-up that stands as tokens (tag --, such as <h2> and </h2>).
 
-    first: int
-    last: int
-    rank: int
-    node: int
-
-
-def _parts(children: list[_Child]) -> list[list[_Child]]:
-    """Children in surface order, grouped where nothing stands between them."""
-    parts: list[list[_Child]] = []
-    for child in sorted(children):
-        if parts and parts[-1][-1].last + 1 == child.first:
-            parts[-1].append(child)
-        else:
-            parts.append([child])
-    return parts
+    Constituents that have no other token are removed with it. A sentence of nothing but
+    mark-up stays as it is.
+    """
+    keep = [
+        tag != "--" or _MARKUP.fullmatch(word) is None
+        for word, tag in zip(graph.words, graph.tags, strict=True)
+    ]
+    if all(keep) or not any(keep):
+        return graph
+    return without_tokens(graph, keep)
 
 
-def _part_rank(part: list[_Child]) -> tuple[int, int, int]:
-    """Least for the part that stays: best head, then most tokens, then leftmost."""
-    return min(child.rank for child in part), part[0].first - part[-1].last, part[0].first
+_MARKUP = re.compile(r"<[^<>]+>")
 
 
-def _head_rank(edge: str) -> int:
-    return _HEAD_EDGES.index(edge) if edge in _HEAD_EDGES else len(_HEAD_EDGES)
+def without_tokens(graph: Graph, keep: list[bool]) -> Graph:
+    """The graph with those tokens only, and without the nodes that this leaves empty."""
+    parents = [parent for parent, kept in zip(graph.token_parents, keep, strict=True) if kept]
+    filled = [False] * len(graph.labels)
+    for parent in parents:
+        while parent != NO_PARENT and not filled[parent]:
+            filled[parent] = True
+            parent = graph.parents[parent]
+    renumbered = [count - 1 for count in accumulate(filled)]
+    renumbered.append(NO_PARENT)  # where NO_PARENT leads
+    return Graph(
+        graph.name,
+        tuple(compress(graph.words, keep)),
+        tuple(compress(graph.tags, keep)),
+        tuple(renumbered[parent] for parent in parents),
+        tuple(compress(graph.token_edges, keep)),
+        tuple(compress(graph.labels, filled)),
+        tuple(renumbered[parent] for parent in compress(graph.parents, filled)),
+        tuple(compress(graph.edges, filled)),
+    )
 
 
 def to_tree(graph: Graph) -> Tree:
@@ -214,34 +239,33 @@ def to_tree(graph: Graph) -> Tree:
     """
     n = len(graph.words)
     if graph.labels or n != 1:
-        loose = [token for token in range(n) if graph.token_parents[token] == NO_PARENT]
-        if loose:
+        if NO_PARENT in graph.token_parents:
+            loose = graph.token_parents.index(NO_PARENT)
             raise TreeError(
-                f"token {loose[0] + 1} ('{graph.words[loose[0]]}') is attached nowhere: "
+                f"token {loose + 1} ('{graph.words[loose]}') is attached nowhere: "
                 "use attach-loose-tokens"
             )
         if len(graph.roots()) != 1:
             raise TreeError(f"found {len(graph.roots())} roots, expected one: use add-vroot")
     rows = []
     depth = graph.depths()
-    for node, tokens in enumerate(graph.yields()):
+    for node, extent in enumerate(graph.extents()):
         label = graph.labels[node]
-        if not tokens:
+        if not extent.tokens:
             raise TreeError(f"node '{label}' has no token")
-        start, end = tokens[0], tokens[-1] + 1
-        if end - start != len(tokens):
+        if extent.has_gap:
             raise TreeError(
-                f"constituent '{label}' over tokens {start + 1} to {end} has a gap: "
-                "use raise-crossing-branches"
+                f"constituent '{label}' over tokens {extent.first + 1} to {extent.end} has a gap:"
+                " use raise-crossing-branches or split-crossing-branches"
             )
-        rows.append((start, -end, depth[node], label))
+        rows.append((extent.first, -extent.end, depth[node], label))
     rows.sort()
-    return Tree.build(graph.words, graph.tags, [(s, -e, label) for s, e, _, label in rows])
+    # Continuous nodes of one tree nest, so nothing is left to check.
+    spans = np.array([(first, -end) for first, end, _, _ in rows], dtype=np.int32).reshape(-1, 2)
+    spans.flags.writeable = False
+    return Tree(graph.words, graph.tags, tuple(label for _, _, _, label in rows), spans)
 
 
-#: The transforms of graphs by name.
-GRAPH_TRANSFORMS: Mapping[str, Callable[[Graph], Graph]] = {
-    "add-vroot": add_vroot,
-    "attach-loose-tokens": attach_loose_tokens,
-    "raise-crossing-branches": raise_crossing_branches,
-}
+#: Every transform of graphs but those in :mod:`spmrl_bench.trees.crossing`; the name is the
+#: function's, with hyphens.
+GRAPH_TRANSFORMS = (add_vroot, attach_loose_tokens, drop_markup_tokens, loosen_root_tokens)

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.trees.crossing import CROSSING_TRANSFORMS
 from spmrl_bench.trees.graph import GRAPH_TRANSFORMS, Graph
 from spmrl_bench.trees.labels import LABEL_TRANSFORMS
 from spmrl_bench.trees.structure import STRUCTURE_TRANSFORMS
+from spmrl_bench.trees.transliteration import WORD_TRANSFORMS
 from spmrl_bench.trees.tree import Tree
 
 Stage = Literal["text", "graph", "tree"]
@@ -29,10 +31,26 @@ def strip_features(text: str) -> str:
 
     Done on the text because features may contain spaces. A pair stands within one line.
     """
-    return _FEATURES.sub("", text)
+    return _FEATURES.sub("", text) if "##" in text else text
 
 
 _FEATURES = re.compile(r"##.*?##")
+
+
+def strip_markup(text: str) -> str:
+    """Empty the lines that hold only SGML, as <S ID=7> and </S> in the Chinese Treebank.
+
+    Such a line begins with < and ends with >, white space aside. The line itself stays, so that
+    errors name the right one.
+    """
+    return _MARKUP.sub("", text) if "<" in text else text
+
+
+# Only \n and \r end lines here. In MULTILINE ^ and $ mean \n alone, hence the looking around.
+_MARKUP = re.compile(r"(?:(?<=[\n\r])|\A)[ \t]*<[^\n\r]*>[ \t]*(?=[\n\r]|\Z)")
+
+#: Every transform of text; the name is the function's, with hyphens.
+TEXT_TRANSFORMS = (strip_features, strip_markup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +71,19 @@ class Transform:
         return inspect.getdoc(self.apply) or ""
 
 
-def _registry() -> dict[str, Transform]:
-    found = [Transform("strip-features", "text", strip_features)]
-    found += [Transform(name, "graph", apply) for name, apply in GRAPH_TRANSFORMS.items()]
-    trees: list[Callable[[Tree], Tree | None]] = [*STRUCTURE_TRANSFORMS, *LABEL_TRANSFORMS]
-    found += [Transform(apply.__name__.replace("_", "-"), "tree", apply) for apply in trees]
-    return {transform.name: transform for transform in found}
+def _found() -> Iterator[Transform]:
+    stages: dict[Stage, tuple[Callable[..., str | Graph | Tree | None], ...]] = {
+        "text": TEXT_TRANSFORMS,
+        "graph": (*GRAPH_TRANSFORMS, *CROSSING_TRANSFORMS),
+        "tree": (*STRUCTURE_TRANSFORMS, *LABEL_TRANSFORMS, *WORD_TRANSFORMS),
+    }
+    for stage, functions in stages.items():
+        for apply in functions:
+            yield Transform(apply.__name__.replace("_", "-"), stage, apply)
 
 
 #: Every transform by its name.
-TRANSFORMS: Mapping[str, Transform] = _registry()
+TRANSFORMS: Mapping[str, Transform] = {transform.name: transform for transform in _found()}
 
 
 def transform_named(name: str) -> Transform:

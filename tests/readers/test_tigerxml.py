@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.tigerxml import read_tiger_xml
+from spmrl_bench.trees.crossing import raise_crossing_branches
 from spmrl_bench.trees.graph import (
     NO_PARENT,
     Graph,
     add_vroot,
     attach_loose_tokens,
-    raise_crossing_branches,
     to_tree,
 )
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import TreeError
 from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.crossing import raise_crossing_branches
 from spmrl_bench.trees.graph import (
     NO_PARENT,
     Graph,
     add_vroot,
     attach_loose_tokens,
-    raise_crossing_branches,
     to_tree,
 )
 
