@@ -16,88 +16,92 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from os import PathLike
 from typing import NoReturn
 
-import numpy as np
-
 from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.on_error import OnError, fail
+from spmrl_bench.readers.sentences import (
+    DependencySentence,
+    Line,
+    blocks,
+    dependency_sentence,
+    read_blocks,
+    split_columns,
+)
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.trees.conll import COLUMNS, FORM, HEAD, ID, RELATION, TAGS, TagColumn
-from spmrl_bench.trees.dependencies import DependencyTree, Roots, head_fault
+from spmrl_bench.trees.dependencies import Roots
 
-_NUMBER = r"(0|[1-9][0-9]{0,8})"  # nine digits: what heads in int32 can hold
-_HEAD = re.compile(_NUMBER)
+_NUMBER = r"(0|[1-9][0-9]{0,8})"
 _RANGE = re.compile(rf"{_NUMBER}-{_NUMBER}")
 _EMPTY_NODE = re.compile(rf"{_NUMBER}\.{_NUMBER}")
-_FLAW = re.compile(r"(?:\A|\t)(?=[\t ]|\Z)| (?=\t|\Z)|\r")
-_SENTENCE_ID = re.compile(r"#\s*sent_id\s*=\s*(\S.*?)\s*")
-_COLUMN_NAMES = re.compile(r"#\s*global\.columns\s*=\s*(.*?)\s*")
+_COMMENT = re.compile(r"#\s*(sent_id|global\.columns)\s*=")
 _STANDARD_NAMES = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConllSentence:
-    """A sentence and its place in the file.
-
-    Attributes:
-        tree: words, tags, heads and relations.
-        name: its ``sent_id``, or its number in the file, from 1.
-        lines: the line of each word, from 1.
-    """
-
-    tree: DependencyTree
-    name: str
-    lines: tuple[int, ...]
+_ROW = re.compile(
+    rf"{_NUMBER}(?:[-.]{_NUMBER})?(?:\t[^\t]+){{5}}\t(?:{_NUMBER}|_)(?:\t[^\t]+){{3}}"
+)
 
 
 def read_conll_file(
     path: str | PathLike[str],
     *,
     encoding: str = "utf-8",
-    tags: TagColumn = "xpos",
+    tag_column: TagColumn = "xpos",
     roots: Roots = "one",
-) -> Iterator[ConllSentence]:
+    on_error: OnError = fail,
+) -> Iterator[DependencySentence]:
     """The sentences of a file; a byte order mark and the kind of line ends do not matter.
 
     Raises:
-        ReadError: the file cannot be read or decoded, or is malformed.
+        ReadError: the file cannot be read or decoded; or from ``on_error``, a sentence is
+            malformed.
     """
-    return read_conll(read_text(path, encoding), path=path, tags=tags, roots=roots)
+    source = read_text(path, encoding)
+    return read_conll(source, path=path, tag_column=tag_column, roots=roots, on_error=on_error)
 
 
 def read_conll(
-    source: str, *, path: str | PathLike[str], tags: TagColumn = "xpos", roots: Roots = "one"
-) -> Iterator[ConllSentence]:
+    source: str,
+    *,
+    path: str | PathLike[str],
+    tag_column: TagColumn = "xpos",
+    roots: Roots = "one",
+    on_error: OnError = fail,
+) -> Iterator[DependencySentence]:
     """The sentences of a text, in order.
 
     Args:
         source: the text of a whole file.
         path: its name, for error messages.
-        tags: which of the two columns of tags to keep.
+        tag_column: which of the two columns of tags to keep.
         roots: whether a sentence may have several words with head 0, as in some CoNLL-X files.
+        on_error: takes the error of a sentence; if it returns, the next one is read.
 
     Raises:
-        ReadError: the text is malformed; the sentences before the place have been yielded.
+        ReadError: from ``on_error``, a sentence is malformed.
     """
-    sentence = _Sentence(path, 1)
-    for number, line in enumerate(source.split("\n"), start=1):
-        line = line.removesuffix("\r")
-        if line:
-            sentence.add(number, line)
-        elif sentence.line:
-            yield sentence.finish(tags, roots)
-            sentence = _Sentence(path, sentence.number + 1)
-    if sentence.line:
-        yield sentence.finish(tags, roots)
+
+    def parse(number: int, block: list[Line]) -> DependencySentence:
+        sentence = _Sentence(path, number)
+        for line, text in block:
+            sentence.add(line, text)
+        return sentence.finish(tag_column, roots)
+
+    return read_blocks(source, parse, on_error)
+
+
+def looks_like_conll(text: str) -> bool:
+    """Whether a text, perhaps cut at its end, is of one of these formats."""
+    lines = (line for block in blocks(text.removeprefix("\ufeff")) for _, line in block)
+    row = next((line for line in lines if not line.startswith("#")), "")
+    return _ROW.fullmatch(row) is not None
 
 
 class _Sentence:
     """The lines of one sentence as they come in; each is checked against those before it."""
 
     def __init__(self, path: str | PathLike[str], number: int) -> None:
-        self.number = number
         self.line = 0  # the last line of the sentence so far
         self._path = path
         self._name = str(number)
@@ -111,16 +115,7 @@ class _Sentence:
         if line.startswith("#"):
             self._comment(line)
             return
-        columns = line.split("\t")
-        if len(columns) != COLUMNS:
-            count = f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
-            self._fail(f"found {count}, expected {COLUMNS} separated by tabs")
-        if (flaw := _FLAW.search(line)) is not None:
-            place = line.count("\t", 0, flaw.end())
-            self._fail(
-                f"column {place + 1} is {columns[place]!r}, expected '_' or a text without "
-                "spaces at its ends and without carriage returns"
-            )
+        columns = split_columns(line, COLUMNS, self._fail)
         if columns[ID] == str(len(self._rows) + 1):
             self._rows.append(columns)
             self._lines.append(number)
@@ -133,7 +128,7 @@ class _Sentence:
             hint = "; is a blank line missing before it?" if columns[ID] == "1" else ""
             self._fail(f"word number '{columns[ID]}', expected {len(self._rows) + 1}{hint}")
 
-    def finish(self, tags: TagColumn, roots: Roots) -> ConllSentence:
+    def finish(self, tag_column: TagColumn, roots: Roots) -> DependencySentence:
         if not self._rows:
             self._fail("a sentence without words")
         if self._range[0] > len(self._rows):
@@ -141,30 +136,25 @@ class _Sentence:
                 f"the range ends at word {self._range[0]}, but the sentence has {len(self._rows)}",
                 self._range[1],
             )
-        heads = []
-        for row, line in zip(self._rows, self._lines, strict=True):
-            if _HEAD.fullmatch(row[HEAD]) is None:
-                self._fail(f"head '{row[HEAD]}', expected a number from 0", line)
-            heads.append(int(row[HEAD]))
-        fault = head_fault(heads, roots)
-        if fault is not None:
-            self._fail(fault.problem, self._lines[fault.word - 1])
-        words, pos, relations = (
-            tuple(row[column] for row in self._rows) for column in (FORM, TAGS[tags], RELATION)
+        columns = (FORM, TAGS[tag_column], HEAD, RELATION)
+        return dependency_sentence(
+            *([row[column] for row in self._rows] for column in columns),
+            lines=self._lines,
+            roots=roots,
+            name=self._name,
+            path=self._path,
         )
-        array = np.array(heads, dtype=np.int32)
-        array.flags.writeable = False
-        tree = DependencyTree(words, pos, array, relations)
-        return ConllSentence(tree, self._name, tuple(self._lines))
 
     def _comment(self, line: str) -> None:
         if self._rows or self._range[0] or self._empty_nodes:
             self._fail("a comment inside a sentence; is a blank line missing before it?")
-        if (name := _SENTENCE_ID.fullmatch(line)) is not None:
-            self._name = name[1]
-        names = _COLUMN_NAMES.fullmatch(line)
-        if names is not None and names[1] != _STANDARD_NAMES:
-            self._fail(f"the columns are '{names[1]}', expected '{_STANDARD_NAMES}'")
+        if (key := _COMMENT.match(line)) is None:
+            return
+        value = line[key.end() :].strip()
+        if key[1] == "sent_id":
+            self._name = value or self._name
+        elif value != _STANDARD_NAMES:
+            self._fail(f"the columns are '{value}', expected '{_STANDARD_NAMES}'")
 
     def _multiword(self, first: int, last: int) -> None:
         expected = len(self._rows) + 1

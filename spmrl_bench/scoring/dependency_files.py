@@ -9,7 +9,8 @@ from __future__ import annotations
 from itertools import chain
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.readers.conll import ConllSentence, read_conll_file
+from spmrl_bench.readers.conll import read_conll_file
+from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.scoring.attachment import (
     AttachmentRules,
     rule_faults,
@@ -37,7 +38,7 @@ def score_dependency_files(
             or relation that the rules need is missing; with file, line and sentence.
     """
     gold, test = (
-        list(read_conll_file(path, encoding=encoding, tags=rules.tags, roots=rules.roots))
+        list(read_conll_file(path, encoding=encoding, tag_column=rules.tags, roots=rules.roots))
         for path in (gold_path, test_path)
     )
     for path, sentences in ((gold_path, gold), (test_path, test)):
@@ -59,7 +60,7 @@ def score_dependency_files(
     return score_dependencies(gold_trees, test_trees, rules)
 
 
-def _parting(gold: list[ConllSentence], test: list[ConllSentence]) -> str:
+def _parting(gold: list[DependencySentence], test: list[DependencySentence]) -> str:
     """Where two files of different length cease to be the same."""
     for one, other in zip(gold, test, strict=False):
         if one.tree.words != other.tree.words:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.conll import ConllSentence, read_conll, read_conll_file
+from spmrl_bench.readers.conll import looks_like_conll, read_conll, read_conll_file
+from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.trees.conll import TagColumn, write_conll
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 from tests.conftest import shared_data
@@ -25,7 +26,7 @@ def row(number: str, head: str = "0", form: str = "w", relation: str = "r") -> s
 GOOD = row("1") + row("2", "1") + "\n"
 
 
-def read(text: str, roots: Roots = "one") -> list[ConllSentence]:
+def read(text: str, roots: Roots = "one") -> list[DependencySentence]:
     return list(read_conll(text, path="f", roots=roots))
 
 
@@ -41,7 +42,7 @@ def test_reading_gives_back_what_was_written(
     lines = "".join(write_conll(tree, tags=tags) for tree in trees).split("\n")
     # The blank line at the end, and even the last line's end, may be missing.
     text = line_end.join(lines[: len(lines) - cut] if trees else lines)
-    assert [s.tree for s in read_conll(text, path="f", tags=tags)] == trees
+    assert [s.tree for s in read_conll(text, path="f", tag_column=tags)] == trees
 
 
 @given(dependency_trees(roots="several"))
