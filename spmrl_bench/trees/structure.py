@@ -1,4 +1,4 @@
-"""What constituents lose or gain before training: empty elements, outer brackets, roots.
+"""What constituents lose or gain before training: empty elements, outer brackets, chains.
 
 An empty element is a token with the tag ``-NONE-``, in every tree; readers of formats that
 write them in another way give them that tag.
@@ -7,6 +7,7 @@ write them in another way give them that tag.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spmrl_bench.trees.tree import Tree
 
@@ -22,13 +23,11 @@ def drop_traces(tree: Tree) -> Tree | None:
     np.cumsum(overt, out=fences[1:])
     spans = fences[tree.spans]
     kept = spans[:, 0] < spans[:, 1]
-    spans = spans[kept]
-    spans.flags.writeable = False
     return Tree(
         tuple(word for word, here in zip(tree.words, overt, strict=True) if here),
         tuple(tag for tag, here in zip(tree.tags, overt, strict=True) if here),
         tuple(label for label, here in zip(tree.labels, kept.tolist(), strict=True) if here),
-        spans,
+        _frozen(spans[kept]),
     )
 
 
@@ -50,9 +49,7 @@ def strip_root(tree: Tree) -> Tree:
     if outer:
         labels, spans = labels[outer:], spans[outer:]
     if not labels or spans[0, 0] != 0 or spans[0, 1] != n:
-        return Tree.build(
-            tree.words, tree.tags, [(0, n, "TOP"), *list(tree.constituents())[outer:]]
-        )
+        return _under_top(tree.words, tree.tags, labels, spans)
     if labels[0] == "":
         labels = ("TOP", *labels[1:])
     return tree if labels is tree.labels else Tree(tree.words, tree.tags, labels, spans)
@@ -60,5 +57,76 @@ def strip_root(tree: Tree) -> Tree:
 
 _OUTER = frozenset({"", "TOP", "ROOT", "S1"})
 
+
+def ensure_top(tree: Tree) -> Tree:
+    """Give every sentence the one outer bracket TOP, above all its constituents.
+
+    An outer bracket that is there already (unlabelled, TOP, ROOT, S1 or VROOT) takes that name;
+    several of them become one.
+    """
+    labels, spans, n = tree.labels, tree.spans, len(tree)
+    outer = 0
+    while (
+        outer < len(labels)
+        and labels[outer] in _OUTER_OR_VROOT
+        and spans[outer, 0] == 0
+        and spans[outer, 1] == n
+    ):
+        outer += 1
+    if outer == 1 and labels[0] == "TOP":
+        return tree
+    return _under_top(tree.words, tree.tags, labels[outer:], spans[outer:])
+
+
+_OUTER_OR_VROOT = _OUTER | {"VROOT"}
+
+
+def vroot_over_words(tree: Tree) -> Tree:
+    """Put VROOT above a sentence that is a bare word, or a word in unlabelled brackets.
+
+    So in the German release, where a root may be a preterminal; any other sentence stays.
+    """
+    if len(tree) != 1 or any(tree.labels):
+        return tree
+    return Tree(tree.words, tree.tags, ("VROOT",), _frozen(np.array([[0, 1]], dtype=np.int32)))
+
+
+def merge_x_over_x(tree: Tree) -> Tree:
+    """Merge a constituent into the only child of the same label: (NP (NP ...)) to (NP ...).
+
+    Labels are compared whole, functions included, and chains of any length become one node.
+    """
+    labels, spans = tree.labels, tree.spans
+    if len(labels) < 2:
+        return tree
+    same = (spans[1:] == spans[:-1]).all(axis=1).tolist()
+    kept = [True]
+    kept += [
+        not (equal and label == above)
+        for equal, label, above in zip(same, labels[1:], labels, strict=False)
+    ]
+    if all(kept):
+        return tree
+    return Tree(
+        tree.words,
+        tree.tags,
+        tuple(label for label, here in zip(labels, kept, strict=True) if here),
+        _frozen(spans[kept]),
+    )
+
+
+def _under_top(
+    words: tuple[str, ...], tags: tuple[str, ...], labels: tuple[str, ...], spans: NDArray[np.int32]
+) -> Tree:
+    """The constituents below a new TOP over all words."""
+    top = np.array([[0, len(words)]], dtype=np.int32)
+    return Tree(words, tags, ("TOP", *labels), _frozen(np.concatenate([top, spans])))
+
+
+def _frozen(spans: NDArray[np.int32]) -> NDArray[np.int32]:
+    spans.flags.writeable = False
+    return spans
+
+
 #: Every transform of constituents; the name is the function's, with hyphens.
-STRUCTURE_TRANSFORMS = (drop_traces, strip_root)
+STRUCTURE_TRANSFORMS = (drop_traces, strip_root, ensure_top, vroot_over_words, merge_x_over_x)
