@@ -15,7 +15,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
-KERNELS = ("chart._cky", "scoring._counting", "scoring._scanning")
+KERNELS = ("chart._cky", "readers._brackets", "scoring._counting", "scoring._scanning")
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")
 
 

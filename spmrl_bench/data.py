@@ -3,16 +3,23 @@
 They are folders at the top of a checkout, so that people can read and edit them, and a copy
 of them inside the package when it is installed from a wheel. Every look-up goes through
 :func:`data_dir`, so that nothing else has to know which of the two is the case.
+
+Users add recipes and manifests of their own. In a checkout these can stand beside the others;
+they are also found under the user's own folder, :func:`home`, which outlives an installation.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal, get_args
 
 from spmrl_bench.errors import SpmrlError, unknown_name
 
 DataKind = Literal["recipes", "treebanks", "evalb", "published"]
+
+#: The environment variable that names the user's own folder.
+HOME_VARIABLE = "SPMRL_BENCH_HOME"
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -34,3 +41,19 @@ def data_dir(kind: DataKind) -> Path:
             return folder
     looked = " and ".join(str(folder) for folder in candidates)
     raise SpmrlError(f"no folder of {kind}: looked in {looked}; install the package again")
+
+
+def home() -> Path:
+    """The user's own folder: ``$SPMRL_BENCH_HOME``, or ``~/.spmrl_bench``; it may not exist."""
+    chosen = os.environ.get(HOME_VARIABLE)
+    return Path(chosen).expanduser().absolute() if chosen else Path.home() / ".spmrl_bench"
+
+
+def data_dirs(kind: DataKind) -> list[Path]:
+    """The folders to look in for one kind of data file: the program's, then the user's.
+
+    Raises:
+        SpmrlError: as :func:`data_dir`.
+    """
+    own = home() / kind
+    return [data_dir(kind), *([own] if own.is_dir() else [])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,11 +31,21 @@ def shared_data(relative: str) -> Path:
     return path
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Manifests, recipes and stored treebanks of whoever runs the tests play no part in them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPMRL_BENCH_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture
 def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     """Tiny treebanks and a recipe, in use; the working directory is a folder of its own."""
     laboratory = build_laboratory(tmp_path / "laboratory")
-    monkeypatch.setattr("spmrl_bench.treebanks.manifest.data_dir", lambda _: laboratory.manifests)
+    monkeypatch.setattr(
+        "spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [laboratory.manifests]
+    )
     monkeypatch.setenv("TREEBANKS", str(laboratory.treebanks))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")

@@ -64,9 +64,9 @@ def recipes() -> None:
         spmrl-bench recipes
     """
     from spmrl_bench.experiments.recipe import list_recipes, load_recipe
-    from spmrl_bench.treebanks.treebank import treebank_status
+    from spmrl_bench.treebanks.presence import treebank_statuses
 
-    present = {status.name for status in treebank_status() if status.present}
+    present = {status.name for status in treebank_statuses() if status.present}
     rows = []
     for name in list_recipes():
         recipe = load_recipe(name)
@@ -87,7 +87,7 @@ def treebanks() -> None:
 
         TREEBANKS=~/treebanks spmrl-bench treebanks
     """
-    from spmrl_bench.treebanks.treebank import treebank_status
+    from spmrl_bench.treebanks.presence import treebank_statuses
 
     rows = [
         (
@@ -98,7 +98,7 @@ def treebanks() -> None:
             status.where,
             first_of(status.missing),
         )
-        for status in treebank_status()
+        for status in treebank_statuses()
     ]
     headings = ("treebank", "track", "train / dev / test", "state", "looked in", "missing")
     print_rows(headings, rows)

@@ -47,7 +47,7 @@ def baseline_counts(treebank: Treebank, split: str) -> BracketCounts:
     baseline = RightBranching(treebank.split("train"))
     gold = treebank.split(split)
     parses = [baseline.parse(tree.words, tree.tags) for tree in gold]
-    return score_trees(gold, parses, load_prm(treebank.manifest.prm))
+    return score_trees(gold, parses, load_prm(treebank.prm))
 
 
 def split_result(
@@ -65,7 +65,7 @@ def split_result(
     """
     signature = sign(
         counts,
-        load_prm(treebank.manifest.prm),
+        load_prm(treebank.prm),
         treebank=treebank.name,
         fingerprint=treebank.fingerprint,
         split=split,

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
-from spmrl_bench.treebanks.treebank import Treebank, open_treebank, treebank_status
+from spmrl_bench.treebanks.presence import treebank_statuses
+from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tup
             )
         return bank, f"using {name}, as asked"
     listed = recipe.language.treebanks
-    statuses = {status.name: status for status in treebank_status()}
+    statuses = {status.name: status for status in treebank_statuses()}
     unknown = [bank for bank in listed if bank not in statuses]
     if unknown:
         raise RecipeError(f"{recipe.path}: {unknown_name('treebank', unknown[0], statuses)}")

@@ -98,7 +98,7 @@ def _train_one(
             seed=config.seed,
             sentences=sentences,
             indexer=indexer,
-            dev_f1=lambda model: dev_f1(model, dev_trees, work.treebank.manifest.prm),
+            dev_f1=lambda model: dev_f1(model, dev_trees, work.treebank.prm),
             run_dir=folder,
             report=report,
         )
@@ -187,7 +187,7 @@ def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
 
 def _find(records: Sequence[Record], bank: Treebank, run: _Run, *, selected: bool) -> Record | None:
     """The record of a run that was scored before in the same role and the same way."""
-    prm = prm_signature(load_prm(bank.manifest.prm))
+    prm = prm_signature(load_prm(bank.prm))
     for record in records:
         same = (record.weights, record.selected) == (run.weights, selected)
         if same and f"|prm:{prm}|" in record.dev.signature_long:
@@ -201,7 +201,7 @@ def _score(work: Plan, run: _Run, device: str, *, selected: bool) -> Record:
     parser = load_parser(run.folder, device)
     results = {}
     for split in ("dev", "test") if selected else ("dev",):
-        scored = evaluate_parser(parser, bank.split(split), bank.manifest.prm)
+        scored = evaluate_parser(parser, bank.split(split), bank.prm)
         results[split] = split_result(scored.counts, bank, split, config, scored.tokens_per_second)
     state = run.progress
     return Record(

@@ -18,9 +18,15 @@ from typing import Literal, NoReturn
 import numpy as np
 
 from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.text import position, read_text
 from spmrl_bench.trees.brackets import ASCII_SPACE, decode_label, escapes_named
 from spmrl_bench.trees.tree import Tree
+
+try:
+    from spmrl_bench.readers._brackets import scan
+except ImportError:  # not built: everything is read in Python
+    scan = None
 
 _ATOM = rf"[^(){ASCII_SPACE}]"
 _SPACE = rf"[{ASCII_SPACE}]"
@@ -32,7 +38,11 @@ _PIECE = re.compile(
     r"|(\))"  # 4: end of a constituent
     rf"|({_ATOM}+)"  # 5: a word where none may stand
 )
-_LEAF, _OPEN, _CLOSE = 2, 3, 4
+_NO_SPACE = re.compile(rf"[^{ASCII_SPACE}]")
+_LEAF, _OPEN, _CLOSE, _WORD = 2, 3, 4, 5
+
+# How many trees the kernel reads at a time.
+_AT_A_TIME = 1024
 
 
 def read_brackets(
@@ -41,6 +51,7 @@ def read_brackets(
     path: str | PathLike[str],
     escapes: str = "ptb",
     blank: Literal["error", "tree"] = "error",
+    on_error: OnError = fail,
 ) -> Iterator[Tree]:
     """The trees of a text, in order.
 
@@ -52,6 +63,8 @@ def read_brackets(
             parser output, where line ``k`` is the parse of sentence ``k`` as EVALB reads it:
             each line holds one tree, which may have several roots; brackets without words
             are none, so that an empty line, ``()`` or ``(())`` is a tree without words.
+        on_error: what to do with a malformed tree. If it returns, reading goes on with the next
+            line that begins with a bracket, and from there on such a line begins a tree.
 
     Raises:
         ReadError: the text is malformed; the trees before the place have been yielded.
@@ -59,7 +72,8 @@ def read_brackets(
     """
     scanner = _Scanner(source, path, escapes, blank == "tree")
     if blank == "error":
-        yield from scanner.trees(0, len(source))
+        yield from scanner.plain_trees()
+        yield from _resuming(scanner, source, on_error)
         return
     start = 0
     while start < len(source):
@@ -76,6 +90,7 @@ def read_brackets_file(
     escapes: str = "ptb",
     blank: Literal["error", "tree"] = "error",
     prepare: Callable[[str], str] | None = None,
+    on_error: OnError = fail,
 ) -> Iterator[Tree]:
     """The trees of a file; ``prepare`` changes its text before it is split into pieces.
 
@@ -85,7 +100,24 @@ def read_brackets_file(
     source = read_text(path, encoding)
     if prepare is not None:
         source = prepare(source)
-    return read_brackets(source, path=path, escapes=escapes, blank=blank)
+    return read_brackets(source, path=path, escapes=escapes, blank=blank, on_error=on_error)
+
+
+def looks_like_brackets(text: str) -> bool:
+    """Whether the beginning of a file is that of bracketed trees with a word and a tag per leaf.
+
+    Half of its brackets or more than a third are leaves, in well-formed text; a bracket with
+    three atoms or a word in brackets of its own is another format.
+    """
+    text = text.lstrip()
+    if not text.startswith("("):
+        return False
+    leaves = opened = others = 0
+    for piece in _PIECE.finditer(text):
+        leaves += piece.lastindex == _LEAF
+        opened += piece.lastindex == _OPEN
+        others += piece.lastindex == _WORD
+    return leaves > 0 and others <= leaves // 100 and opened <= 4 * leaves
 
 
 def parse_brackets(
@@ -102,6 +134,36 @@ def parse_brackets(
     if len(trees) != 1:
         raise ReadError(f"found {len(trees)} trees, expected one", path="<string>")
     return trees[0]
+
+
+def _resuming(scanner: _Scanner, source: str, on_error: OnError) -> Iterator[Tree]:
+    """The trees from the scanner's offset on.
+
+    After the first malformed one, a line that begins with a bracket ends what is before it;
+    else every unclosed tree would be read up to the end of the file.
+    """
+    end = stop = len(source)
+    while scanner.offset < end:
+        try:
+            yield from scanner.trees(scanner.offset, stop)
+            scanner.offset = stop
+        except ReadError as error:
+            on_error(error)
+            scanner.sentence += 1
+            begin = _NO_SPACE.search(source, scanner.offset)
+            scanner.offset = _line_with_bracket(source, begin.start() if begin else end)
+            stop = scanner.offset
+        if stop < end:
+            stop = _line_with_bracket(source, stop)
+            scanner.limit = "the next line that begins with a bracket"
+        else:
+            scanner.limit = "the file ends"
+
+
+def _line_with_bracket(source: str, offset: int) -> int:
+    """Where the first such line after an offset begins, or the end of the text."""
+    found = source.find("\n(", offset)
+    return len(source) if found < 0 else found + 1
 
 
 _BLANK = Tree.build([], [], [])
@@ -143,7 +205,31 @@ class _Scanner:
         self._one_per_line = one_per_line
         self._word = _Words(escapes_named(escapes).decode_word)
         self._label = _Words(decode_label)
-        self._sentence = 1
+        self.sentence = 1
+        self.offset = 0  # after the last tree that was read
+        self.limit = "the line ends" if one_per_line else "the file ends"
+
+    def plain_trees(self) -> Iterator[Tree]:
+        """Trees from the offset on, read by the kernel; ends before the first malformed one."""
+        if scan is None:
+            return
+        end = len(self._source)
+        while self.offset < end:
+            words, tags, labels, bounds, token_ends, label_ends, after = scan(
+                self._source, self.offset, end, _AT_A_TIME, self._word, self._label
+            )
+            if not len(token_ends):
+                return
+            words, tags, labels = tuple(words), tuple(tags), tuple(labels)
+            spans = bounds.reshape(-1, 2)
+            spans.flags.writeable = False
+            token = row = 0
+            for next_token, next_row in zip(token_ends.tolist(), label_ends.tolist(), strict=True):
+                ours, theirs = slice(token, next_token), slice(row, next_row)
+                yield Tree(words[ours], tags[ours], labels[theirs], spans[theirs])
+                token, row = next_token, next_row
+            self.sentence += len(token_ends)
+            self.offset = after
 
     def trees(self, start: int, end: int) -> Iterator[Tree]:
         """The trees between two offsets of the text."""
@@ -186,7 +272,8 @@ class _Scanner:
                 continue
             yield _tree(words, tags, labels, bounds)
             words, tags, labels, bounds = [], [], [], []
-            self._sentence += 1
+            self.sentence += 1
+            self.offset = piece.end()
         if stack:
             self._fail_open(opened)
         if self._one_per_line:
@@ -197,20 +284,17 @@ class _Scanner:
     def tree_of_line(self, start: int, end: int) -> Tree:
         """The tree between two offsets, whatever its number of roots, or that without words."""
         tree = next(self.trees(start, end))
-        self._sentence += 1
+        self.sentence += 1
         return tree
 
     def _fail_open(self, opened: list[int]) -> NoReturn:
-        limit = "line" if self._one_per_line else "file"
         if len(opened) == 1:
-            self._fail(
-                opened[0], f"the tree that starts here is not closed before the {limit} ends"
-            )
+            self._fail(opened[0], f"the tree that starts here is not closed before {self.limit}")
         line, column = position(self._source, opened[-1])
         self._fail(
             opened[0],
-            f"the tree that starts here lacks {len(opened)} closing brackets at the end of the "
-            f"{limit}; the innermost open one is at line {line} column {column}",
+            f"the tree that starts here lacks {len(opened)} closing brackets before {self.limit}; "
+            f"the innermost open one is at line {line} column {column}",
         )
 
     def _fail_empty(self, offset: int) -> NoReturn:
@@ -231,4 +315,4 @@ class _Scanner:
 
     def _fail(self, offset: int, problem: str) -> NoReturn:
         line, column = position(self._source, offset)
-        raise ReadError(problem, path=self._path, line=line, column=column, sentence=self._sentence)
+        raise ReadError(problem, path=self._path, line=line, column=column, sentence=self.sentence)

@@ -5,19 +5,23 @@ A manifest states them all, with the licence, the citation and the numbers of se
 its splits must have, so that a wrong release or a half-copied folder is noticed before
 anything is trained on it. Unknown keys are errors, and all mistakes of a file are reported
 together.
+
+One release may be used in several ways: with gold tags instead of predicted ones, or divided
+for constituency or for dependencies. Each such edition is a table of a few keys that replace
+those of the manifest, and a treebank of its own, ``NAME-EDITION``.
 """
 
 from __future__ import annotations
 
 import codecs
-from pathlib import Path
-from typing import Annotated, ClassVar, Literal, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from spmrl_bench.data import data_dir
-from spmrl_bench.errors import SpmrlError, TreebankError, unknown_name
-from spmrl_bench.toml_files import read_toml, validated
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.readers.formats import FORMATS, Format
+from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_range
 from spmrl_bench.trees.brackets import escapes_named
 from spmrl_bench.trees.transforms import Stage, transform_named
 
@@ -27,10 +31,21 @@ SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(gt=0)]
+Some = Annotated[int, Field(ge=0)]
+Patterns = Annotated[list[Text], Field(min_length=1)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class _Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    """One number or a list of them, as a tuple."""
+    found = value if isinstance(value, list) else [value]
+    if not found or any(type(number) is not int or number < 1 for number in found):
+        raise ValueError("expected a number from 1, or a list of such numbers")
+    return tuple(found)
 
 
 class Rows(_Closed):
@@ -48,15 +63,30 @@ class Rows(_Closed):
 class Split(_Closed):
     """The files of one split and what they must hold after the transforms.
 
-    ``files`` are paths under the treebank's folder, read in the order given. ``*`` stands for
-    any characters of a name (matches are read in sorted order), ``{0001..0159}`` for each
-    number in turn.
+    ``files`` are patterns of paths under the treebank's folder, read in the order given; see
+    :mod:`spmrl_bench.treebanks.patterns`.
     """
 
-    files: Annotated[list[Text], Field(min_length=1)]
+    files: Patterns
+    #: Patterns of files to leave out.
+    exclude: list[Text] = []
+    #: ``"1..1000"``: only these sentences of the files, counted from 1 before anything is left out.
+    range: str | None = None
     rows: Rows | None = None
-    sentences: Count
+    #: The number of sentences, or those of sources that differ; the first is the usual one.
+    sentences: Annotated[tuple[int, ...], BeforeValidator(_numbers)]
     tokens: Count | None = None
+    #: How many sentences break the format and are left out (``on_error = "skip"``).
+    skipped: Some = 0
+    #: How many sentences have no word left after the transforms, where that is known.
+    dropped: Some | None = None
+
+    @field_validator("range")
+    @classmethod
+    def _range_is_one(cls, text: str | None) -> str | None:
+        if text is not None:
+            check_range(text)
+        return text
 
 
 class MiniSplit(_Closed):
@@ -80,89 +110,182 @@ class MiniSplits(_Closed):
 class _Manifest(_Closed):
     """What every treebank declares."""
 
-    stages: ClassVar[tuple[Stage, ...]] = ("tree",)
-
     name: Text
     #: Human name of the treebank.
     title: Text
     #: English name of the language in small letters, as recipes use it.
     language: Text
     track: Track
-    #: Names of transforms, in the order in which they apply.
-    transforms: list[str] = []
     #: Where the part-of-speech tags come from.
     tags: Literal["gold", "predicted", "none"]
-    #: The evalb parameter set its scores use.
-    prm: Text
     licence: Text
     citation: Text
     source: Text
 
-    @field_validator("transforms")
+
+def _check_transforms(names: list[str], stages: tuple[Stage, ...]) -> list[str]:
+    order = ("text", "graph", "tree")
+    last = 0
+    for name in names:
+        try:
+            stage = transform_named(name).stage
+        except SpmrlError as error:
+            raise ValueError(str(error)) from None
+        if stage not in stages:
+            raise ValueError(f"{name} applies to a {stage}, which this format does not have")
+        if order.index(stage) < last:
+            raise ValueError(
+                f"{name} applies to a {stage}: it must stand before those for a {order[last]}"
+            )
+        last = order.index(stage)
+    return names
+
+
+class _InFormat(_Closed):
+    """A file format and the options of its reader."""
+
+    allowed: ClassVar[tuple[str, ...]] = ()
+
+    format: Text
+    #: One text encoding, or several to try in turn: ``"utf-8 | gb18030"``.
+    encoding: str | None = None
+    #: Name of the escape policy of the words.
+    escapes: str | None = None
+    #: Whether leaves are ``word-lemma``.
+    lemmas: bool | None = None
+    #: Which column of a CoNLL file has the tags.
+    tag_column: Literal["upos", "xpos"] | None = None
+    #: Whether sentences of a CoNLL file may have several roots.
+    roots: Literal["one", "several"] | None = None
+
+    @field_validator("format")
     @classmethod
-    def _transforms_are_known_and_in_order(cls, names: list[str]) -> list[str]:
-        order = ("text", "graph", "tree")
-        last = 0
-        for name in names:
+    def _format_is_known(cls, name: str) -> str:
+        known = [form.name for form in FORMATS.values() if cls._may_be(form)]
+        if name not in known:
+            raise ValueError(f"must be one of {', '.join(known)}")
+        return name
+
+    @classmethod
+    def _may_be(cls, form: Format) -> bool:
+        return True
+
+    @field_validator("encoding", "escapes", "lemmas", "tag_column", "roots")
+    @classmethod
+    def _is_option(cls, value: Any, info: ValidationInfo) -> Any:
+        form = FORMATS.get(info.data.get("format", ""))
+        if form is None or value is None:
+            return value
+        if info.field_name not in form.options:
+            options = ", ".join(form.options) or "none"
+            raise ValueError(f"format {form.name} has no such option; it has {options}")
+        return value
+
+    @field_validator("escapes", mode="before")
+    @classmethod
+    def _escapes_are_known(cls, name: Any, info: ValidationInfo) -> Any:
+        form = FORMATS.get(info.data.get("format", ""))
+        if form is not None and form.options.get("escapes") is ... and name is None:
+            raise ValueError("missing")
+        if isinstance(name, str):
             try:
-                stage = transform_named(name).stage
+                escapes_named(name)
             except SpmrlError as error:
                 raise ValueError(str(error)) from None
-            if stage not in cls.stages:
-                raise ValueError(f"{name} applies to a {stage}, which this format does not have")
-            if order.index(stage) < last:
-                raise ValueError(
-                    f"{name} applies to a {stage}: it must stand before those for a {order[last]}"
-                )
-            last = order.index(stage)
-        return names
-
-
-class _WithFiles(_Manifest):
-    """A treebank that lies in files."""
-
-    #: Its folder under the directory of treebanks.
-    path: Text
-    #: How to get it, for the message when it is absent.
-    obtain: Text
-    splits: FileSplits
-
-
-class BracketManifest(_WithFiles):
-    """Bracketed trees."""
-
-    stages: ClassVar[tuple[Stage, ...]] = ("text", "tree")
-
-    format: Literal["brackets"]
-    encoding: Text = "utf-8"
-    #: Name of the escape policy of its words.
-    escapes: str
+        return name
 
     @field_validator("encoding")
     @classmethod
-    def _encoding_is_known(cls, name: str) -> str:
-        try:
-            codecs.lookup(name)
-        except LookupError:
-            raise ValueError("no such text encoding") from None
-        return name
+    def _encoding_is_known(cls, names: str | None) -> str | None:
+        for name in names.split(ALTERNATIVE) if names is not None else ():
+            try:
+                codecs.lookup(name)
+            except LookupError:
+                raise ValueError("no such text encoding") from None
+        return names
 
-    @field_validator("escapes")
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the reader, with the format's defaults for those not set."""
+        defaults = FORMATS[self.format].options
+        given = {name: getattr(self, name) for name in defaults}
+        return {name: defaults[name] if value is None else value for name, value in given.items()}
+
+
+class DependencyLayer(_InFormat):
+    """The sentences of a constituency treebank a second time, as dependencies.
+
+    Their words must be those of the trees.
+    """
+
+    #: Its folder under the directory of treebanks, if not that of the trees.
+    path: Text | None = None
+    train: Patterns
+    dev: Patterns
+    test: Patterns
+
     @classmethod
-    def _escapes_are_known(cls, name: str) -> str:
-        try:
-            escapes_named(name)
-        except SpmrlError as error:
-            raise ValueError(str(error)) from None
-        return name
+    def _may_be(cls, form: Format) -> bool:
+        return form.yields == "dependencies"
 
 
-class TigerManifest(_WithFiles):
-    """TIGER-XML, which states its encoding itself."""
+class Fetch(_Closed):
+    """Where a treebank can be downloaded."""
 
-    stages: ClassVar[tuple[Stage, ...]] = ("graph", "tree")
+    url: Annotated[str, Field(pattern="^https?://")]
+    #: Of the file at the URL.
+    sha256: Sha256
+    #: Folders or files of the archive, and where they go under the treebank's folder. Without
+    #: it the file is no archive and keeps its name.
+    members: dict[Text, str] = {}
 
-    format: Literal["tiger-xml"]
+
+class FileManifest(_Manifest, _InFormat):
+    """A treebank that lies in files."""
+
+    #: Its folder under the directory of treebanks, or several to look for in turn.
+    path: Text
+    #: Names of transforms, in the order in which they apply.
+    transforms: list[str] = []
+    #: Whether a sentence that breaks the format stops the reading or is left out and counted.
+    on_error: Literal["fail", "skip"] = "fail"
+    #: The evalb parameter set of its scores; a dependency treebank has none.
+    prm: Text | None = None
+    #: The revision of the source, where that is a repository.
+    commit: Text | None = None
+    #: How to get it, for the message when it is absent.
+    obtain: Text
+    fetch: Fetch | None = None
+    splits: FileSplits
+    dependencies: DependencyLayer | None = None
+    #: SHA-256 of files by their path under the folder.
+    sha256: Mapping[str, Sha256] = {}
+
+    @field_validator("transforms")
+    @classmethod
+    def _transforms_are_known_and_in_order(
+        cls, names: list[str], info: ValidationInfo
+    ) -> list[str]:
+        form = FORMATS.get(info.data.get("format", ""))
+        return names if form is None else _check_transforms(names, _stages(form))
+
+    @field_validator("prm", mode="before")
+    @classmethod
+    def _only_trees_have_brackets(cls, value: Any, info: ValidationInfo) -> Any:
+        form = FORMATS.get(info.data.get("format", ""))
+        if form is not None and (value is None) != (form.yields == "dependencies"):
+            needs = "has no brackets to score: leave it out" if value is not None else "missing"
+            raise ValueError(needs)
+        return value
+
+
+def _stages(form: Format) -> tuple[Stage, ...]:
+    """What the transforms of a format's treebanks can apply to."""
+    if form.yields == "dependencies":
+        return ()
+    if form.yields == "graphs":
+        return ("graph", "tree")
+    return ("text", "tree") if form.name == "brackets" else ("tree",)
 
 
 class MiniManifest(_Manifest):
@@ -171,48 +294,14 @@ class MiniManifest(_Manifest):
     format: Literal["mini"]
     grammar: Text
     seed: int
+    transforms: list[str] = []
+    prm: Text
     splits: MiniSplits
 
+    @field_validator("transforms")
+    @classmethod
+    def _transforms_are_known(cls, names: list[str]) -> list[str]:
+        return _check_transforms(names, ("tree",))
 
-FileManifest = BracketManifest | TigerManifest
+
 Manifest = FileManifest | MiniManifest
-
-_FORMATS: dict[str, type[Manifest]] = {
-    "brackets": BracketManifest,
-    "tiger-xml": TigerManifest,
-    "mini": MiniManifest,
-}
-
-
-def manifest_names() -> list[str]:
-    """Names of all treebanks that have a manifest, sorted."""
-    return sorted(path.stem for path in data_dir("treebanks").glob("*.toml"))
-
-
-def load_manifest(name: str) -> Manifest:
-    """The manifest of a treebank.
-
-    Raises:
-        TreebankError: there is none of that name, or it has mistakes.
-    """
-    names = manifest_names()
-    if name not in names:
-        raise TreebankError(unknown_name("treebank", name, names))
-    return read_manifest(data_dir("treebanks") / f"{name}.toml")
-
-
-def read_manifest(path: Path) -> Manifest:
-    """The manifest in a file, whose name must be the treebank's with ``.toml``.
-
-    Raises:
-        TreebankError: the file is not TOML or has mistakes; all of them are named.
-    """
-    content = read_toml(path, TreebankError)
-    form = content.get("format")
-    if not isinstance(form, str) or form not in _FORMATS:
-        found = f"; found {form!r}" if form is not None else "; missing"
-        raise TreebankError(f"{path}: format: must be one of {', '.join(_FORMATS)}{found}")
-    name = content.get("name")
-    misnamed = isinstance(name, str) and name != path.stem
-    also = [f"name: must be {path.stem!r}, as the file is called; found {name!r}"]
-    return validated(_FORMATS[form], content, path, TreebankError, also=also if misnamed else ())

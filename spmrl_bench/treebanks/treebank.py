@@ -12,26 +12,30 @@ import hashlib
 import json
 import logging
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from spmrl_bench.errors import TreebankError, unknown_name
-from spmrl_bench.treebanks.files import files_digest, find_files, read_split, transform_tree
-from spmrl_bench.treebanks.manifest import (
-    SPLITS,
-    FileManifest,
-    Manifest,
-    MiniManifest,
-    load_manifest,
-    manifest_names,
+from spmrl_bench.treebanks.cache import cached
+from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.treebanks.checksums import verified_digests
+from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest
+from spmrl_bench.treebanks.mini.generate import generate, grammar_digest
+from spmrl_bench.treebanks.presence import absence, find_folder, status_of
+from spmrl_bench.treebanks.reading import (
+    SplitContent,
+    alignment_mistake,
+    count_mistakes,
+    layer_files,
+    read_layer,
+    read_split,
+    split_files,
+    transform_tree,
 )
-from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.tree import Tree
-
-#: The environment variable that names the directory with treebanks.
-ROOT_VARIABLE = "TREEBANKS"
 
 #: Part of every fingerprint; raised when a reader or transform gives other trees than before.
 _READING_VERSION = 1
@@ -39,45 +43,96 @@ _READING_VERSION = 1
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class TreebankStatus:
-    """Whether a treebank can be used.
-
-    Attributes:
-        name, title, track, language: as in the manifest.
-        present: all its files are there, or none are needed.
-        where: the folder looked in, or why none was.
-        sentences: declared number of sentences by split.
-        missing: what was not found, as written in the manifest.
-    """
-
-    name: str
-    title: str
-    track: str
-    language: str
-    present: bool
-    where: str
-    sentences: dict[str, int]
-    missing: tuple[str, ...]
-
-
 class Treebank:
     """A treebank that is present; get one from :func:`open_treebank`.
 
-    Splits are read when asked for and kept.
+    Splits are read when asked for and kept, also for the next process (see
+    :mod:`spmrl_bench.treebanks.cache`).
     """
 
-    def __init__(self, manifest: Manifest, folder: Path | None) -> None:
+    def __init__(
+        self, manifest: Manifest, folder: Path | None = None, layer_folder: Path | None = None
+    ) -> None:
         self.manifest = manifest
         self.name = manifest.name
         self.track = manifest.track
         self.language = manifest.language
         self._folder = folder
-        self._splits: dict[str, list[Tree]] = {}
-        self._dropped: dict[str, int] = {}
+        self._layer_folder = layer_folder or folder
+        self._contents: dict[str, SplitContent] = {}
+        self._layers: dict[str, list[DependencyTree]] = {}
+        self._digests: dict[str, list[str]] = {}
+        self._made: dict[str, SplitContent] = {}
 
     def split(self, name: str) -> list[Tree]:
         """The trees of ``"train"``, ``"dev"`` or ``"test"`` after all transforms.
+
+        Raises:
+            TreebankError: no such split, it is not as the manifest declares, or the treebank
+                has dependencies only.
+            ReadError: a file is malformed.
+        """
+        _ = self.prm  # raises where there are no constituents
+        return list(self.content(name).sentences)  # type: ignore[arg-type]
+
+    def dependencies(self, name: str) -> list[DependencyTree]:
+        """The dependency trees of a split; of a treebank with trees, its second layer.
+
+        Raises:
+            TreebankError: no such split, it is not as the manifest declares, the treebank has no
+                dependencies, or their words are not those of the trees.
+            ReadError: a file is malformed.
+        """
+        if not self.has_trees:
+            return list(self.content(name).sentences)  # type: ignore[arg-type]
+        if not isinstance(self.manifest, FileManifest) or self.manifest.dependencies is None:
+            raise TreebankError(f"treebank {self.name} has no dependencies, only constituents")
+        if name not in self._layers:
+            trees, folder = self.split(name), self._layer_folder
+            missing = layer_files(self.manifest, folder, name).missing if folder else ()
+            if folder is None or missing:
+                raise TreebankError(
+                    f"the dependencies of {self.name} are not present: {', '.join(missing[:5])} "
+                    f"in {folder}"
+                )
+            layer = read_layer(self.manifest, folder, name)
+            mistake = alignment_mistake(trees, layer)
+            if mistake is not None:
+                raise TreebankError(
+                    f"{self.name}, split {name}: the trees and the dependencies differ: {mistake}"
+                )
+            self._layers[name] = layer
+        return list(self._layers[name])
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether it has constituents."""
+        return self.manifest.prm is not None
+
+    @property
+    def prm(self) -> str:
+        """The evalb parameter set of its scores.
+
+        Raises:
+            TreebankError: the treebank has dependencies only.
+        """
+        if self.manifest.prm is None:
+            raise TreebankError(
+                f"treebank {self.name} has dependencies only, no constituents: it cannot train or "
+                "score a constituency parser"
+            )
+        return self.manifest.prm
+
+    def dropped(self, name: str) -> int:
+        """How many sentences of a split a transform left without words."""
+        return self.content(name).dropped
+
+    def skipped(self, name: str) -> tuple[str, ...]:
+        """The errors of the sentences of a split that break the format and were left out."""
+        return self.content(name).skipped
+
+    def content(self, name: str) -> SplitContent:
+        """All that reading a split gave.
 
         Raises:
             TreebankError: no such split, or it is not as the manifest declares.
@@ -85,14 +140,17 @@ class Treebank:
         """
         if name not in SPLITS:
             raise TreebankError(unknown_name("split", name, SPLITS))
-        if name not in self._splits:
-            self._read(name)
-        return list(self._splits[name])
-
-    def dropped(self, name: str) -> int:
-        """How many sentences of a split a transform left without words."""
-        self.split(name)
-        return self._dropped[name]
+        if name not in self._contents:
+            self._contents[name] = self._read(name)
+            for what, number in (
+                ("without words", self._contents[name].dropped),
+                ("that break the format", len(self._contents[name].skipped)),
+            ):
+                if number:
+                    _log.warning(
+                        "%s, split %s: %d sentence(s) %s left out", self.name, name, number, what
+                    )
+        return self._contents[name]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -102,40 +160,78 @@ class Treebank:
         manifest that change trees; of a generated treebank, the trees themselves. Names and
         places of files do not matter.
         """
-        fields = {"format", "encoding", "escapes", "transforms"}
-        content: dict[str, object] = self.manifest.model_dump(include=fields)
-        content["version"] = _READING_VERSION
+        content: dict[str, object] = self._settings() | {"version": _READING_VERSION}
         for name in SPLITS:
             if isinstance(self.manifest, MiniManifest):
                 content[name] = _digest([write_brackets(tree) for tree in self.split(name)])
             else:
-                split = getattr(self.manifest.splits, name)
-                rows = split.rows.model_dump(exclude={"table"}) if split.rows else None
-                content[name] = [rows, files_digest(self._present_folder(), split)]
+                content[name] = self._division(self.manifest, name)
         return _digest(content)
 
-    def _read(self, name: str) -> None:
-        if isinstance(self.manifest, MiniManifest):
-            self._generate(self.manifest)
-        else:
-            split = getattr(self.manifest.splits, name)
-            folder = self._present_folder()
-            self._splits[name], self._dropped[name] = read_split(self.manifest, folder, name, split)
-        if self._dropped[name]:
-            _log.warning(
-                "%s, split %s: %d sentence(s) without words left out",
-                self.name,
-                name,
-                self._dropped[name],
+    def _read(self, name: str) -> SplitContent:
+        manifest = self.manifest
+        if isinstance(manifest, MiniManifest):
+            return cached(
+                f"{self.name}-{name}",
+                self._settings()
+                | {
+                    "split": name,
+                    "grammar": grammar_digest(manifest.grammar),
+                    "seed": manifest.seed,
+                    "splits": manifest.splits.model_dump(),
+                },
+                lambda: self._generated(manifest)[name],
             )
+        split = getattr(manifest.splits, name)
+        folder = self._present_folder()
+        key = self._settings() | {"content": self._division(manifest, name)}
+        content = cached(f"{self.name}-{name}", key, lambda: read_split(manifest, folder, split))
+        wrong = count_mistakes(content, split)
+        if wrong:
+            note = f" ({content.dropped} without words left out)" if content.dropped else ""
+            raise TreebankError(
+                f"{manifest.name}, split {name} in {folder}: {'; '.join(wrong)}{note}. "
+                "The files are not those that the manifest describes: is it another release, or "
+                f"cut? 'spmrl-bench validate {manifest.name}' lists all that differs"
+            )
+        return content
 
-    def _generate(self, manifest: MiniManifest) -> None:
+    def _settings(self) -> dict[str, Any]:
+        """The settings of the manifest that change trees."""
+        settings: dict[str, Any] = {
+            "format": self.manifest.format,
+            "transforms": self.manifest.transforms,
+        }
+        if isinstance(self.manifest, FileManifest):
+            settings |= self.manifest.options
+            if self.manifest.on_error != "fail":
+                settings["on_error"] = self.manifest.on_error
+        return settings
+
+    def _division(self, manifest: FileManifest, name: str) -> list[object]:
+        """What is read for a split: which of the sentences of which bytes."""
+        split = getattr(manifest.splits, name)
+        if name not in self._digests:
+            folder = self._present_folder()
+            paths = list(split_files(manifest, folder, split).paths)
+            if split.rows is not None:
+                paths.append(folder / split.rows.table)
+            self._digests[name] = verified_digests(manifest, folder, paths)
+        rows = split.rows.model_dump(exclude={"table"}) if split.rows else None
+        division: list[object] = [rows, self._digests[name]]
+        return [*division, split.range] if split.range is not None else division
+
+    def _generated(self, manifest: MiniManifest) -> dict[str, SplitContent]:
         """All splits at once, because no sentence may occur in two of them."""
-        sizes: dict[str, int] = {name: getattr(manifest.splits, name).sentences for name in SPLITS}
-        for name, trees in generate(manifest.grammar, sizes, manifest.seed).items():
-            changed = [transform_tree(manifest.transforms, tree) for tree in trees]
-            self._splits[name] = [tree for tree in changed if tree is not None]
-            self._dropped[name] = len(changed) - len(self._splits[name])
+        if not self._made:
+            sizes: dict[str, int] = {
+                name: getattr(manifest.splits, name).sentences for name in SPLITS
+            }
+            for name, trees in generate(manifest.grammar, sizes, manifest.seed).items():
+                changed = [transform_tree(manifest.transforms, tree) for tree in trees]
+                kept = [tree for tree in changed if tree is not None]
+                self._made[name] = SplitContent(kept, len(changed) - len(kept), ())
+        return self._made
 
     def _present_folder(self) -> Path:
         if self._folder is None:
@@ -156,88 +252,13 @@ def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Tree
             the message says where they were looked for and what else there is.
     """
     manifest = load_manifest(name)
-    status = _status(manifest, root)
-    if not status.present:
-        raise TreebankError(_absent(manifest, status, root))
-    return Treebank(manifest, _folder(manifest, root))
-
-
-def treebank_status(root: str | os.PathLike[str] | None = None) -> list[TreebankStatus]:
-    """The status of every treebank with a manifest, sorted by name.
-
-    Raises:
-        TreebankError: a manifest has mistakes.
-    """
-    return [_status(load_manifest(name), root) for name in manifest_names()]
-
-
-def _root(root: str | os.PathLike[str] | None) -> Path | None:
-    chosen = root if root is not None else os.environ.get(ROOT_VARIABLE) or None
-    return Path(chosen).expanduser().absolute() if chosen is not None else None
-
-
-def _folder(manifest: Manifest, root: str | os.PathLike[str] | None) -> Path | None:
-    """The treebank's own folder; None if it needs none or no directory was named."""
     if isinstance(manifest, MiniManifest):
-        return None
-    base = _root(root)
-    return base / manifest.path if base is not None else None
-
-
-def _status(manifest: Manifest, root: str | os.PathLike[str] | None) -> TreebankStatus:
-    splits = {name: getattr(manifest.splits, name) for name in SPLITS}
-    missing: list[str] = []
-    if isinstance(manifest, MiniManifest):
-        where = "generated, needs no files"
-    elif (folder := _folder(manifest, root)) is None:
-        where = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
-        missing = [f"{manifest.path}/"]
-    else:
-        where = str(folder)
-        if folder.is_dir():
-            for split in splits.values():
-                missing += find_files(folder, split).missing
-        else:
-            missing = [f"{manifest.path}/"]
-    return TreebankStatus(
-        name=manifest.name,
-        title=manifest.title,
-        track=manifest.track,
-        language=manifest.language,
-        present=not missing,
-        where=where,
-        sentences={name: split.sentences for name, split in splits.items()},
-        missing=tuple(dict.fromkeys(missing)),
-    )
-
-
-def _absent(manifest: Manifest, status: TreebankStatus, root: str | os.PathLike[str] | None) -> str:
-    """What to tell a user who asked for a treebank that is not there."""
-    shown = ", ".join(status.missing[:5])
-    if len(status.missing) > 5:
-        shown += f" and {len(status.missing) - 5} more"
-    lines = [
-        f"treebank {status.name} is not present",
-        f"looked in: {status.where}",
-        f"missing: {shown}",
-    ]
-    if not isinstance(manifest, MiniManifest):
-        lines += [f"expected layout: {_layout(manifest)}", f"how to get it: {manifest.obtain}"]
-        if _root(root) is None:
-            lines.append(f"then set {ROOT_VARIABLE} to the directory that has {manifest.path}/")
-    others = [
-        other.name
-        for other in treebank_status(root)
-        if other.language == status.language and other.present
-    ]
-    lines.append(f"present for {status.language}: {', '.join(others) or 'none'}")
-    return "\n  ".join(lines)
-
-
-def _layout(manifest: FileManifest) -> str:
-    splits = (manifest.splits.train, manifest.splits.dev, manifest.splits.test)
-    files = dict.fromkeys(f"{manifest.path}/{name}" for split in splits for name in split.files)
-    return ", ".join(files)
+        return Treebank(manifest)
+    if not status_of(manifest, root).present:
+        raise TreebankError(absence(manifest, root))
+    layer = manifest.dependencies
+    other = find_folder(layer.path, root) if layer is not None and layer.path else None
+    return Treebank(manifest, find_folder(manifest.path, root), other)
 
 
 def _digest(content: object) -> str:

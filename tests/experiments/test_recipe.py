@@ -17,7 +17,7 @@ from spmrl_bench.experiments.recipe import (
     list_recipes,
     load_recipe,
 )
-from spmrl_bench.treebanks.manifest import load_manifest, manifest_names
+from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from tests.laboratory import MODEL, TRAIN, Laboratory
 
 

@@ -59,7 +59,10 @@ def test_two_trees_on_one_line() -> None:
     [
         ("(A a)\n(S (B b)))", "f:2:10: sentence 3: found ')' but no bracket is open"),
         ("(A a)\n\n(S (B b)\n  (C (D d)", "f:3:1: sentence 2: the tree that starts here lacks 2"),
-        ("(A a)\n\n(S (B b)\n  (C (D d)", "of the file; the innermost open one is at line 4"),
+        (
+            "(A a)\n\n(S (B b)\n  (C (D d)",
+            "before the file ends; the innermost open one is at line 4",
+        ),
         ("(S (B b)", "the tree that starts here is not closed before the file ends"),
         ("(A a)\nword (B b)", "f:2:1: sentence 2: found 'word' outside brackets, expected '('"),
         ("(S (A a) word)", "f:1:10: sentence 1: found the word 'word' without a tag, expected '("),

@@ -23,9 +23,9 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 CODE = """
 import sys
 from pathlib import Path
-import spmrl_bench.treebanks.manifest as manifest
+import spmrl_bench.treebanks.catalogue as catalogue
 folder = Path(sys.argv.pop(1))
-manifest.data_dir = lambda _: folder
+catalogue.data_dirs = lambda _: [folder]
 from spmrl_bench.cli import main
 main()
 """

@@ -44,7 +44,7 @@ def manifests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteManifest:
     """Writes ``<name>.toml`` with keys changed (or left out: None); only these are known."""
     folder = tmp_path / "manifests"
     folder.mkdir()
-    monkeypatch.setattr("spmrl_bench.treebanks.manifest.data_dir", lambda kind: folder)
+    monkeypatch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda kind: [folder])
 
     def write(file_name: str = "tiny", **changes: str | None) -> Path:
         fields = {**MANIFEST, "name": f'"{file_name}"', **changes}

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.treebanks.manifest import load_manifest, manifest_names, read_manifest
+from spmrl_bench.readers.formats import FORMATS
+from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, read_manifest
 from tests.treebanks.conftest import WriteManifest
+
+FORMAT_NAMES = ", ".join([*FORMATS, "mini"])
 
 MINI = {
     "format": '"mini"',
@@ -66,12 +69,12 @@ def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
         "found 'pbt'",
         "encoding": "no such text encoding; found 'utf-9'",
         "licence": "missing",
-        "colour": "unknown key. Known: citation, encoding, ",
+        "colour": "unknown key. Known: citation, commit, ",
         "transforms": "unknown transform 'drop-trace'. Did you mean drop-traces?",
         "splits.train.files": "list should have at least 1 item after validation, not 0; found []",
-        "splits.train.sentences": "input should be a valid integer; found '3'",
-        "splits.dev.sentences": "input should be greater than 0; found 0",
-        "splits.dev.table": "unknown key. Known: files, rows, sentences, tokens",
+        "splits.train.sentences": "expected a number from 1, or a list of such numbers; found '3'",
+        "splits.dev.sentences": "expected a number from 1, or a list of such numbers; found 0",
+        "splits.dev.table": "unknown key. Known: dropped, exclude, files, range, ",
         "splits.test": "missing",
     }
     found = {}
@@ -87,9 +90,15 @@ def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": '"csv"'}, "format: must be one of brackets, tiger-xml, mini; found 'csv'"),
-        ({"format": None}, "format: must be one of brackets, tiger-xml, mini; missing"),
-        ({"format": '"tiger-xml"'}, "escapes: unknown key"),
+        ({"format": '"csv"'}, f"format: must be one of {FORMAT_NAMES}; found 'csv'"),
+        ({"format": None}, f"format: must be one of {FORMAT_NAMES}; missing"),
+        (
+            {"format": '"tiger-xml"'},
+            "escapes: format tiger-xml has no such option; it has none; found 'ptb'",
+        ),
+        ({"escapes": None}, "escapes: missing"),
+        ({"prm": None}, "prm: missing"),
+        ({"splits.dev": '{ files = ["a"], sentences = 1, range = "5..4" }'}, "in rising order"),
         ({**MINI, "path": '"x"'}, "path: unknown key"),
         ({**MINI, "transforms": '["add-vroot"]'}, "add-vroot applies to a graph, which this for"),
         ({"transforms": '["add-vroot"]'}, "add-vroot applies to a graph, which this format does"),

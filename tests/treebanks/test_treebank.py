@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import ReadError, TreebankError
-from spmrl_bench.treebanks.manifest import load_manifest
-from spmrl_bench.treebanks.treebank import open_treebank, treebank_status
+from spmrl_bench.treebanks.presence import treebank_statuses
+from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
 from tests.treebanks.conftest import WriteManifest
@@ -84,7 +84,7 @@ def test_absent_files_are_named(manifests: WriteManifest, root: Path) -> None:
         (root / "tiny_data" / name).unlink()
     with pytest.raises(TreebankError, match=re.escape("missing: a_*.mrg, d_09.mrg, t.tsv")):
         open_treebank("tiny", root)
-    (status,) = treebank_status(root)
+    (status,) = treebank_statuses(root)
     assert not status.present
     assert status.missing == ("a_*.mrg", "d_09.mrg", "t.tsv")
 
@@ -92,7 +92,7 @@ def test_absent_files_are_named(manifests: WriteManifest, root: Path) -> None:
 def test_status(manifests: WriteManifest, root: Path) -> None:
     manifests()
     manifests("young", **MINI)
-    tiny, young = treebank_status(root)
+    tiny, young = treebank_statuses(root)
     assert (tiny.name, tiny.present, tiny.where) == ("tiny", True, str(root / "tiny_data"))
     assert tiny.sentences == {"train": 3, "dev": 3, "test": 1}
     assert (young.present, young.where) == (True, "generated, needs no files")
@@ -261,26 +261,3 @@ def test_open_treebanks(
     for tree in trees:
         assert tuple(tree.spans[0]) == (0, len(tree))
         assert Tree.build(tree.words, tree.tags, tree.constituents()) == tree
-
-
-def test_licensed_german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The release's names and shape; its sizes, which the manifest fixes, are refused here."""
-    for split in ("train", "dev", "test"):
-        folder = tmp_path / "GERMAN_SPMRL" / "pred" / "ptb" / split
-        folder.mkdir(parents=True)
-        (folder / f"{split}.German.pred.ptb").write_text(
-            "(TOP (S##lem=_## (NP-SB##x=y z## (NE-PNC##lem=A b## Anna)) (VVFIN kam)))\n"
-            "(TOP (NN##lem=a## Wort))\n"
-        )
-    with pytest.raises(TreebankError, match="expected 5000 sentences, found 2"):
-        open_treebank("german-spmrl", tmp_path).split("test")
-    manifest = load_manifest("german-spmrl")
-    splits = manifest.splits.model_copy(
-        update={"test": manifest.splits.test.model_copy(update={"sentences": 2})}
-    )
-    smaller = manifest.model_copy(update={"splits": splits})
-    monkeypatch.setattr("spmrl_bench.treebanks.treebank.load_manifest", lambda name: smaller)
-    assert open_treebank("german-spmrl", tmp_path).split("test") == [
-        Tree.build(["Anna", "kam"], ["NE", "VVFIN"], [(0, 2, "S"), (0, 1, "NP")]),
-        Tree.build(["Wort"], ["NN"], [(0, 1, "TOP")]),
-    ]

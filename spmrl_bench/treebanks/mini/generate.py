@@ -7,6 +7,7 @@ file, sizes and seed give the same trees everywhere.
 
 from __future__ import annotations
 
+import hashlib
 import random
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -30,6 +31,19 @@ _REDRAWS = 4
 def available_grammars() -> list[str]:
     """Names of the grammars that come with the program."""
     return sorted(path.stem for path in (data_dir("treebanks") / "mini").glob("*.toml"))
+
+
+def grammar_digest(grammar: str | Path) -> str:
+    """SHA-256 of a grammar's file, in hex.
+
+    Raises:
+        TreebankError: unknown grammar name, or the file cannot be read.
+    """
+    path = _path(grammar)
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise TreebankError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def generate(grammar: str | Path, sizes: Mapping[str, int], seed: int) -> dict[str, list[Tree]]:

@@ -1,0 +1,107 @@
+"""The files that a manifest means.
+
+Releases of one treebank differ in small ways: a folder in capitals or not, a full training
+set or only the small one, files that are numbered with gaps. A manifest therefore names files
+by patterns:
+
+``*``
+    any characters of a name; what matches is read in bytewise order.
+``{0001..0159}``
+    each of these numbers, as wide as the first; every file must be there. With a question
+    mark, ``{001..270?}``, those that are there, and at least one.
+``{tags}``
+    ``gold`` or ``pred``, as the manifest says where its tags come from.
+``a | b``
+    the first of these patterns that any file matches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Stands between alternatives.
+ALTERNATIVE = " | "
+
+_NUMBERS = re.compile(r"\{(\d+)\.\.(\d+)(\?)?\}")
+_RANGE = re.compile(r"([1-9]\d*)\.\.([1-9]\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFiles:
+    """The files of a list of patterns, in reading order, and the patterns without any."""
+
+    paths: tuple[Path, ...]
+    missing: tuple[str, ...]
+
+
+def find_files(
+    folder: Path, patterns: Iterable[str], *, exclude: Iterable[str] = (), tags: str = "gold"
+) -> FoundFiles:
+    """Look for the files under a folder.
+
+    Args:
+        folder: of the treebank.
+        patterns: as the module describes them.
+        exclude: patterns of files to leave out.
+        tags: what ``{tags}`` stands for.
+    """
+    paths: list[Path] = []
+    missing: list[str] = []
+    for pattern in patterns:
+        found, lacking = _first_present(folder, pattern.replace("{tags}", tags))
+        paths += found
+        missing += lacking
+    unwanted = {path for pattern in exclude for path in _matches(folder, pattern)[0]}
+    return FoundFiles(tuple(path for path in paths if path not in unwanted), tuple(missing))
+
+
+def check_range(text: str) -> tuple[int, int]:
+    """The first and last number of ``"1..1000"``.
+
+    Raises:
+        ValueError: it is not of that form, or empty.
+    """
+    match = _RANGE.fullmatch(text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise ValueError("expected two numbers from 1 in rising order, such as '1..1000'")
+    return int(match[1]), int(match[2])
+
+
+def _first_present(folder: Path, pattern: str) -> tuple[list[Path], list[str]]:
+    """The files of the first alternative that has any; else what the first one lacks."""
+    results = [_matches(folder, alternative) for alternative in pattern.split(ALTERNATIVE)]
+    for found, lacking in results:
+        if found:
+            return found, lacking
+    return [], [pattern] if len(results) > 1 else results[0][1]
+
+
+def _matches(folder: Path, pattern: str) -> tuple[list[Path], list[str]]:
+    """The files of a pattern without alternatives, and what should be there and is not."""
+    paths: list[Path] = []
+    missing: list[str] = []
+    for name, needed in _numbered(pattern):
+        if "*" in name:
+            found = sorted(path for path in folder.glob(name) if path.is_file())
+        else:
+            found = [folder / name] if (folder / name).is_file() else []
+        paths += found
+        if not found and needed:
+            missing.append(name)
+    return paths, missing if paths or missing else [pattern]
+
+
+def _numbered(pattern: str) -> Iterator[tuple[str, bool]]:
+    """Each name that numbers in braces stand for, and whether there must be such a file."""
+    match = _NUMBERS.search(pattern)
+    if match is None:
+        yield pattern, True
+        return
+    first, last, optional = match.groups()
+    for number in range(int(first), int(last) + 1):
+        name = f"{pattern[: match.start()]}{number:0{len(first)}d}{pattern[match.end() :]}"
+        for inner, needed in _numbered(name):
+            yield inner, needed and not optional

@@ -1,0 +1,133 @@
+"""Is a treebank here, where was it looked for, and how does one get it?"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
+from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest
+from spmrl_bench.treebanks.patterns import ALTERNATIVE
+from spmrl_bench.treebanks.reading import split_files
+
+#: The environment variable that names the directory with treebanks.
+ROOT_VARIABLE = "TREEBANKS"
+
+Root = str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TreebankStatus:
+    """Whether a treebank can be used.
+
+    Attributes:
+        name, title, track, language: as in the manifest.
+        present: all its files are there, or none are needed.
+        where: the folder looked in, or why none was.
+        sentences: declared number of sentences by split.
+        missing: what was not found, as written in the manifest.
+    """
+
+    name: str
+    title: str
+    track: str
+    language: str
+    present: bool
+    where: str
+    sentences: dict[str, int]
+    missing: tuple[str, ...]
+
+
+def treebank_statuses(root: Root = None) -> list[TreebankStatus]:
+    """The status of every treebank with a manifest, sorted by name.
+
+    Raises:
+        TreebankError: a manifest has mistakes.
+    """
+    return [status_of(load_manifest(name), root) for name in manifest_names()]
+
+
+def find_folder(path: str, root: Root = None) -> Path | None:
+    """The first of a manifest's folders that exists, else the first.
+
+    Args:
+        path: folders under the directory of treebanks, as in a manifest: ``"A | B"``.
+        root: that directory; without it, the one that ``TREEBANKS`` names. None if there is none.
+    """
+    base = treebanks_root(root)
+    if base is None:
+        return None
+    folders = [base / name for name in path.split(ALTERNATIVE)]
+    return next((folder for folder in folders if folder.is_dir()), folders[0])
+
+
+def treebanks_root(root: Root = None) -> Path | None:
+    """The directory with treebanks: the one given, else the one that ``TREEBANKS`` names."""
+    chosen = root if root is not None else os.environ.get(ROOT_VARIABLE) or None
+    return Path(chosen).expanduser().absolute() if chosen is not None else None
+
+
+def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
+    """Whether the treebank of a manifest can be used."""
+    missing: list[str] = []
+    sizes: dict[str, int]
+    if isinstance(manifest, MiniManifest):
+        where = "generated, needs no files"
+        sizes = {name: getattr(manifest.splits, name).sentences for name in SPLITS}
+    else:
+        sizes = {name: getattr(manifest.splits, name).sentences[0] for name in SPLITS}
+        folder = find_folder(manifest.path, root)
+        if folder is None:
+            where = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
+        else:
+            where = str(folder)
+        if folder is None or not folder.is_dir():
+            missing = [f"{_first(manifest.path)}/"]
+        else:
+            for name in SPLITS:
+                missing += split_files(manifest, folder, getattr(manifest.splits, name)).missing
+    return TreebankStatus(
+        name=manifest.name,
+        title=manifest.title,
+        track=manifest.track,
+        language=manifest.language,
+        present=not missing,
+        where=where,
+        sentences=sizes,
+        missing=tuple(dict.fromkeys(missing)),
+    )
+
+
+def absence(manifest: FileManifest, root: Root = None) -> str:
+    """What to tell a user who asked for a treebank that is not there."""
+    status = status_of(manifest, root)
+    shown = ", ".join(status.missing[:5])
+    if len(status.missing) > 5:
+        shown += f" and {len(status.missing) - 5} more"
+    folder = _first(manifest.path)
+    layout = dict.fromkeys(
+        f"{folder}/{name}" for split in SPLITS for name in getattr(manifest.splits, split).files
+    )
+    lines = [
+        f"treebank {status.name} is not present",
+        f"looked in: {status.where}",
+        f"missing: {shown}",
+        f"expected layout: {', '.join(layout)}",
+        f"how to get it: {manifest.obtain}",
+    ]
+    if manifest.fetch is not None:
+        lines.append(f"or: spmrl-bench treebanks fetch {manifest.name}")
+    if treebanks_root(root) is None:
+        lines.append(f"then set {ROOT_VARIABLE} to the directory that has {folder}/")
+    others = [
+        other.name
+        for other in treebank_statuses(root)
+        if other.language == status.language and other.present
+    ]
+    lines.append(f"present for {status.language}: {', '.join(others) or 'none'}")
+    return "\n  ".join(lines)
+
+
+def _first(alternatives: str) -> str:
+    return alternatives.split(ALTERNATIVE)[0]

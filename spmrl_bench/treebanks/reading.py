@@ -1,0 +1,280 @@
+"""From a manifest and a folder to the sentences of a split.
+
+The manifest says what should be there; this module finds it, reads it with the reader of its
+format, applies the transforms in order and compares the result with the numbers that the
+manifest promises. Anything else than what was promised is an error: scores on another set of
+sentences would look like any other score.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+from spmrl_bench.errors import ReadError, TreebankError, TreeError
+from spmrl_bench.readers.formats import FORMATS
+from spmrl_bench.readers.on_error import OnError, fail
+from spmrl_bench.readers.text import read_text
+from spmrl_bench.treebanks.manifest import DependencyLayer, FileManifest, Rows, Split
+from spmrl_bench.treebanks.patterns import ALTERNATIVE, FoundFiles, check_range, find_files
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.graph import Graph, to_tree
+from spmrl_bench.trees.transforms import Stage, Transform, transform_named
+from spmrl_bench.trees.tree import Tree
+
+#: What ``{tags}`` stands for in the patterns of a manifest.
+_TAGS_IN_NAMES = {"gold": "gold", "predicted": "pred", "none": "gold"}
+
+
+@dataclass(frozen=True, slots=True)
+class SplitContent:
+    """What reading a split gave.
+
+    Attributes:
+        sentences: trees, or dependency trees if that is what the format has.
+        dropped: how many sentences the transforms left without words.
+        skipped: the errors of the sentences that break the format and were left out.
+    """
+
+    sentences: Sequence[Tree] | Sequence[DependencyTree]
+    dropped: int
+    skipped: tuple[str, ...]
+
+
+def split_files(manifest: FileManifest, folder: Path, split: Split) -> FoundFiles:
+    """The files of a split, with the table that marks its sentences among the missing ones."""
+    found = find_files(
+        folder, split.files, exclude=split.exclude, tags=_TAGS_IN_NAMES[manifest.tags]
+    )
+    if split.rows is not None and not (folder / split.rows.table).is_file():
+        return FoundFiles(found.paths, (*found.missing, split.rows.table))
+    return found
+
+
+def layer_files(manifest: FileManifest, folder: Path, split_name: str) -> FoundFiles:
+    """The files of a split in the manifest's dependency layer.
+
+    Raises:
+        TreebankError: the manifest has no such layer.
+    """
+    layer = _layer(manifest)
+    return find_files(folder, getattr(layer, split_name), tags=_TAGS_IN_NAMES[manifest.tags])
+
+
+def read_split(
+    manifest: FileManifest, folder: Path, split: Split, *, on_error: OnError | None = None
+) -> SplitContent:
+    """The sentences of a split, after the transforms; not yet compared with their numbers.
+
+    Args:
+        manifest: of the treebank.
+        folder: of the treebank.
+        split: one of the manifest's.
+        on_error: what to do with a sentence that breaks the format, besides leaving it out;
+            without it, as the manifest says.
+
+    Raises:
+        ReadError: a file is malformed or empty.
+    """
+    skipped: list[str] = []
+    items: list[Any] = []
+
+    def leave_out(error: ReadError) -> None:
+        if on_error is not None:
+            on_error(error)
+        skipped.append(str(error))
+        items.append(error)  # so that the sentences after it keep their numbers
+
+    lenient = on_error is not None or manifest.on_error == "skip"
+    paths = split_files(manifest, folder, split).paths
+    form = FORMATS[manifest.format]
+    options = _with_encoding(manifest.options, paths)
+    if form.name == "brackets":
+        options["prepare"] = _text_transform(manifest.transforms)
+    finish = _finisher(manifest)
+    for path in paths:
+        before = len(items)
+        handler = leave_out if lenient else fail
+        for sentence in form.read(path, on_error=handler, **options):
+            try:
+                items.append(finish(sentence, path))
+            except ReadError as error:
+                handler(error)
+        if len(items) == before:
+            raise ReadError("found no sentence in the file", path=path)
+    chosen = _chosen(items, folder, split)
+    kept = [item for item in chosen if item is not None and not isinstance(item, ReadError)]
+    broken = sum(isinstance(item, ReadError) for item in chosen)
+    if broken < len(skipped):
+        skipped = [str(item) for item in chosen if isinstance(item, ReadError)]
+    return SplitContent(kept, len(chosen) - len(kept) - broken, tuple(skipped))
+
+
+def read_layer(manifest: FileManifest, folder: Path, split_name: str) -> list[DependencyTree]:
+    """The dependency trees of a split in the manifest's second layer.
+
+    Raises:
+        ReadError: a file is malformed or empty.
+        TreebankError: the manifest has no such layer.
+    """
+    layer = _layer(manifest)
+    paths = layer_files(manifest, folder, split_name).paths
+    options = _with_encoding(layer.options, paths)
+    read = FORMATS[layer.format].read
+    return [sentence.tree for path in paths for sentence in read(path, on_error=fail, **options)]
+
+
+def count_mistakes(content: SplitContent, split: Split) -> list[str]:
+    """Where a split has other numbers than the manifest declares, in words."""
+    tokens = sum(map(len, content.sentences))
+    rows: list[tuple[str, int, Sequence[int] | None]] = [
+        ("sentences", len(content.sentences), split.sentences),
+        ("tokens", tokens, (split.tokens,) if split.tokens is not None else None),
+        ("broken sentences", len(content.skipped), (split.skipped,)),
+        (
+            "sentences without words",
+            content.dropped,
+            (split.dropped,) if split.dropped is not None else None,
+        ),
+    ]
+    return [
+        f"expected {' or '.join(map(str, expected))} {what}, found {found}"
+        for what, found, expected in rows
+        if expected is not None and found not in expected
+    ]
+
+
+def alignment_mistake(trees: Sequence[Tree], layer: Sequence[DependencyTree]) -> str | None:
+    """The first place where the two layers of a split do not have the same words, in words."""
+    for number, (tree, dependencies) in enumerate(zip(trees, layer, strict=False), start=1):
+        if tree.words != dependencies.words:
+            pairs = zip(tree.words, dependencies.words, strict=False)
+            at = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
+            if at is None:
+                return f"sentence {number} has {len(tree)} and {len(dependencies)} words"
+            words = f"'{tree.words[at]}' and '{dependencies.words[at]}'"
+            return f"word {at + 1} of sentence {number} is {words}"
+    if len(trees) != len(layer):
+        return f"there are {len(trees)} and {len(layer)} sentences"
+    return None
+
+
+def transform_tree(transforms: Iterable[str], tree: Tree) -> Tree | None:
+    """The tree after the tree transforms among those named; None if no word is left."""
+    result: Tree | None = tree
+    for transform in _of_stage("tree", transforms):
+        if result is None:
+            return None
+        result = transform.apply(result)  # type: ignore[assignment]
+    return result
+
+
+def _layer(manifest: FileManifest) -> DependencyLayer:
+    if manifest.dependencies is None:
+        raise TreebankError(f"treebank {manifest.name} has no dependencies, only constituents")
+    return manifest.dependencies
+
+
+def _of_stage(stage: Stage, names: Iterable[str]) -> list[Transform]:
+    return [transform for transform in map(transform_named, names) if transform.stage == stage]
+
+
+def _text_transform(names: Iterable[str]) -> Callable[[str], str] | None:
+    """All text transforms among those named as one function."""
+    steps = _of_stage("text", names)
+    if not steps:
+        return None
+
+    def prepare(text: str) -> str:
+        for step in steps:
+            text = step.apply(text)  # type: ignore[assignment]
+        return text
+
+    return prepare
+
+
+def _finisher(manifest: FileManifest) -> Callable[[Any, Path], Any]:
+    """What makes the result of a reader a sentence of the split, or None if no word is left."""
+    yields = FORMATS[manifest.format].yields
+    tree_steps = [step.apply for step in _of_stage("tree", manifest.transforms)]
+    graph_steps = [step.apply for step in _of_stage("graph", manifest.transforms)]
+
+    def finish_tree(tree: Any, path: Path) -> Any:
+        for step in tree_steps:
+            tree = step(tree)
+            if tree is None:
+                return None
+        return tree
+
+    def finish_graph(graph: Graph, path: Path) -> Any:
+        value: Any = graph
+        try:
+            for step in graph_steps:
+                value = step(value)
+            return finish_tree(to_tree(value), path)
+        except TreeError as error:
+            raise ReadError(str(error), path=path, sentence=graph.name) from error
+
+    def finish_dependencies(sentence: Any, path: Path) -> Any:
+        return sentence.tree
+
+    finishers: Mapping[str, Callable[[Any, Path], Any]] = {
+        "trees": finish_tree,
+        "graphs": finish_graph,
+        "dependencies": finish_dependencies,
+    }
+    return finishers[yields]
+
+
+def _with_encoding(options: Mapping[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
+    """The options with the first encoding that all files of the split decode in."""
+    result = dict(options)
+    names = str(result.get("encoding", "")).split(ALTERNATIVE)
+    if len(names) > 1:
+        result["encoding"] = next(filter(partial(_all_decode, paths), names[:-1]), names[-1])
+    return result
+
+
+def _all_decode(paths: Sequence[Path], encoding: str) -> bool:
+    for path in paths:
+        try:
+            path.read_bytes().decode(encoding)
+        except (OSError, UnicodeDecodeError):
+            return False
+    return True
+
+
+def _chosen(items: list[Any], folder: Path, split: Split) -> list[Any]:
+    """The sentences that the manifest's range and side table leave."""
+    if split.range is not None:
+        first, last = check_range(split.range)
+        if last > len(items):
+            where = ", ".join(split.files)
+            raise TreebankError(
+                f"{folder}: the range {split.range} of {where} ends beyond the last of "
+                f"{len(items)} sentences"
+            )
+        items = items[first - 1 : last]
+    return items if split.rows is None else list(_marked(items, folder, split.rows))
+
+
+def _marked(sentences: list[Any], folder: Path, rows: Rows) -> Iterable[Any]:
+    """The sentences whose line in the side table has the value wanted."""
+    path = folder / rows.table
+    table = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    if rows.column not in (table.fieldnames or ()):
+        found = ", ".join(table.fieldnames or ()) or "none"
+        raise ReadError(f"found the columns {found}, expected '{rows.column}'", path=path, line=1)
+    marks = [line[rows.column] == rows.equals for line in table]
+    if len(marks) != len(sentences):
+        raise ReadError(
+            f"found {len(marks)} lines below the first, expected {len(sentences)}: "
+            "one for each sentence of the files",
+            path=path,
+        )
+    return compress(sentences, marks)
