@@ -5,211 +5,103 @@ holds, or several roots, and treebanks use all of that, so the reader yields :cl
 leaves the way to a tree to named transforms. It refuses only what is no graph of that kind:
 edges to nowhere, a token or node with two parents, a cycle, a node without edges, a declared
 root that is not one. Secondary edges are no part of the graph and are ignored, and edges may
-stand in any order. The file is parsed as a stream, so that its size does not matter, with
-expat itself, because only that tells the lines for the messages.
+stand in any order.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from os import PathLike
-from typing import NoReturn
-from xml.parsers import expat
 
-from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.graph_rows import GraphRows, SentenceError
+from spmrl_bench.readers.on_error import OnError, fail
+from spmrl_bench.readers.xml_stream import Attributes, needed, read_xml_sentences, root_element
 from spmrl_bench.trees.graph import NO_PARENT, Graph
 
-_CHUNK = 1 << 16
+_CONTENT = re.compile(r"<(?:annotation|feature|graph|terminals|subcorpus)[\s/>]")
 
 
-def read_tiger_xml(path: str | PathLike[str]) -> Iterator[Graph]:
+def read_tiger_xml(path: str | PathLike[str], *, on_error: OnError = fail) -> Iterator[Graph]:
     """The graphs of a file, in order.
 
     Raises:
-        ReadError: the file cannot be read, is not well-formed XML or not TIGER-XML; the graphs
-            before the place have been yielded.
+        ReadError: the file cannot be read; or from ``on_error``, it is not well-formed XML,
+            which ends it, or a sentence is not TIGER-XML. The graphs before the place have
+            been yielded.
     """
-    reader = _Reader(path)
-    try:
-        with open(path, "rb") as file:
-            while chunk := file.read(_CHUNK):
-                reader.feed(chunk, final=False)
-                yield from reader.take()
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
-    reader.feed(b"", final=True)
-    yield from reader.take()
+    return read_xml_sentences(
+        path, _Sentence, element="s", parts=frozenset({"graph"}), on_error=on_error
+    )
 
 
-@dataclass
+def looks_like_tiger_xml(text: str) -> bool:
+    """Whether a text, perhaps cut at its end, is of this format."""
+    return root_element(text) in ("corpus", "subcorpus") and _CONTENT.search(text) is not None
+
+
 class _Sentence:
-    """One <s> element while it is being read; lines for messages."""
+    """One <s> element while it is being read."""
 
-    name: str
-    line: int
-    declared_root: tuple[str, int] | None = None
-    words: list[str] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)  # of the nodes
-    tokens: dict[str, int] = field(default_factory=dict)  # index by id
-    nodes: dict[str, int] = field(default_factory=dict)
-    edges: list[tuple[int, str, str, int]] = field(default_factory=list)  # node, label, id, line
+    def __init__(self, attributes: Attributes, number: int, line: int) -> None:
+        self.name = attributes.get("id", str(number))
+        self._line = line
+        self._rows = GraphRows()
+        self._declared_root: tuple[str, int] | None = None
+        self._tokens: dict[str, int] = {}  # index by id
+        self._nodes: dict[str, int] = {}
+        self._edges: list[tuple[int, str, str, int]] = []  # node, label, id of child, line
+        self._node = NO_PARENT  # the one whose element is open
 
-
-class _Reader:
-    """Collects finished graphs from the events of the XML parser."""
-
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self._path = path
-        self._parser = expat.ParserCreate()
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._sentence: _Sentence | None = None
-        self._in_node = False
-        self._finished: list[Graph] = []
-        self._failure: ReadError | None = None
-
-    def feed(self, data: bytes, *, final: bool) -> None:
-        """Parse a piece of the file; a failure waits until the graphs before it are taken."""
-        try:
-            self._parser.Parse(data, final)
-        except ReadError as error:
-            self._failure = error
-        except expat.ExpatError as error:
-            self._failure = ReadError(
-                f"not well-formed XML: {expat.ErrorString(error.code)}",
-                path=self._path,
-                line=error.lineno,
-                column=error.offset + 1,
-                sentence=self._sentence.name if self._sentence else None,
-            )
-        except (LookupError, ValueError) as error:  # how pyexpat refuses a declared encoding
-            self._failure = ReadError(f"declares an encoding: {error}", path=self._path, line=1)
-
-    def take(self) -> Iterator[Graph]:
-        """The graphs finished since the last call; raises the failure that came after them."""
-        yield from self._finished
-        self._finished.clear()
-        if self._failure is not None:
-            raise self._failure
-
-    def _start(self, element: str, attributes: dict[str, str]) -> None:
-        line = self._parser.CurrentLineNumber
-        if element == "s":
-            if self._sentence is not None:
-                self._fail("found <s> inside another <s>", line)
-            self._sentence = _Sentence(attributes.get("id", f"at line {line}"), line)
-        elif element in ("graph", "t", "nt") or (element == "edge" and self._in_node):
-            sentence = self._sentence
-            if sentence is None:
-                if element == "graph":
-                    self._fail("found <graph> outside <s>", line)
-                return  # the head of the corpus may describe edges
-            if element == "graph":
-                if "root" in attributes:
-                    sentence.declared_root = (attributes["root"], line)
-            elif element == "edge":
-                target = self._needed(element, attributes, "idref", line)
-                node = len(sentence.labels) - 1
-                sentence.edges.append((node, attributes.get("label", ""), target, line))
+    def start(self, element: str, attributes: Attributes, line: int) -> None:
+        if element == "edge" and self._node != NO_PARENT:
+            child = needed(element, attributes, "idref", line)
+            self._edges.append((self._node, attributes.get("label", ""), child, line))
+        elif element in ("t", "nt"):
+            name = needed(element, attributes, "id", line)
+            if name in self._tokens or name in self._nodes:
+                raise SentenceError(f"found the id '{name}' twice in the sentence", line)
+            if element == "t":
+                word = needed(element, attributes, "word", line)
+                tag = needed(element, attributes, "pos", line)
+                self._tokens[name] = self._rows.add_token(word, tag)
             else:
-                self._token_or_node(sentence, element, attributes, line)
+                label = needed(element, attributes, "cat", line)
+                self._node = self._nodes[name] = self._rows.add_node(label, line)
+        elif element == "graph" and "root" in attributes:
+            self._declared_root = (attributes["root"], line)
 
-    def _token_or_node(
-        self, sentence: _Sentence, element: str, attributes: dict[str, str], line: int
-    ) -> None:
-        name = self._needed(element, attributes, "id", line)
-        if name in sentence.tokens or name in sentence.nodes:
-            self._fail(f"found the id '{name}' twice in the sentence", line)
-        if element == "t":
-            sentence.tokens[name] = len(sentence.words)
-            sentence.words.append(self._needed(element, attributes, "word", line))
-            sentence.tags.append(self._needed(element, attributes, "pos", line))
-        else:
-            sentence.nodes[name] = len(sentence.labels)
-            sentence.labels.append(self._needed(element, attributes, "cat", line))
-            sentence.lines.append(line)
-            self._in_node = True
-
-    def _end(self, element: str) -> None:
+    def end(self, element: str) -> None:
         if element == "nt":
-            self._in_node = False
-        elif element == "s" and self._sentence is not None:
-            self._finished.append(self._graph(self._sentence))
-            self._sentence = None
+            self._node = NO_PARENT
 
-    def _graph(self, sentence: _Sentence) -> Graph:
-        """The checked graph of a finished sentence."""
-        if not sentence.words:
-            self._fail("found no <t> in the sentence", sentence.line)
-        token_parents = [NO_PARENT] * len(sentence.words)
-        token_edges = [""] * len(sentence.words)
-        parents = [NO_PARENT] * len(sentence.labels)
-        edges = [""] * len(sentence.labels)
-        childless = set(range(len(parents)))
-        for node, label, target, line in sentence.edges:
-            if target in sentence.tokens:
-                index, above, names = sentence.tokens[target], token_parents, token_edges
-            elif target in sentence.nodes:
-                index, above, names = sentence.nodes[target], parents, edges
+    def graph(self) -> Graph:
+        rows = self._rows
+        if not rows.words:
+            raise SentenceError("found no <t> in the sentence", self._line)
+        for node, label, child, line in self._edges:
+            if child in self._tokens:
+                index, parents, edges = self._tokens[child], rows.token_parents, rows.token_edges
+            elif child in self._nodes:
+                index, parents, edges = self._nodes[child], rows.parents, rows.edges
             else:
-                self._fail(f"found an edge to '{target}', which is no id of the sentence", line)
-            if above[index] != NO_PARENT:
-                self._fail(f"found a second edge to '{target}', expected one parent", line)
-            above[index], names[index] = node, label
-            childless.discard(node)
-        if childless:
-            line = sentence.lines[min(childless)]
-            self._fail(f"found the node '{sentence.labels[min(childless)]}' without edges", line)
-        self._check_cycles(sentence, parents)
-        self._check_root(sentence, token_parents, parents)
-        return Graph(
-            sentence.name,
-            tuple(sentence.words),
-            tuple(sentence.tags),
-            tuple(token_parents),
-            tuple(token_edges),
-            tuple(sentence.labels),
-            tuple(parents),
-            tuple(edges),
-        )
+                raise SentenceError(
+                    f"found an edge to '{child}', which is no id of the sentence", line
+                )
+            if parents[index] != NO_PARENT:
+                raise SentenceError(f"found a second edge to '{child}', expected one parent", line)
+            parents[index], edges[index] = node, label
+        graph = rows.graph(self.name)
+        if self._declared_root is not None:
+            self._check_root(*self._declared_root)
+        return graph
 
-    def _check_cycles(self, sentence: _Sentence, parents: list[int]) -> None:
-        ends_at_root = [False] * len(parents)
-        for start in range(len(parents)):
-            path: set[int] = set()
-            node = start
-            while node != NO_PARENT and not ends_at_root[node]:
-                if node in path:
-                    label, line = sentence.labels[node], sentence.lines[node]
-                    self._fail(f"found the node '{label}' below itself", line)
-                path.add(node)
-                node = parents[node]
-            for node in path:
-                ends_at_root[node] = True
-
-    def _check_root(
-        self, sentence: _Sentence, token_parents: list[int], parents: list[int]
-    ) -> None:
-        if sentence.declared_root is None:
-            return
-        name, line = sentence.declared_root
-        if name in sentence.nodes:
-            parent = parents[sentence.nodes[name]]
-        elif name in sentence.tokens:
-            parent = token_parents[sentence.tokens[name]]
+    def _check_root(self, name: str, line: int) -> None:
+        if name in self._nodes:
+            parent = self._rows.parents[self._nodes[name]]
+        elif name in self._tokens:
+            parent = self._rows.token_parents[self._tokens[name]]
         else:
-            self._fail(f"the graph's root '{name}' is no id of the sentence", line)
+            raise SentenceError(f"the graph's root '{name}' is no id of the sentence", line)
         if parent != NO_PARENT:
-            self._fail(f"the graph's root '{name}' has a parent", line)
-
-    def _needed(self, element: str, attributes: dict[str, str], name: str, line: int) -> str:
-        if name not in attributes:
-            self._fail(f"<{element}> lacks the attribute '{name}'", line)
-        return attributes[name]
-
-    def _fail(self, problem: str, line: int) -> NoReturn:
-        name = self._sentence.name if self._sentence else None
-        raise ReadError(problem, path=self._path, line=line, sentence=name)
+            raise SentenceError(f"the graph's root '{name}' has a parent", line)

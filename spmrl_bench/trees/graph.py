@@ -168,17 +168,16 @@ def attach_loose_tokens(graph: Graph) -> Graph:
     return replace(graph, token_parents=tuple(parents))
 
 
-def loosen_root_tokens(graph: Graph) -> Graph:
-    """Take tokens without a function (edge label --) off the root, for attach-loose-tokens.
+def loosen_punctuation(graph: Graph) -> Graph:
+    """Take punctuation off the root (tag punct, edge label --), for attach-loose-tokens.
 
-    Alpino hangs all punctuation there, which interrupts most constituents of a sentence
-    although nothing crosses but commas. Done before attach-loose-tokens.
+    Alpino hangs all of it there, so that a comma interrupts every constituent around it
+    although nothing else crosses. Done before attach-loose-tokens, which finds it a place
+    inside.
     """
     roots = set(graph.roots())
-    loose = [
-        parent in roots and edge == "--"
-        for parent, edge in zip(graph.token_parents, graph.token_edges, strict=True)
-    ]
+    links = zip(graph.tags, graph.token_parents, graph.token_edges, strict=True)
+    loose = [tag == "punct" and edge == "--" and parent in roots for tag, parent, edge in links]
     if not any(loose):
         return graph
     pairs = zip(graph.token_parents, graph.token_edges, loose, strict=True)
@@ -268,4 +267,4 @@ def to_tree(graph: Graph) -> Tree:
 
 #: Every transform of graphs but those in :mod:`spmrl_bench.trees.crossing`; the name is the
 #: function's, with hyphens.
-GRAPH_TRANSFORMS = (add_vroot, attach_loose_tokens, drop_markup_tokens, loosen_root_tokens)
+GRAPH_TRANSFORMS = (add_vroot, attach_loose_tokens, drop_markup_tokens, loosen_punctuation)

@@ -100,7 +100,7 @@ def test_long_files_are_streamed(tmp_path: Path) -> None:
             '<edge label="HD" idref="4"/><edge label="OA" idref="1"/>',
             "",
             15,
-            "node 'VP' without edg",
+            "node 'VP' without chi",
         ),
         (TERMINALS, "", 5, "found no <t> in the sentence"),
         ('<t id="2"', '<s id="n"/><t id="2"', 9, "found <s> inside another <s>"),
