@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from spmrl_bench.readers.alpino import looks_like_alpino_xml, read_alpino_xml
 from spmrl_bench.readers.brackets import looks_like_brackets, read_brackets_file
-from spmrl_bench.readers.tigerxml import read_tiger_xml
+from spmrl_bench.readers.conll import looks_like_conll, read_conll_file
+from spmrl_bench.readers.dp import looks_like_dp, read_dp
+from spmrl_bench.readers.negra_export import looks_like_negra_export, read_negra_export
+from spmrl_bench.readers.tigerxml import looks_like_tiger_xml, read_tiger_xml
 
 Yields = Literal["trees", "graphs", "dependencies"]
 
@@ -61,9 +65,45 @@ FORMATS: Mapping[str, Format] = {
             "TIGER-XML",
             "graphs",
             read_tiger_xml,
-            lambda text: False,
+            looks_like_tiger_xml,
             {},
             (".xml",),
+        ),
+        Format(
+            "alpino-xml",
+            "Alpino XML",
+            "graphs",
+            read_alpino_xml,
+            looks_like_alpino_xml,
+            {},
+            (".xml",),
+        ),
+        Format(
+            "negra-export",
+            "NEGRA export format, versions 3 and 4",
+            "graphs",
+            read_negra_export,
+            looks_like_negra_export,
+            _ENCODED,
+            (".export",),
+        ),
+        Format(
+            "conll",
+            "CoNLL-U and CoNLL-X dependencies",
+            "dependencies",
+            read_conll_file,
+            looks_like_conll,
+            _ENCODED | {"tag_column": "xpos", "roots": "one"},
+            (".conllu", ".conll"),
+        ),
+        Format(
+            "dp",
+            "dependencies in three columns (word, tag, head)",
+            "dependencies",
+            read_dp,
+            looks_like_dp,
+            _ENCODED,
+            (".dp",),
         ),
     )
 }
