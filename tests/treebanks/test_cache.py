@@ -1,0 +1,191 @@
+"""A split is read once; nothing that happens to the stored file can change what it is."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.treebanks import cache
+from spmrl_bench.treebanks.cache import cached
+from spmrl_bench.treebanks.reading import SplitContent
+from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees.tree import Tree
+from tests.treebanks.conftest import WriteManifest
+from tests.treebanks.test_manifest import MINI
+
+TREES = [Tree.build(["a", "b"], ["N", "N"], [(0, 2, "S")]), Tree.build(["c"], ["N"], [(0, 1, "S")])]
+CONTENT = SplitContent(TREES, 1, ("f:1: broken",))
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+
+
+class Reads:
+    """Gives the content and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def __call__(self) -> SplitContent:
+        self.number += 1
+        return CONTENT
+
+
+def stored() -> list[Path]:
+    return sorted(cache.folder().glob("*"))
+
+
+def test_the_second_time_nothing_is_read() -> None:
+    reads = Reads()
+    for _ in range(3):
+        content = cached("tiny-train", {"file": "x"}, reads)
+        assert list(content.sentences) == TREES
+        assert (content.dropped, content.skipped) == (1, ("f:1: broken",))
+    assert reads.number == 1
+    assert len(stored()) == 1
+
+
+def test_another_key_is_read_and_replaces_the_old_file() -> None:
+    reads = Reads()
+    cached("tiny-train", {"file": "x"}, reads)
+    cached("tiny-train-too", {"file": "x"}, reads)
+    (first,) = [path for path in stored() if path.name.startswith("tiny-train.")]
+    cached("tiny-train", {"file": "y"}, reads)
+    assert reads.number == 3
+    assert not first.exists()
+    assert len(stored()) == 2
+
+
+def test_changed_code_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = Reads()
+    cached("tiny-train", {"file": "x"}, reads)
+    monkeypatch.setattr(cache, "_code_digest", lambda: "other")
+    cached("tiny-train", {"file": "x"}, reads)
+    assert reads.number == 2
+
+
+@pytest.mark.parametrize("keep", [0, 10, 100, -1])
+def test_a_damaged_file_counts_as_absent(keep: int, caplog: pytest.LogCaptureFixture) -> None:
+    reads = Reads()
+    cached("tiny-train", {}, reads)
+    (path,) = stored()
+    data = path.read_bytes()
+    path.write_bytes(data[:keep])
+    with caplog.at_level(logging.WARNING):
+        assert list(cached("tiny-train", {}, reads).sentences) == TREES
+    assert reads.number == 2
+    assert "is damaged; reading the treebank again" in caplog.text
+    assert path.read_bytes() == data
+
+
+def test_every_flipped_byte_is_noticed() -> None:
+    cached("tiny-train", {}, Reads())
+    (path,) = stored()
+    data = path.read_bytes()
+    for place in range(0, len(data), 17):
+        reads = Reads()
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert list(cached("tiny-train", {}, reads).sentences) == TREES
+        assert reads.number == 1
+
+
+def test_an_interrupted_read_leaves_nothing() -> None:
+    def read() -> SplitContent:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cached("tiny-train", {}, read)
+    assert stored() == []
+
+
+def test_an_interrupted_write_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        cached("tiny-train", {}, Reads())
+    assert stored() == []
+
+
+def test_a_folder_that_cannot_be_written_costs_time_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "file"))
+    reads = Reads()
+    for _ in range(2):
+        assert list(cached("tiny-train", {}, reads).sentences) == TREES
+    assert reads.number == 2
+    assert "cannot keep the treebank for the next time" in caplog.text
+
+
+def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
+    cached("tiny-train", {}, Reads())
+    assert stored() == []
+
+
+def _read_many(number: int) -> int:
+    for round_ in range(20):
+        content = cached("tiny-train", {"round": round_ % 3}, Reads())
+        assert list(content.sentences) == TREES
+    return number
+
+
+def test_many_processes_at_once() -> None:
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        assert pool.map(_read_many, range(4)) == [0, 1, 2, 3]
+    assert 1 <= len(stored()) <= 3
+    assert all(path.name.endswith(".safetensors") for path in stored())
+
+
+def test_a_treebank_is_opened_from_the_cache_until_a_file_changes(
+    manifests: WriteManifest, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifests()
+    first = open_treebank("tiny", root).split("dev")
+
+    def no_reading(*_: object) -> SplitContent:
+        raise AssertionError("read again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spmrl_bench.treebanks.treebank.read_split", no_reading)
+        assert open_treebank("tiny", root).split("dev") == first
+        (root / "tiny_data" / "d_08.mrg").write_text("(S (N z))")
+        with pytest.raises(AssertionError, match="read again"):
+            open_treebank("tiny", root).split("dev")
+    assert open_treebank("tiny", root).split("dev")[0].words == ("z",)
+
+
+def test_a_broken_treebank_is_not_kept(manifests: WriteManifest, root: Path) -> None:
+    manifests()
+    (root / "tiny_data" / "t.mrg").write_text("(S (N i)")
+    with pytest.raises(ReadError):
+        open_treebank("tiny", root).split("test")
+    assert stored() == []
+
+
+def test_a_generated_treebank_is_made_once(
+    manifests: WriteManifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifests("young", **MINI)
+    monkeypatch.setattr(
+        "spmrl_bench.treebanks.treebank.generate",
+        lambda grammar, sizes, seed: dict.fromkeys(sizes, TREES),
+    )
+    monkeypatch.setattr("spmrl_bench.treebanks.treebank.grammar_digest", lambda grammar: "x")
+    bank = open_treebank("young")
+    assert all(bank.split(name) == TREES for name in ("train", "dev", "test"))
+    monkeypatch.setattr("spmrl_bench.treebanks.treebank.generate", None)
+    again = open_treebank("young")
+    assert again.fingerprint == bank.fingerprint
+    monkeypatch.setattr("spmrl_bench.treebanks.treebank.grammar_digest", lambda grammar: "y")
+    with pytest.raises(TypeError):
+        open_treebank("young").split("dev")
