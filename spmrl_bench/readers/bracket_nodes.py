@@ -1,0 +1,223 @@
+"""Nested brackets, whatever a format writes in the innermost ones.
+
+Several formats agree on ``(LABEL part part)`` and differ in what a bracket without brackets in
+it means: a word with its tag, a word with its lemma, a bare mark, an empty element, a number
+that is no part of the sentence. A reader of such a format derives from :class:`BracketReader`
+and says that in :meth:`~BracketReader.leaf`; the rest is here once. An explicit stack replaces
+recursion. The text is read region by region (an entry, a line, or what starts with a bracket at
+the beginning of a line), so that a lost bracket costs no more than its region, in linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from os import PathLike
+from typing import NoReturn
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.building import TreeBuilder
+from spmrl_bench.readers.on_error import OnError
+from spmrl_bench.trees.brackets import ASCII_SPACE
+from spmrl_bench.trees.tree import Tree
+
+_ATOM = rf"[^(){ASCII_SPACE}]"
+
+# Nothing here can fail once it has begun, so that no text is scanned twice. The number of the
+# last group tells the pieces apart.
+_PIECE = re.compile(
+    rf"\([{ASCII_SPACE}]*({_ATOM}*)[{ASCII_SPACE}]*([^()]*)(\))?"  # 2: start of a node, 3: a leaf
+    r"|(\))"  # 4: end of a node
+    rf"|({_ATOM}[^()]*)"  # 5: text where none may stand
+)
+_OPEN, _LEAF, _CLOSE = 2, 3, 4
+
+_TRIM = " \t\n\r\f\v"
+_BLANK = re.compile(f"[{ASCII_SPACE}]+")
+
+
+def atoms(text: str) -> list[str]:
+    """What ASCII white space separates; other white space is part of words."""
+    text = text.strip(_TRIM)
+    return _BLANK.split(text) if text else []
+
+
+def shown(text: str) -> str:
+    """Text for a message: on one line and not long."""
+    text = " ".join(atoms(text))
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def regions_at_margin(text: str) -> Iterator[tuple[int, int]]:
+    """Offsets of the pieces of a text that begin with a bracket at the beginning of a line."""
+    start = 0
+    while (end := text.find("\n(", start)) >= 0:
+        yield start, end + 1
+        start = end + 1
+    yield start, len(text)
+
+
+class BracketReader:
+    """Reads the trees of one text; to be derived from.
+
+    Attributes:
+        builder: takes the words of the tree that is being read.
+        name: what errors call the sentence; its number in the file where that is None.
+        limit: what follows a region, for messages ("the next entry").
+    """
+
+    limit = "the next bracket at the beginning of a line"
+
+    def __init__(self, text: str, path: str | PathLike[str], on_error: OnError) -> None:
+        self.builder = TreeBuilder()
+        self.name: str | None = None
+        self._text = text
+        self._path = path
+        self._on_error = on_error
+        self._number = 1
+        self._opened: list[int] = []  # offsets of the open nodes
+        self._start = 0  # offset of the tree
+        self._line = (0, 1)  # an offset and its line, from which others are counted
+
+    def leaf(self, label: str, rest: str) -> str | None:
+        """Add what a bracket without brackets in it stands for.
+
+        Args:
+            label: the first atom, perhaps "".
+            rest: the text after it, without white space before it.
+
+        Returns:
+            What is wrong with it, or None.
+        """
+        raise NotImplementedError
+
+    def inner(self, label: str) -> str | None:
+        """What is wrong with a label above other nodes, or None."""
+        return None
+
+    def whole(self) -> str | None:
+        """What is wrong with the tree that has just been closed, or None."""
+        return None
+
+    def trees_of_regions(self, regions: Iterator[tuple[int, int]]) -> Iterator[Tree]:
+        """The trees of the text; each region ends at the first mistake in it."""
+        for start, end in regions:
+            try:
+                yield from self.trees(start, end)
+            except ReadError as error:
+                self.leave_out(error)
+
+    def leave_out(self, error: ReadError) -> None:
+        """Hand on the error of the current sentence and be ready for the next."""
+        self._on_error(error)
+        self._opened.clear()
+        self.builder.clear()
+        self._number += 1
+        self.name = None
+
+    def trees(self, start: int, end: int) -> Iterator[Tree]:
+        """The trees between two offsets.
+
+        Raises:
+            ReadError: something there is no tree.
+        """
+        builder, opened = self.builder, self._opened
+        self._start = start
+        for piece in _PIECE.finditer(self._text, start, end):
+            kind = piece.lastindex
+            if kind == _OPEN:
+                self._open(piece, end)
+                continue
+            if kind == _LEAF:
+                if not opened:
+                    self._start = piece.start()
+                problem = self.leaf(piece[1], piece[2])
+                if problem is not None:
+                    self.fail(piece.start(), problem)
+            elif kind == _CLOSE:
+                if not opened:
+                    self.fail(piece.start(), "found ')' but no bracket is open")
+                place = opened.pop()
+                if not builder.close():
+                    self._fail_hollow(place)
+            else:
+                self._fail_text(piece.start(), piece[5])
+            if opened:
+                continue
+            problem = self.whole()
+            if problem is not None:
+                self.fail(self._start, problem)
+            tree = builder.finish()
+            if tree is not None:
+                yield tree
+                self._number += 1
+            self.name = None
+            self._start = piece.end()
+        if opened:
+            self._fail_open(end)
+
+    def _open(self, piece: re.Match[str], end: int) -> None:
+        label, rest = piece.group(1, 2)
+        opened = self._opened
+        if opened:
+            if not label and piece.end() < end:
+                self.fail(piece.start(), "found a bracket without a label inside a tree")
+        else:
+            self._start = piece.start()
+        opened.append(piece.start())
+        if rest:
+            if piece.end() == end:
+                self._fail_open(end)
+            self.fail(
+                piece.start(),
+                f"found '{shown(rest)}' between '({shown(label)}' and another bracket, "
+                "expected brackets only or one word",
+            )
+        problem = self.inner(label)
+        if problem is not None:
+            self.fail(piece.start(), problem)
+        if self.builder.in_tag:
+            self.fail(piece.start(), f"found '({shown(label)}' beside a word, expected ')'")
+        self.builder.open(label)
+
+    def _fail_hollow(self, place: int) -> NoReturn:
+        piece = _PIECE.match(self._text, place)
+        label = shown(piece[1]) if piece else ""
+        self.fail(place, f"found '({label})' without a word in it")
+
+    def _fail_text(self, offset: int, text: str) -> NoReturn:
+        where = "between brackets" if self._opened else "outside brackets"
+        self.fail(offset, f"found '{shown(text)}' {where}, expected '('")
+
+    def _fail_open(self, end: int) -> NoReturn:
+        first, last, missing = self._opened[0], self._opened[-1], len(self._opened)
+        where = "the end of the file" if end == len(self._text) else self.limit
+        if missing == 1:
+            self.fail(first, f"the bracket that opens here is not closed before {where}")
+        line, column = self._position(last)
+        self.fail(
+            first,
+            f"the tree that starts here lacks {missing} closing brackets before {where}; the "
+            f"innermost open one is at line {line} column {column}",
+        )
+
+    def fail(self, offset: int, problem: str) -> NoReturn:
+        """Raise the error of the current sentence."""
+        line, column = self._position(offset)
+        raise ReadError(
+            problem,
+            path=self._path,
+            line=line,
+            column=column,
+            sentence=self._number if self.name is None else self.name,
+        )
+
+    def _position(self, offset: int) -> tuple[int, int]:
+        """Line and column from 1, in time that the distance from the last call bounds."""
+        known, line = self._line
+        if offset >= known:
+            line += self._text.count("\n", known, offset)
+        else:
+            line -= self._text.count("\n", offset, known)
+        self._line = (offset, line)
+        return line, offset - self._text.rfind("\n", 0, offset)

@@ -1,0 +1,122 @@
+"""VISL-style brackets of Floresta: a line with number, name and text, then the tree.
+
+``#1 CP1-1 Um revivalismo`` is an entry's first line, whose text may hold any brackets. In the
+tree a label is ``FUNCTION+form``, a mark is a bracket with nothing else in it, ``(,)``, and
+parentheses of the text are ``({)`` and ``(})``. Some entries lack closing brackets; since a line
+that starts with ``#`` always begins an entry, such a mistake ends with its entry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from os import PathLike
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.bracket_nodes import BracketReader, atoms, shown
+from spmrl_bench.readers.on_error import OnError, fail
+from spmrl_bench.readers.text import read_text
+from spmrl_bench.trees.tree import Tree
+
+
+def read_visl(
+    path: str | PathLike[str], *, encoding: str = "utf-8", on_error: OnError = fail
+) -> Iterator[Tree]:
+    """The trees of a file, in order.
+
+    The tag of a mark is the mark as it is written, ``{`` for an opening parenthesis. What comes
+    before the first entry is a comment if its lines start with ``#``.
+
+    Args:
+        on_error: see :mod:`spmrl_bench.readers.on_error`; goes on at the next entry.
+
+    Raises:
+        ReadError: the file cannot be read or decoded; or from ``on_error``: a first line without
+            number or name, brackets that do not match, no tree or several in an entry, a node
+            without a word or with several.
+    """
+    text = read_text(path, encoding)
+    reader = _VislReader(text, path, on_error)
+    return reader.trees_of_entries()
+
+
+_HEADER = re.compile(r"^#([^\n]*)\n?", re.MULTILINE)
+_NAMED = re.compile(r"\d+[ \t]+(\S+)")
+_ENTRY_AND_TREE = re.compile(r"^#\d+[ \t]+\S[^\n]*\n\s*\([^()\s]*(?:\+[^()\s]*|[^()\w\s]\))", re.M)
+
+
+def looks_like_visl(text: str) -> bool:
+    """Whether the beginning of a file is of this format, told by an entry and its root label."""
+    return _ENTRY_AND_TREE.search(text) is not None
+
+
+@lru_cache(maxsize=1 << 16)
+def _parts(rest: str) -> tuple[str, ...]:
+    return tuple(atoms(rest))
+
+
+_MARKS = {"{": "(", "}": ")"}
+_LABEL = re.compile(r"\w|.\+.")
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_mark(text: str) -> bool:
+    """Whether this is a punctuation mark and no label: it has no letter, digit or form."""
+    return text != "" and _LABEL.search(text) is None
+
+
+class _VislReader(BracketReader):
+    limit = "the next entry"
+
+    def trees_of_entries(self) -> Iterator[Tree]:
+        """The trees of all entries."""
+        headers = list(_HEADER.finditer(self._text))
+        starts = [header.start() for header in headers]
+        named = [_NAMED.match(header[1]) for header in headers]
+        first = next((k for k, match in enumerate(named) if match), len(headers))
+        try:
+            self._nothing_before(headers[:first], starts[first] if first < len(starts) else None)
+        except ReadError as error:
+            self.leave_out(error)
+        ends = [*starts[1:], len(self._text)]
+        for header, match, end in list(zip(headers, named, ends, strict=True))[first:]:
+            try:
+                yield self._tree_of_entry(header, match, end)
+            except ReadError as error:
+                self.leave_out(error)
+
+    def _nothing_before(self, comments: list[re.Match[str]], end: int | None) -> None:
+        """Check that there are comments only."""
+        start = 0
+        places = [(comment.start(), comment.end()) for comment in comments]
+        last = len(self._text) if end is None else end
+        for place, after in [*places, (last, last)]:
+            for _ in self.trees(start, place):
+                self.fail(start, "found a tree before the first entry, expected '#1 name text'")
+            start = after
+
+    def _tree_of_entry(self, header: re.Match[str], match: re.Match[str] | None, end: int) -> Tree:
+        if match is None:
+            self.fail(
+                header.start(),
+                f"found '#{shown(header[1])}', expected '#number name text' to begin an entry",
+            )
+        name = self.name = match[1]
+        trees = list(self.trees(header.end(), end))
+        self.name = name
+        if len(trees) != 1:
+            self.fail(header.start(), f"found {len(trees)} trees in the entry, expected one")
+        return trees[0]
+
+    def leaf(self, label: str, rest: str) -> str | None:
+        parts = _parts(rest)
+        if len(parts) == 1 and label:
+            self.builder.word(label, parts[0])
+            return None
+        if not parts and _is_mark(label):
+            self.builder.word(label, _MARKS.get(label, label))
+            return None
+        if not parts:
+            return f"found '({shown(label)})' without a word in it, expected a mark or a word"
+        return f"found '{shown(rest)}' in '({shown(label)}', expected one word"

@@ -1,0 +1,268 @@
+"""CorpusSearch files: what counts as a word, and where a broken tree ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.psd import looks_like_psd, read_psd
+from spmrl_bench.trees import Tree
+from spmrl_bench.trees.structure import drop_traces
+from tests.conftest import shared_data
+from tests.readers.text_formats import (
+    brackets,
+    check_whole,
+    error_of,
+    mutations,
+    read_all,
+    seconds,
+)
+
+ICELANDIC = """\
+( (IP-MAT (CODE <heading>)
+\t  (NP-SBJ (N-N bók$-bók) (D-N $in-hinn))
+\t  (CP-REL (WNP-1 0)
+\t\t  (C 0)
+\t\t  (IP-SUB (NP-SBJ *T*-1) (VBDI Norður<dash/>lá-liggja)))
+\t  (. ---)
+\t  (, -)) (ID 1899.BOOK,.1))
+
+( (CODE {COM:picture}) (ID 1899.BOOK,.2))
+( (FRAG (INTJ já-já)) (PU .-.) (ID 1899.BOOK,.3))
+"""
+
+JAPANESE = """
+( (IP-MAT (PP (NP;*SBJ* (-LRB- 「) (N 本))
+              (P が))
+          (NP-SBJ *が*)
+          (NP-TMP (NUM 0))
+          (CONJ *)
+          (VB 読む))
+  (ID 1_book;JP))
+"""
+
+
+def test_words_lemmas_and_metadata() -> None:
+    first, second = read_all(read_psd, ICELANDIC, lemmas=True)[0]
+    assert first == Tree.build(
+        ["bók$", "$in", "0", "0", "*T*-1", "Norður-lá", "-", "-"],
+        ["N-N", "D-N", "-NONE-", "-NONE-", "-NONE-", "VBDI", ".", ","],
+        [
+            (0, 8, ""),
+            (0, 8, "IP-MAT"),
+            (0, 2, "NP-SBJ"),
+            (2, 6, "CP-REL"),
+            (2, 3, "WNP-1"),
+            (3, 4, "C"),
+            (4, 6, "IP-SUB"),
+            (4, 5, "NP-SBJ"),
+        ],
+    )
+    assert second == Tree.build(["já", "."], ["INTJ", "PU"], [(0, 2, ""), (0, 1, "FRAG")])
+
+
+def test_empty_elements_in_any_script() -> None:
+    (tree,) = read_all(read_psd, JAPANESE)[0]
+    assert tree.words == ("「", "本", "が", "*が*", "0", "*", "読む")
+    assert tree.tags == ("-LRB-", "N", "P", "-NONE-", "NUM", "-NONE-", "VB")
+    assert tree.labels == ("", "IP-MAT", "PP", "NP;*SBJ*", "NP-SBJ", "NP-TMP", "CONJ")
+    overt = drop_traces(tree)
+    assert overt is not None
+    assert overt.labels == ("", "IP-MAT", "PP", "NP;*SBJ*", "NP-TMP")
+
+
+@pytest.mark.parametrize(
+    ("text", "lemmas", "word", "tag"),
+    [
+        ("*", False, "*", "-NONE-"),
+        ("*-1", False, "*-1", "-NONE-"),
+        ("*T*-12", True, "*T*-12", "-NONE-"),
+        ("*con*-D", True, "*con*-D", "-NONE-"),
+        ("*speaker+hearer*", False, "*speaker+hearer*", "-NONE-"),
+        ("0", True, "0", "-NONE-"),
+        ("**", False, "**", "X"),
+        ("*a", False, "*a", "X"),
+        ("0-0", True, "0", "X"),
+        ("a-b-c", True, "a-b", "X"),
+        ("a-b-c", False, "a-b-c", "X"),
+        ("-", True, "-", "X"),
+        ("--", True, "--", "X"),
+        ("---", True, "-", "X"),
+        ("-----", True, "--", "X"),
+        (",-,", True, ",", "X"),
+        ("-LRB-", False, "(", "X"),
+        ("-LRB---RRB-", False, "(-)", "X"),
+        ("<dash/>-<dash/>", True, "-", "X"),
+        ("a\u3000b", False, "a\u3000b", "X"),
+    ],
+)
+def test_leaves(text: str, lemmas: bool, word: str, tag: str) -> None:
+    (tree,) = read_all(read_psd, f"( (S (X {text})) (ID 1))", lemmas=lemmas)[0]
+    assert (tree.words, tree.tags) == ((word,), (tag,))
+    assert tree.labels == (("", "S", "X") if tag == "-NONE-" else ("", "S"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("( (S (A a)) (ID 1))", ["( (S (A a)))"]),
+        ("((S (A a))(ID 1))((S(B b))(ID 2))", ["( (S (A a)))", "( (S (B b)))"]),
+        ("\ufeff( (S (A a))\r\n  (ID 1))\r\n", ["( (S (A a)))"]),
+        ("  ( (S (A a)) (ID 1))\n\n  ( (S (B b)) (ID 2))", ["( (S (A a)))", "( (S (B b)))"]),
+        ("(S (A a))\n(S (B b))", ["(S (A a))", "(S (B b))"]),
+        ("(A a)", ["(A a)"]),
+        ("( (S (CODE x y) (NP (CODE z)) (A a)) (ID 1))", ["( (S (A a)))"]),
+        ("( (S (NP (CODE))) (ID 1))\n( (A a) (ID a b))", ["( (A a))"]),
+        ("", []),
+        (" \r\n\t", []),
+    ],
+)
+def test_layouts(text: str, expected: list[str]) -> None:
+    assert brackets(read_psd, text) == expected
+
+
+MALFORMED = [
+    ("( (S (A a)) (ID 1)))", "1:20: sentence 2: found ')' but no bracket is open"),
+    (
+        "( (S (A a)) (ID 1)) b",
+        "1:21: sentence 2: found 'b' outside brackets, expected '('",
+    ),
+    (
+        "( (S (A a)) (ID 1)\n",
+        "1:1: sentence 1: the bracket that opens here is not closed before the end of the file",
+    ),
+    (
+        "( (S (A a) (ID 1))\n( (B b) (ID 2))",
+        "1:1: sentence 1: the bracket that opens here is not closed before the next bracket at "
+        "the beginning of a line",
+    ),
+    (
+        "( (S (A a))\n (ID 1))\n( (S\n  (B",
+        "3:1: sentence 2: the tree that starts here lacks 3 closing brackets before the end of "
+        "the file; the innermost open one is at line 4 column 3",
+    ),
+    ("( (S (A a) (B)) (ID 1))", "1:12: sentence 1: found '(B)' without a word in it"),
+    ("( (S ( a)))", "1:6: sentence 1: found '(a)' without a word in it"),
+    ("( (S (A a) ( )))", "1:12: sentence 1: found '()' without a word in it"),
+    (
+        "( (S (NP (B b)) (NP (())))",
+        "1:21: sentence 1: found a bracket without a label inside a tree",
+    ),
+    (
+        "( (S (A a b)))",
+        "1:6: sentence 1: found 'a b' in a node, expected one word or an empty element",
+    ),
+    (
+        "( (S a (A b)))",
+        "1:3: sentence 1: found 'a' between '(S' and another bracket, expected brackets only or "
+        "one word",
+    ),
+    (
+        "( (S (A a) b))",
+        "1:12: sentence 1: found 'b' between brackets, expected '('",
+    ),
+    (
+        "( (S (A a)) (ID 1))\n( (S (A a)))",
+        "2:1: sentence 2: found a tree without '(ID name)', which others of the file have",
+    ),
+    (
+        "( (A a) (ID 1) ( (B b) (ID 2)))",
+        "1:16: sentence 1: found a bracket without a label inside a tree",
+    ),
+    ("( (A a) (ID 1) (ID 2))", "1:16: sentence 1: found a second ID, '2'; is a tree not closed?"),
+    ("( (A a) (ID))", "1:9: sentence 1: found '(ID)' without a name"),
+    (
+        "( (S\n  (CODE (A a))) (ID 1))",
+        "2:3: sentence 1: found brackets in '(CODE', which is no part of a tree",
+    ),
+    (
+        f"( (A {'x' * 50} b) (ID 1))",
+        f"1:3: sentence 1: found '{'x' * 37}...' in a node, expected one word or an empty element",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MALFORMED)
+def test_malformed(tmp_path: Path, text: str, message: str) -> None:
+    assert error_of(read_psd, text, tmp_path / "f") == message
+
+
+@pytest.mark.parametrize("text", ["word", "-word", "word-"])
+def test_lemma_absent(tmp_path: Path, text: str) -> None:
+    message = f"1:6: sentence 1: found the word '{text}', expected 'word-lemma'"
+    assert error_of(read_psd, f"( (S (A {text})))", tmp_path / "f", lemmas=True) == message
+
+
+def test_a_broken_tree_costs_itself_only() -> None:
+    text = "( (S (A a)) (ID 1))\n( (S (B b) (ID 2))\n( (S (C c))) (ID 3))\n( (S (D d)) (ID 4))\n"
+    trees, errors = read_all(read_psd, text)
+    assert [tree.words for tree in trees] == [("a",), ("d",)]
+    assert [error.partition(": sentence ")[2].partition(":")[0] for error in errors] == ["2", "3"]
+
+
+def test_trees_before_the_mistake_are_read(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("( (A a) (ID 1))\n( (B")
+    reader = read_psd(tmp_path / "f")
+    assert next(reader).words == ("a",)
+    with pytest.raises(ReadError, match="sentence 2"):
+        next(reader)
+
+
+def test_encodings(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes("( (A blå) (ID 1))".encode("latin-1"))
+    assert next(read_psd(tmp_path / "f", encoding="latin-1")).words == ("blå",)
+    with pytest.raises(ReadError, match="byte 0xe5 is not utf-8 text"):
+        next(read_psd(tmp_path / "f"))
+    with pytest.raises(ReadError, match="cannot be read"):
+        next(read_psd(tmp_path / "absent"))
+
+
+@given(mutations(ICELANDIC + JAPANESE, "() \n*0-ID"), st.booleans())
+def test_any_text_gives_trees_or_errors(text: str, lemmas: bool) -> None:
+    check_whole(read_all(read_psd, text, lemmas=lemmas)[0])
+
+
+def test_depth_and_many_errors() -> None:
+    deep = 20_000
+    time, trees, errors = seconds(read_psd, "(" + "(S " * deep + "(A a)" + ")" * deep + ")")
+    assert (trees, errors) == (1, 0)
+    assert time < 10
+    time, trees, errors = seconds(read_psd, "(S " * deep)
+    assert (trees, errors) == (0, 1)
+    assert time < 10
+    time, trees, errors = seconds(read_psd, "( (S\n (A\n" * deep)
+    assert (trees, errors) == (0, deep)
+    assert time < 20
+
+
+def test_looks_like_psd() -> None:
+    assert looks_like_psd(ICELANDIC)
+    assert looks_like_psd("\ufeff" + JAPANESE)
+    assert looks_like_psd(ICELANDIC[:400])
+    assert not looks_like_psd("( (S (NP (A a))))")
+    assert not looks_like_psd("#1 A a (ID 1))\n(UTT+n a)")
+    assert not looks_like_psd("")
+
+
+@pytest.mark.parametrize(
+    ("treebank", "lemmas", "trees", "tokens", "empty"),
+    [
+        ("keyaki_ja/treebank", False, 3589, 64220, 13313),
+        ("icepahc_is/finished", True, 6327, 78439, 6966),
+    ],
+)
+def test_releases(treebank: str, lemmas: bool, trees: int, tokens: int, empty: int) -> None:
+    """Numbers of the releases; two of 6,329 IDs in IcePaHC hold only CODE, one tree has no ID."""
+    errors: list[ReadError] = []
+    found = [
+        tree
+        for path in sorted(shared_data(f"treebanks/{treebank}").glob("*.psd"))
+        for tree in read_psd(path, lemmas=lemmas, on_error=errors.append)
+    ]
+    gaps = sum(tree.tags.count("-NONE-") for tree in found)
+    assert (len(found), sum(map(len, found)) - gaps, gaps) == (trees, tokens, empty)
+    assert len(errors) == (1 if lemmas else 0)
