@@ -138,6 +138,15 @@ def add_vroot(graph: Graph) -> Graph:
     )
 
 
+def vroot_for_top(graph: Graph) -> Graph:
+    """Call the root VROOT where it is called top, as in Alpino: scores do not count VROOT."""
+    labels = tuple(
+        "VROOT" if label == "top" and parent == NO_PARENT else label
+        for label, parent in zip(graph.labels, graph.parents, strict=True)
+    )
+    return graph if labels == graph.labels else replace(graph, labels=labels)
+
+
 def attach_loose_tokens(graph: Graph) -> Graph:
     """Attach each unattached token (punctuation, mostly) where it disturbs least.
 
@@ -176,16 +185,17 @@ def loosen_punctuation(graph: Graph) -> Graph:
     inside.
     """
     roots = set(graph.roots())
-    links = zip(graph.tags, graph.token_parents, graph.token_edges, strict=True)
-    loose = [tag == "punct" and edge == "--" and parent in roots for tag, parent, edge in links]
-    if not any(loose):
+    links = list(zip(graph.token_parents, graph.token_edges, strict=True))
+    loosened = [
+        (NO_PARENT, "") if tag == "punct" and edge == "--" and parent in roots else (parent, edge)
+        for tag, (parent, edge) in zip(graph.tags, links, strict=True)
+    ]
+    if loosened == links:
         return graph
-    pairs = zip(graph.token_parents, graph.token_edges, loose, strict=True)
-    links = [(NO_PARENT, "") if free else (parent, edge) for parent, edge, free in pairs]
     return replace(
         graph,
-        token_parents=tuple(parent for parent, _ in links),
-        token_edges=tuple(edge for _, edge in links),
+        token_parents=tuple(parent for parent, _ in loosened),
+        token_edges=tuple(edge for _, edge in loosened),
     )
 
 
@@ -267,4 +277,10 @@ def to_tree(graph: Graph) -> Tree:
 
 #: Every transform of graphs but those in :mod:`spmrl_bench.trees.crossing`; the name is the
 #: function's, with hyphens.
-GRAPH_TRANSFORMS = (add_vroot, attach_loose_tokens, drop_markup_tokens, loosen_punctuation)
+GRAPH_TRANSFORMS = (
+    add_vroot,
+    attach_loose_tokens,
+    drop_markup_tokens,
+    loosen_punctuation,
+    vroot_for_top,
+)
