@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from spmrl_bench.data import data_dir
+from spmrl_bench.data import data_dir, data_dirs
 from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.parsers.config import ChartParserConfig, LexicalInput
 from spmrl_bench.toml_files import read_toml, validated
@@ -167,8 +167,16 @@ def _toml_value(text: str) -> Any:
 
 
 def list_recipes() -> list[str]:
-    """Names of the shipped language recipes."""
-    return sorted(path.stem for path in data_dir("recipes").glob("*.toml") if path.stem != "base")
+    """Names of the shipped recipes, and of the user's own."""
+    return sorted(_recipe_paths())
+
+
+def _recipe_paths() -> dict[str, Path]:
+    """The recipe files by name; a user's own cannot replace one of the program's."""
+    folders = reversed(data_dirs("recipes"))
+    paths = {path.stem: path for folder in folders for path in folder.glob("*.toml")}
+    paths.pop("base", None)
+    return paths
 
 
 def load_recipe(name: str) -> Recipe:
@@ -179,11 +187,11 @@ def load_recipe(name: str) -> Recipe:
     Raises:
         RecipeError: no such recipe, or mistakes in a file (all of them, one per line).
     """
-    path = Path(name) if name.endswith(".toml") else data_dir("recipes") / f"{name}.toml"
-    if name == "base" or not path.is_file():
-        if name.endswith(".toml"):
-            raise RecipeError(f"{name}: no such recipe file")
+    path = Path(name) if name.endswith(".toml") else _recipe_paths().get(name)
+    if path is None:
         raise RecipeError(unknown_name("language", name, list_recipes()))
+    if not path.is_file():
+        raise RecipeError(f"{name}: no such recipe file")
     base_path = path.with_name("base.toml")
     if not base_path.is_file():
         base_path = data_dir("recipes") / "base.toml"

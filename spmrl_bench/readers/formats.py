@@ -11,11 +11,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from spmrl_bench.readers.alpino import looks_like_alpino_xml, read_alpino_xml
+from spmrl_bench.readers.bracketed_words import looks_like_bracketed_words, read_bracketed_words
 from spmrl_bench.readers.brackets import looks_like_brackets, read_brackets_file
 from spmrl_bench.readers.conll import looks_like_conll, read_conll_file
 from spmrl_bench.readers.dp import looks_like_dp, read_dp
 from spmrl_bench.readers.negra_export import looks_like_negra_export, read_negra_export
+from spmrl_bench.readers.psd import looks_like_psd, read_psd
+from spmrl_bench.readers.sinica import looks_like_sinica, read_sinica
+from spmrl_bench.readers.tbf import looks_like_tbf, read_tbf
 from spmrl_bench.readers.tigerxml import looks_like_tiger_xml, read_tiger_xml
+from spmrl_bench.readers.visl import looks_like_visl, read_visl
 
 Yields = Literal["trees", "graphs", "dependencies"]
 
@@ -59,6 +64,51 @@ FORMATS: Mapping[str, Format] = {
             looks_like_brackets,
             _ENCODED | {"escapes": ...},
             (".mrg", ".ptb", ".fid", ".nw", ".bracket", ".txt"),
+        ),
+        Format(
+            "psd",
+            "CorpusSearch bracketed trees with ID nodes",
+            "trees",
+            read_psd,
+            looks_like_psd,
+            _ENCODED | {"lemmas": False},
+            (".psd",),
+        ),
+        Format(
+            "tbf",
+            "bracketed trees with three-part leaves: tag, word, lemma (CESS)",
+            "trees",
+            read_tbf,
+            looks_like_tbf,
+            _ENCODED,
+            (".tbf",),
+        ),
+        Format(
+            "visl",
+            "VISL trees (Floresta): FUNCTION+form labels, a line of text before each tree",
+            "trees",
+            read_visl,
+            looks_like_visl,
+            _ENCODED,
+            (".ptb",),
+        ),
+        Format(
+            "bracketed-words",
+            "bracketed trees whose words are in brackets of their own",
+            "trees",
+            read_bracketed_words,
+            looks_like_bracketed_words,
+            _ENCODED,
+            (".bracket",),
+        ),
+        Format(
+            "sinica",
+            "Sinica Treebank lines",
+            "trees",
+            read_sinica,
+            looks_like_sinica,
+            _ENCODED,
+            (".txt",),
         ),
         Format(
             "tiger-xml",
@@ -107,3 +157,12 @@ FORMATS: Mapping[str, Format] = {
         ),
     )
 }
+
+
+def guess_format(text: str) -> Format | None:
+    """The format that the beginning of a file looks like.
+
+    Plain brackets come last, because CorpusSearch files are such brackets too.
+    """
+    ordered = sorted(FORMATS.values(), key=lambda form: form.name == "brackets")
+    return next((form for form in ordered if form.looks_like(text)), None)

@@ -28,9 +28,7 @@ _Arrays = dict[str, NDArray[Any]]
 _NOTES = "notes"  # the array that holds what is no array, as JSON
 
 
-def to_bytes(
-    sentences: Sequence[Tree] | Sequence[DependencyTree], notes: Mapping[str, Any]
-) -> bytes:
+def to_bytes(sentences: Sequence[Tree | DependencyTree], notes: Mapping[str, Any]) -> bytes:
     """Sentences of one kind, and anything JSON can hold, as bytes."""
     strings = _Strings()
     arrays: _Arrays = {

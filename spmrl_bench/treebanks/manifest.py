@@ -243,7 +243,7 @@ class Fetch(_Closed):
 class FileManifest(_Manifest, _InFormat):
     """A treebank that lies in files."""
 
-    #: Its folder under the directory of treebanks, or several to look for in turn.
+    #: Its folder under the directory of treebanks, or several to look for in turn; or absolute.
     path: Text
     #: Names of transforms, in the order in which they apply.
     transforms: list[str] = []

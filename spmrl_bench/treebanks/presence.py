@@ -52,13 +52,17 @@ def find_folder(path: str, root: Root = None) -> Path | None:
     """The first of a manifest's folders that exists, else the first.
 
     Args:
-        path: folders under the directory of treebanks, as in a manifest: ``"A | B"``.
+        path: folders under the directory of treebanks, as in a manifest: ``"A | B"``. An absolute
+            path needs no such directory.
         root: that directory; without it, the one that ``TREEBANKS`` names. None if there is none.
     """
     base = treebanks_root(root)
+    names = [Path(name) for name in path.split(ALTERNATIVE)]
+    folders = [base / name if base is not None else name for name in names]
     if base is None:
+        folders = [folder for folder in folders if folder.is_absolute()]
+    if not folders:
         return None
-    folders = [base / name for name in path.split(ALTERNATIVE)]
     return next((folder for folder in folders if folder.is_dir()), folders[0])
 
 

@@ -41,7 +41,7 @@ class SplitContent:
         skipped: the errors of the sentences that break the format and were left out.
     """
 
-    sentences: Sequence[Tree] | Sequence[DependencyTree]
+    sentences: Sequence[Tree | DependencyTree]
     dropped: int
     skipped: tuple[str, ...]
 
@@ -67,7 +67,12 @@ def layer_files(manifest: FileManifest, folder: Path, split_name: str) -> FoundF
 
 
 def read_split(
-    manifest: FileManifest, folder: Path, split: Split, *, on_error: OnError | None = None
+    manifest: FileManifest,
+    folder: Path,
+    split: Split,
+    *,
+    on_error: OnError | None = None,
+    watch: Callable[[Any], None] | None = None,
 ) -> SplitContent:
     """The sentences of a split, after the transforms; not yet compared with their numbers.
 
@@ -77,20 +82,22 @@ def read_split(
         split: one of the manifest's.
         on_error: what to do with a sentence that breaks the format, besides leaving it out;
             without it, as the manifest says.
+        watch: is given each sentence of the files as the reader yields it, before the transforms
+            and before a range or table divides the files.
 
     Raises:
         ReadError: a file is malformed or empty.
+        TreebankError: the manifest's range or table does not fit the files.
     """
-    skipped: list[str] = []
     items: list[Any] = []
 
     def leave_out(error: ReadError) -> None:
         if on_error is not None:
             on_error(error)
-        skipped.append(str(error))
         items.append(error)  # so that the sentences after it keep their numbers
 
     lenient = on_error is not None or manifest.on_error == "skip"
+    handler = leave_out if lenient else fail
     paths = split_files(manifest, folder, split).paths
     form = FORMATS[manifest.format]
     options = _with_encoding(manifest.options, paths)
@@ -99,8 +106,9 @@ def read_split(
     finish = _finisher(manifest)
     for path in paths:
         before = len(items)
-        handler = leave_out if lenient else fail
         for sentence in form.read(path, on_error=handler, **options):
+            if watch is not None:
+                watch(sentence)
             try:
                 items.append(finish(sentence, path))
             except ReadError as error:
@@ -108,11 +116,9 @@ def read_split(
         if len(items) == before:
             raise ReadError("found no sentence in the file", path=path)
     chosen = _chosen(items, folder, split)
+    skipped = tuple(str(item) for item in chosen if isinstance(item, ReadError))
     kept = [item for item in chosen if item is not None and not isinstance(item, ReadError)]
-    broken = sum(isinstance(item, ReadError) for item in chosen)
-    if broken < len(skipped):
-        skipped = [str(item) for item in chosen if isinstance(item, ReadError)]
-    return SplitContent(kept, len(chosen) - len(kept) - broken, tuple(skipped))
+    return SplitContent(kept, len(chosen) - len(kept) - len(skipped), skipped)
 
 
 def read_layer(manifest: FileManifest, folder: Path, split_name: str) -> list[DependencyTree]:

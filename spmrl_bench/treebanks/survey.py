@@ -1,0 +1,172 @@
+"""What is in a treebank: sizes, inventories, extremes, and sentences that splits share.
+
+These are the figures that a treebank's builders publish and that its users need first, and
+most mistakes of a conversion show in one of them: a label set of hundreds, a depth of a
+thousand, a test sentence that was trained on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from spmrl_bench.readers.sentences import DependencySentence
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.graph import Graph
+from spmrl_bench.trees.tree import Tree
+
+#: Sentences of at most this many words may well occur in two splits.
+SHORT = 3
+
+
+@dataclass
+class Survey:
+    """Figures of some sentences; :meth:`add` takes them one by one.
+
+    Attributes:
+        sentences, tokens: how many.
+        forms, tags: how often each word form and each tag occurs.
+        labels: how often each label of a constituent occurs; of dependencies, each relation.
+        longest: number of words of the longest sentence, and its number from 1.
+        deepest: number of constituents around a word, at most; of dependencies, of arcs above it.
+        chains: how often each chain of constituents over the same words occurs, top-down.
+        one_word: sentences of one word.
+        several_roots: trees without a single constituent over all words.
+        discontinuous: constituents whose words have a gap between them, in the sentences given to
+            :meth:`add_raw`; of dependencies, words that dominate such a set of words.
+        discontinuous_sentences: sentences with at least one (non-projective, of dependencies).
+    """
+
+    sentences: int = 0
+    tokens: int = 0
+    forms: Counter[str] = field(default_factory=Counter)
+    tags: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    longest: tuple[int, int] = (0, 0)
+    deepest: int = 0
+    chains: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    one_word: int = 0
+    several_roots: int = 0
+    discontinuous: int = 0
+    discontinuous_sentences: int = 0
+
+    def add(self, sentence: Tree | DependencyTree) -> None:
+        """Count a sentence as it is trained on."""
+        self.sentences += 1
+        n = len(sentence)
+        self.tokens += n
+        self.one_word += n == 1
+        self.longest = max(self.longest, (n, self.sentences), key=lambda pair: pair[0])
+        self.forms.update(sentence.words)
+        self.tags.update(sentence.tags)
+        if isinstance(sentence, DependencyTree):
+            self.labels.update(sentence.relations)
+            self.deepest = max(self.deepest, max(_arcs_above(sentence.heads.tolist())))
+            return
+        self.labels.update(sentence.labels)
+        rows = list(sentence.constituents())
+        self.several_roots += not rows or rows[0][:2] != (0, n)
+        self.deepest = max(self.deepest, _depth(rows))
+        self.chains.update(_chains(rows))
+
+    def add_raw(self, sentence: object) -> None:
+        """Count the crossing branches of a sentence as its file has it, before any transform."""
+        gaps = 0
+        if isinstance(sentence, Graph):
+            gaps = sum(_has_gap(tokens) for tokens in sentence.yields())
+        elif isinstance(sentence, DependencySentence):
+            gaps = _words_with_gaps(sentence.tree.heads.tolist())
+        self.discontinuous += gaps
+        self.discontinuous_sentences += gaps > 0
+
+    def unseen(self, known: Survey) -> float:
+        """Percentage of tokens whose form does not occur in another survey's sentences."""
+        new = sum(count for form, count in self.forms.items() if form not in known.forms)
+        return 100 * new / max(1, self.tokens)
+
+
+def survey_of(sentences: Iterable[Tree] | Iterable[DependencyTree]) -> Survey:
+    """The figures of all sentences."""
+    survey = Survey()
+    for sentence in sentences:
+        survey.add(sentence)
+    return survey
+
+
+def shared_sentences(
+    splits: Mapping[str, Sequence[Tree | DependencyTree]],
+) -> list[tuple[str, int, str, int]]:
+    """Sentences of more than :data:`SHORT` words that occur in two splits.
+
+    Returns:
+        ``(split, number, earlier split, number there)`` for each sentence of a later split that
+        an earlier one has too, numbers from 1.
+    """
+    first: dict[tuple[str, ...], tuple[str, int]] = {}
+    found = []
+    for split, sentences in splits.items():
+        here: dict[tuple[str, ...], tuple[str, int]] = {}
+        for number, sentence in enumerate(sentences, start=1):
+            if len(sentence) <= SHORT:
+                continue
+            if sentence.words in first:
+                found.append((split, number, *first[sentence.words]))
+            else:
+                here.setdefault(sentence.words, (split, number))
+        first |= here
+    return found
+
+
+def _depth(rows: Sequence[tuple[int, int, str]]) -> int:
+    """The number of constituents around the word that has most."""
+    ends: list[int] = []
+    depth = 0
+    for start, end, _ in rows:
+        while ends and ends[-1] <= start:
+            ends.pop()
+        ends.append(end)
+        depth = max(depth, len(ends))
+    return depth
+
+
+def _chains(rows: Sequence[tuple[int, int, str]]) -> list[tuple[str, ...]]:
+    """Each chain of two or more constituents over the same words."""
+    chains: list[list[str]] = []
+    previous = None
+    for start, end, label in rows:
+        if previous == (start, end):
+            chains[-1].append(label)
+        else:
+            chains.append([label])
+        previous = (start, end)
+    return [tuple(chain) for chain in chains if len(chain) > 1]
+
+
+def _has_gap(tokens: Sequence[int]) -> bool:
+    return bool(tokens) and tokens[-1] - tokens[0] + 1 != len(tokens)
+
+
+def _arcs_above(heads: Sequence[int]) -> list[int]:
+    """The number of arcs between each word and the root, the root itself first."""
+    above = [0] + [-1] * len(heads)
+    for word in range(1, len(heads) + 1):
+        path = []
+        while above[word] < 0:
+            path.append(word)
+            word = heads[word - 1]
+        for below in reversed(path):
+            above[below] = above[heads[below - 1]] + 1
+    return above
+
+
+def _words_with_gaps(heads: Sequence[int]) -> int:
+    """How many words dominate a set of words that has a gap; none in a projective tree."""
+    n = len(heads)
+    above = _arcs_above(heads)
+    first, last, size = list(range(n + 1)), list(range(n + 1)), [1] * (n + 1)
+    for word in sorted(range(1, n + 1), key=lambda word: -above[word]):
+        head = heads[word - 1]
+        first[head], last[head] = min(first[head], first[word]), max(last[head], last[word])
+        size[head] += size[word]
+    return sum(last[word] - first[word] + 1 != size[word] for word in range(1, n + 1))

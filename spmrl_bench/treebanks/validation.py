@@ -1,0 +1,174 @@
+"""Is a treebank what its manifest says, down to the last sentence?
+
+Opening a treebank stops at the first thing that is wrong, as a training should. Whoever
+prepares or receives one wants the complete list instead: every file that is missing or
+changed, every sentence that breaks the format, every number that differs from the declared
+one, every place where two layers disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from spmrl_bench.errors import ReadError, SpmrlError
+from spmrl_bench.treebanks.checksums import changed_files, file_digest
+from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest, Split
+from spmrl_bench.treebanks.presence import Root, find_folder, status_of
+from spmrl_bench.treebanks.reading import (
+    SplitContent,
+    alignment_mistake,
+    count_mistakes,
+    layer_files,
+    read_layer,
+    read_split,
+    split_files,
+)
+from spmrl_bench.treebanks.survey import Survey, shared_sentences
+from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.tree import Tree
+
+
+@dataclass
+class Validation:
+    """What was found of one treebank.
+
+    Attributes:
+        name: of the treebank.
+        present: whether its files are there; if not, nothing else was looked at.
+        surveys: the figures of each split that could be read.
+        left_out: sentences of each split that were left out, as the manifest declares: those
+            that break the format and those without words.
+        shared: sentences that occur in two splits; see
+            :func:`~spmrl_bench.treebanks.survey.shared_sentences`.
+        problems: all that is wrong, each with its place.
+    """
+
+    name: str
+    present: bool
+    surveys: dict[str, Survey] = field(default_factory=dict)
+    left_out: dict[str, tuple[int, int]] = field(default_factory=dict)
+    shared: list[tuple[str, int, str, int]] = field(default_factory=list)
+    aligned: int | None = None
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """The treebank is here, and nothing is wrong with it."""
+        return self.present and not self.problems
+
+
+def validate(manifest: Manifest, root: Root = None) -> Validation:
+    """Read all of a treebank, from its files and not from the cache, and list what is wrong.
+
+    Args:
+        manifest: of the treebank.
+        root: the directory with treebanks; without it, the one that ``TREEBANKS`` names.
+
+    Raises:
+        TreebankError: a mini treebank's grammar has mistakes.
+    """
+    status = status_of(manifest, root)
+    result = Validation(manifest.name, status.present)
+    sentences: dict[str, Sequence[Tree | DependencyTree]] = {}
+    if isinstance(manifest, MiniManifest):
+        bank = open_treebank(manifest.name)
+        for name in SPLITS:
+            content = bank.content(name)
+            sentences[name] = content.sentences
+            result.surveys[name] = _survey(content)
+            result.left_out[name] = (0, content.dropped)
+    elif status.present:
+        folder = find_folder(manifest.path, root)
+        assert folder is not None  # it is present
+        for name in SPLITS:
+            split = getattr(manifest.splits, name)
+            content = _read(result, manifest, root, name, split)
+            if content is not None:
+                sentences[name] = content.sentences
+                result.left_out[name] = (len(content.skipped), content.dropped)
+                wrong = count_mistakes(content, split)
+                result.problems += [f"{name}: {mistake}" for mistake in wrong]
+        _check_layer(result, manifest, root, sentences)
+    result.shared = shared_sentences(sentences)
+    return result
+
+
+def _read(
+    result: Validation, manifest: FileManifest, root: Root, name: str, split: Split
+) -> SplitContent | None:
+    """The content of a split; its mistakes go into the result."""
+    folder = find_folder(manifest.path, root)
+    if folder is None:
+        return None
+    broken: list[str] = []
+    raw = Survey()
+    try:
+        paths = split_files(manifest, folder, split).paths
+        digests = [file_digest(path) for path in paths]
+        result.problems += [
+            f"{name}: {changed} is not the file that the manifest was written for (SHA-256)"
+            for changed in changed_files(manifest, folder, paths, digests)
+        ]
+        content = read_split(
+            manifest,
+            folder,
+            split,
+            on_error=lambda error: broken.append(str(error)),
+            watch=raw.add_raw,
+        )
+    except SpmrlError as error:
+        result.problems += [*broken, str(error)]
+        return None
+    if manifest.on_error == "fail":
+        result.problems += broken
+        content = SplitContent(content.sentences, content.dropped, ())
+    survey = _survey(content)
+    survey.discontinuous = raw.discontinuous
+    survey.discontinuous_sentences = raw.discontinuous_sentences
+    result.surveys[name] = survey
+    if survey.several_roots:
+        result.problems.append(
+            f"{name}: {survey.several_roots} trees have no single constituent over all words: "
+            "add a root transform to the manifest"
+        )
+    return content
+
+
+def _check_layer(
+    result: Validation,
+    manifest: FileManifest,
+    root: Root,
+    sentences: dict[str, Sequence[Tree | DependencyTree]],
+) -> None:
+    """Compare the words of the dependency layer, if the manifest has one that is present."""
+    layer = manifest.dependencies
+    folder = find_folder(layer.path or manifest.path, root) if layer is not None else None
+    if layer is None or folder is None:
+        return
+    result.aligned = 0
+    for name, trees in sentences.items():
+        missing = layer_files(manifest, folder, name).missing
+        if missing:
+            result.problems.append(
+                f"{name}: the dependencies lack {', '.join(missing[:5])} in {folder}"
+            )
+            continue
+        try:
+            dependencies = read_layer(manifest, folder, name)
+        except ReadError as error:
+            result.problems.append(str(error))
+            continue
+        mistake = alignment_mistake(trees, dependencies)  # type: ignore[arg-type]
+        if mistake is not None:
+            result.problems.append(f"{name}: the trees and the dependencies differ: {mistake}")
+        else:
+            result.aligned += sum(map(len, dependencies))
+
+
+def _survey(content: SplitContent) -> Survey:
+    survey = Survey()
+    for sentence in content.sentences:
+        survey.add(sentence)
+    return survey
