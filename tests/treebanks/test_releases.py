@@ -1,0 +1,414 @@
+"""The licensed releases as they are laid out: found, read, and refused if they are others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench.data import data_dir
+from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.treebanks.treebank import Treebank, open_treebank
+from spmrl_bench.trees.brackets import write_brackets
+from tests.conftest import shared_data
+from tests.treebanks.releases import (
+    SENTENCES,
+    in_hebrew_script,
+    shrink_manifest,
+    write_ctb,
+    write_merged_ptb,
+    write_ptb,
+    write_spmrl,
+)
+
+Use = Callable[..., None]
+
+SMALL_ONLY = ("Hebrew", "Swedish")
+SIZES = {"train": 3, "dev": 2, "test": 1, "train5k.train": 2}
+
+
+@pytest.fixture
+def use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Use:
+    """Makes a manifest of the program the only one, for a release of other sizes."""
+    folder = tmp_path / "manifests"
+    monkeypatch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda kind: [folder])
+
+    def use(name: str, **sizes: Any) -> None:
+        shrink_manifest(name, folder, SIZES | sizes)
+
+    return use
+
+
+def texts(treebank: Treebank, split: str) -> list[str]:
+    return [write_brackets(tree, escapes="brackets") for tree in treebank.split(split)]
+
+
+def written(language: str, tmp_path: Path, use: Use, **options: Any) -> None:
+    """A release of the shared task and its manifest; Hebrew and Swedish have train5k only."""
+    small = language in SMALL_ONLY
+    if small:
+        options.setdefault("folders", ("train5k", "dev", "test"))
+    write_spmrl(tmp_path, language, **options)
+    use(f"{language.lower()}-spmrl", train=2 if small else 3)
+
+
+# Language: the first sentence with predicted tags and the others, as a parser is to learn them.
+EXPECTED = {
+    "Arabic": [
+        "(TOP (S (VP (VBD ktb) (NP (DTNNP Alwld)) (NP (NN rsAlp))) (PUNC .)))",
+        "(TOP (NP (NN byt) (NP (NNP >Hmd))))",
+        "(TOP (XP (NN $kr)))",
+    ],
+    "Basque": [
+        "(S (SINT (ADJ Mirenek)) (SINT (ADT dakar)) (IZE ogia) (PUNT_PUNT .))",
+        "(SINT (IZE etxe) (ADJ handia))",
+        "(S (PRT Bai))",
+    ],
+    "French": [
+        "(SENT (NP (DET Le) (ADJ chat)) (VN (V dort)) (PONCT .))",
+        "(SENT (VN (CLS Elle) (V rit)) (AdP (ADV bien)))",
+        "(SENT (I Oui))",
+    ],
+    "German": [
+        "(VROOT (S (NP (PDS Der) (NN Hund)) (VVFIN bellt) ($[ -LRB-) (AVP (ADJD laut)) ($[ -RRB-)) "
+        "($. .))",
+        "(VROOT (NN Inhalt))",
+        "(S (NP (PWS Wer)) (VVFIN kommt) (ADV morgen))",
+    ],
+    "Hebrew": [
+        "(TOP (S (NP (SYN_NN (DEF H) (NNT ILD))) (VP (VB AKL) (NP (NN LXM))) (yyDOT yyDOT)))",
+        "(TOP (NP (CD 50O) (NNP CHUL)))",
+    ],
+    "Hungarian": [
+        "(TOP (CP (NP (T A) (A kutya)) (V_ (V ugat)) (. .)))",
+        "(TOP (NP (A nagy) (N ház)))",
+        "(TOP (CP (I Igen)))",
+    ],
+    "Korean": [
+        "(S (NP (ncn+jxt 나는)) (VP (NP (ncn+jca 학교에)) (VP (pvg+ep+ef 갔다))) (sf .))",
+        "(NP (mma 새) (ncn 책))",
+        "(VP (pvg+ef 간다))",
+    ],
+    "Polish": [
+        "(wypowiedzenie (zdanie (fno (adj Pies)) (ff (fin szczeka))) (znakkonca (interp .)))",
+        "(wypowiedzenie (fpt (adv Dobrze)))",
+        "(wypowiedzenie (zdanie (ff (fin Idę))))",
+    ],
+    "Swedish": [
+        "(S (NP (AJ Den) (NN hunden)) (VV skällde) (AVP (AB igår)) (IP .))",
+        "(NP (AJ stora) (NN hus))",
+    ],
+}
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("language", EXPECTED)
+def test_trees_with_predicted_tags(tmp_path: Path, use: Use, language: str, line_end: str) -> None:
+    written(language, tmp_path, use, line_end=line_end)
+    treebank = open_treebank(f"{language.lower()}-spmrl", tmp_path)
+    assert (treebank.track, treebank.prm) == ("spmrl", "spmrl")
+    assert texts(treebank, "train") == EXPECTED[language]
+    assert texts(treebank, "dev")[0] == EXPECTED[language][0]
+    assert texts(treebank, "test") == [EXPECTED[language][1]]
+    assert len(treebank.split("dev")) == 2
+
+
+@pytest.mark.parametrize("language", EXPECTED)
+def test_gold_tags(tmp_path: Path, use: Use, language: str) -> None:
+    written(language, tmp_path, use)
+    gold = open_treebank(f"{language.lower()}-spmrl-gold", tmp_path)
+    predicted = open_treebank(f"{language.lower()}-spmrl", tmp_path)
+    for split in ("train", "dev", "test"):
+        for one, other in zip(gold.split(split), predicted.split(split), strict=True):
+            assert (one.words, one.labels) == (other.words, other.labels)
+    tags = [token.gold for token in SENTENCES[language][0].tokens]
+    assert gold.split("train")[0].tags == gold.split("dev")[0].tags == tuple(tags)
+    assert gold.split("train")[0].tags != predicted.split("train")[0].tags
+    assert gold.fingerprint != predicted.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("language", "edition"),
+    [(language, edition) for language in EXPECTED for edition in ("", "-gold", "-functions")]
+    + [(language, "-train5k") for language in EXPECTED if language not in SMALL_ONLY],
+)
+def test_dependencies_are_of_the_same_words(
+    tmp_path: Path, use: Use, language: str, edition: str
+) -> None:
+    written(language, tmp_path, use)
+    treebank = open_treebank(f"{language.lower()}-spmrl{edition}", tmp_path)
+    for split in ("train", "dev", "test"):
+        trees, layer = treebank.split(split), treebank.dependencies(split)
+        assert [tree.words for tree in trees] == [tree.words for tree in layer]
+        assert [tree.tags for tree in trees] == [tree.tags for tree in layer]
+    tokens = SENTENCES[language][0].tokens
+    assert treebank.dependencies("dev")[0].heads.tolist() == [token.head for token in tokens]
+    assert treebank.dependencies("dev")[0].relations == tuple(token.relation for token in tokens)
+
+
+def test_layers_with_other_words_are_refused(tmp_path: Path, use: Use) -> None:
+    written("French", tmp_path, use)
+    file = tmp_path / "FRENCH_SPMRL/pred/conll/dev/dev.French.pred.conll"
+    file.write_text(file.read_text("utf-8").replace("dort", "court"), encoding="utf-8")
+    treebank = open_treebank("french-spmrl", tmp_path)
+    message = "split dev: .* word 3 of sentence 1 is 'dort' and 'court'"
+    with pytest.raises(TreebankError, match=message):
+        treebank.dependencies("dev")
+
+
+def test_trees_can_be_used_without_the_dependencies(tmp_path: Path, use: Use) -> None:
+    written("French", tmp_path, use)
+    file = tmp_path / "FRENCH_SPMRL/pred/conll/dev/dev.French.pred.conll"
+    file.unlink()
+    treebank = open_treebank("french-spmrl", tmp_path)
+    assert len(treebank.split("dev")) == 2
+    with pytest.raises(TreebankError, match=re.escape("pred/conll/dev/dev.French.pred.conll")):
+        treebank.dependencies("dev")
+
+
+def test_labels_with_functions_as_kitaev_and_klein_trained_on_them(
+    tmp_path: Path, use: Use
+) -> None:
+    written("German", tmp_path, use)
+    trees = texts(open_treebank("german-spmrl-functions", tmp_path), "train")
+    assert trees[0].startswith("(VROOT (S (NP-SB (PDS Der)")
+    assert trees[1] == "(VROOT (NN Inhalt))"
+
+
+@pytest.mark.parametrize("language", [name for name in EXPECTED if name not in SMALL_ONLY])
+def test_small_training_set(tmp_path: Path, use: Use, language: str) -> None:
+    written(language, tmp_path, use)
+    treebank = open_treebank(f"{language.lower()}-spmrl-train5k", tmp_path)
+    assert texts(treebank, "train") == EXPECTED[language][:2]
+    assert len(treebank.split("dev")) == 2
+
+
+@pytest.mark.parametrize("language", SMALL_ONLY)
+def test_full_training_set_is_preferred_where_there_is_one(
+    tmp_path: Path, use: Use, language: str
+) -> None:
+    write_spmrl(tmp_path, language)
+    use(f"{language.lower()}-spmrl", train=3)
+    assert len(open_treebank(f"{language.lower()}-spmrl", tmp_path).split("train")) == 3
+
+
+@pytest.mark.parametrize("edition", ["", "-gold"])
+def test_swedish_in_small_letters(tmp_path: Path, use: Use, edition: str) -> None:
+    written("Swedish", tmp_path, use, name="swedish")
+    treebank = open_treebank(f"swedish-spmrl{edition}", tmp_path)
+    assert [tree.words for tree in treebank.split("train")] == [
+        ("Den", "hunden", "skällde", "igår", "."), ("stora", "hus")
+    ]  # fmt: skip
+    assert len(treebank.dependencies("train")) == 2
+
+
+def test_folders_of_the_whole_task(tmp_path: Path, use: Use) -> None:
+    written("Polish", tmp_path, use, path="SPMRL_SHARED_2014_NO_ARABIC/POLISH_SPMRL")
+    assert texts(open_treebank("polish-spmrl", tmp_path), "train") == EXPECTED["Polish"]
+
+
+def test_arabic_script(tmp_path: Path, use: Use) -> None:
+    written("Arabic", tmp_path, use)
+    trees = open_treebank("arabic-spmrl-script", tmp_path).split("train")
+    assert [tree.words for tree in trees] == [
+        ("كتب", "الولد", "رسالة", "."), ("بيت", "أحمد"), ("شكر",)
+    ]  # fmt: skip
+
+
+def test_hebrew_script_from_both_kinds_of_copies(tmp_path: Path, use: Use) -> None:
+    written("Hebrew", tmp_path, use)
+    first = open_treebank("hebrew-spmrl-script", tmp_path).split("train")
+    assert [tree.words for tree in first] == [("ה", "ילד", "אכל", "לחם", "."), ("50%", 'צה"ל')]
+    other = tmp_path / "other"
+    sentences = [in_hebrew_script(line) for line in SENTENCES["Hebrew"]]
+    written("Hebrew", other, use, sentences=sentences)
+    assert open_treebank("hebrew-spmrl-script", other).split("train") == first
+    assert open_treebank("hebrew-spmrl", other).split("train") == first
+    assert len(open_treebank("hebrew-spmrl", other).dependencies("train")) == 2
+
+
+@pytest.mark.parametrize("language", EXPECTED)
+def test_a_missing_file_is_named(tmp_path: Path, use: Use, language: str) -> None:
+    written(language, tmp_path, use)
+    (tmp_path / f"{language.upper()}_SPMRL/pred/ptb/test/test.{language}.pred.ptb").unlink()
+    with pytest.raises(TreebankError) as caught:
+        open_treebank(f"{language.lower()}-spmrl", tmp_path)
+    (line,) = [line for line in str(caught.value).splitlines() if "missing: " in line]
+    assert line.startswith(f"  missing: pred/ptb/test/test.{language}.pred.ptb")
+    assert len(open_treebank(f"{language.lower()}-spmrl-gold", tmp_path).split("test")) == 1
+
+
+@pytest.mark.parametrize("language", EXPECTED)
+def test_another_number_of_sentences_is_refused_in_every_split(
+    tmp_path: Path, language: str
+) -> None:
+    """The program's own manifest, whose numbers are those of the releases."""
+    folders = ("train5k", "dev", "test") if language in SMALL_ONLY else ("train", "dev", "test")
+    write_spmrl(tmp_path, language, folders=folders)
+    treebank = open_treebank(f"{language.lower()}-spmrl", tmp_path)
+    text = (data_dir("treebanks") / f"{language.lower()}-spmrl.toml").read_text("utf-8")
+    counts = re.findall(r"^sentences = (\d+)", text, re.MULTILINE)
+    assert len(counts) == 3
+    found = (2 if language in SMALL_ONLY else 3, 2, 1)
+    for split, wanted, number in zip(("train", "dev", "test"), counts, found, strict=True):
+        with pytest.raises(TreebankError, match=f"expected {wanted} sentences, found {number}"):
+            treebank.split(split)
+
+
+PTB_EXPECTED = [
+    "(S (NP (DT The) (NN clerk)) (VP (VBD wanted) (S (VP (TO to) (VP (VB leave) (PRT (RB away))))))"
+    " (. .))",
+    "(NP (CD 3/4) (-LRB- -LRB-) (NN *) (-RRB- -RRB-))",
+]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("inner", ["parsed/mrg/wsj", "PARSED/MRG/WSJ", "wsj", "WSJ", ""])
+def test_penn_treebank(tmp_path: Path, use: Use, inner: str, line_end: str) -> None:
+    write_ptb(tmp_path, inner=inner, line_end=line_end)
+    use("english-ptb", train=60, dev=3, test=3)
+    treebank = open_treebank("english-ptb", tmp_path)
+    section = "(S (NP (NNP Section) (CD {})) (VP (VBZ ends)) (. .))"
+    assert texts(treebank, "train") == [
+        text for number in range(2, 22) for text in (*PTB_EXPECTED, section.format(f"{number:02}"))
+    ]
+    assert texts(treebank, "dev") == [*PTB_EXPECTED, section.format(22)]
+    assert texts(treebank, "test") == [*PTB_EXPECTED, section.format(23)]
+
+
+def test_penn_treebank_without_a_section(tmp_path: Path) -> None:
+    release = write_ptb(tmp_path)
+    for file in (release / "parsed/mrg/wsj/07").iterdir():
+        file.unlink()
+    with pytest.raises(TreebankError, match=re.escape("missing: parsed/mrg/wsj/07/*.mrg\n")):
+        open_treebank("english-ptb", tmp_path)
+
+
+def test_penn_treebank_of_another_size(tmp_path: Path) -> None:
+    write_ptb(tmp_path)
+    treebank = open_treebank("english-ptb", tmp_path)
+    for split, message in {
+        "train": "expected 39832 or 39831 sentences, found 60",
+        "dev": "expected 1700 sentences, found 3; expected 40117 tokens, found 15",
+        "test": "expected 2416 sentences, found 3; expected 56684 tokens, found 15",
+    }.items():
+        with pytest.raises(TreebankError, match=message):
+            treebank.split(split)
+
+
+def test_merged_penn_files_with_predicted_tags(tmp_path: Path, use: Use) -> None:
+    write_merged_ptb(tmp_path)
+    use("english-ptb", train="[3, 2]", dev=1, test=2)
+    with pytest.raises(TreebankError, match="treebank english-ptb is not present"):
+        open_treebank("english-ptb", tmp_path)
+    treebank = open_treebank("english-ptb-predicted", tmp_path)
+    assert treebank.manifest.tags == "predicted"
+    expected = [
+        PTB_EXPECTED[0].replace("(RB away)", "(RP away)"),
+        PTB_EXPECTED[1].replace("(NN *)", "(SYM *)"),
+    ]
+    assert texts(treebank, "train") == texts(treebank, "test") == expected
+    assert texts(treebank, "dev") == expected[:1]
+
+
+CTB_SIZES = {"train": 32, "dev": 4, "test": 4} | {
+    f"dependency-split.{split}": size for split, size in (("train", 30), ("dev", 8), ("test", 8))
+}
+
+CTB_FORMS: dict[str, dict[str, Any]] = {
+    "5.1": {},
+    "5.1 with CRLF": {"line_end": "\r\n"},
+    "5.1 alone": {"path": "ctb5.1/bracketed"},
+    "5.1 in UTF-8": {"encoding": "utf-8"},
+    "5.1 in UTF-8 with a mark": {"encoding": "utf-8-sig"},
+    "8": {"release": 8, "encoding": "utf-8", "path": "ctb8.0/data/bracketed"},
+}
+
+
+@pytest.mark.parametrize("form", CTB_FORMS)
+def test_chinese_treebank(tmp_path: Path, use: Use, form: str) -> None:
+    write_ctb(tmp_path, **CTB_FORMS[form])
+    use("chinese-ctb", **CTB_SIZES)
+    treebank = open_treebank("chinese-ctb", tmp_path)
+    assert texts(treebank, "test") == [
+        text
+        for number in (271, 300)
+        for text in (
+            f"(NP (NR 朱镕基) (CD {number}))",
+            "(IP (VP (ADVP (AD 已)) (VP (VV 到达) (NP (NN 沪)))) (PU 。))",
+        )
+    ]
+
+    def documents(name: str) -> dict[str, list[int]]:
+        treebank = open_treebank(name, tmp_path)
+        return {
+            split: [int(tree.words[1]) for tree in treebank.split(split)[::2]]
+            for split in ("train", "dev", "test")
+        }
+
+    assert documents("chinese-ctb") == {
+        "train": [
+            1,
+            5,
+            270,
+            440,
+            815,
+            816,
+            885,
+            886,
+            931,
+            1001,
+            1078,
+            1136,
+            1137,
+            1147,
+            1148,
+            1151,
+        ],
+        "dev": [301, 325],
+        "test": [271, 300],
+    }
+    assert documents("chinese-ctb-dependency-split") == {
+        "train": [1, 5, 270, 271, 300, 301, 325, 400, 414, 439, 440, 815, 1001, 1078, 1136],
+        "dev": [886, 931, 1148, 1151],
+        "test": [816, 885, 1137, 1147],
+    }
+
+
+def test_chinese_treebank_with_mistakes(tmp_path: Path, use: Use) -> None:
+    release = write_ctb(tmp_path)
+    use("chinese-ctb", **CTB_SIZES)
+    file = release / "data/bracketed/chtb_301.fid"
+    file.write_bytes(file.read_bytes().replace(b"(CD 301)", b"(CD 301"))
+    with pytest.raises(ReadError, match=r"chtb_301\.fid:9:1: "):
+        open_treebank("chinese-ctb", tmp_path).split("dev")
+    file.write_bytes(b"\xff\xff")
+    with pytest.raises(ReadError, match=r"chtb_301\.fid:1: byte 0xff is not gb18030 text"):
+        open_treebank("chinese-ctb", tmp_path).split("dev")
+
+
+def test_chinese_treebank_without_a_range(tmp_path: Path) -> None:
+    release = write_ctb(tmp_path)
+    for number in (301, 325):
+        (release / f"data/bracketed/chtb_{number}.fid").unlink()
+    with pytest.raises(TreebankError, match=r"missing: data/bracketed/chtb_\{301\.\.325\?\}\.fid"):
+        open_treebank("chinese-ctb", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "test"), [("english-gum", (1464, 28397)), ("english-gum-gentle", (1334, 17799))]
+)
+def test_gum(name: str, test: tuple[int, int]) -> None:
+    treebank = open_treebank(name, shared_data("treebanks/gum_en").parent)
+    found = {
+        split: (len(trees), sum(map(len, trees)))
+        for split in ("train", "dev", "test")
+        for trees in [treebank.split(split)]
+    }
+    assert found == {"train": (2427, 54998), "dev": (1575, 28119), "test": test}
+    words = {word for tree in treebank.split("dev") for word in tree.words}
+    assert {"(", ")", "[", "]"} <= words
+    assert not words & {"-LRB-", "-RRB-", "_"}
