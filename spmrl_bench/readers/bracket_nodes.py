@@ -63,10 +63,12 @@ class BracketReader:
     Attributes:
         builder: takes the words of the tree that is being read.
         name: what errors call the sentence; its number in the file where that is None.
+        one_name: whether the name is that of all trees of a region.
         limit: what follows a region, for messages ("the next entry").
     """
 
     limit = "the next bracket at the beginning of a line"
+    one_name = False
 
     def __init__(self, text: str, path: str | PathLike[str], on_error: OnError) -> None:
         self.builder = TreeBuilder()
@@ -151,7 +153,8 @@ class BracketReader:
             if tree is not None:
                 yield tree
                 self._number += 1
-            self.name = None
+            if not self.one_name:
+                self.name = None
             self._start = piece.end()
         if opened:
             self._fail_open(end)

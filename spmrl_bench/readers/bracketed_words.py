@@ -62,6 +62,7 @@ def _word(label: str, rest: str) -> str:
 
 class _WordsReader(BracketReader):
     limit = "the end of the line"
+    one_name = True
 
     def trees_of_lines(self) -> Iterator[Tree]:
         """The trees of all lines."""
@@ -78,8 +79,8 @@ class _WordsReader(BracketReader):
 
     def _trees_of_line(self, start: int, end: int) -> Iterator[Tree]:
         name = _NAME.match(self._text, start, end)
-        if name is not None and name[1] is not None:
-            self.name = name[1]
+        self.name = name[1] if name else None
+        if name is not None and self.name is not None:
             start = name.end()
         yield from self.trees(start, end)
 
@@ -88,10 +89,10 @@ class _WordsReader(BracketReader):
         if not word:
             return "found an empty bracket '()'"
         parent = self.builder.label
-        if parent is not None and is_empty_element(word, parent):
+        if parent and is_empty_element(word, parent):
             self.builder.word(EMPTY, word)
             return None
-        if parent is None and not self.builder.in_tag:
+        if not parent and not self.builder.in_tag:
             return f"found the word '{shown(word)}' without a tag, expected '(TAG ({shown(word)}))'"
         if not self.builder.turn_to_tag(word):
             return f"found the word '{shown(word)}' beside others, expected '(TAG (word))'"

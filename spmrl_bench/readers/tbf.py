@@ -64,5 +64,5 @@ class _TbfReader(BracketReader):
         if label and parts == (_EMPTY,):
             self.builder.empty(label, _EMPTY)
             return None
-        found = f"({shown(f'{label} {rest}')})"
-        return f"found '{found}', expected '(tag word lemma)' or '(label {_EMPTY})'"
+        found = shown(f"{label} {rest}")
+        return f"found '({found})', expected '(tag word lemma)' or '(label {_EMPTY})'"

@@ -48,7 +48,7 @@ _ENTRY_AND_TREE = re.compile(r"^#\d+[ \t]+\S[^\n]*\n\s*\([^()\s]*(?:\+[^()\s]*|[
 
 def looks_like_visl(text: str) -> bool:
     """Whether the beginning of a file is of this format, told by an entry and its root label."""
-    return _ENTRY_AND_TREE.search(text) is not None
+    return _ENTRY_AND_TREE.search(text.removeprefix("\ufeff")) is not None
 
 
 @lru_cache(maxsize=1 << 16)
@@ -68,6 +68,7 @@ def _is_mark(text: str) -> bool:
 
 class _VislReader(BracketReader):
     limit = "the next entry"
+    one_name = True
 
     def trees_of_entries(self) -> Iterator[Tree]:
         """The trees of all entries."""
@@ -79,7 +80,7 @@ class _VislReader(BracketReader):
             self._nothing_before(headers[:first], starts[first] if first < len(starts) else None)
         except ReadError as error:
             self.leave_out(error)
-        ends = [*starts[1:], len(self._text)]
+        ends = [*starts, len(self._text)][1:]
         for header, match, end in list(zip(headers, named, ends, strict=True))[first:]:
             try:
                 yield self._tree_of_entry(header, match, end)
@@ -97,14 +98,13 @@ class _VislReader(BracketReader):
             start = after
 
     def _tree_of_entry(self, header: re.Match[str], match: re.Match[str] | None, end: int) -> Tree:
+        self.name = match[1] if match else None
         if match is None:
             self.fail(
                 header.start(),
                 f"found '#{shown(header[1])}', expected '#number name text' to begin an entry",
             )
-        name = self.name = match[1]
         trees = list(self.trees(header.end(), end))
-        self.name = name
         if len(trees) != 1:
             self.fail(header.start(), f"found {len(trees)} trees in the entry, expected one")
         return trees[0]

@@ -1,0 +1,163 @@
+"""Words in brackets of their own: spaces in words, empty elements beside nodes, broken lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.bracketed_words import looks_like_bracketed_words, read_bracketed_words
+from spmrl_bench.trees import Tree
+from tests.conftest import shared_data
+from tests.readers.text_formats import (
+    brackets,
+    check_whole,
+    error_of,
+    mutations,
+    read_all,
+    seconds,
+)
+
+INDONESIAN = (
+    "(S  (NP-SBJ-1  (NN\t  (rumah   makan)) (-LRB- (Z (&brl;))) (CD (0)))"
+    " (VP  (VB (dijual)) (NP (*-1)) (SBAR (0) (S (*T*-1)))) (Z (.)))\n"
+    "(S (VB (Lari))) (NP (NN (kota)))\n"
+)
+
+
+def test_trees() -> None:
+    first, second, third = read_all(read_bracketed_words, INDONESIAN)[0]
+    assert first == Tree.build(
+        ["rumah makan", "(", "0", "dijual", "*-1", "0", "*T*-1", "."],
+        ["NN", "Z", "CD", "VB", "-NONE-", "-NONE-", "-NONE-", "Z"],
+        [
+            (0, 8, "S"),
+            (0, 3, "NP-SBJ-1"),
+            (1, 2, "-LRB-"),
+            (3, 7, "VP"),
+            (4, 5, "NP"),
+            (5, 7, "SBAR"),
+            (6, 7, "S"),
+        ],
+    )
+    assert (second.words, third.words) == (("Lari",), ("kota",))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(NN (a))", ["(NN a)"]),
+        ("(S(NN(a))(CD( 0 ))(X(*U*)))", ["(S (NN a) (CD 0) (X (-NONE- \\*U\\*)))"]),
+        ("\ufeff(S (NN (a)))\r\n\r\n(S (NN (b)))\r\n", ["(S (NN a))", "(S (NN b))"]),
+        ("1\t(S (NN (a)))\n15a\t(S (NN (b)) (NN (c)))", ["(S (NN a))", "(S (NN b) (NN c))"]),
+        ("((NN (a)))", ["( (NN a))"]),
+        ("(S (X (&brr;)))", ["(S (X -RRB-))"]),
+        ("(S (NN (a\u3000b)))", ["(S (NN a\u3000b))"]),
+        ("", []),
+        ("\n \n", []),
+    ],
+)
+def test_layouts(text: str, expected: list[str]) -> None:
+    assert brackets(read_bracketed_words, text) == expected
+
+
+MALFORMED = [
+    ("(NN (a)))", "1:9: sentence 2: found ')' but no bracket is open"),
+    (
+        "(S (NN (a))\n(S (NN (b)))",
+        "1:1: sentence 1: the bracket that opens here is not closed before the end of the line",
+    ),
+    (
+        "(S (NN (a)))\n(S (NN (b",
+        "2:1: sentence 2: the tree that starts here lacks 3 closing brackets before the end of "
+        "the file; the innermost open one is at line 2 column 8",
+    ),
+    (
+        "7\t(S (NN (a)) (b))",
+        "1:15: sentence 7: found the word 'b' beside others, expected '(TAG (word))'",
+    ),
+    (
+        "(S (NP (NN (a)) (b)))",
+        "1:17: sentence 1: found the word 'b' beside others, expected '(TAG (word))'",
+    ),
+    (
+        "(S (NN (a) (b)))",
+        "1:12: sentence 1: found the word 'b' beside others, expected '(TAG (word))'",
+    ),
+    (
+        "(S (NN (a) (*)))",
+        "1:12: sentence 1: found the word '*' beside others, expected '(TAG (word))'",
+    ),
+    (
+        "(S (NP (*) (b)))",
+        "1:12: sentence 1: found the word 'b' beside others, expected '(TAG (word))'",
+    ),
+    ("(S (NN (a) (X (b))))", "1:12: sentence 1: found '(X' beside a word, expected ')'"),
+    ("(a)", "1:1: sentence 1: found the word 'a' without a tag, expected '(TAG (a))'"),
+    ("(*)", "1:1: sentence 1: found the word '*' without a tag, expected '(TAG (*))'"),
+    ("(S (NN ()))", "1:8: sentence 1: found an empty bracket '()'"),
+    ("(S (NN (a)) b)", "1:13: sentence 1: found 'b' between brackets, expected '('"),
+    ("a\n(S (NN (a)))", "1:1: sentence 1: found 'a' outside brackets, expected '('"),
+    ("(S (NN (a))) b", "1:14: sentence 2: found 'b' outside brackets, expected '('"),
+    (
+        "(S b (NN (a)))",
+        "1:1: sentence 1: found 'b' between '(S' and another bracket, expected brackets only or "
+        "one word",
+    ),
+    ("((a))", "1:2: sentence 1: found the word 'a' without a tag, expected '(TAG (a))'"),
+    ("(S ((a)))", "1:4: sentence 1: found a bracket without a label inside a tree"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MALFORMED)
+def test_malformed(tmp_path: Path, text: str, message: str) -> None:
+    assert error_of(read_bracketed_words, text, tmp_path / "f") == message
+
+
+def test_a_broken_line_costs_itself_only() -> None:
+    text = "1\t(S (NN (a)))\n2\t(S (NN (b))\n3\t(S (NN (c)))) (S (NN (d)))\n4\t(S (NN (e)))\n"
+    trees, errors = read_all(read_bracketed_words, text)
+    assert [tree.words for tree in trees] == [("a",), ("c",), ("e",)]
+    assert [error[:15] for error in errors] == ["2:3: sentence 2", "3:15: sentence "]
+
+
+def test_encodings(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes("(S (NN (é)))".encode("latin-1"))
+    assert next(read_bracketed_words(tmp_path / "f", encoding="latin-1")).words == ("é",)
+    with pytest.raises(ReadError, match="byte 0xe9 is not utf-8 text"):
+        next(read_bracketed_words(tmp_path / "f"))
+
+
+@given(mutations(INDONESIAN + "15a\t(S (NN (a)))\n", "() \n\t*0a"))
+def test_any_text_gives_trees_or_errors(text: str) -> None:
+    check_whole(read_all(read_bracketed_words, text)[0])
+
+
+def test_depth_and_many_errors() -> None:
+    deep = 20_000
+    time, trees, errors = seconds(read_bracketed_words, "(S " * deep + "(A (a))" + ")" * deep)
+    assert (trees, errors) == (1, 0)
+    assert time < 10
+    time, trees, errors = seconds(read_bracketed_words, "(S (NN (a\n" * deep)
+    assert (trees, errors) == (0, deep)
+    assert time < 20
+
+
+def test_looks_like_bracketed_words() -> None:
+    assert looks_like_bracketed_words(INDONESIAN)
+    assert looks_like_bracketed_words("\ufeff15a\t" + INDONESIAN[:90])
+    assert not looks_like_bracketed_words("((S (NP (DT the) (NN dog))))")
+    assert not looks_like_bracketed_words("#1 A1 a\n(X+np (,) (.) (,) (H+n a))")
+    assert not looks_like_bracketed_words("(S (a b c))")
+    assert not looks_like_bracketed_words("")
+
+
+@pytest.mark.parametrize("suffix", ["", "_ID"])
+def test_release(suffix: str) -> None:
+    """1,030 lines, three with two trees; the number 0 in a CD is a word, not an empty element."""
+    path = shared_data(f"treebanks/idn_id/Indonesian_Treebank{suffix}.bracket")
+    found = list(read_bracketed_words(path))
+    gaps = sum(tree.tags.count("-NONE-") for tree in found)
+    assert (len(found), sum(map(len, found)) - gaps, gaps) == (1033, 27115, 2730)

@@ -1,0 +1,166 @@
+"""TBF files: leaves of two atoms, empty subjects, and where a broken tree ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.tbf import looks_like_tbf, read_tbf
+from spmrl_bench.trees import Tree
+from tests.conftest import shared_data
+from tests.readers.text_formats import (
+    brackets,
+    check_whole,
+    error_of,
+    mutations,
+    read_all,
+    seconds,
+)
+
+SPANISH = """
+(
+  (S
+    (sn.e-SUJ *0*)
+    (neg-MOD
+      (rn No no))
+    (grup.verb
+      (vmip3s0 leen leer))
+    (sn-CD
+      (Fpa -Fpa- -Fpa-)
+      (W 1989 [??:??/??/1989:??.??])
+      (Fpt -Fpt- -Fpt-)
+      (Fz * *)
+      (Fg - -))
+    (Fp . .)))
+(
+  (INC
+    (np00000 Río_Grande Río_Grande)))
+"""
+
+
+def test_tree() -> None:
+    first, second = read_all(read_tbf, SPANISH)[0]
+    assert first == Tree.build(
+        ["*0*", "No", "leen", "(", "1989", ")", "*", "-", "."],
+        ["-NONE-", "rn", "vmip3s0", "Fpa", "W", "Fpt", "Fz", "Fg", "Fp"],
+        [
+            (0, 9, ""),
+            (0, 9, "S"),
+            (0, 1, "sn.e-SUJ"),
+            (1, 2, "neg-MOD"),
+            (2, 3, "grup.verb"),
+            (3, 8, "sn-CD"),
+        ],
+    )
+    assert second == Tree.build(["Río_Grande"], ["np00000"], [(0, 1, ""), (0, 1, "INC")])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("((S (a b c)))", ["( (S (a b)))"]),
+        ("((S (a b c))) ((S (d e f)))", ["( (S (a b)))", "( (S (d e)))"]),
+        ("\ufeff(\r\n  (S\r\n    (a b c)))\r\n", ["( (S (a b)))"]),
+        ("(S (a b\n  c))\n(S (d -Fpa-x e))", ["(S (a b))", "(S (d -Fpa-x))"]),
+        ("(a b c)", ["(a b)"]),
+        ("", []),
+    ],
+)
+def test_layouts(text: str, expected: list[str]) -> None:
+    assert brackets(read_tbf, text) == expected
+
+
+LEAF = "expected '(tag word lemma)' or '(label *0*)'"
+
+MALFORMED = [
+    ("(\n (S\n  (a b c))))", "3:12: sentence 2: found ')' but no bracket is open"),
+    ("(S (a b c))\nd", "2:1: sentence 2: found 'd' outside brackets, expected '('"),
+    (
+        "(\n (S (a b c))\n",
+        "1:1: sentence 1: the bracket that opens here is not closed before the end of the file",
+    ),
+    (
+        "(\n (S (a b c))\n(\n (S (a b c)))",
+        "1:1: sentence 1: the bracket that opens here is not closed before the next bracket at "
+        "the beginning of a line",
+    ),
+    (
+        "(S (a b c))\n(S (T (a b c)",
+        "2:1: sentence 2: the tree that starts here lacks 2 closing brackets before the end of "
+        "the file; the innermost open one is at line 2 column 4",
+    ),
+    (
+        "(S (T (a b c",
+        "1:1: sentence 1: the tree that starts here lacks 3 closing brackets before the end of "
+        "the file; the innermost open one is at line 1 column 7",
+    ),
+    ("((S\n  (a b)))", f"2:3: sentence 1: found '(a b)', {LEAF}"),
+    ("((S\n  (a b c d)))", f"2:3: sentence 1: found '(a b c d)', {LEAF}"),
+    ("((S (a *0* *0* *0*)))", f"1:5: sentence 1: found '(a *0* *0* *0*)', {LEAF}"),
+    ("((S (a *1*)))", f"1:5: sentence 1: found '(a *1*)', {LEAF}"),
+    ("((S (a)))", f"1:5: sentence 1: found '(a)', {LEAF}"),
+    ("((S ()))", f"1:5: sentence 1: found '()', {LEAF}"),
+    ("()", f"1:1: sentence 1: found '()', {LEAF}"),
+    ("((S ((a b c))))", "1:5: sentence 1: found a bracket without a label inside a tree"),
+    ("((S (a b c) d))", "1:13: sentence 1: found 'd' between brackets, expected '('"),
+    (
+        "((S a b (a b c)))",
+        "1:2: sentence 1: found 'a b' between '(S' and another bracket, expected brackets only "
+        "or one word",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MALFORMED)
+def test_malformed(tmp_path: Path, text: str, message: str) -> None:
+    assert error_of(read_tbf, text, tmp_path / "f") == message
+
+
+def test_a_broken_tree_costs_itself_only() -> None:
+    text = "(\n (S (a b c)))\n(\n (S (a b)))\n(\n (S (a b c))\n(\n (S (d e f)))\n"
+    trees, errors = read_all(read_tbf, text)
+    assert [tree.words for tree in trees] == [("b",), ("e",)]
+    assert [error[:18] for error in errors] == ["4:5: sentence 2: f", "5:1: sentence 3: t"]
+
+
+def test_encodings(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes("((S (a año año)))".encode("latin-1"))
+    assert next(read_tbf(tmp_path / "f", encoding="latin-1")).words == ("año",)
+    with pytest.raises(ReadError, match="byte 0xf1 is not utf-8 text"):
+        next(read_tbf(tmp_path / "f"))
+
+
+@given(mutations(SPANISH, "() \n*0-a"))
+def test_any_text_gives_trees_or_errors(text: str) -> None:
+    check_whole(read_all(read_tbf, text)[0])
+
+
+def test_depth_and_many_errors() -> None:
+    deep = 20_000
+    time, trees, errors = seconds(read_tbf, "(" + "(S " * deep + "(a b c)" + ")" * deep + ")")
+    assert (trees, errors) == (1, 0)
+    assert time < 10
+    time, trees, errors = seconds(read_tbf, "(\n (S\n  (a b\n" * deep)
+    assert (trees, errors) == (0, deep)
+    assert time < 20
+
+
+def test_looks_like_tbf() -> None:
+    assert looks_like_tbf(SPANISH)
+    assert looks_like_tbf("\ufeff" + SPANISH[:150])
+    assert not looks_like_tbf("((S (NP (DT the) (NN dog))))")
+    assert not looks_like_tbf("(S (NN (a b c)) (NN (d)) (NN (e)))")
+    assert not looks_like_tbf("#1 A a (b c d)\n(UTT+n a)")
+    assert not looks_like_tbf("")
+
+
+def test_release() -> None:
+    folder = shared_data("treebanks/cess_es/cess_esp")
+    found = [
+        tree for path in sorted(folder.iterdir()) for tree in read_tbf(path, encoding="latin-1")
+    ]
+    gaps = sum(tree.tags.count("-NONE-") for tree in found)
+    assert (len(found), sum(map(len, found)) - gaps, gaps) == (2285, 55360, 1702)
