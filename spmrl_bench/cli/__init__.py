@@ -12,7 +12,7 @@ import os
 import sys
 
 # Importing a module of commands registers them with the application.
-from spmrl_bench.cli import comparisons, dependencies, listings, runs, scores  # noqa: F401
+from spmrl_bench.cli import comparisons, dependencies, listings, runs, scores, treebanks  # noqa: F401
 from spmrl_bench.cli.app import FAILED, app
 
 __all__ = ["app", "main"]

@@ -25,6 +25,8 @@ ORDER = (
     "explain",
     "recipes",
     "treebanks",
+    "validate",
+    "new-treebank",
 )
 
 

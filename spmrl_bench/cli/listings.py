@@ -1,4 +1,4 @@
-"""Commands that show what there is: results, recipes, treebanks."""
+"""Commands that show what there is: results and recipes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import ResultsFolder, check_choice, first_of, print_rows
+from spmrl_bench.cli.options import ResultsFolder, check_choice, print_rows
 from spmrl_bench.errors import SpmrlError
 
 
@@ -74,31 +74,3 @@ def recipes() -> None:
         used = next((bank for bank in banks if bank in present), "none is present")
         rows.append((name, used, ", ".join(banks), ", ".join(recipe.base.variants)))
     print_rows(("language", "uses", "treebanks by preference", "variants"), rows)
-
-
-@app.command()
-def treebanks() -> None:
-    """List the treebanks the program knows, which are present, and where it looked.
-
-    Treebanks other than the mini ones are read from the directory that the environment
-    variable TREEBANKS names.
-
-    Example:
-
-        TREEBANKS=~/treebanks spmrl-bench treebanks
-    """
-    from spmrl_bench.treebanks.presence import treebank_statuses
-
-    rows = [
-        (
-            status.name,
-            status.track,
-            " / ".join(f"{count:,}" for count in status.sentences.values()),
-            "present" if status.present else "absent",
-            status.where,
-            first_of(status.missing),
-        )
-        for status in treebank_statuses()
-    ]
-    headings = ("treebank", "track", "train / dev / test", "state", "looked in", "missing")
-    print_rows(headings, rows)

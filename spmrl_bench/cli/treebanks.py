@@ -1,0 +1,221 @@
+"""Commands about treebanks: what there is, whether it is sound, and how to add one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import check_choice, first_of, print_rows
+from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.treebanks.new import NewTreebank
+    from spmrl_bench.treebanks.validation import Validation
+
+_SHOWN = 20  # errors printed unless all are asked for
+
+treebanks = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
+app.add_typer(treebanks, name="treebanks")
+
+
+@treebanks.callback()
+def listing(context: typer.Context) -> None:
+    """List the treebanks the program knows, which are present, and where it looked.
+
+    Treebanks other than the mini ones are read from the directory that the environment
+    variable TREEBANKS names.
+
+    Examples:
+
+        TREEBANKS=~/treebanks spmrl-bench treebanks
+
+        TREEBANKS=~/treebanks spmrl-bench treebanks fetch english-wsj-sample
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from spmrl_bench.treebanks.presence import treebank_statuses
+
+    rows = [
+        (
+            status.name,
+            status.track,
+            " / ".join(f"{count:,}" for count in status.sentences.values()),
+            "present" if status.present else "absent",
+            status.where,
+            first_of(status.missing),
+        )
+        for status in treebank_statuses()
+    ]
+    headings = ("treebank", "track", "train / dev / test", "state", "looked in", "missing")
+    print_rows(headings, rows)
+
+
+@app.command()
+def validate(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Treebanks, or `all` that are present."),
+    ] = None,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Print the figures of every split.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--every-error", help=f"Print every error, not only {_SHOWN}.")
+    ] = False,
+) -> None:
+    """Read treebanks completely and list all that is wrong with them.
+
+    Checked are the files and their checksums, every sentence, the numbers of sentences and
+    tokens that the manifest declares, the root of every tree, and the words of a second layer.
+    The status is 1 if anything is wrong, or if a treebank that was named is absent.
+
+    Examples:
+
+        TREEBANKS=~/treebanks spmrl-bench validate all
+
+        TREEBANKS=~/treebanks spmrl-bench validate german-spmrl --figures
+    """
+    from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
+    from spmrl_bench.treebanks.presence import status_of
+    from spmrl_bench.treebanks.survey_table import inventories, shared_note, survey_table
+    from spmrl_bench.treebanks.validation import validate as check
+
+    everything = not names or names == ["all"]
+    manifests = [load_manifest(name) for name in (manifest_names() if everything else names or ())]
+    if everything:
+        manifests = [manifest for manifest in manifests if status_of(manifest).present]
+    results = []
+    for manifest in manifests:
+        result = check(manifest)
+        results.append(result)
+        if result.present and figures:
+            typer.echo(f"{result.name}\n\n{survey_table(result.surveys)}\n")
+            for line in inventories(result.surveys) + shared_note(result.shared):
+                typer.echo(line)
+            typer.echo()
+    rows = [row for result in results for row in _validation_rows(result)]
+    headings = ("treebank", "split", "sentences", "tokens", "broken", "no words", "state")
+    print_rows(headings, rows)
+    failed = [result for result in results if not result.sound]
+    for result in failed:
+        problems = result.problems or ["not present: 'spmrl-bench treebanks' says what is missing"]
+        typer.echo(f"\n{result.name}: {len(problems)} problem(s)", err=True)
+        _print_errors(problems, every)
+    if failed:
+        names_ = ", ".join(result.name for result in failed)
+        raise SpmrlError(f"{len(failed)} of {len(results)} treebanks are not sound: {names_}")
+
+
+@app.command("new-treebank")
+def new_treebank(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder with its files.")],
+    language: Annotated[
+        str | None,
+        typer.Option(help="English name of the language. Default: the name of the folder."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the treebank. Default: language and folder.")
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option("--format", help="File format. Default: guessed.")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="Text encoding. Default: guessed.")] = None,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            help="`fail`: write nothing if a sentence breaks the format. `skip`: leave such "
+            "sentences out; the manifest says how many there are."
+        ),
+    ] = "fail",
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write `treebanks/NAME.toml` and the recipe under this folder. Default: the "
+            "checkout, or your own folder ($SPMRL_BENCH_HOME, else ~/.spmrl_bench)."
+        ),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--every-error", help=f"Print every error, not only {_SHOWN}.")
+    ] = False,
+) -> None:
+    """Inspect a folder of treebank files and write a manifest and a recipe for it.
+
+    Format, encoding, splits and transforms are guessed and everything is read; nothing is
+    asked. Look over the manifest afterwards: licence, citation and transforms are yours to
+    complete.
+
+    Example:
+
+        spmrl-bench new-treebank ~/treebanks/my_treebank --language icelandic
+    """
+    from spmrl_bench.treebanks.new import inspect_folder
+    from spmrl_bench.treebanks.new_files import manifest_path, write_new_treebank
+
+    check_choice("on-error", on_error, ("fail", "skip"))
+    if not folder.is_dir():
+        raise SpmrlError(f"{folder}: no such folder")
+    if form is not None:
+        from spmrl_bench.readers.formats import FORMATS
+
+        check_choice("format", form, tuple(FORMATS))
+    found = inspect_folder(
+        folder,
+        language=language,
+        name=name,
+        format_name=form,
+        encoding=encoding,
+        path=manifest_path(folder),
+    )
+    _print_new(found)
+    if found.errors:
+        typer.echo(f"\n{len(found.errors)} sentence(s) break the format:", err=True)
+        _print_errors(found.errors, every)
+        if on_error == "fail":
+            raise SpmrlError("nothing was written; --on-error skip leaves these sentences out")
+    written = write_new_treebank(found, into)
+    typer.echo()
+    for path in written.paths:
+        typer.echo(f"wrote {path}")
+    if found.files.form.yields == "dependencies":
+        typer.echo("A dependency treebank: it can be read and validated; no recipe was written.")
+    else:
+        typer.echo(f"next: spmrl-bench train {written.recipe_name}")
+
+
+def _print_new(found: NewTreebank) -> None:
+    from spmrl_bench.treebanks.survey_table import inventories, shared_note, survey_table
+
+    files = found.files
+    encoding = f", {files.encoding}" if files.encoding else ""
+    typer.echo(f"format: {files.form.name}, {files.form.title}{encoding}")
+    typer.echo(f"files: {len(files.paths)}; passed over: {len(files.others)}")
+    typer.echo(f"splits: {found.how_split}\n")
+    typer.echo(survey_table(found.surveys))
+    typer.echo()
+    for line in inventories(found.surveys) + shared_note(found.shared):
+        typer.echo(line)
+
+
+def _print_errors(errors: list[str], every: bool) -> None:
+    shown = errors if every else errors[:_SHOWN]
+    for error in shown:
+        typer.echo(f"  {error}", err=True)
+    if len(errors) > len(shown):
+        typer.echo(f"  ... and {len(errors) - len(shown)} more (--every-error)", err=True)
+
+
+def _validation_rows(result: Validation) -> list[tuple[str, ...]]:
+    if not result.present:
+        return [(result.name, "", "", "", "", "", "absent")]
+    state = "sound" if result.sound else f"{len(result.problems)} problem(s)"
+    if result.aligned is not None and result.sound:
+        state += f"; {result.aligned:,} tokens aligned with the dependencies"
+    rows: list[tuple[str, ...]] = []
+    for split, survey in result.surveys.items():
+        broken, empty = result.left_out.get(split, (0, 0))
+        counts = (f"{survey.sentences:,}", f"{survey.tokens:,}", str(broken), str(empty))
+        rows.append((result.name, split, *counts, "" if rows else state))
+    return rows or [(result.name, "", "", "", "", "", state)]

@@ -1,0 +1,259 @@
+"""From an unknown folder to a manifest and a recipe.
+
+The folder is looked at, its settings are guessed, and everything is read with them: the
+manifest that comes out declares the numbers that were found, so that it holds for exactly
+these files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.readers.on_error import OnError
+from spmrl_bench.toml_files import validated
+from spmrl_bench.treebanks.checksums import file_digest
+from spmrl_bench.treebanks.guessing import (
+    GuessedFiles,
+    GuessedSplit,
+    guess_files,
+    guess_options,
+    guess_transforms,
+    split_by_name,
+    split_by_position,
+)
+from spmrl_bench.treebanks.manifest import SPLITS, FileManifest
+from spmrl_bench.treebanks.patterns import find_files
+from spmrl_bench.treebanks.reading import SplitContent, read_split
+from spmrl_bench.treebanks.survey import Survey, shared_sentences
+
+# How many sentences the transforms are guessed from.
+_SAMPLE = 500
+# A parser of base.toml has 300 positions, two of them for the ends of the sentence.
+_POSITIONS = 300
+_UNKNOWN = "unknown: fill in what the release says"
+
+
+@dataclass
+class NewTreebank:
+    """What a folder was found to be.
+
+    Attributes:
+        name: of the treebank.
+        language: of its recipe.
+        files: what the folder holds.
+        how_split: where the splits come from, for people.
+        surveys: the figures of each split.
+        shared: sentences that two splits have.
+        errors: every sentence that breaks the format.
+        manifest, recipe, checksums: the texts of the three files.
+    """
+
+    name: str
+    language: str
+    files: GuessedFiles
+    how_split: str
+    surveys: dict[str, Survey] = field(default_factory=dict)
+    shared: list[tuple[str, int, str, int]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    manifest: str = ""
+    recipe: str = ""
+    checksums: str = ""
+
+
+def inspect_folder(
+    folder: Path,
+    *,
+    language: str | None = None,
+    name: str | None = None,
+    format_name: str | None = None,
+    encoding: str | None = None,
+    path: str | None = None,
+) -> NewTreebank:
+    """Look at a folder, read everything in it, and write its manifest and recipe (as texts).
+
+    Args:
+        folder: with the treebank's files.
+        language: English name in small letters; the folder's name without it.
+        name: of the treebank; language and folder without it.
+        format_name: of the files; guessed without it.
+        encoding: of the files; guessed without it.
+        path: how the manifest names the folder; its absolute path without it.
+
+    Raises:
+        TreebankError: no file of a known format is there, or too few sentences for three splits.
+        ReadError: a file cannot be read at all.
+    """
+    folder = folder.absolute()
+    files = guess_files(folder, format_name=format_name, encoding=encoding)
+    options = guess_options(files.form, folder, files)
+    slug = _slug(folder.name)
+    language = language or slug
+    name = name or (slug if slug.startswith(f"{language}-") else f"{language}-{slug}")
+    splits = split_by_name(files.paths)
+    how = "by the names of the files"
+    if splits is None:
+        splits = split_by_position(files.paths, _sizes(folder, files, options))
+        shared = splits["dev"].range is not None
+        how = "by position: 80 % train, 10 % dev, 10 % test" + (
+            "" if shared else " (of ten files, the ninth is dev and the tenth is test)"
+        )
+    result = NewTreebank(name, language, files, how)
+    content = _settings(result, folder, options, splits, path or str(folder))
+    contents: dict[str, SplitContent] = {}
+    draft = validated(FileManifest, content, f"{name}.toml", TreebankError)
+    for split_name in SPLITS:
+        raw = Survey()
+        contents[split_name] = read_split(
+            draft,
+            folder,
+            getattr(draft.splits, split_name),
+            on_error=_collector(result.errors),
+            watch=raw.add_raw,
+        )
+        survey = Survey()
+        for sentence in contents[split_name].sentences:
+            survey.add(sentence)
+        survey.discontinuous = raw.discontinuous
+        survey.discontinuous_sentences = raw.discontinuous_sentences
+        result.surveys[split_name] = survey
+        _declare(content["splits"][split_name], contents[split_name])
+    result.errors = list(dict.fromkeys(result.errors))  # splits may share files
+    result.shared = shared_sentences({key: value.sentences for key, value in contents.items()})
+    if result.errors:
+        content["on_error"] = "skip"
+    result.manifest = _toml(content)
+    result.checksums = "".join(f"{file_digest(folder / file)}  {file}\n" for file in files.paths)
+    result.recipe = _recipe(result)
+    return result
+
+
+def _collector(errors: list[str]) -> OnError:
+    def collect(error: ReadError) -> None:
+        errors.append(str(error))
+
+    return collect
+
+
+def _sizes(folder: Path, files: GuessedFiles, options: Mapping[str, Any]) -> list[int]:
+    """The number of sentences of each file, those that break the format included."""
+    return [len(_raw(folder / path, files, options)) for path in files.paths]
+
+
+def _raw(
+    path: Path, files: GuessedFiles, options: Mapping[str, Any], limit: int | None = None
+) -> list[Any]:
+    """What the reader yields for a file, errors included."""
+    broken: list[Any] = []
+    encoding = {"encoding": files.encoding} if files.encoding else {}
+    sentences = files.form.read(path, on_error=broken.append, **encoding, **options)
+    found = list(islice(sentences, limit))
+    return broken + found
+
+
+def _settings(
+    result: NewTreebank,
+    folder: Path,
+    options: Mapping[str, Any],
+    splits: Mapping[str, GuessedSplit],
+    path: str,
+) -> dict[str, Any]:
+    """The manifest's content; numbers of sentences are not known yet."""
+    files = result.files
+    content: dict[str, Any] = {
+        "name": result.name,
+        "title": result.name,
+        "language": result.language,
+        "track": "open",
+        "format": files.form.name,
+        "path": path,
+    }
+    if files.encoding is not None:
+        content["encoding"] = files.encoding
+    content |= options
+    if files.form.yields != "dependencies":
+        sample = [
+            sentence
+            for file in files.paths[:5]
+            for sentence in _raw(folder / file, files, options, _SAMPLE)
+            if not isinstance(sentence, ReadError)
+        ]
+        content["transforms"] = guess_transforms(files.form, sample)
+        content["prm"] = "spmrl"
+    content |= {
+        "tags": "gold",
+        "licence": _UNKNOWN,
+        "citation": _UNKNOWN,
+        "source": _UNKNOWN,
+        "obtain": _UNKNOWN,
+    }
+    content["splits"] = {
+        name: _split(folder, files.paths, splits, name) | {"sentences": 1} for name in SPLITS
+    }
+    return content
+
+
+def _split(
+    folder: Path, paths: Sequence[str], splits: Mapping[str, GuessedSplit], name: str
+) -> dict[str, Any]:
+    """A split's files; patterns for a long list, less those of the other splits."""
+    split = splits[name]
+    entry: dict[str, Any] = {"files": list(split.files)}
+    if len(split.files) > _SAMPLE // 50:
+        patterns = sorted({_pattern(path) for path in split.files})
+        found = [path.relative_to(folder).as_posix() for path in find_files(folder, patterns).paths]
+        extra = sorted(set(found) - set(split.files))
+        if len(extra) < len(split.files):
+            entry = {"files": patterns} | ({"exclude": extra} if extra else {})
+    if split.range is not None:
+        entry["range"] = f"{split.range[0]}..{split.range[1]}"
+    return entry
+
+
+def _pattern(path: str) -> str:
+    file = Path(path)
+    return (file.parent / f"*{file.suffix}").as_posix()
+
+
+def _declare(entry: dict[str, Any], content: SplitContent) -> None:
+    entry["sentences"] = len(content.sentences)
+    entry["tokens"] = sum(map(len, content.sentences))
+    if content.skipped:
+        entry["skipped"] = len(content.skipped)
+    if content.dropped:
+        entry["dropped"] = content.dropped
+
+
+def _recipe(result: NewTreebank) -> str:
+    lines = ['base = "base"', f"language = {json.dumps(result.language)}"]
+    lines.append(f"treebanks = [{json.dumps(result.name)}]")
+    longest = max(survey.longest[0] for survey in result.surveys.values())
+    if longest + 2 > _POSITIONS:
+        lines += ["", "[model]", f"max_positions = {longest + 2}  # the longest sentence"]
+    return "\n".join(lines) + "\n"
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "treebank"
+
+
+def _toml(content: Mapping[str, Any]) -> str:
+    """The manifest as TOML: plain keys first, then a table for each split."""
+    lines = [f"{key} = {_value(value)}" for key, value in content.items() if key != "splits"]
+    for name, split in content["splits"].items():
+        lines += ["", f"[splits.{name}]", *(f"{k} = {_value(v)}" for k, v in split.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        items = [_value(item) for item in value]
+        line = f"[{', '.join(items)}]"
+        return line if len(line) < 90 else "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+    return json.dumps(value, ensure_ascii=False)
