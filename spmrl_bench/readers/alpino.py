@@ -98,11 +98,11 @@ class _Sentence:
         order = sorted(range(len(rows.words)), key=self._begins.__getitem__)
         for place, word in enumerate(order):
             begin, line = self._begins[word]
-            if begin != place:
-                found = (
-                    "a second word" if begin < place else f'no word with begin="{place}" but one'
-                )
-                raise SentenceError(f'found {found} with begin="{begin}"', line)
+            if begin < place:
+                raise SentenceError(f'found a second word with begin="{begin}"', line)
+            if begin > place:
+                problem = f'found begin="{begin}", expected begin="{place}" for the next word'
+                raise SentenceError(problem, line)
         return self._ordered(order)
 
     def _ordered(self, order: list[int]) -> Graph:

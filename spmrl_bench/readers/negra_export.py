@@ -75,9 +75,10 @@ def read_negra_export(
             report(f"found {mark} before the sentence's #EOS", line)
             sentence = None
         if mark == "#FORMAT":
-            version = values[0] if values else ""
+            version = " ".join(values[:1])
             if version not in _COLUMNS:
-                report(f"found #FORMAT {version}, expected 3 or 4", line)
+                found = f"#FORMAT {version}".rstrip()
+                report(f"found {found}, expected #FORMAT 3 or #FORMAT 4", line)
                 return
         elif mark == "#BOS":
             number += 1

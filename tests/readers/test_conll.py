@@ -15,6 +15,7 @@ from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.trees.conll import TagColumn, write_conll
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 from tests.conftest import shared_data
+from tests.readers.damage import damaged, read_both_ways
 from tests.trees.dependency_strategies import dependency_trees
 
 
@@ -200,6 +201,81 @@ def test_malformed_files(name: str, line_end: str) -> None:
     with pytest.raises(ReadError) as caught:
         list(sentences)
     assert str(caught.value).startswith(f"some.conllu:{line}: sentence 2: {problem}")
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_sentences_are_left_out_if_the_caller_wishes(name: str) -> None:
+    text, line, problem = MALFORMED[name]
+    errors: list[ReadError] = []
+    sentences = list(
+        read_conll(GOOD + text + "\n\n" + GOOD, path="some.conllu", on_error=errors.append)
+    )
+    assert sentences[0].lines == (1, 2)
+    assert sentences[-1].tree.words == ("w", "w")
+    assert sentences[-1].name == str(len(sentences) + 1)
+    assert [error.line for error in errors] == [line]
+    assert f"sentence 2: {problem}" in str(errors[0])
+
+
+# A sentence as the shared tasks of 2006 and 2013 write them: CPOSTAG and POSTAG, features
+# joined by |, underscores, projective heads, and in some languages several roots.
+CONLL_X = """1\tAz\taz\tT\tTf\tSubPOS=f|Def=y\t2\tDET\t_\t_
+2\tember\tember\tN\tNc\tSubPOS=c|Num=s|Cas=n\t0\tROOT\t0\tROOT
+3\t#\t_\tX\tX\t_\t0\tROOT\t_\t_
+4\t_\t_\tX\tX\t_\t2\t_\t_\t_
+5\t-LRB-\t-LRB-\tX\tX\t_\t2\tPUNCT\t_\t_
+"""
+
+
+def test_conll_x() -> None:
+    (sentence,) = read(CONLL_X, roots="several")
+    assert sentence.tree == DependencyTree.build(
+        ["Az", "ember", "#", "_", "-LRB-"],
+        ["Tf", "Nc", "X", "X", "X"],
+        [2, 0, 0, 2, 2],
+        ["DET", "ROOT", "ROOT", "_", "PUNCT"],
+        roots="several",
+    )
+    (sentence,) = read_conll(CONLL_X, path="f", tag_column="upos", roots="several")
+    assert sentence.tree.tags[:2] == ("T", "N")
+    with pytest.raises(ReadError, match=r"^f:3: sentence 1: a second root; 2 words have head 0"):
+        read(CONLL_X)
+
+
+def test_time_is_linear_in_a_long_comment() -> None:
+    spaces = " " * 1_000_000
+    (sentence,) = read(f"# sent_id = a{spaces}b{spaces}\n" + GOOD)
+    assert sentence.name == f"a{spaces}b"
+
+
+@given(
+    damaged(
+        ("# sent_id = a\n" + row("1-2", "_") + row("1", "2") + row("2") + "\n" + GOOD * 2).encode()
+    )
+)
+def test_damaged_files_never_cause_another_error(data: bytes) -> None:
+    read_both_ways(read_conll_file, data)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GOOD, True),
+        (CONLL_X, True),
+        ("\ufeff\r\n# global.columns = a\r\n" + row("1-2", "_").replace("\n", "\r\n"), True),
+        (GOOD + GOOD[:20], True),
+        (row("1", "_"), True),
+        (row("x"), False),
+        (row("1", "x"), False),
+        (row("1").replace("\t_\n", "\n"), False),
+        ("# comments\n# alone\n", False),
+        ("She\tPRP\t2\n", False),
+        ("(S (NP a))\n", False),
+        ("", False),
+    ],
+)
+def test_recognition(text: str, expected: bool) -> None:
+    assert looks_like_conll(text) is expected
 
 
 def test_an_error_names_the_sentence_id() -> None:
