@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.treebanks.manifest import SPLITS
+from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
 
 _BEGINNING = 1 << 17  # bytes of a file that are looked at
@@ -157,35 +158,31 @@ def guess_options(form: Format, folder: Path, guessed: GuessedFiles) -> dict[str
     return options
 
 
-def guess_transforms(form: Format, trees: Sequence[Tree]) -> list[str]:
+def guess_transforms(form: Format, trees: Sequence[Tree | Graph]) -> list[str]:
     """The transforms that make trees of a format ready to be trained on.
 
     Args:
         form: the format.
-        trees: some of its trees, before any transform of trees.
+        trees: some of its trees (or graphs), before any transform.
     """
-    names: list[str] = []
-    if form.yields == "graphs":
-        names += ["add-vroot", "attach-loose-tokens", "raise-crossing-branches"]
-    names += _OF_FORMAT.get(form.name, ())
-    if any("-NONE-" in tree.tags for tree in trees):
-        names.append("drop-traces")
+    tags = {tag for tree in trees for tag in tree.tags}
     labels = Counter(label for tree in trees for label in tree.labels)
-    if 50 * sum(count for label, count in labels.items() if re.search("[-=]", label[1:-1])) > sum(
-        labels.values()
-    ):
-        names.append("strip-functions")
-    if form.yields == "trees":
-        names.append("strip-root")
-    return names
-
-
-#: What the labels of some formats need.
-_OF_FORMAT: Mapping[str, Sequence[str]] = {
-    "visl": ("strip-visl-functions",),
-    "sinica": ("strip-roles",),
-    "tbf": ("strip-functions",),
-}
+    marked = sum(count for label, count in labels.items() if re.search("[-=]", label[1:-1]))
+    graphs = form.yields == "graphs"
+    wanted = {
+        "add-vroot": graphs,
+        "attach-loose-tokens": graphs,
+        "raise-crossing-branches": graphs,
+        "drop-traces": "-NONE-" in tags,
+        "strip-visl-functions": form.name == "visl",
+        "strip-roles": form.name == "sinica",
+        "coarse-sinica-categories": form.name == "sinica",
+        "strip-semantic-marks": any(";" in label for label in labels),
+        "strip-functions": 50 * marked > sum(labels.values()),
+        "strip-cess-marks": form.name == "tbf",
+        "strip-root": not graphs,
+    }
+    return [name for name, is_wanted in wanted.items() if is_wanted]
 
 
 def _format_of(path: Path, encoding: str | None) -> Format | None:

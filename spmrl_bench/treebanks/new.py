@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,7 @@ def inspect_folder(
     Args:
         folder: with the treebank's files.
         language: English name in small letters; the folder's name without it.
-        name: of the treebank; language and folder without it.
+        name: of the treebank; without it, language and folder, or the folder's alone.
         format_name: of the files; guessed without it.
         encoding: of the files; guessed without it.
         path: how the manifest names the folder; its absolute path without it.
@@ -94,12 +94,14 @@ def inspect_folder(
     files = guess_files(folder, format_name=format_name, encoding=encoding)
     options = guess_options(files.form, folder, files)
     slug = _slug(folder.name)
+    if name is None:
+        name = slug if language in (None, slug.partition("-")[0]) else f"{language}-{slug}"
     language = language or slug
-    name = name or (slug if slug.startswith(f"{language}-") else f"{language}-{slug}")
     splits = split_by_name(files.paths)
     how = "by the names of the files"
     if splits is None:
-        splits = split_by_position(files.paths, _sizes(folder, files, options))
+        files, sizes = _distinct(folder, files, options)
+        splits = split_by_position(files.paths, sizes)
         shared = splits["dev"].range is not None
         how = "by position: 80 % train, 10 % dev, 10 % test" + (
             "" if shared else " (of ten files, the ninth is dev and the tenth is test)"
@@ -141,9 +143,33 @@ def _collector(errors: list[str]) -> OnError:
     return collect
 
 
-def _sizes(folder: Path, files: GuessedFiles, options: Mapping[str, Any]) -> list[int]:
-    """The number of sentences of each file, those that break the format included."""
-    return [len(_raw(folder / path, files, options)) for path in files.paths]
+def _distinct(
+    folder: Path, files: GuessedFiles, options: Mapping[str, Any]
+) -> tuple[GuessedFiles, list[int]]:
+    """The files without those that repeat another, and the number of sentences of each.
+
+    Some releases hold their sentences twice, with sentence numbers and without: read together,
+    every test sentence would have been trained on. Sentences that break the format count.
+    """
+    kept: list[str] = []
+    sizes: list[int] = []
+    repeated: list[str] = []
+    seen: set[tuple[object, ...]] = set()
+    for path in files.paths:
+        sentences = _raw(folder / path, files, options)
+        content = tuple(
+            hash(getattr(sentence, "words", None) or sentence.tree.words)
+            for sentence in sentences
+            if not isinstance(sentence, ReadError)
+        )
+        if len(content) > 1 and content in seen:
+            repeated.append(path)
+            continue
+        seen.add(content)
+        kept.append(path)
+        sizes.append(len(sentences))
+    others = tuple(sorted([*files.others, *repeated]))
+    return replace(files, paths=tuple(kept), others=others), sizes
 
 
 def _raw(

@@ -9,6 +9,7 @@ sentences would look like any other score.
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -82,8 +83,8 @@ def read_split(
         split: one of the manifest's.
         on_error: what to do with a sentence that breaks the format, besides leaving it out;
             without it, as the manifest says.
-        watch: is given each sentence of the files as the reader yields it, before the transforms
-            and before a range or table divides the files.
+        watch: is given each sentence as the reader yields it, before the transforms; those outside
+            the split's range are left out, those that a table leaves out are not.
 
     Raises:
         ReadError: a file is malformed or empty.
@@ -104,10 +105,11 @@ def read_split(
     if form.name == "brackets":
         options["prepare"] = _text_transform(manifest.transforms)
     finish = _finisher(manifest)
+    first, last = check_range(split.range) if split.range is not None else (1, sys.maxsize)
     for path in paths:
         before = len(items)
         for sentence in form.read(path, on_error=handler, **options):
-            if watch is not None:
+            if watch is not None and first <= len(items) + 1 <= last:
                 watch(sentence)
             try:
                 items.append(finish(sentence, path))

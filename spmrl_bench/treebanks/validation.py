@@ -84,11 +84,11 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
         assert folder is not None  # it is present
         for name in SPLITS:
             split = getattr(manifest.splits, name)
-            content = _read(result, manifest, root, name, split)
-            if content is not None:
-                sentences[name] = content.sentences
-                result.left_out[name] = (len(content.skipped), content.dropped)
-                wrong = count_mistakes(content, split)
+            read = _read(result, manifest, root, name, split)
+            if read is not None:
+                sentences[name] = read.sentences
+                result.left_out[name] = (len(read.skipped), read.dropped)
+                wrong = count_mistakes(read, split)
                 result.problems += [f"{name}: {mistake}" for mistake in wrong]
         _check_layer(result, manifest, root, sentences)
     result.shared = shared_sentences(sentences)
