@@ -16,6 +16,7 @@ from os import PathLike
 from typing import NoReturn
 
 from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.bracket_text import Places, shown
 from spmrl_bench.readers.building import TreeBuilder
 from spmrl_bench.readers.on_error import OnError
 from spmrl_bench.trees.brackets import ASCII_SPACE
@@ -31,30 +32,6 @@ _PIECE = re.compile(
     rf"|({_ATOM}[^()]*)"  # 5: text where none may stand
 )
 _OPEN, _LEAF, _CLOSE = 2, 3, 4
-
-_TRIM = " \t\n\r\f\v"
-_BLANK = re.compile(f"[{ASCII_SPACE}]+")
-
-
-def atoms(text: str) -> list[str]:
-    """What ASCII white space separates; other white space is part of words."""
-    text = text.strip(_TRIM)
-    return _BLANK.split(text) if text else []
-
-
-def shown(text: str) -> str:
-    """Text for a message: on one line and not long."""
-    text = " ".join(atoms(text))
-    return text if len(text) <= 40 else text[:37] + "..."
-
-
-def regions_at_margin(text: str) -> Iterator[tuple[int, int]]:
-    """Offsets of the pieces of a text that begin with a bracket at the beginning of a line."""
-    start = 0
-    while (end := text.find("\n(", start)) >= 0:
-        yield start, end + 1
-        start = end + 1
-    yield start, len(text)
 
 
 class BracketReader:
@@ -79,7 +56,7 @@ class BracketReader:
         self._number = 1
         self._opened: list[int] = []  # offsets of the open nodes
         self._start = 0  # offset of the tree
-        self._line = (0, 1)  # an offset and its line, from which others are counted
+        self._places = Places(text)
 
     def leaf(self, label: str, rest: str) -> str | None:
         """Add what a bracket without brackets in it stands for.
@@ -197,7 +174,7 @@ class BracketReader:
         where = "the end of the file" if end == len(self._text) else self.limit
         if missing == 1:
             self.fail(first, f"the bracket that opens here is not closed before {where}")
-        line, column = self._position(last)
+        line, column = self._places.of(last)
         self.fail(
             first,
             f"the tree that starts here lacks {missing} closing brackets before {where}; the "
@@ -206,7 +183,7 @@ class BracketReader:
 
     def fail(self, offset: int, problem: str) -> NoReturn:
         """Raise the error of the current sentence."""
-        line, column = self._position(offset)
+        line, column = self._places.of(offset)
         raise ReadError(
             problem,
             path=self._path,
@@ -214,13 +191,3 @@ class BracketReader:
             column=column,
             sentence=self._number if self.name is None else self.name,
         )
-
-    def _position(self, offset: int) -> tuple[int, int]:
-        """Line and column from 1, in time that the distance from the last call bounds."""
-        known, line = self._line
-        if offset >= known:
-            line += self._text.count("\n", known, offset)
-        else:
-            line -= self._text.count("\n", offset, known)
-        self._line = (offset, line)
-        return line, offset - self._text.rfind("\n", 0, offset)

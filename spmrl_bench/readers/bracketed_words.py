@@ -14,7 +14,8 @@ from functools import lru_cache
 from os import PathLike
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.bracket_nodes import BracketReader, atoms, shown
+from spmrl_bench.readers.bracket_nodes import BracketReader
+from spmrl_bench.readers.bracket_text import atoms, leaf_sizes, shown
 from spmrl_bench.readers.building import EMPTY, is_empty_element
 from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.text import read_text
@@ -41,16 +42,13 @@ def read_bracketed_words(
 
 
 _NAME = re.compile(r"[ \t]*(?:([^()\s]+)\t[ \t]*)?")
-_INNERMOST = re.compile(r"\(([^()]*)\)")
 
 
 def looks_like_bracketed_words(text: str) -> bool:
     """Whether the beginning of a file is of this format: most innermost brackets hold a word."""
     text = text.lstrip("\ufeff \t\r\n")
-    start = _NAME.match(text)
-    if start is None or not text.startswith("(", start.end()):
-        return False
-    sizes = [len(atoms(leaf)) for leaf in _INNERMOST.findall(text)]
+    name = _NAME.match(text)
+    sizes = leaf_sizes(text[name.end() :] if name else text)
     return 2 * sizes.count(1) > len(sizes)
 
 

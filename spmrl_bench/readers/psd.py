@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from os import PathLike
 
-from spmrl_bench.readers.bracket_nodes import BracketReader, atoms, regions_at_margin, shown
+from spmrl_bench.readers.bracket_nodes import BracketReader
+from spmrl_bench.readers.bracket_text import atoms, regions_at_margin, shown
 from spmrl_bench.readers.building import is_empty_element
 from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.text import read_text
@@ -105,7 +106,7 @@ class _PsdReader(BracketReader):
             return f"found brackets in '({label}', which is no part of a tree"
         return None
 
-    def _id(self, parts: list[str]) -> str | None:
+    def _id(self, parts: tuple[str, ...]) -> str | None:
         if self.name is not None:
             return f"found a second ID, '{shown(' '.join(parts))}'; is a tree not closed?"
         if not parts:

@@ -13,7 +13,7 @@ from os import PathLike
 from typing import NoReturn
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.bracket_nodes import shown
+from spmrl_bench.readers.bracket_text import shown
 from spmrl_bench.readers.building import TreeBuilder
 from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.text import read_text

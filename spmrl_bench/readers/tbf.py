@@ -8,12 +8,11 @@ and starts at the beginning of a line; the other lines are indented.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from functools import lru_cache
 from os import PathLike
 
-from spmrl_bench.readers.bracket_nodes import BracketReader, atoms, regions_at_margin, shown
+from spmrl_bench.readers.bracket_nodes import BracketReader
+from spmrl_bench.readers.bracket_text import atoms, leaf_sizes, regions_at_margin, shown
 from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.trees.tree import Tree
@@ -38,25 +37,17 @@ def read_tbf(
 
 def looks_like_tbf(text: str) -> bool:
     """Whether the beginning of a file is of this format: most leaves have three parts."""
-    if not text.lstrip("\ufeff \t\r\n").startswith("("):
-        return False
-    sizes = [len(atoms(leaf)) for leaf in _INNERMOST.findall(text)]
+    sizes = leaf_sizes(text)
     return 2 * sizes.count(3) > len(sizes)
 
 
-_INNERMOST = re.compile(r"\(([^()]*)\)")
 _EMPTY = "*0*"
 _WORDS = {"-Fpa-": "(", "-Fpt-": ")"}
 
 
-@lru_cache(maxsize=1 << 16)
-def _parts(rest: str) -> tuple[str, ...]:
-    return tuple(atoms(rest))
-
-
 class _TbfReader(BracketReader):
     def leaf(self, label: str, rest: str) -> str | None:
-        parts = _parts(rest)
+        parts = atoms(rest)
         if label and len(parts) == 2:
             word = parts[0]
             self.builder.word(label, _WORDS.get(word, word))

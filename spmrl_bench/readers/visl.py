@@ -14,7 +14,8 @@ from functools import lru_cache
 from os import PathLike
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.bracket_nodes import BracketReader, atoms, shown
+from spmrl_bench.readers.bracket_nodes import BracketReader
+from spmrl_bench.readers.bracket_text import atoms, shown
 from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.trees.tree import Tree
@@ -47,13 +48,13 @@ _ENTRY_AND_TREE = re.compile(r"^#\d+[ \t]+\S[^\n]*\n\s*\([^()\s]*(?:\+[^()\s]*|[
 
 
 def looks_like_visl(text: str) -> bool:
-    """Whether the beginning of a file is of this format, told by an entry and its root label."""
-    return _ENTRY_AND_TREE.search(text.removeprefix("\ufeff")) is not None
-
-
-@lru_cache(maxsize=1 << 16)
-def _parts(rest: str) -> tuple[str, ...]:
-    return tuple(atoms(rest))
+    """Whether the beginning of a file is of this format, told by its first entry and root label."""
+    text = text.removeprefix("\ufeff")
+    entry = _ENTRY_AND_TREE.search(text)
+    if entry is None:
+        return False
+    before = text[: entry.start()].splitlines()
+    return all(line.startswith("#") or not line.strip() for line in before)
 
 
 _MARKS = {"{": "(", "}": ")"}
@@ -110,7 +111,7 @@ class _VislReader(BracketReader):
         return trees[0]
 
     def leaf(self, label: str, rest: str) -> str | None:
-        parts = _parts(rest)
+        parts = atoms(rest)
         if len(parts) == 1 and label:
             self.builder.word(label, parts[0])
             return None

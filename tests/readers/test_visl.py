@@ -175,6 +175,7 @@ def test_looks_like_visl() -> None:
     assert looks_like_visl("#1 A a\n(«)")
     assert not looks_like_visl("#1:1.[1] NP(Head:Nab:a)#")
     assert not looks_like_visl("#1 A a\n")
+    assert not looks_like_visl("# Notes\nAn entry:\n#1 A1 a\n(UTT+n a)\n")
     assert not looks_like_visl("((S (NP (DT the) (NN dog))))")
     assert not looks_like_visl("")
 
