@@ -1,8 +1,9 @@
 """Recipes: what to train for a language, as data.
 
 A language is one short TOML file over the shared ``base.toml``. A run's settings are put
-together from four layers, the later winning: the size's section of the base, the track's,
-the ``model`` and ``train`` sections of the language, and settings from the command line.
+together from five layers, the later winning: the size's section of the base, the track's, the
+``model`` and ``train`` sections of the language, its section for the size, and settings from
+the command line.
 The resolved result is a :class:`RunConfig`, stored with the run; nothing else decides what
 is trained.
 """
@@ -72,6 +73,8 @@ class LanguageRecipe(Layer):
     language: str
     treebanks: Annotated[list[str], Field(min_length=1)]
     """Treebanks in order of preference; the first that is present is used."""
+    size: dict[Size, Layer] = Field(default_factory=dict)
+    """Settings for one size only, over all others of the file."""
 
 
 class RunConfig(BaseModel):
@@ -127,7 +130,12 @@ class Recipe(BaseModel):
         chosen = size or self.base.default_size[track]
         if chosen not in self.base.size:
             raise RecipeError(unknown_name("size", chosen, self.base.size))
-        layers = [self.base.size[chosen], self.base.track.get(track, Layer()), self.language]
+        layers = [
+            self.base.size[chosen],
+            self.base.track.get(track, Layer()),
+            self.language,
+            self.language.size.get(chosen, Layer()),
+        ]
         merged: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
         for layer in layers:
             for section, values in merged.items():

@@ -15,7 +15,7 @@ line would have to be read a second time to tell where the mistake is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import NoReturn
 
@@ -30,6 +30,7 @@ from spmrl_bench.readers.sentences import (
     split_columns,
 )
 from spmrl_bench.readers.text import read_text
+from spmrl_bench.trees.brackets import escapes_named
 from spmrl_bench.trees.conll import COLUMNS, FORM, HEAD, ID, RELATION, TAGS, TagColumn
 from spmrl_bench.trees.dependencies import Roots
 
@@ -49,6 +50,7 @@ def read_conll_file(
     encoding: str = "utf-8",
     tag_column: TagColumn = "xpos",
     roots: Roots = "one",
+    escapes: str | None = None,
     on_error: OnError = fail,
 ) -> Iterator[DependencySentence]:
     """The sentences of a file; a byte order mark and the kind of line ends do not matter.
@@ -58,7 +60,14 @@ def read_conll_file(
             malformed.
     """
     source = read_text(path, encoding)
-    return read_conll(source, path=path, tag_column=tag_column, roots=roots, on_error=on_error)
+    return read_conll(
+        source,
+        path=path,
+        tag_column=tag_column,
+        roots=roots,
+        escapes=escapes,
+        on_error=on_error,
+    )
 
 
 def read_conll(
@@ -67,6 +76,7 @@ def read_conll(
     path: str | PathLike[str],
     tag_column: TagColumn = "xpos",
     roots: Roots = "one",
+    escapes: str | None = None,
     on_error: OnError = fail,
 ) -> Iterator[DependencySentence]:
     """The sentences of a text, in order.
@@ -76,17 +86,21 @@ def read_conll(
         path: its name, for error messages.
         tag_column: which of the two columns of tags to keep.
         roots: whether a sentence may have several words with head 0, as in some CoNLL-X files.
+        escapes: name of the escape policy of the words (see :mod:`spmrl_bench.trees.brackets`),
+            for files that were made from bracketed ones; the formats themselves have none.
         on_error: takes the error of a sentence; if it returns, the next one is read.
 
     Raises:
         ReadError: from ``on_error``, a sentence is malformed.
     """
 
+    decode = escapes_named(escapes).decode_word if escapes is not None else str
+
     def parse(number: int, block: list[Line]) -> DependencySentence:
         sentence = _Sentence(path, number)
         for line, text in block:
             sentence.add(line, text)
-        return sentence.finish(tag_column, roots)
+        return sentence.finish(tag_column, roots, decode)
 
     return read_blocks(source, parse, on_error)
 
@@ -128,7 +142,9 @@ class _Sentence:
             hint = "; is a blank line missing before it?" if columns[ID] == "1" else ""
             self._fail(f"word number '{columns[ID]}', expected {len(self._rows) + 1}{hint}")
 
-    def finish(self, tag_column: TagColumn, roots: Roots) -> DependencySentence:
+    def finish(
+        self, tag_column: TagColumn, roots: Roots, decode: Callable[[str], str]
+    ) -> DependencySentence:
         if not self._rows:
             self._fail("a sentence without words")
         if self._range[0] > len(self._rows):
@@ -136,8 +152,9 @@ class _Sentence:
                 f"the range ends at word {self._range[0]}, but the sentence has {len(self._rows)}",
                 self._range[1],
             )
-        columns = (FORM, TAGS[tag_column], HEAD, RELATION)
+        columns = (TAGS[tag_column], HEAD, RELATION)
         return dependency_sentence(
+            [decode(row[FORM]) for row in self._rows],
             *([row[column] for row in self._rows] for column in columns),
             lines=self._lines,
             roots=roots,

@@ -143,7 +143,7 @@ FORMATS: Mapping[str, Format] = {
             "dependencies",
             read_conll_file,
             looks_like_conll,
-            _ENCODED | {"tag_column": "xpos", "roots": "one"},
+            _ENCODED | {"tag_column": "xpos", "roots": "one", "escapes": None},
             (".conllu", ".conll"),
         ),
         Format(

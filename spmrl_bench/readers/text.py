@@ -15,6 +15,8 @@ from spmrl_bench.errors import ReadError
 def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
     """The text of a file without its byte order mark; line ends as they are.
 
+    Only where carriage returns alone end lines, as once on the Macintosh, they become line feeds.
+
     Raises:
         ReadError: the file cannot be opened, or a byte is not of the encoding.
     """
@@ -23,12 +25,13 @@ def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
     try:
-        return data.decode(encoding).removeprefix("\ufeff")
+        text = data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         found = data[error.start : error.start + 1].hex()
         problem = f"byte 0x{found} is not {encoding} text; is the encoding another one?"
         raise ReadError(problem, path=path, line=line) from error
+    return text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
 
 
 def position(text: str, offset: int) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from spmrl_bench.treebanks.manifest import DependencyLayer, FileManifest, Rows, 
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, FoundFiles, check_range, find_files
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import Graph, to_tree
-from spmrl_bench.trees.transforms import Stage, Transform, transform_named
+from spmrl_bench.trees.transforms import Stage, Transform, transform_named, word_transforms
 from spmrl_bench.trees.tree import Tree
 
 #: What ``{tags}`` stands for in the patterns of a manifest.
@@ -134,7 +134,10 @@ def read_layer(manifest: FileManifest, folder: Path, split_name: str) -> list[De
     paths = layer_files(manifest, folder, split_name).paths
     options = _with_encoding(layer.options, paths)
     read = FORMATS[layer.format].read
-    return [sentence.tree for path in paths for sentence in read(path, on_error=fail, **options)]
+    trees = [sentence.tree for path in paths for sentence in read(path, on_error=fail, **options)]
+    for change in word_transforms(manifest.transforms):  # the words must be those of the trees
+        trees = list(map(change, trees))
+    return trees
 
 
 def count_mistakes(content: SplitContent, split: Split) -> list[str]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.trees.crossing import CROSSING_TRANSFORMS
+from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import GRAPH_TRANSFORMS, Graph
 from spmrl_bench.trees.labels import LABEL_TRANSFORMS
 from spmrl_bench.trees.structure import STRUCTURE_TRANSFORMS
@@ -84,6 +85,16 @@ def _found() -> Iterator[Transform]:
 
 #: Every transform by its name.
 TRANSFORMS: Mapping[str, Transform] = {transform.name: transform for transform in _found()}
+
+
+def word_transforms(names: Iterable[str]) -> list[Callable[[DependencyTree], DependencyTree]]:
+    """Those of the transforms named that change words alone, for trees of dependencies.
+
+    Raises:
+        SpmrlError: a name is unknown.
+    """
+    applied = [transform_named(name).apply for name in names]
+    return [function for function in WORD_TRANSFORMS if function in applied]
 
 
 def transform_named(name: str) -> Transform:

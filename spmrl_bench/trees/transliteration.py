@@ -13,9 +13,14 @@ tells them apart.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
+from typing import TypeVar
 
+from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.tree import Tree
+
+Sentence = TypeVar("Sentence", Tree, DependencyTree)
 
 #: Buckwalter's character for each Arabic one; the last four are for foreign sounds.
 BUCKWALTER: dict[str, str] = {
@@ -113,7 +118,7 @@ def to_hebrew_latin(word: str) -> str:
     return _SIGN_NAMES.get(word) or word.translate(_TO_HEBREW_LATIN)
 
 
-def arabic_script(tree: Tree) -> Tree:
+def arabic_script(tree: Sentence) -> Sentence:
     """Write the words in Arabic script instead of Buckwalter's transliteration.
 
     Words that are not Arabic change as well where they have letters of the scheme.
@@ -121,7 +126,7 @@ def arabic_script(tree: Tree) -> Tree:
     return _with_words(tree, from_buckwalter)
 
 
-def hebrew_script(tree: Tree) -> Tree:
+def hebrew_script(tree: Sentence) -> Sentence:
     """Write the words in Hebrew script instead of the transliteration of the Hebrew treebank.
 
     The last letter of a word gets its final form. Words in Hebrew script stay as they are.
@@ -129,10 +134,11 @@ def hebrew_script(tree: Tree) -> Tree:
     return _with_words(tree, from_hebrew_latin)
 
 
-def _with_words(tree: Tree, change: Callable[[str], str]) -> Tree:
+def _with_words(tree: Sentence, change: Callable[[str], str]) -> Sentence:
     words = tuple(map(change, tree.words))
-    return tree if words == tree.words else Tree(words, tree.tags, tree.labels, tree.spans)
+    return tree if words == tree.words else replace(tree, words=words)
 
 
-#: Every transform of words; the name is the function's, with hyphens.
+#: Every transform of words, of constituency and dependency trees alike; the name is the
+#: function's, with hyphens.
 WORD_TRANSFORMS = (arabic_script, hebrew_script)

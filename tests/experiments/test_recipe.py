@@ -68,6 +68,28 @@ def test_layers_override_each_other_in_order(laboratory: Laboratory) -> None:
     assert rate(**{"train.learning_rate": "0.7"}) == 0.7
 
 
+def test_a_language_may_set_what_holds_for_one_size_only(laboratory: Laboratory) -> None:
+    laboratory.write_recipe(
+        ["tiny-open"],
+        train={"learning_rate": 0.5},
+        **{"size.published.train": {"learning_rate": 1}},
+    )
+    recipe = load_recipe(str(laboratory.recipe))
+    assert resolve(recipe, size="published").train.learning_rate == 1
+    assert resolve(recipe, size="small").train.learning_rate == 0.5
+
+
+def test_rates_of_the_published_models_are_those_of_the_paper() -> None:
+    """Kitaev & Klein 2018, appendix: 0.002 Hebrew and Swedish, 0.0015 Polish, 0.0008 the others."""
+    expected = {"hebrew": 0.002, "swedish": 0.002, "polish": 0.0015, "german": 0.0008}
+    for name, rate in expected.items():
+        recipe = load_recipe(name)
+        published = resolve(recipe, track="spmrl", size="published")
+        assert published.train.learning_rate == rate
+        small = resolve(recipe, track="mini", size="small")
+        assert small.train.learning_rate == recipe.base.size["small"].train.learning_rate
+
+
 def test_a_layer_leaves_what_it_does_not_name(laboratory: Laboratory) -> None:
     laboratory.write_base(track__open__model={"layers": 3}, track__open__train={"max_epochs": 7})
     laboratory.write_recipe(["tiny-open"], model={"heads": 2})

@@ -55,6 +55,13 @@ def test_several_roots_are_read_where_allowed(tree: DependencyTree) -> None:
             read(text)
 
 
+def test_escapes_are_undone_where_asked_for() -> None:
+    text = row("1", form="-LRB-") + "\n"
+    assert read(text)[0].tree.words == ("-LRB-",)
+    (sentence,) = read_conll(text, path="f", escapes="brackets")
+    assert sentence.tree.words == ("(",)
+
+
 def test_what_conll_u_adds_is_not_kept() -> None:
     text = (
         "# newdoc\n# sent_id = first\n# text = w w\n"

@@ -133,7 +133,8 @@ def test_gold_tags(tmp_path: Path, use: Use, language: str) -> None:
 @pytest.mark.parametrize(
     ("language", "edition"),
     [(language, edition) for language in EXPECTED for edition in ("", "-gold", "-functions")]
-    + [(language, "-train5k") for language in EXPECTED if language not in SMALL_ONLY],
+    + [(language, "-train5k") for language in EXPECTED if language not in SMALL_ONLY]
+    + [(language, "-script") for language in ("Arabic", "Hebrew")],
 )
 def test_dependencies_are_of_the_same_words(
     tmp_path: Path, use: Use, language: str, edition: str
