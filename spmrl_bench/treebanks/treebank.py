@@ -89,12 +89,15 @@ class Treebank:
             raise TreebankError(f"treebank {self.name} has no dependencies, only constituents")
         if name not in self._layers:
             trees, folder = self.split(name), self._layer_folder
-            missing = layer_files(self.manifest, folder, name).missing if folder else ()
-            if folder is None or missing:
+            if folder is None:
+                raise ValueError(f"{self.name} is read from files and needs a folder")
+            files = layer_files(self.manifest, folder, name)
+            if files.missing:
                 raise TreebankError(
-                    f"the dependencies of {self.name} are not present: {', '.join(missing[:5])} "
-                    f"in {folder}"
+                    f"the dependencies of {self.name} are not present: "
+                    f"{', '.join(files.missing[:5])} in {folder}"
                 )
+            verified_digests(self.manifest, folder, files.paths)
             layer = read_layer(self.manifest, folder, name)
             mistake = alignment_mistake(trees, layer)
             if mistake is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from spmrl_bench.errors import ReadError, SpmrlError
 from spmrl_bench.treebanks.checksums import changed_files, file_digest
@@ -106,11 +107,7 @@ def _read(
     raw = Survey()
     try:
         paths = split_files(manifest, folder, split).paths
-        digests = [file_digest(path) for path in paths]
-        result.problems += [
-            f"{name}: {changed} is not the file that the manifest was written for (SHA-256)"
-            for changed in changed_files(manifest, folder, paths, digests)
-        ]
+        result.problems += _changed(manifest, folder, paths, name)
         content = read_split(
             manifest,
             folder,
@@ -136,6 +133,15 @@ def _read(
     return content
 
 
+def _changed(manifest: FileManifest, folder: Path, paths: Sequence[Path], split: str) -> list[str]:
+    """A problem for each file that is not the recorded one."""
+    digests = [file_digest(path) for path in paths]
+    return [
+        f"{split}: {changed} is not the file that the manifest was written for (SHA-256)"
+        for changed in changed_files(manifest, folder, paths, digests)
+    ]
+
+
 def _check_layer(
     result: Validation,
     manifest: FileManifest,
@@ -149,12 +155,13 @@ def _check_layer(
         return
     result.aligned = 0
     for name, trees in sentences.items():
-        missing = layer_files(manifest, folder, name).missing
-        if missing:
+        found = layer_files(manifest, folder, name)
+        if found.missing:
             result.problems.append(
-                f"{name}: the dependencies lack {', '.join(missing[:5])} in {folder}"
+                f"{name}: the dependencies lack {', '.join(found.missing[:5])} in {folder}"
             )
             continue
+        result.problems += _changed(manifest, folder, found.paths, name)
         try:
             dependencies = read_layer(manifest, folder, name)
         except ReadError as error:
