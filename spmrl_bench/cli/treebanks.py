@@ -53,6 +53,28 @@ def listing(context: typer.Context) -> None:
     print_rows(headings, rows)
 
 
+@treebanks.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Treebanks to download.")],
+) -> None:
+    """Download open treebanks into the directory that TREEBANKS names.
+
+    Every file is checked against the SHA-256 that the program records; files that are there
+    already stay as they are.
+
+    Example:
+
+        TREEBANKS=~/treebanks spmrl-bench treebanks fetch english-wsj-sample
+    """
+    from spmrl_bench.treebanks.catalogue import load_manifest
+    from spmrl_bench.treebanks.download import fetch_treebank
+
+    for name in names:
+        manifest = load_manifest(name)
+        written = fetch_treebank(manifest, tell=lambda text: typer.echo(text, err=True))
+        typer.echo(f"{name}: {len(written)} files fetched; licence: {manifest.licence}")
+
+
 @app.command()
 def validate(
     names: Annotated[

@@ -230,14 +230,32 @@ class DependencyLayer(_InFormat):
 
 
 class Fetch(_Closed):
-    """Where a treebank can be downloaded."""
+    """Where files of a treebank can be downloaded.
 
+    Either an archive, of which some members are taken, or a folder of single files: those whose
+    SHA-256 the manifest records.
+    """
+
+    #: Of the archive (zip or tar), or of the folder, then with a slash at its end.
     url: Annotated[str, Field(pattern="^https?://")]
-    #: Of the file at the URL.
-    sha256: Sha256
-    #: Folders or files of the archive, and where they go under the treebank's folder. Without
-    #: it the file is no archive and keeps its name.
-    members: dict[Text, str] = {}
+    #: The folder under the directory of treebanks, if not that of the treebank.
+    path: Text | None = None
+    #: Of the archive.
+    sha256: Sha256 | None = None
+    #: Members of the archive, or folders of it with a slash at their end, and what they become
+    #: under the treebank's folder.
+    members: dict[Text, Text] = Field(default={}, validate_default=True)
+
+    @field_validator("members")
+    @classmethod
+    def _an_archive_has_members(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        is_folder = str(info.data.get("url", "")).endswith("/")
+        if is_folder == bool(value) or is_folder == bool(info.data.get("sha256")):
+            raise ValueError(
+                "an archive needs sha256 and members; a folder, a URL with / at its end, has "
+                "neither"
+            )
+        return value
 
 
 class FileManifest(_Manifest, _InFormat):
@@ -255,7 +273,8 @@ class FileManifest(_Manifest, _InFormat):
     commit: Text | None = None
     #: How to get it, for the message when it is absent.
     obtain: Text
-    fetch: Fetch | None = None
+    #: Where it can be downloaded, if it can.
+    fetch: list[Fetch] = []
     splits: FileSplits
     dependencies: DependencyLayer | None = None
     #: SHA-256 of files by their path under the folder.

@@ -120,7 +120,7 @@ def absence(manifest: FileManifest, root: Root = None) -> str:
         f"expected layout: {', '.join(layout)}",
         f"how to get it: {manifest.obtain}",
     ]
-    if manifest.fetch is not None:
+    if manifest.fetch:
         lines.append(f"or: spmrl-bench treebanks fetch {manifest.name}")
     if treebanks_root(root) is None:
         lines.append(f"then set {ROOT_VARIABLE} to the directory that has {folder}/")

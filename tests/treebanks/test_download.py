@@ -1,0 +1,318 @@
+"""Downloads from a local server: what arrives is whole and safe, or nothing is written."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import io
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.errors import TreebankError
+from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.treebanks.download import fetch_treebank
+from spmrl_bench.treebanks.treebank import open_treebank
+from tests.treebanks.conftest import FILES, WriteManifest
+from tests.treebanks.test_manifest import MINI
+
+
+@dataclass
+class Server:
+    """Serves ``files`` by path; see the methods of the handler for the ways it fails."""
+
+    url: str = ""
+    files: dict[str, bytes] = field(default_factory=dict)
+    cut: set[str] = field(default_factory=set)  # paths whose connection closes half-way
+    slow: set[str] = field(default_factory=set)  # paths that never end
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    state = Server()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.asked.append(self.path)
+            data = state.files.get(self.path)
+            if data is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            half = len(data) // 2
+            if self.path in state.cut:
+                self.wfile.write(data[:half])
+                return
+            if self.path in state.slow:
+                self.wfile.write(data[:half])
+                self.wfile.flush()
+                time.sleep(20)
+                return
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    httpd.daemon_threads = True
+    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
+    state.url = f"http://127.0.0.1:{httpd.server_port}"
+    yield state
+    httpd.shutdown()
+    httpd.server_close()
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def zip_of(members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return buffer.getvalue()
+
+
+def tar_of(members: dict[str, bytes], link: str | None = None) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as file:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            file.addfile(info, io.BytesIO(data))
+        if link is not None:
+            info = tarfile.TarInfo("release/data/link.mrg")
+            info.type, info.linkname = tarfile.SYMTYPE, link
+            file.addfile(info)
+    return buffer.getvalue()
+
+
+CONTENT = {name: text.encode() for name, text in FILES.items()}
+RELEASE = {f"release/data/{name}": data for name, data in CONTENT.items()}
+EXTRA = {"release/README": b"hello", "release/data/more.mrg": b"(S (N more))"}
+
+
+@pytest.fixture
+def archive(manifests: WriteManifest, server: Server) -> ArchiveMaker:
+    return ArchiveMaker(manifests, server)
+
+
+@dataclass
+class ArchiveMaker:
+    """Serves an archive and writes the manifest that asks for it."""
+
+    manifests: WriteManifest
+    server: Server
+
+    def __call__(self, data: bytes, digest: str | None = None) -> str:
+        self.server.files["/r.zip"] = data
+        url = f"{self.server.url}/r.zip"
+        members = '{ "release/data/" = "./" }'
+        entry = f'[{{ url = "{url}", sha256 = "{digest or sha256(data)}", members = {members} }}]'
+        write_checksums(self.manifests(fetch=entry).parent)
+        return url
+
+
+def write_checksums(folder: Path) -> None:
+    (folder / "checksums").mkdir(exist_ok=True)
+    lines = [f"{sha256(data)}  {name}\n" for name, data in CONTENT.items()]
+    (folder / "checksums" / "tiny.sha256").write_text("".join(lines))
+
+
+def fetch(root: Path) -> list[str]:
+    told: list[str] = []
+    paths = fetch_treebank(load_manifest("tiny"), root, told.append)
+    return sorted(path.name for path in paths)
+
+
+def files_under(root: Path) -> dict[str, bytes]:
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+
+
+WHOLE = {f"tiny_data/{name}": data for name, data in CONTENT.items()}
+
+
+@pytest.mark.parametrize("data", [zip_of(RELEASE | EXTRA), tar_of(RELEASE | EXTRA)])
+def test_an_archive(archive: ArchiveMaker, tmp_path: Path, data: bytes) -> None:
+    archive(data)
+    assert fetch(tmp_path / "new") == sorted(FILES)
+    assert files_under(tmp_path / "new") == WHOLE
+    assert len(open_treebank("tiny", tmp_path / "new").split("train")) == 3
+    assert fetch(tmp_path / "new") == []
+    assert archive.server.asked == ["/r.zip"], "what is there is not downloaded again"
+
+
+def test_single_files(manifests: WriteManifest, server: Server, tmp_path: Path) -> None:
+    server.files = {f"/a%20b/{name}": data for name, data in CONTENT.items()}
+    write_checksums(manifests(fetch=f'[{{ url = "{server.url}/a%20b/" }}]').parent)
+    assert fetch(tmp_path) == sorted(FILES)
+    assert {name: WHOLE[name] for name in WHOLE} == {
+        name: data for name, data in files_under(tmp_path).items() if name in WHOLE
+    }
+    (tmp_path / "tiny_data" / "t.mrg").unlink()
+    assert fetch(tmp_path) == ["t.mrg"]
+
+
+def test_a_truncated_download(archive: ArchiveMaker, tmp_path: Path) -> None:
+    url = archive(zip_of(RELEASE))
+    archive.server.cut.add("/r.zip")
+    with pytest.raises(TreebankError, match=f"{url}: (the download failed|what was downloaded)"):
+        fetch(tmp_path / "new")
+    assert files_under(tmp_path / "new") == {}
+    archive.server.cut.clear()
+    assert fetch(tmp_path / "new") == sorted(FILES)
+
+
+def test_a_wrong_hash(archive: ArchiveMaker, tmp_path: Path) -> None:
+    archive(zip_of(RELEASE), digest="0" * 64)
+    with pytest.raises(TreebankError, match="is not the file that the manifest names"):
+        fetch(tmp_path / "new")
+    assert files_under(tmp_path / "new") == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["release/../../x", "/etc/x", "release/data/..", "c:x", "a\\..\\x"]
+)
+@pytest.mark.parametrize("kind", [zip_of, tar_of])
+def test_an_archive_that_writes_elsewhere(
+    archive: ArchiveMaker, tmp_path: Path, name: str, kind: object
+) -> None:
+    archive(kind(RELEASE | {name: b"evil"}))  # type: ignore[operator]
+    with pytest.raises(TreebankError, match="the archive is not safe"):
+        fetch(tmp_path / "new")
+    assert files_under(tmp_path / "new") == {}
+
+
+def test_an_archive_with_links(archive: ArchiveMaker, tmp_path: Path) -> None:
+    archive(tar_of(RELEASE, link="/etc/passwd"))
+    with pytest.raises(TreebankError, match=r"member 'release/data/link\.mrg' is no plain file"):
+        fetch(tmp_path / "new")
+    assert files_under(tmp_path / "new") == {}
+
+
+@pytest.mark.parametrize("data", [b"no archive", zip_of(RELEASE)[:-40], b""])
+def test_no_archive(archive: ArchiveMaker, tmp_path: Path, data: bytes) -> None:
+    archive(data)
+    with pytest.raises(TreebankError, match="no whole zip or tar archive"):
+        fetch(tmp_path / "new")
+
+
+def test_an_archive_without_a_file(archive: ArchiveMaker, tmp_path: Path) -> None:
+    del (members := dict(RELEASE))["release/data/t.mrg"]
+    archive(zip_of(members))
+    with pytest.raises(TreebankError, match=r"the archive lacks t\.mrg"):
+        fetch(tmp_path / "new")
+
+
+def test_an_archive_with_another_file(archive: ArchiveMaker, tmp_path: Path) -> None:
+    archive(zip_of(RELEASE | {"release/data/t.mrg": b"(S (N other))"}))
+    with pytest.raises(TreebankError, match=r"t\.mrg: the download has another file of this name"):
+        fetch(tmp_path / "new")
+    assert "tiny_data/t.mrg" not in files_under(tmp_path / "new")
+
+
+def test_what_is_there_is_never_replaced(archive: ArchiveMaker, tmp_path: Path) -> None:
+    archive(zip_of(RELEASE))
+    own = tmp_path / "new" / "tiny_data" / "t.mrg"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    with pytest.raises(TreebankError, match=r"t\.mrg is there, but it is another file"):
+        fetch(tmp_path / "new")
+    assert own.read_text() == "mine"
+
+
+def test_a_server_without_the_file(archive: ArchiveMaker, tmp_path: Path) -> None:
+    url = archive(zip_of(RELEASE))
+    archive.server.files.clear()
+    with pytest.raises(TreebankError, match=f"{url}: the download failed: 404"):
+        fetch(tmp_path / "new")
+
+
+def test_no_server(manifests: WriteManifest, tmp_path: Path) -> None:
+    entry = f'url = "http://127.0.0.1:9/x", sha256 = "{"0" * 64}", members = {{ "a" = "b" }}'
+    manifests(fetch=f"[{{ {entry} }}]")
+    with pytest.raises(TreebankError, match="the download failed"):
+        fetch(tmp_path / "new")
+
+
+def test_two_at_once(archive: ArchiveMaker, tmp_path: Path) -> None:
+    archive(zip_of(RELEASE | EXTRA))
+    with ThreadPoolExecutor(2) as pool:
+        for result in [pool.submit(fetch, tmp_path / "new") for _ in range(2)]:
+            result.result()
+    assert files_under(tmp_path / "new") == WHOLE
+
+
+def test_an_interrupted_download_is_taken_up_again(
+    archive: ArchiveMaker, tmp_path: Path, manifests: WriteManifest
+) -> None:
+    archive(zip_of(RELEASE))
+    archive.server.slow.add("/r.zip")
+    folder = manifests(fetch="[]").parent  # only to learn where the manifests are
+    archive(zip_of(RELEASE))
+    code = (
+        "import sys\nfrom pathlib import Path\n"
+        "import spmrl_bench.treebanks.catalogue as catalogue\n"
+        "catalogue.data_dirs = lambda _: [Path(sys.argv[1])]\n"
+        "from spmrl_bench.treebanks.download import fetch_treebank\n"
+        "fetch_treebank(catalogue.load_manifest('tiny'), sys.argv[2])\n"
+    )
+    environment = {**os.environ, "SPMRL_BENCH_HOME": str(tmp_path / "home")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder), str(tmp_path / "new")], env=environment
+    )
+    deadline = time.monotonic() + 20
+    while not archive.server.asked and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert archive.server.asked
+    assert files_under(tmp_path / "new") == {}
+    archive.server.slow.clear()
+    assert fetch(tmp_path / "new") == sorted(FILES)
+
+
+def test_what_cannot_be_fetched(
+    manifests: WriteManifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifests()
+    with pytest.raises(TreebankError, match=r"tiny has no stable address\. Ask the elves"):
+        fetch(tmp_path)
+    manifests(**MINI)
+    with pytest.raises(TreebankError, match="is generated: there is nothing to download"):
+        fetch(tmp_path)
+    manifests(fetch=f'[{{ url = "http://x/y", sha256 = "{"0" * 64}", members = {{ "a" = "b" }} }}]')
+    monkeypatch.delenv("TREEBANKS", raising=False)
+    with pytest.raises(TreebankError, match="set TREEBANKS to the directory"):
+        fetch_treebank(load_manifest("tiny"))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{ url = "ftp://x/y" }',
+        '{ url = "http://x/y.zip" }',
+        '{ url = "http://x/y/", members = { "a" = "b" } }',
+    ],
+)
+def test_mistakes_in_the_manifest(manifests: WriteManifest, entry: str) -> None:
+    manifests(fetch=f"[{entry}]")
+    with pytest.raises(TreebankError, match=r"tiny\.toml: fetch\.0\."):
+        load_manifest("tiny")
