@@ -30,7 +30,7 @@ _SPLIT_WORDS = {
 _DOCUMENTATION = re.compile(r"readme|licen[cs]e|changelog|copying", re.IGNORECASE)
 # With fewer files than this, whole files make no sensible dev and test sets.
 _FILES_TO_DIVIDE = 10
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NOT_ASCII = re.compile(rb"[\x80-\xff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +204,15 @@ def _encoding(paths: Sequence[Path]) -> str:
         pass
     else:
         return "utf-8"
-    try:
-        text = joined.decode("gb18030")
-        foreign = sum(character > "\x7f" for character in text)
-        if 2 * len(_CJK.findall(text)) > foreign:
+    # A Chinese character is two bytes that are not ASCII; an accented letter is one of them.
+    runs = _NOT_ASCII.findall(joined)
+    if 10 * sum(len(run) % 2 == 0 for run in runs) > 9 * len(runs):
+        try:
+            joined.decode("gb18030")
+        except UnicodeDecodeError:
+            pass
+        else:
             return "gb18030"
-    except UnicodeDecodeError:
-        pass
     try:
         joined.decode("cp1252")
     except UnicodeDecodeError:

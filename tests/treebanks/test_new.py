@@ -1,0 +1,192 @@
+"""From an unknown folder to a manifest that holds for exactly its files."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.errors import TreebankError
+from spmrl_bench.experiments.recipe import load_recipe
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.readers.formats import FORMATS
+from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.treebanks.guessing import (
+    guess_files,
+    guess_transforms,
+    split_by_name,
+    split_by_position,
+)
+from spmrl_bench.treebanks.manifest import FileManifest
+from spmrl_bench.treebanks.new import inspect_folder
+from spmrl_bench.treebanks.new_files import write_new_treebank
+from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.treebanks.validation import validate
+from tests.conftest import shared_data
+from tests.laboratory import make_trees
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own folder, where what is written is found."""
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Thirty trees in one file, another tree that repeats none, and things to pass over."""
+    folder = tmp_path / "my_Trees"
+    folder.mkdir()
+    (folder / "all.mrg").write_text("".join(f"( {tree})\n" for tree in make_trees(30, seed=1)))
+    (folder / "README").write_text("(S (N this) (V is) (N no) (N tree))\n")
+    (folder / "notes.txt").write_text("Read me, too.\n")
+    (folder / ".hidden.mrg").write_text("(S (N a))\n")
+    return folder
+
+
+def test_a_folder_becomes_a_treebank(folder: Path, home: Path) -> None:
+    found = inspect_folder(folder, language="elvish")
+    assert (found.name, found.language) == ("elvish-my-trees", "elvish")
+    assert (found.files.form.name, found.files.encoding) == ("brackets", "utf-8")
+    assert found.files.paths == ("all.mrg",)
+    assert found.files.others == ("README", "notes.txt")
+    assert [survey.sentences for survey in found.surveys.values()] == [24, 3, 3]
+    written = write_new_treebank(found, home)
+    assert written.recipe_name == "elvish"
+    bank = open_treebank("elvish-my-trees")
+    trees = [tree for split in ("train", "dev", "test") for tree in bank.split(split)]
+    assert trees == make_trees(30, seed=1)
+    assert validate(bank.manifest).sound
+    assert load_recipe("elvish").language.treebanks == ["elvish-my-trees"]
+    with pytest.raises(TreebankError, match=r"there is a treebank 'elvish-my-trees' already"):
+        write_new_treebank(found, home)
+    again = inspect_folder(folder, language="elvish", name="second")
+    assert write_new_treebank(again, home).recipe_name == "second"
+    assert load_recipe("elvish").language.treebanks == ["elvish-my-trees"], "not replaced"
+
+
+def test_broken_sentences_are_all_listed_and_declared(folder: Path, home: Path) -> None:
+    path = folder / "all.mrg"
+    lines = path.read_text().splitlines()
+    lines[3], lines[28] = "(S (N a)", "(S (N b) c)"
+    path.write_text("\n".join(lines))
+    found = inspect_folder(folder, language="elvish")
+    assert len(found.errors) == 2
+    write_new_treebank(found, home)
+    manifest = load_manifest("elvish-my-trees")
+    assert isinstance(manifest, FileManifest)
+    assert manifest.on_error == "skip"
+    splits = (manifest.splits.train, manifest.splits.dev, manifest.splits.test)
+    assert [split.skipped for split in splits] == [1, 0, 1]
+    assert [split.sentences for split in splits] == [(23,), (3,), (2,)]
+    assert validate(manifest).sound
+
+
+def test_a_file_that_repeats_another_is_passed_over(folder: Path) -> None:
+    numbered = [f"( {tree})\n" for tree in make_trees(30, seed=1)]
+    (folder / "again.mrg").write_text("\n".join(numbered))
+    found = inspect_folder(folder)
+    assert found.files.paths == ("again.mrg",)
+    assert "all.mrg" in found.files.others
+    assert sum(survey.sentences for survey in found.surveys.values()) == 30
+
+
+def test_splits_by_name() -> None:
+    paths = ["a/Train.mrg", "a/devel.mrg", "b/test/1.mrg", "b/test/2.mrg", "latest.mrg"]
+    splits = split_by_name(paths)
+    assert splits is not None
+    assert {name: split.files for name, split in splits.items()} == {
+        "train": ("a/Train.mrg",),
+        "dev": ("a/devel.mrg",),
+        "test": ("b/test/1.mrg", "b/test/2.mrg"),
+    }
+    assert split_by_name(["x-ud-train.conllu", "x-ud-dev.conllu", "x-ud-test.conllu"]) is not None
+    assert split_by_name(["train5k.ptb", "dev.ptb", "tst.ptb"]) is not None
+    assert split_by_name(["train.mrg", "dev.mrg"]) is None
+    assert split_by_name(["train-dev.mrg", "dev.mrg", "test.mrg"]) is None
+    assert split_by_name(["trainer.mrg", "device.mrg", "attest.mrg"]) is None
+
+
+def test_splits_by_position() -> None:
+    names = [f"{i:02d}" for i in range(23)]
+    splits = split_by_position(names, [1] * 23)
+    assert splits["dev"].files == ("08", "18")
+    assert splits["test"].files == ("09", "19")
+    assert len(splits["train"].files) == 19
+    splits = split_by_position(["a", "b"], [60, 41])
+    assert [split.range for split in splits.values()] == [(1, 81), (82, 91), (92, 101)]
+    assert [split.range for split in split_by_position(["a"], [3]).values()] == [
+        (1, 1), (2, 2), (3, 3)
+    ]  # fmt: skip
+    with pytest.raises(TreebankError, match="found 2 sentences, expected at least 3"):
+        split_by_position(["a"], [2])
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("(S (N größe))\n", "utf-8"),
+        ("(S (N größe) (N ça))\n", "cp1252"),
+        ("(S (N 中文) (N 树库))\n", "gb18030"),
+        ("(S (N plain))\n", "utf-8"),
+    ],
+)
+def test_encodings(tmp_path: Path, text: str, encoding: str) -> None:
+    (tmp_path / "t.mrg").write_bytes((text * 9).encode(encoding))
+    assert guess_files(tmp_path).encoding == encoding
+
+
+def test_no_treebank(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Once upon a time\n")
+    (tmp_path / "b.gz").write_bytes(b"\x1f\x8b\0\0")
+    with pytest.raises(TreebankError, match="found no file of a known format among 2 files"):
+        guess_files(tmp_path)
+    with pytest.raises(TreebankError, match="found no file of the format conll among 2"):
+        guess_files(tmp_path, format_name="conll")
+
+
+def test_transforms_follow_from_the_trees() -> None:
+    brackets = FORMATS["brackets"]
+    plain = parse_brackets("( (S (NP (N a)) (VP (V b))))")
+    assert guess_transforms(brackets, [plain]) == ["strip-root"]
+    rich = parse_brackets("( (S (NP-SBJ (-NONE- *)) (VP (V b))))")
+    assert guess_transforms(brackets, [rich]) == ["drop-traces", "strip-functions", "strip-root"]
+
+
+def test_long_sentences_get_positions(tmp_path: Path) -> None:
+    words = " ".join(f"(N w{i})" for i in range(400))
+    (tmp_path / "t.mrg").write_text(f"(S {words})\n" * 2 + "(S (N a) (N b))\n")
+    assert "max_positions = 402" in inspect_folder(tmp_path, language="x").recipe
+
+
+# Folder, format, encoding and number of sentences; the README is left out as a newcomer's is not
+# there, and so are files that would tell the splits.
+REAL = [
+    ("alpino_nl", "alpino-xml", None, 1_200),
+    ("cess_es", "tbf", "cp1252", 2_285),
+    ("floresta_pt", "visl", "cp1252", 1_674),
+    ("icepahc_is", "psd", "utf-8", 6_327),
+    ("idn_id", "bracketed-words", "utf-8", 1_033),
+    ("keyaki_ja", "psd", "utf-8", 3_589),
+    ("sequoia_fr", "brackets", "utf-8", 3_099),
+    ("sinica_zh", "sinica", "utf-8", 10_000),
+    ("squoia_de", "tiger-xml", None, 2_824),
+    ("ud_hungarian_szeged", "conll", "utf-8", 1_800),
+    ("wsj_sample_dep_en", "dp", "utf-8", 3_914),
+    ("wsj_sample_en", "brackets", "utf-8", 3_914),
+]
+
+
+@pytest.mark.parametrize(("name", "form", "encoding", "sentences"), REAL)
+def test_real_folders(
+    tmp_path: Path, name: str, form: str, encoding: str | None, sentences: int
+) -> None:
+    folder = tmp_path / "folder"
+    ignored = shutil.ignore_patterns("README*", "LICENSE*")
+    shutil.copytree(shared_data(f"treebanks/{name}"), folder, ignore=ignored)
+    found = inspect_folder(folder, language="some")
+    assert (found.files.form.name, found.files.encoding) == (form, encoding)
+    assert sum(survey.sentences for survey in found.surveys.values()) == sentences
+    assert all(survey.several_roots == 0 for survey in found.surveys.values())
