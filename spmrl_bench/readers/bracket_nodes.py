@@ -16,9 +16,10 @@ from os import PathLike
 from typing import NoReturn
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.bracket_text import Places, shown
+from spmrl_bench.readers.bracket_text import shown
 from spmrl_bench.readers.building import TreeBuilder
 from spmrl_bench.readers.on_error import OnError
+from spmrl_bench.readers.text import Places
 from spmrl_bench.trees.brackets import ASCII_SPACE
 from spmrl_bench.trees.tree import Tree
 

@@ -1,4 +1,4 @@
-"""The text between brackets: its atoms, its regions, and lines and columns in it.
+"""The text between brackets: its atoms and its regions.
 
 Readers of bracket-like formats and the functions that tell these formats apart need the same
 few things of a text, in time linear in its length, however many mistakes it has.
@@ -47,25 +47,3 @@ def regions_at_margin(text: str) -> Iterator[tuple[int, int]]:
         yield start, end + 1
         start = end + 1
     yield start, len(text)
-
-
-class Places:
-    """Lines and columns of one text, both from 1, each counted from the one asked for last.
-
-    So all errors of a file together cost no more than reading it once, as long as their offsets
-    mostly grow; :func:`spmrl_bench.readers.text.position` counts from the beginning.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._offset = 0
-        self._line = 1
-
-    def of(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset."""
-        if offset >= self._offset:
-            self._line += self._text.count("\n", self._offset, offset)
-        else:
-            self._line -= self._text.count("\n", offset, self._offset)
-        self._offset = offset
-        return self._line, offset - self._text.rfind("\n", 0, offset)

@@ -19,7 +19,7 @@ import numpy as np
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.text import position, read_text
+from spmrl_bench.readers.text import Places, read_text
 from spmrl_bench.trees.brackets import ASCII_SPACE, decode_label, escapes_named
 from spmrl_bench.trees.tree import Tree
 
@@ -201,6 +201,7 @@ class _Scanner:
         self, source: str, path: str | PathLike[str], escapes: str, one_per_line: bool
     ) -> None:
         self._source = source
+        self._places = Places(source)
         self._path = path
         self._one_per_line = one_per_line
         self._word = _Words(escapes_named(escapes).decode_word)
@@ -290,7 +291,7 @@ class _Scanner:
     def _fail_open(self, opened: list[int]) -> NoReturn:
         if len(opened) == 1:
             self._fail(opened[0], f"the tree that starts here is not closed before {self.limit}")
-        line, column = position(self._source, opened[-1])
+        line, column = self._places.of(opened[-1])
         self._fail(
             opened[0],
             f"the tree that starts here lacks {len(opened)} closing brackets before {self.limit}; "
@@ -314,5 +315,5 @@ class _Scanner:
         self._fail(offset, f"found '{shown}' outside brackets, expected '('")
 
     def _fail(self, offset: int, problem: str) -> NoReturn:
-        line, column = position(self._source, offset)
+        line, column = self._places.of(offset)
         raise ReadError(problem, path=self._path, line=line, column=column, sentence=self.sentence)

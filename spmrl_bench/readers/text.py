@@ -34,6 +34,23 @@ def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
     return text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
 
 
-def position(text: str, offset: int) -> tuple[int, int]:
-    """Line and column of an offset, both from 1."""
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+class Places:
+    """Lines and columns of one text, both from 1, each counted from the one asked for last.
+
+    So all errors of a file together cost no more than reading it once, as long as their offsets
+    mostly grow.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._offset = 0
+        self._line = 1
+
+    def of(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset."""
+        if offset >= self._offset:
+            self._line += self._text.count("\n", self._offset, offset)
+        else:
+            self._line -= self._text.count("\n", offset, self._offset)
+        self._offset = offset
+        return self._line, offset - self._text.rfind("\n", 0, offset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -11,8 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.brackets import parse_brackets, read_brackets, read_brackets_file
+from spmrl_bench.readers import brackets
+from spmrl_bench.readers.brackets import (
+    looks_like_brackets,
+    parse_brackets,
+    read_brackets,
+    read_brackets_file,
+)
 from spmrl_bench.trees import Tree
+from spmrl_bench.trees.brackets import write_brackets
+from tests.trees.strategies import trees
 
 PENN = """
 ( (S
@@ -176,3 +185,87 @@ def test_file_encoding_and_byte_order_mark(tmp_path: Path) -> None:
 def test_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"none\.mrg: cannot be read: No such file"):
         list(read_brackets_file(tmp_path / "none.mrg"))
+
+
+def read_with(kernel: bool, text: str) -> tuple[list[Tree], list[str]]:
+    """Trees and errors of a text that is read to its end, with the kernel or without it."""
+    errors: list[ReadError] = []
+    with pytest.MonkeyPatch.context() as patch:
+        if not kernel:
+            patch.setattr(brackets, "scan", None)
+        trees = list(read_brackets(text, path="f", on_error=errors.append))
+    return trees, list(map(str, errors))
+
+
+PIECES = ["(", ")", " ", "\n", "(A a)", "(S ", "ä", "\t", "中", "-LRB-", "\\x28", "(S\n (A a))\n"]
+
+
+@pytest.mark.skipif(brackets.scan is None, reason="the kernel is not built")
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_the_kernel_reads_what_python_reads(text: str) -> None:
+    assert read_with(True, text) == read_with(False, text)
+
+
+@pytest.mark.skipif(brackets.scan is None, reason="the kernel is not built")
+@given(st.lists(trees(), max_size=8), st.sampled_from(["ptb", "brackets"]))
+def test_the_kernel_reads_what_was_written(sentences: list[Tree], escapes: str) -> None:
+    text = "\r\n".join(write_brackets(tree, escapes) for tree in sentences if len(tree))
+    wanted = [tree for tree in sentences if len(tree)]
+    assert list(read_brackets(text, path="f", escapes=escapes)) == wanted
+
+
+def test_the_kernel_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "".join(f"(S (A w{i}) (B b))\n" for i in range(10)) + "(S (A a)"
+    whole = read_with(True, text)
+    monkeypatch.setattr(brackets, "_AT_A_TIME", 3)
+    assert read_with(True, text) == whole
+    assert whole[1] == ["f:11:1: sentence 11: the tree that starts here is not closed before the "
+                        "file ends"]  # fmt: skip
+
+
+def test_malformed_trees_are_left_out() -> None:
+    text = "(A a)\n(S (A b)\n(S (A c))\n  junk\n(A d))\n\n(A e) (A f)\n(S (A g)\n   (A h))\n(S (A i"
+    found, errors = read_with(True, text)
+    assert [tree.words for tree in found] == [("a",), ("c",), ("d",), ("e",), ("f",), ("g", "h")]
+    assert errors == [
+        "f:4:3: sentence 2: found the word 'junk' without a tag, expected '(TAG word)', '(' or ')'",
+        "f:4:3: sentence 4: found 'junk' outside brackets, expected '('",
+        "f:5:6: sentence 6: found ')' but no bracket is open",
+        "f:10:1: sentence 10: the tree that starts here lacks 2 closing brackets before the file "
+        "ends; the innermost open one is at line 10 column 4",
+    ]
+
+
+def test_time_is_linear_in_the_number_of_malformed_trees() -> None:
+    def seconds(number: int) -> float:
+        start = time.perf_counter()
+        assert len(read_with(True, "(S (A a)\n" * number)[1]) == number
+        return time.perf_counter() - start
+
+    seconds(1000)
+    assert seconds(20_000) < 40 * seconds(2_000)
+
+
+def test_depth_is_limited_by_memory_only() -> None:
+    deep = "(X " * 100_000 + "(A a)" + ")" * 100_000
+    for kernel in (True, False):
+        (tree,), errors = read_with(kernel, deep)
+        assert len(tree.labels) == 100_000
+        assert errors == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\n( (S (A a)\n  (B b)) )\n", True),
+        ("(NP (NP (A a) (B", True),
+        ("", False),
+        ("((((((((((", False),
+        ("1\ta\tb\n", False),
+        ("text (S (A a))", False),
+        ("(S (A a b) (B c d))", False),
+        ("(NN (word)) (NN (other))", False),
+    ],
+)
+def test_recognition(text: str, expected: bool) -> None:
+    assert looks_like_brackets(text) == expected
