@@ -231,8 +231,7 @@ def test_malformed_trees_are_left_out() -> None:
         "f:4:3: sentence 2: found the word 'junk' without a tag, expected '(TAG word)', '(' or ')'",
         "f:4:3: sentence 4: found 'junk' outside brackets, expected '('",
         "f:5:6: sentence 6: found ')' but no bracket is open",
-        "f:10:1: sentence 10: the tree that starts here lacks 2 closing brackets before the file "
-        "ends; the innermost open one is at line 10 column 4",
+        "f:10:7: sentence 10: found the word 'i' without a tag, expected '(TAG word)', '(' or ')'",
     ]
 
 
