@@ -54,7 +54,12 @@ def write_new_treebank(found: NewTreebank, into: Path | None = None) -> Written:
     recipe_name = ""
     if found.files.form.yields != "dependencies":
         taken = {path.stem for folder in _recipe_folders(top) for path in folder.glob("*.toml")}
-        recipe_name = found.name if found.language in taken else found.language
+        names = [name for name in (found.language, found.name) if name not in taken]
+        if not names:
+            raise TreebankError(
+                f"there is a recipe '{found.name}' already: choose another name (--name)"
+            )
+        recipe_name = names[0]
         texts[top / "recipes" / f"{recipe_name}.toml"] = found.recipe
     existing = [str(path) for path in texts if path.exists()]
     if existing:

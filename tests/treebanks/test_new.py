@@ -65,6 +65,9 @@ def test_a_folder_becomes_a_treebank(folder: Path, home: Path) -> None:
     again = inspect_folder(folder, language="elvish", name="second")
     assert write_new_treebank(again, home).recipe_name == "second"
     assert load_recipe("elvish").language.treebanks == ["elvish-my-trees"], "not replaced"
+    third = inspect_folder(folder, language="german", name="english")
+    with pytest.raises(TreebankError, match="there is a recipe 'english' already"):
+        write_new_treebank(third, home)
 
 
 def test_broken_sentences_are_all_listed_and_declared(folder: Path, home: Path) -> None:
