@@ -26,6 +26,8 @@ COMMANDS = (
     "explain",
     "recipes",
     "treebanks",
+    "validate",
+    "new-treebank",
 )
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"
 TEST = "(S (NP (DT the)) (VP (NN dog) (VBZ barks)))\n"
@@ -252,7 +254,7 @@ def test_treebanks_says_what_is_present_and_what_is_missing(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train",), "name a language (with make: lang=german). Known: english, french, german"),
+        (("train",), "name a language (with make: lang=german). Known: arabic, basque, "),
         (("train", "germam"), "unknown language 'germam'. Did you mean german?"),
         (("eval", "germam"), "unknown language 'germam'. Did you mean german?"),
         (("train", "german", "--size", "smal"), "unknown size 'smal'. Did you mean small?"),

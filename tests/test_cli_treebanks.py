@@ -1,0 +1,132 @@
+"""The commands about treebanks: what they print, what they write, when they fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from spmrl_bench.cli import app
+from tests.laboratory import SIZES, TRAIN, Laboratory, make_trees
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a treebank, and a home of the user's own."""
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TREEBANKS", str(tmp_path))
+    folder = tmp_path / "bank"
+    folder.mkdir()
+    for seed, (split, size) in enumerate(SIZES.items()):
+        lines = [f"( {tree})\n" for tree in make_trees(size, seed)]
+        (folder / f"{split}.mrg").write_text("".join(lines))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_a_sound_treebank(laboratory: Laboratory) -> None:
+    result = run("validate", "tiny-open", "--figures")
+    assert result.exit_code == 0, result.output
+    assert ["tiny-open", "train", "40"] in [line.split()[:3] for line in result.stdout.splitlines()]
+    assert "labels (4): " in result.stdout
+    assert "sound" in result.stdout
+
+
+def test_all_means_those_that_are_present(laboratory: Laboratory) -> None:
+    result = run("validate", "all")
+    assert result.exit_code == 0
+    assert "tiny-mini" in result.stdout
+    assert "tiny-licensed" not in result.stdout
+    assert run("validate").stdout == result.stdout
+
+
+def test_a_treebank_that_is_named_must_be_there(laboratory: Laboratory) -> None:
+    result = run("validate", "tiny-licensed")
+    assert result.exit_code == 1
+    assert "tiny-licensed: 1 problem(s)\n  not present: " in result.stderr
+    assert result.stderr.endswith("1 of 1 treebanks are not sound: tiny-licensed\n")
+
+
+def test_problems_are_listed(laboratory: Laboratory) -> None:
+    path = laboratory.treebanks / "tiny-open" / "dev.mrg"
+    path.write_text("(S (N a)\n" * 30)
+    result = run("validate", "tiny-open")
+    assert result.exit_code == 1
+    assert "tiny-open: 31 problem(s)" in result.stderr
+    assert "dev.mrg:1:1: sentence 1: the tree that starts here" in result.stderr
+    assert "... and 11 more (--every-error)" in result.stderr
+    assert "dev: expected 8 sentences, found 0" in run("validate", "--every-error").stderr
+
+
+def test_unknown_name(laboratory: Laboratory) -> None:
+    result = run("validate", "tiny-opem")
+    assert result.exit_code == 1
+    assert "unknown treebank 'tiny-opem'. Did you mean tiny-open " in result.stderr
+
+
+def test_a_new_treebank_trains_at_once(own: Path) -> None:
+    home = own.parent / "home"
+    result = run("new-treebank", str(own), "--language", "elvish", "--into", str(home))
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "format: brackets, bracketed trees (Penn Treebank, SPMRL), utf-8"
+    assert lines[1] == "files: 3; passed over: 0"
+    assert lines[2] == "splits: by the names of the files"
+    assert lines[-1] == "next: spmrl-bench train elvish"
+    assert sorted(line.rsplit("/", 1)[1] for line in lines if line.startswith("wrote")) == [
+        "elvish-bank.sha256", "elvish-bank.toml", "elvish.toml"
+    ]  # fmt: skip
+    manifest = (home / "treebanks" / "elvish-bank.toml").read_text()
+    assert 'path = "bank"' in manifest
+    settings = {"max_epochs": 1, "evaluations_per_epoch": 1, "batch_size": TRAIN["batch_size"]}
+    changes = [f"--set=train.{key}={value}" for key, value in settings.items()]
+    changes += ["--set=model.d_model=32", "--set=model.layers=1", "--set=model.heads=1"]
+    trained = run("train", "elvish", "--variant", "charlstm", *changes)
+    assert trained.exit_code == 0, trained.output
+    scored = run("eval", "elvish", "--variant", "charlstm", *changes)
+    assert scored.exit_code == 0, scored.output
+    assert "elvish-bank" in scored.stdout
+    assert run("validate", "elvish-bank").exit_code == 0
+
+
+def test_a_broken_sentence_stops_it_unless_told_otherwise(own: Path) -> None:
+    path = own / "train.mrg"
+    path.write_text("(S (N a)\n" + path.read_text())
+    home = own.parent / "home"
+    arguments = ["new-treebank", str(own), "--language", "elvish", "--into", str(home)]
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert "train.mrg:1:1: sentence 1: the tree that starts here" in result.stderr
+    assert "nothing was written; --on-error skip leaves these sentences out" in result.stderr
+    assert not home.exists()
+    assert run(*arguments, "--on-error", "skip").exit_code == 0
+    manifest = (home / "treebanks" / "elvish-bank.toml").read_text()
+    assert 'on_error = "skip"' in manifest
+    assert "skipped = 1" in manifest
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "nowhere: no such folder"),
+        ([".", "--format", "conl"], "unknown format 'conl'. Did you mean conll?"),
+        ([".", "--on-error", "ignore"], "unknown on-error 'ignore'"),
+        (["empty"], "found no file of a known format among 0 files"),
+    ],
+)
+def test_mistakes(own: Path, arguments: list[str], message: str) -> None:
+    (own.parent / "empty").mkdir()
+    result = run("new-treebank", *arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_fetch_without_an_address(laboratory: Laboratory) -> None:
+    result = run("treebanks", "fetch", "tiny-open")
+    assert result.exit_code == 1
+    assert "tiny-open has no stable address. Ask the elves." in result.stderr
