@@ -8,10 +8,8 @@ bytes are in the safetensors format: loading them runs no code.
 
 from __future__ import annotations
 
-import gc
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from spmrl_bench.garbage import no_collection
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.tree import Tree
 
@@ -60,7 +59,7 @@ def from_bytes(data: bytes) -> tuple[list[Tree] | list[DependencyTree], dict[str
     try:
         arrays = load(data)
         notes = json.loads(arrays[_NOTES].tobytes())
-        with _no_garbage_collection():
+        with no_collection():
             return _sentences(arrays), notes
     except (SafetensorError, KeyError, IndexError, UnicodeDecodeError) as error:
         raise ValueError(f"no stored sentences: {error}") from error
@@ -128,15 +127,3 @@ def _frozen(array: NDArray[Any]) -> NDArray[np.int32]:
     result = np.ascontiguousarray(array, dtype=np.int32)
     result.flags.writeable = False
     return result
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Millions of new tuples would set off collections that find nothing."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

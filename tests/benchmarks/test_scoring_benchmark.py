@@ -1,4 +1,4 @@
-"""How fast bracketed files are read and scored.
+"""How fast bracketed files are scored.
 
 Run with ``make bench``; elsewhere each of these runs once, on little text. Where the
 environment variable ``EVALB`` names the C program, it scores the same files.
@@ -48,11 +48,6 @@ def measure(benchmark: Any, sentences: int, function: Any, *arguments: Any) -> A
     if benchmark.stats:
         benchmark.extra_info["sentences_per_second"] = round(sentences / benchmark.stats["median"])
     return result
-
-
-def test_reading_a_file(benchmark: Any, corpus: Corpus) -> None:
-    trees = measure(benchmark, len(corpus.gold), lambda: list(read_brackets_file(corpus.gold_path)))
-    assert len(trees) == len(corpus.gold)
 
 
 def test_scoring_trees(benchmark: Any, corpus: Corpus) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from spmrl_bench.data import data_dir
 from spmrl_bench.errors import TreebankError, unknown_name
+from spmrl_bench.garbage import no_collection
 from spmrl_bench.treebanks.mini.grammar import load_grammar
 from spmrl_bench.treebanks.mini.ground import GroundGrammar, Node, Option, ground
 from spmrl_bench.treebanks.mini.lexicon import apply_spelling
@@ -61,7 +62,8 @@ def generate(grammar: str | Path, sizes: Mapping[str, int], seed: int) -> dict[s
         TreebankError: unknown grammar name, negative size, or a grammar with too few
             different sentences; :class:`GrammarError` for mistakes in the file.
     """
-    source = _load(str(_path(grammar)))
+    with no_collection():
+        source = _load(str(_path(grammar)))
     for split, size in sizes.items():
         if size < 0:
             raise TreebankError(f"split '{split}' of {grammar}: size {size} found, needs >= 0")
