@@ -12,7 +12,8 @@ from pathlib import Path
 
 from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
-from spmrl_bench.treebanks.presence import treebank_statuses
+from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names
+from spmrl_bench.treebanks.presence import status_of
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 
 
@@ -73,10 +74,11 @@ def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tup
             )
         return bank, f"using {name}, as asked"
     listed = recipe.language.treebanks
-    statuses = {status.name: status for status in treebank_statuses()}
-    unknown = [bank for bank in listed if bank not in statuses]
+    unknown = [bank for bank in listed if not is_known(bank)]
     if unknown:
-        raise RecipeError(f"{recipe.path}: {unknown_name('treebank', unknown[0], statuses)}")
+        known = manifest_names()
+        raise RecipeError(f"{recipe.path}: {unknown_name('treebank', unknown[0], known)}")
+    statuses = {bank: status_of(load_manifest(bank)) for bank in listed}
     if track is not None:
         tracks = {statuses[bank].track for bank in listed}
         if track not in tracks:

@@ -29,20 +29,21 @@ def manifest_names() -> list[str]:
     return sorted(found)
 
 
+def is_known(name: str) -> bool:
+    """Whether there is a manifest, or an edition of one, of that name."""
+    return _place(name) is not None
+
+
 def load_manifest(name: str) -> Manifest:
     """The manifest of a treebank.
 
     Raises:
         TreebankError: there is none of that name, or it has mistakes.
     """
-    paths = {path.stem: path for path in _paths()}
-    if name in paths:
-        return read_manifest(paths[name])
-    for cut in (match.start() for match in re.finditer("-", name)):
-        base, edition = name[:cut], name[cut + 1 :]
-        if base in paths and edition in read_toml(paths[base], TreebankError).get("editions", {}):
-            return read_manifest(paths[base], edition)
-    raise TreebankError(unknown_name("treebank", name, manifest_names()))
+    place = _place(name)
+    if place is None:
+        raise TreebankError(unknown_name("treebank", name, manifest_names()))
+    return read_manifest(*place)
 
 
 def read_manifest(path: Path, edition: str | None = None) -> Manifest:
@@ -80,6 +81,18 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
     if form != "mini":
         content = {"prm": None, "escapes": None} | content
     return validated(model, content, place, TreebankError, also=also if misnamed else ())
+
+
+def _place(name: str) -> tuple[Path, str | None] | None:
+    """The file of a treebank's manifest, and the edition if it is one."""
+    paths = {path.stem: path for path in _paths()}
+    if name in paths:
+        return paths[name], None
+    for cut in (match.start() for match in re.finditer("-", name)):
+        base, edition = name[:cut], name[cut + 1 :]
+        if base in paths and edition in read_toml(paths[base], TreebankError).get("editions", {}):
+            return paths[base], edition
+    return None
 
 
 def _paths() -> Iterator[Path]:
