@@ -6,6 +6,8 @@ write them in another way give them that tag.
 
 from __future__ import annotations
 
+from itertools import accumulate, compress
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,16 +19,17 @@ def drop_traces(tree: Tree) -> Tree | None:
     if "-NONE-" not in tree.tags:
         return tree
     overt = [tag != "-NONE-" for tag in tree.tags]
-    if not any(overt):
+    tags = tuple(compress(tree.tags, overt))
+    if not tags:
         return None
-    fences = np.zeros(len(overt) + 1, dtype=np.int32)  # the new position of every old fencepost
-    np.cumsum(overt, out=fences[1:])
+    # The new position of every old fencepost.
+    fences = np.fromiter(accumulate(overt, initial=0), dtype=np.int32, count=len(overt) + 1)
     spans = fences[tree.spans]
     kept = spans[:, 0] < spans[:, 1]
     return Tree(
-        tuple(word for word, here in zip(tree.words, overt, strict=True) if here),
-        tuple(tag for tag, here in zip(tree.tags, overt, strict=True) if here),
-        tuple(label for label, here in zip(tree.labels, kept.tolist(), strict=True) if here),
+        tuple(compress(tree.words, overt)),
+        tags,
+        tuple(compress(tree.labels, kept.tolist())),
         _frozen(spans[kept]),
     )
 
