@@ -31,8 +31,9 @@ def test_there_and_back_is_the_same_tree(tree: Tree) -> None:
 @given(tree=trees())
 def test_escaped_trees_are_those_that_nltk_reads_from_our_text(tree: Tree) -> None:
     text = write_brackets(tree, "ptb")
-    # NLTK takes every Unicode white space for a separator; ours is ASCII.
-    if text.split() == text.split(" "):
+    # NLTK takes every Unicode white space for a separator (ours is ASCII), and the bracket after
+    # a word that ends in a backslash for a part of the word.
+    if text.split() == text.split(" ") and "\\)" not in text:
         assert N.fromstring(text) == to_nltk(tree, "ptb")
 
 
