@@ -18,6 +18,9 @@ from spmrl_bench.trees import Tree
 
 Label = tuple[str, ...]
 
+#: What a root is called where the training trees do not say it.
+TOP = "TOP"
+
 EMPTY = 0
 UNK, START, STOP = 0, 1, 2
 FIRST_WORD = 3
@@ -41,11 +44,16 @@ def label_rows(tree: Tree) -> Iterator[tuple[int, int, Label]]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words with counts, characters and labels, each in order of first appearance."""
+    """Words with counts, characters and labels, each in order of first appearance.
+
+    Attributes:
+        root: the most frequent highest nonterminal of a whole training sentence.
+    """
 
     words: dict[str, int]
     characters: tuple[str, ...]
     labels: tuple[Label, ...]
+    root: str = field(default=TOP, compare=False)
     word_ids: dict[str, int] = field(init=False, repr=False)
     character_ids: dict[str, int] = field(init=False, repr=False)
     label_ids: dict[Label, int] = field(init=False, repr=False)
@@ -68,15 +76,19 @@ class Vocabulary:
         """
         words: Counter[str] = Counter()
         labels: dict[Label, None] = {(): None}
+        roots: Counter[str] = Counter()
         for tree in trees:
             words.update(tree.words)
+            if tree.labels and tree.spans[0].tolist() == [0, len(tree)]:
+                roots[tree.labels[0]] += 1
             labels.update((label, None) for _, _, label in label_rows(tree))
         if len(labels) == 1:
             raise TreeError(
                 f"the {len(trees)} training trees have no constituent: nothing to learn"
             )
         characters = dict.fromkeys(character for word in words for character in word)
-        return cls(dict(words), tuple(characters), tuple(labels))
+        root = next((name for name, _ in roots.most_common() if name), TOP)
+        return cls(dict(words), tuple(characters), tuple(labels), root)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that :meth:`from_json` reads back."""
@@ -84,6 +96,7 @@ class Vocabulary:
             "words": list(self.words.items()),
             "characters": list(self.characters),
             "labels": [list(label) for label in self.labels],
+            "root": self.root,
         }
 
     @classmethod
@@ -93,4 +106,5 @@ class Vocabulary:
             dict(value["words"]),
             tuple(value["characters"]),
             tuple(tuple(label) for label in value["labels"]),
+            str(value.get("root", TOP)),  # parsers saved before it was recorded have none
         )

@@ -52,6 +52,9 @@ def read_brackets(
     escapes: str = "ptb",
     blank: Literal["error", "tree"] = "error",
     on_error: OnError = fail,
+    line: int = 1,
+    column: int = 1,
+    sentence: int = 1,
 ) -> Iterator[Tree]:
     """The trees of a text, in order.
 
@@ -65,12 +68,14 @@ def read_brackets(
             are none, so that an empty line, ``()`` or ``(())`` is a tree without words.
         on_error: what to do with a malformed tree. If it returns, reading goes on with the next
             line that begins with a bracket, and from there on such a line begins a tree.
+        line, column, sentence: where the text begins in its file, for error messages.
 
     Raises:
         ReadError: the text is malformed; the trees before the place have been yielded.
         SpmrlError: the escape policy is unknown.
     """
-    scanner = _Scanner(source, path, escapes, blank == "tree")
+    places = Places(source, line, column)
+    scanner = _Scanner(source, path, escapes, blank == "tree", places, sentence)
     if blank == "error":
         yield from scanner.plain_trees()
         yield from _resuming(scanner, source, on_error)
@@ -198,15 +203,21 @@ class _Scanner:
     """Reads trees out of one text; counts its sentences for the messages."""
 
     def __init__(
-        self, source: str, path: str | PathLike[str], escapes: str, one_per_line: bool
+        self,
+        source: str,
+        path: str | PathLike[str],
+        escapes: str,
+        one_per_line: bool,
+        places: Places,
+        sentence: int,
     ) -> None:
         self._source = source
-        self._places = Places(source)
+        self._places = places
         self._path = path
         self._one_per_line = one_per_line
         self._word = _Words(escapes_named(escapes).decode_word)
         self._label = _Words(decode_label)
-        self.sentence = 1
+        self.sentence = sentence
         self.offset = 0  # after the last tree that was read
         self.limit = "the line ends" if one_per_line else "the file ends"
 

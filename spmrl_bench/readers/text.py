@@ -38,13 +38,14 @@ class Places:
     """Lines and columns of one text, both from 1, each counted from the one asked for last.
 
     So all errors of a file together cost no more than reading it once, as long as their offsets
-    mostly grow.
+    mostly grow. A text may be a part of its file, which begins at the line and column given.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, line: int = 1, column: int = 1) -> None:
         self._text = text
         self._offset = 0
-        self._line = 1
+        self._line = line
+        self._first_column = column
 
     def of(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset."""
@@ -53,4 +54,5 @@ class Places:
         else:
             self._line -= self._text.count("\n", offset, self._offset)
         self._offset = offset
-        return self._line, offset - self._text.rfind("\n", 0, offset)
+        line_end = self._text.rfind("\n", 0, offset)
+        return self._line, offset + self._first_column if line_end < 0 else offset - line_end

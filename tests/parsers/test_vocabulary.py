@@ -75,6 +75,23 @@ def test_json_keeps_everything() -> None:
     assert again.label_ids == vocabulary.label_ids
 
 
+def test_root_is_the_most_frequent_highest_nonterminal() -> None:
+    texts = ["(S (NP (t a)) (t b))", "(X (S (t a) (t b)))", "(X (t a))", "( (S (t a)))", "( (t a))"]
+    given_trees = [parse_brackets(text) for text in texts]
+    assert Vocabulary.of(given_trees).root == "X"
+    assert Vocabulary.of([*given_trees, given_trees[0], given_trees[0]]).root == "S"
+    # A bracket without a label has no name, and one over a part of the words is no root.
+    part = Tree.build(["a", "b"], ["t", "t"], [(0, 1, "Y")])
+    assert Vocabulary.of([part, parse_brackets("( (t a))")]).root == "TOP"
+
+
+def test_parsers_saved_without_a_root_have_one() -> None:
+    value = Vocabulary.of(TREES).to_json()
+    assert Vocabulary.from_json(value).root == value.pop("root") == "S"
+    assert Vocabulary.from_json(value).root == "TOP"
+    assert Vocabulary.from_json(value) == Vocabulary.of(TREES)
+
+
 def test_nothing_to_learn_is_an_error() -> None:
     with pytest.raises(TreeError, match="the 0 training trees have no constituent"):
         Vocabulary.of([])
