@@ -144,6 +144,10 @@ class Indexer:
         labels = np.array([self.vocabulary.label_ids[label] for *_, label in rows], np.int32)
         return Sentence(bare.words, bare.forms, cells, labels)
 
+    def spelling(self, form: int) -> NDArray[np.int64]:
+        """Characters of one form with its start and end marks, int64."""
+        return self._spellings[form]
+
     def spellings(self, forms: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
         """Characters of the given forms: ids ``[longest, forms]`` and CPU lengths ``[forms]``."""
         chosen = [self._spellings[row] for row in forms.tolist()]

@@ -35,6 +35,7 @@ from spmrl_bench.parsers.batches import (
     windows,
 )
 from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.form_cache import FormCache
 from spmrl_bench.parsers.vocabulary import (
     CHAR_UNK,
     EMPTY,
@@ -105,6 +106,11 @@ class ChartParser(nn.Module):
         if self.lexical.char_lstm is None:
             return torch.empty(0, self.config.d_model // 2, device=self.device)
         return self.lexical.char_lstm(*indexer.spellings(forms, self.device))
+
+    def form_cache(self) -> FormCache | None:
+        """An empty cache of form vectors; None if the parser does not use them."""
+        char_lstm = self.lexical.char_lstm
+        return FormCache(char_lstm) if char_lstm is not None else None
 
     def projected_posts(self, batch: Batch, forms: Tensor) -> Tensor:
         """The span scorer's first linear map of all fenceposts, ``[fenceposts, hidden]``.
@@ -215,6 +221,7 @@ class ChartParser(nn.Module):
         tags: Iterable[Sequence[str]] | None = None,
         *,
         max_tokens: int = 2000,
+        forms: FormCache | None = None,
     ) -> Iterator[Tree]:
         """Best trees of tokenised sentences, lazily and in input order.
 
@@ -223,6 +230,8 @@ class ChartParser(nn.Module):
             tags: tags to carry into the trees (the parser does not read them); without
                 them every word is tagged ``XX``.
             max_tokens: bound on a batch, see :func:`sub_batches`.
+            forms: cache of this parser's form vectors, to be used by several calls; without
+                it each call has its own.
 
         Raises:
             SentenceTooLongError: a sentence has more words than the position table allows;
@@ -230,12 +239,15 @@ class ChartParser(nn.Module):
             TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words.
         """
         tag_stream = iter(tags) if tags is not None else None
+        forms = self.form_cache() if forms is None else forms
         done = 0
         for window in windows(sentences, WINDOW):
             # What comes before a sentence that is too long is answered before the error.
             limit = next((k for k, words in enumerate(window) if self._too_long(words)), None)
             ready = window[:limit]
-            for words, rows in zip(ready, self._parse_window(ready, max_tokens), strict=True):
+            for words, rows in zip(
+                ready, self._parse_window(ready, max_tokens, forms), strict=True
+            ):
                 given: Sequence[str] | None = [NO_TAG] * len(words)
                 if tag_stream is not None:
                     given = next(tag_stream, None)
@@ -255,7 +267,7 @@ class ChartParser(nn.Module):
 
     @torch.no_grad()
     def _parse_window(
-        self, window: Sequence[Sequence[str]], max_tokens: int
+        self, window: Sequence[Sequence[str]], max_tokens: int, forms: FormCache | None
     ) -> list[list[tuple[int, int, str]]]:
         """Constituents ``(start, end, label)`` in pre-order of each sentence of a window."""
         results: list[list[tuple[int, int, str]]] = [[] for _ in window]
@@ -266,7 +278,10 @@ class ChartParser(nn.Module):
         pool = Pool([indexer.sentence(window[k]) for k in places])
         was_training = self.training
         self.eval()
-        vectors = self.form_vectors(indexer, pool.forms)
+        if forms is not None:
+            vectors = forms.vectors(indexer, pool.forms)
+        else:
+            vectors = self.form_vectors(indexer, pool.forms)
         for group, batch in pool.batches(max_tokens, self.device):
             projected = self.projected_posts(batch, vectors)
             scores = self.scorer.all_scores(projected, *self.span_rows(batch.lengths))
@@ -312,7 +327,9 @@ class ChartParser(nn.Module):
         try:
             description = json.loads(path.read_text(encoding="utf-8"))
             config = ChartParserConfig.model_validate(description["config"])
-            parser = cls(config, Vocabulary.from_json(description["vocabulary"]))
+            vocabulary = Vocabulary.from_json(description["vocabulary"])
+            with torch.device("meta"):  # weights need no memory before they are read
+                parser = cls(config, vocabulary)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
             raise CheckpointError(
                 f"{path}: not a parser description ({error}). "
@@ -320,7 +337,8 @@ class ChartParser(nn.Module):
             ) from None
         weights_path = folder / "weights.safetensors"
         try:
-            parser.load_state_dict(load_file(weights_path))
+            # What was read is used as it lies in the file, which is mapped into memory.
+            parser.load_state_dict(load_file(weights_path), assign=True)
         except FileNotFoundError:
             raise CheckpointError(
                 f"{weights_path}: missing. Train again, or copy the whole folder anew"
