@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from hypothesis import given
-
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.alpino import looks_like_alpino_xml, read_alpino_xml
-from spmrl_bench.readers.on_error import OnError, fail
+from spmrl_bench.readers.alpino import read_alpino_xml
 from spmrl_bench.trees.crossing import discontinuous_nodes, raise_crossing_branches
 from spmrl_bench.trees.graph import (
     NO_PARENT,
@@ -21,7 +16,7 @@ from spmrl_bench.trees.graph import (
 )
 from spmrl_bench.trees.tree import Tree
 from tests.conftest import shared_data
-from tests.readers.damage import damaged, read_both_ways
+from tests.readers.sentence_formats import SentenceFormat, edits, ways_of_xml
 
 HEAD = '<?xml version="1.0" encoding="ISO-8859-1"?>\n<alpino version="1.2">\n'
 # Lines 3 to 19. The verb comes first in the file and second in the sentence; the subject of
@@ -57,10 +52,137 @@ GRAPH = Graph(
 )
 
 
-def read(tmp_path: Path, *sentences: str, on_error: OnError = fail) -> Iterator[Graph]:
-    path = tmp_path / "a.xml"
-    path.write_text(HEAD + "".join(sentences) + "</alpino>", encoding="ascii")
-    return read_alpino_xml(path, on_error=on_error)
+def to_whole_tree(graph: Graph) -> Tree:
+    return to_tree(raise_crossing_branches(attach_loose_tokens(loosen_punctuation(graph))))
+
+
+# Text of the sentence, what stands there instead, the line of the sentence, the problem.
+MALFORMED = {
+    "no label of an edge": (' rel="vc"', "", 5, "<node> lacks the attribute 'rel'"),
+    "no tag": (' pos="det"', "", 8, "<node> lacks the attribute 'pos'"),
+    "no begin": ('begin="1" end', "end", 4, "<node> lacks the attribute 'begin'"),
+    "begin is no number": (
+        'begin="1" end',
+        'begin="x" end',
+        4,
+        'found begin="x", expected a number from 0',
+    ),
+    "negative begin": (
+        'begin="1" end',
+        'begin="-1" end',
+        4,
+        'found begin="-1", expected a number from 0',
+    ),
+    "begin with other digits": (
+        '"1" end',
+        '"&#1633;" end',
+        4,
+        'found begin="\u0661", expected a number from 0',
+    ),
+    "endless begin": (
+        'begin="1" end',
+        f'begin="{"9" * 5000}" end',
+        4,
+        f'found begin="{"9" * 5000}", expected a number from 0',
+    ),
+    "begin twice": (
+        'begin="3" end',
+        'begin="1" end',
+        7,
+        'found a second word with begin="1"',
+    ),
+    "begin left out": (
+        'begin="3" end',
+        'begin="7" end',
+        15,
+        'found begin="4", expected begin="3" for the next word',
+    ),
+    "not from 0": (
+        'begin="0" end',
+        'begin="8" end',
+        4,
+        'found begin="1", expected begin="0" for the next word',
+    ),
+    "neither word nor phrase": (
+        ' cat="inf"',
+        "",
+        5,
+        "<node> has none of the attributes 'word', 'cat' and 'index'",
+    ),
+    "repeated node with children": (
+        ' cat="inf"',
+        ' index="2"',
+        6,
+        "found a <node> inside one with a word or without 'cat'",
+    ),
+    "word with children": (
+        'word="wil"/>',
+        'word="wil"><node rel="x" index="1"/></node>',
+        4,
+        "found a <node> inside one with a word or without 'cat'",
+    ),
+    "childless phrase": (
+        '<node begin="2" end="3" id="8" index="1" rel="obj1"/>',
+        "",
+        9,
+        "found the node 'pp' without children",
+    ),
+    "two tops": (
+        "<sentence>",
+        '<node begin="5" rel="top" pos="x" word="y"/><sentence>',
+        17,
+        "found a second outermost <node>, expected one",
+    ),
+    "sentence in a sentence": (
+        "<sentence>",
+        "<alpino_ds/><sentence>",
+        17,
+        "found <alpino_ds> inside another <alpino_ds>",
+    ),
+    "no words": (
+        SENTENCE[SENTENCE.index("<node") : SENTENCE.index("<sentence>")],
+        '<node cat="top" rel="top"><node rel="--" index="1"/></node>\n',
+        1,
+        "found no <node> with a word in the sentence",
+    ),
+    "no nodes": (
+        SENTENCE[SENTENCE.index("<node") : SENTENCE.index("<sentence>")],
+        "",
+        1,
+        "found no <node> with a word in the sentence",
+    ),
+}
+
+ALPINO = SentenceFormat(
+    name="alpino-xml",
+    head=HEAD,
+    tail="</alpino>",
+    good=SENTENCE,
+    expected=lambda _: GRAPH,
+    ways=ways_of_xml(HEAD + SENTENCE + "</alpino>", declared="ISO-8859-1"),
+    malformed=edits(SENTENCE, MALFORMED),
+    bad_name="0007",
+    ending=(
+        SENTENCE.replace("</sentence>", ""),
+        "38:3: sentence 0007: not well-formed XML: mismatched tag",
+    ),
+    deep=(
+        "<alpino_ds>"
+        + '<node rel="r" cat="c">' * 5000
+        + '<node begin="0" rel="hd" pos="x" word="a"/>'
+        + "</node>" * 5000
+        + "</alpino_ds>",
+        ["c"] * 5000,
+    ),
+    to_tree=to_whole_tree,
+    recognised=(
+        HEAD + SENTENCE,
+        "\ufeff<treebank>\r\n<alpino_ds id='1'",
+        '<?xml version="1.0"?><alpino_ds version="1.3"><node',
+    ),
+    others=(HEAD, "<alpino_dsx><node/>", "an <alpino_ds> element", ""),
+)
+read = ALPINO.read_file
 
 
 def test_words_come_in_their_order_and_repeated_nodes_go(tmp_path: Path) -> None:
@@ -69,9 +191,8 @@ def test_words_come_in_their_order_and_repeated_nodes_go(tmp_path: Path) -> None
 
 def test_the_way_to_a_tree(tmp_path: Path) -> None:
     (graph,) = read(tmp_path, SENTENCE)
-    tree = to_tree(raise_crossing_branches(attach_loose_tokens(loosen_punctuation(graph))))
     rows = [(0, 5, "top"), (0, 4, "smain"), (3, 4, "inf")]
-    assert list(tree.constituents()) == rows
+    assert list(to_whole_tree(graph).constituents()) == rows
 
 
 def test_a_file_with_one_sentence(tmp_path: Path) -> None:
@@ -89,168 +210,11 @@ def test_one_word_needs_no_phrase(tmp_path: Path) -> None:
     assert to_tree(graph).words == ("Ja",)
 
 
-@pytest.mark.parametrize("name", ["crlf", "cr", "bom", "utf-16", "no final newline", "latin-1"])
-def test_ends_of_lines_and_encodings_do_not_matter(tmp_path: Path, name: str) -> None:
-    text = HEAD + SENTENCE + "</alpino>"
-    if name in ("bom", "utf-16"):
-        text = text.replace("ISO-8859-1", "UTF-8" if name == "bom" else "UTF-16")
-    data = {
-        "crlf": text.replace("\n", "\r\n").encode(),
-        "cr": text.replace("\n", "\r").encode(),
-        "bom": b"\xef\xbb\xbf" + text.encode(),
-        "utf-16": text.encode("utf-16"),
-        "no final newline": text.encode(),
-        "latin-1": text.replace("&#246;", "ö").encode("latin-1"),
-    }[name]
-    path = tmp_path / "a.xml"
-    path.write_bytes(data)
-    assert list(read_alpino_xml(path)) == [GRAPH]
-
-
-# Text of the sentence, what stands there instead, the line, the problem.
-MALFORMED = {
-    "no label of an edge": (' rel="vc"', "", 7, "<node> lacks the attribute 'rel'"),
-    "no tag": (' pos="det"', "", 10, "<node> lacks the attribute 'pos'"),
-    "no begin": ('begin="1" end', "end", 6, "<node> lacks the attribute 'begin'"),
-    "begin is no number": ('begin="1" end', 'begin="x" end', 6, 'found begin="x", expected'),
-    "negative begin": ('begin="1" end', 'begin="-1" end', 6, 'found begin="-1", expected'),
-    "begin with other digits": ('"1" end', '"&#1633;" end', 6, 'found begin="\u0661", expected'),
-    "endless begin": ('begin="1" end', f'begin="{"9" * 5000}" end', 6, 'found begin="9999'),
-    "begin twice": (
-        'begin="3" end',
-        'begin="1" end',
-        9,
-        'found a second word with begin="1"',
-    ),
-    "begin left out": (
-        'begin="3" end',
-        'begin="7" end',
-        17,
-        'found begin="4", expected begin="3" for the next word',
-    ),
-    "not from 0": (
-        'begin="0" end',
-        'begin="8" end',
-        6,
-        'found begin="1", expected begin="0" for the next word',
-    ),
-    "neither word nor phrase": (
-        ' cat="inf"',
-        "",
-        7,
-        "<node> has none of the attributes 'word', 'cat' and 'index'",
-    ),
-    "repeated node with children": (
-        ' cat="inf"',
-        ' index="2"',
-        8,
-        "found a <node> inside one with a word or without 'cat'",
-    ),
-    "word with children": (
-        'word="wil"/>',
-        'word="wil"><node rel="x" index="1"/></node>',
-        6,
-        "found a <node> inside one with a word or without 'cat'",
-    ),
-    "childless phrase": (
-        '<node begin="2" end="3" id="8" index="1" rel="obj1"/>',
-        "",
-        11,
-        "found the node 'pp' without children",
-    ),
-    "two tops": (
-        "<sentence>",
-        '<node begin="5" rel="top" pos="x" word="y"/><sentence>',
-        19,
-        "found a second outermost <node>, expected one",
-    ),
-    "sentence in a sentence": (
-        "<sentence>",
-        "<alpino_ds/><sentence>",
-        19,
-        "found <alpino_ds> inside another <alpino_ds>",
-    ),
-    "no words": (
-        SENTENCE[SENTENCE.index("<node") : SENTENCE.index("<sentence>")],
-        '<node cat="top" rel="top"><node rel="--" index="1"/></node>\n',
-        3,
-        "found no <node> with a word in the sentence",
-    ),
-    "no nodes": (
-        SENTENCE[SENTENCE.index("<node") : SENTENCE.index("<sentence>")],
-        "",
-        3,
-        "found no <node> with a word in the sentence",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed(tmp_path: Path, name: str) -> None:
-    found, changed, line, problem = MALFORMED[name]
-    assert found in SENTENCE
-    bad = SENTENCE.replace(found, changed, 1)
-    with pytest.raises(ReadError) as caught:
-        list(read(tmp_path, bad))
-    message = str(caught.value)
-    if problem.endswith("expected"):
-        problem += " a number from 0"
-    if "9999" in problem:
-        message, problem = message[: message.index("9999")], problem[: problem.index("9999")]
-    assert message == f"{tmp_path}/a.xml:{line}: sentence 0007: {problem}"
-    # The sentence is left out, and reported once, if the caller wishes; the next one is read.
-    errors: list[ReadError] = []
-    assert list(read(tmp_path, bad, SENTENCE, on_error=errors.append)) == [GRAPH]
-    assert list(map(str, errors)) == [str(caught.value)]
-
-
-def test_what_is_not_well_formed_ends_the_file(tmp_path: Path) -> None:
-    errors: list[ReadError] = []
-    bad = SENTENCE.replace("</sentence>", "")
-    assert list(read(tmp_path, SENTENCE, bad, SENTENCE, on_error=errors.append)) == [GRAPH]
-    assert list(map(str, errors)) == [
-        f"{tmp_path}/a.xml:38:3: sentence 0007: not well-formed XML: mismatched tag"
-    ]
-
-
 def test_a_node_outside_a_sentence(tmp_path: Path) -> None:
     errors: list[ReadError] = []
     found = list(read(tmp_path, '<node rel="top"/>\n', SENTENCE, on_error=errors.append))
     assert found == [GRAPH]
-    assert list(map(str, errors)) == [f"{tmp_path}/a.xml:3: found <node> outside <alpino_ds>"]
-
-
-def test_deep_nodes(tmp_path: Path) -> None:
-    depth = 5000
-    word = '<node begin="0" rel="hd" pos="x" word="a"/>'
-    nodes = '<node rel="r" cat="c">' * depth + word + "</node>" * depth
-    (graph,) = read(tmp_path, f"<alpino_ds>{nodes}</alpino_ds>")
-    assert to_tree(graph).labels == ("c",) * depth
-
-
-@given(damaged((HEAD + SENTENCE * 2 + "</alpino>").encode()))
-def test_damaged_files_never_cause_another_error(data: bytes) -> None:
-    def read_to_trees(path: Path, on_error: OnError) -> Iterator[Tree]:
-        for graph in read_alpino_xml(path, on_error=on_error):
-            yield to_tree(raise_crossing_branches(attach_loose_tokens(loosen_punctuation(graph))))
-
-    read_both_ways(read_to_trees, data)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (HEAD + SENTENCE, True),
-        ("\ufeff<treebank>\r\n<alpino_ds id='1'", True),
-        ('<?xml version="1.0"?><alpino_ds version="1.3"><node', True),
-        (HEAD, False),
-        ("<alpino_dsx><node/>", False),
-        ("an <alpino_ds> element", False),
-        ("", False),
-    ],
-)
-def test_recognition(text: str, expected: bool) -> None:
-    assert looks_like_alpino_xml(text) is expected
+    assert list(map(str, errors)) == [f"{tmp_path}/file:3: found <node> outside <alpino_ds>"]
 
 
 def test_the_real_treebank_is_as_it_says() -> None:

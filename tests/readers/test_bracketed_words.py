@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from hypothesis import given
 
-from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.bracketed_words import looks_like_bracketed_words, read_bracketed_words
+from spmrl_bench.readers.bracketed_words import read_bracketed_words
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
-from tests.readers.text_formats import (
-    brackets,
-    check_whole,
-    error_of,
-    mutations,
-    read_all,
-    seconds,
-)
+from tests.readers.described import Encoded
+from tests.readers.text_formats import DEEP, Big, Broken, TextFormat, read_all
 
 INDONESIAN = (
     "(S  (NP-SBJ-1  (NN\t  (rumah   makan)) (-LRB- (Z (&brl;))) (CD (0)))"
@@ -26,43 +16,17 @@ INDONESIAN = (
     "(S (VB (Lari))) (NP (NN (kota)))\n"
 )
 
-
-def test_trees() -> None:
-    first, second, third = read_all(read_bracketed_words, INDONESIAN)[0]
-    assert first == Tree.build(
-        ["rumah makan", "(", "0", "dijual", "*-1", "0", "*T*-1", "."],
-        ["NN", "Z", "CD", "VB", "-NONE-", "-NONE-", "-NONE-", "Z"],
-        [
-            (0, 8, "S"),
-            (0, 3, "NP-SBJ-1"),
-            (1, 2, "-LRB-"),
-            (3, 7, "VP"),
-            (4, 5, "NP"),
-            (5, 7, "SBAR"),
-            (6, 7, "S"),
-        ],
-    )
-    assert (second.words, third.words) == (("Lari",), ("kota",))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("(NN (a))", ["(NN a)"]),
-        ("(S(NN(a))(CD( 0 ))(X(*U*)))", ["(S (NN a) (CD 0) (X (-NONE- \\*U\\*)))"]),
-        ("\ufeff(S (NN (a)))\r\n\r\n(S (NN (b)))\r\n", ["(S (NN a))", "(S (NN b))"]),
-        ("1\t(S (NN (a)))\n15a\t(S (NN (b)) (NN (c)))", ["(S (NN a))", "(S (NN b) (NN c))"]),
-        ("((NN (a)))", ["( (NN a))"]),
-        ("(S (X (&brr;)))", ["(S (X -RRB-))"]),
-        ("(S (NN (a\u3000b)))", ["(S (NN a\u3000b))"]),
-        ("", []),
-        ("\n \n", []),
-    ],
-)
-def test_layouts(text: str, expected: list[str]) -> None:
-    assert brackets(read_bracketed_words, text) == expected
-
-
+LAYOUTS = [
+    ("(NN (a))", ["(NN a)"]),
+    ("(S(NN(a))(CD( 0 ))(X(*U*)))", ["(S (NN a) (CD 0) (X (-NONE- \\*U\\*)))"]),
+    ("\ufeff(S (NN (a)))\r\n\r\n(S (NN (b)))\r\n", ["(S (NN a))", "(S (NN b))"]),
+    ("1\t(S (NN (a)))\n15a\t(S (NN (b)) (NN (c)))", ["(S (NN a))", "(S (NN b) (NN c))"]),
+    ("((NN (a)))", ["( (NN a))"]),
+    ("(S (X (&brr;)))", ["(S (X -RRB-))"]),
+    ("(S (NN (a\u3000b)))", ["(S (NN a\u3000b))"]),
+    ("", []),
+    ("\n \n", []),
+]
 MALFORMED = [
     ("(NN (a)))", "1:9: sentence 2: found ')' but no bracket is open"),
     (
@@ -110,48 +74,48 @@ MALFORMED = [
     ("(S ((a)))", "1:4: sentence 1: found a bracket without a label inside a tree"),
 ]
 
-
-@pytest.mark.parametrize(("text", "message"), MALFORMED)
-def test_malformed(tmp_path: Path, text: str, message: str) -> None:
-    assert error_of(read_bracketed_words, text, tmp_path / "f") == message
-
-
-def test_a_broken_line_costs_itself_only() -> None:
-    text = "1\t(S (NN (a)))\n2\t(S (NN (b))\n3\t(S (NN (c)))) (S (NN (d)))\n4\t(S (NN (e)))\n"
-    trees, errors = read_all(read_bracketed_words, text)
-    assert [tree.words for tree in trees] == [("a",), ("c",), ("e",)]
-    assert [error[:15] for error in errors] == ["2:3: sentence 2", "3:15: sentence "]
-
-
-def test_encodings(tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes("(S (NN (é)))".encode("latin-1"))
-    assert next(read_bracketed_words(tmp_path / "f", encoding="latin-1")).words == ("é",)
-    with pytest.raises(ReadError, match="byte 0xe9 is not utf-8 text"):
-        next(read_bracketed_words(tmp_path / "f"))
-
-
-@given(mutations(INDONESIAN + "15a\t(S (NN (a)))\n", "() \n\t*0a"))
-def test_any_text_gives_trees_or_errors(text: str) -> None:
-    check_whole(read_all(read_bracketed_words, text)[0])
-
-
-def test_depth_and_many_errors() -> None:
-    deep = 20_000
-    time, trees, errors = seconds(read_bracketed_words, "(S " * deep + "(A (a))" + ")" * deep)
-    assert (trees, errors) == (1, 0)
-    assert time < 10
-    time, trees, errors = seconds(read_bracketed_words, "(S (NN (a\n" * deep)
-    assert (trees, errors) == (0, deep)
-    assert time < 20
+BRACKETED_WORDS = TextFormat(
+    name="bracketed-words",
+    sample=INDONESIAN + "15a\t(S (NN (a)))\n",
+    pieces="() \n\t*0a",
+    layouts=LAYOUTS,
+    malformed=MALFORMED,
+    broken=Broken(
+        "1\t(S (NN (a)))\n2\t(S (NN (b))\n3\t(S (NN (c)))) (S (NN (d)))\n4\t(S (NN (e)))\n",
+        words=[("a",), ("c",), ("e",)],
+        errors=["2:3: sentence 2", "3:15: sentence "],
+    ),
+    encoded=Encoded("(S (NN (é)))", {"latin-1": ("é",)}, "1: byte 0xe9 is not utf-8 text"),
+    big=(
+        Big("(S " * DEEP + "(A (a))" + ")" * DEEP, trees=1, errors=0),
+        Big("(S (NN (a\n" * DEEP, trees=0, errors=DEEP),
+    ),
+    recognised=(INDONESIAN, "\ufeff15a\t" + INDONESIAN[:90]),
+    others=(
+        "((S (NP (DT the) (NN dog))))",
+        "#1 A1 a\n(X+np (,) (.) (,) (H+n a))",
+        "(S (a b c))",
+        "",
+    ),
+)
 
 
-def test_looks_like_bracketed_words() -> None:
-    assert looks_like_bracketed_words(INDONESIAN)
-    assert looks_like_bracketed_words("\ufeff15a\t" + INDONESIAN[:90])
-    assert not looks_like_bracketed_words("((S (NP (DT the) (NN dog))))")
-    assert not looks_like_bracketed_words("#1 A1 a\n(X+np (,) (.) (,) (H+n a))")
-    assert not looks_like_bracketed_words("(S (a b c))")
-    assert not looks_like_bracketed_words("")
+def test_trees() -> None:
+    first, second, third = read_all(read_bracketed_words, INDONESIAN)[0]
+    assert first == Tree.build(
+        ["rumah makan", "(", "0", "dijual", "*-1", "0", "*T*-1", "."],
+        ["NN", "Z", "CD", "VB", "-NONE-", "-NONE-", "-NONE-", "Z"],
+        [
+            (0, 8, "S"),
+            (0, 3, "NP-SBJ-1"),
+            (1, 2, "-LRB-"),
+            (3, 7, "VP"),
+            (4, 5, "NP"),
+            (5, 7, "SBAR"),
+            (6, 7, "S"),
+        ],
+    )
+    assert (second.words, third.words) == (("Lari",), ("kota",))
 
 
 @pytest.mark.parametrize("suffix", ["", "_ID"])

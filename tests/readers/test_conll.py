@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.conll import looks_like_conll, read_conll, read_conll_file
+from spmrl_bench.readers.conll import read_conll, read_conll_file
 from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.trees.conll import TagColumn, write_conll
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 from tests.conftest import shared_data
-from tests.readers.damage import damaged, read_both_ways
+from tests.readers.described import Encoded
+from tests.readers.sentence_formats import SentenceFormat, ways_of_text
 from tests.trees.dependency_strategies import dependency_trees
 
 
@@ -25,10 +27,135 @@ def row(number: str, head: str = "0", form: str = "w", relation: str = "r") -> s
 
 
 GOOD = row("1") + row("2", "1") + "\n"
+GOOD_TREE = DependencyTree.build(["w", "w"], ["X", "X"], [0, 1], ["r", "r"])
+# A sentence as the shared tasks of 2006 and 2013 write them: CPOSTAG and POSTAG, features
+# joined by |, underscores, projective heads, and in some languages several roots.
+CONLL_X = """1\tAz\taz\tT\tTf\tSubPOS=f|Def=y\t2\tDET\t_\t_
+2\tember\tember\tN\tNc\tSubPOS=c|Num=s|Cas=n\t0\tROOT\t0\tROOT
+3\t#\t_\tX\tX\t_\t0\tROOT\t_\t_
+4\t_\t_\tX\tX\t_\t2\t_\t_\t_
+5\t-LRB-\t-LRB-\tX\tX\t_\t2\tPUNCT\t_\t_
+"""
 
 
 def read(text: str, roots: Roots = "one") -> list[DependencySentence]:
     return list(read_conll(text, path="f", roots=roots))
+
+
+# A bad sentence, the line of the mistake in it, how the problem begins.
+MALFORMED = {
+    "9 columns": (row("1").replace("lemma\t", ""), 1, "found 9 columns, expected 10"),
+    "11 columns": (row("1\t1"), 1, "found 11 columns, expected 10"),
+    "spaces for tabs": (row("1").replace("\t", " "), 1, "found 1 column, expected 10"),
+    "a line of spaces": (row("1") + "  \n", 2, "found 1 column, expected 10"),
+    "old Macintosh line ends": (GOOD.replace("\n", "\r"), 1, "found 19 columns, expected 10"),
+    "lattice": ("0\t1\tw\tw\tN\tN\t_\t1\n", 1, "found 8 columns, expected 10"),
+    "carriage return in a word": (row("1", form="a\rb"), 1, r"column 2 is 'a\rb', expected"),
+    "empty form": (row("1", form=""), 1, "column 2 is '', expected"),
+    "empty relation": (row("1", relation=""), 1, "column 8 is '', expected"),
+    "empty last column": (row("1")[:-2] + "\n", 1, "column 10 is '', expected"),
+    "empty first column": (row(""), 1, "column 1 is '', expected"),
+    "space before a word": (row("1", form=" a"), 1, "column 2 is ' a', expected"),
+    "space after a relation": (row("1", relation="r "), 1, "column 8 is 'r ', expected"),
+    "starts at 0": (row("0"), 1, "word number '0', expected 1"),
+    "starts at 2": (row("2"), 1, "word number '2', expected 1"),
+    "leading zero": (row("01"), 1, "word number '01', expected 1"),
+    "other digits": (row("\u0661"), 1, "word number '\u0661', expected 1"),
+    "no number": (row("x"), 1, "word number 'x', expected 1"),
+    "repeated word": (row("1") + row("2", "1") + row("2", "1"), 3, "word number '2', expected 3"),
+    "left out word": (row("1") + row("3", "1"), 2, "word number '3', expected 2"),
+    "no blank line": (
+        row("1") + row("1"),
+        2,
+        "word number '1', expected 2; is a blank line missing before it?",
+    ),
+    "comment inside": (row("1") + "# text\n" + row("2", "1"), 2, "a comment inside a sentence"),
+    "comment after a range": (row("1-2", "_") + "# text\n", 2, "a comment inside a sentence"),
+    "comment after a node": (row("0.1", "_") + "# text\n", 2, "a comment inside a sentence"),
+    "comments alone": ("# text", 1, "a sentence without words"),
+    "comments at the end": ("# one\n# two", 2, "a sentence without words"),
+    "empty nodes alone": (row("0.1", "_"), 1, "a sentence without words"),
+    "head beyond": (row("1") + row("2", "3"), 2, "head 3 is not one of 0..2"),
+    "negative head": (row("1", "-1"), 1, "head '-1', expected a number from 0"),
+    "no head": (row("1") + row("2", "_"), 2, "head '_', expected a number from 0"),
+    "fraction as head": (row("1", "1.1"), 1, "head '1.1', expected a number from 0"),
+    "head with a leading zero": (row("1", "00"), 1, "head '00', expected a number from 0"),
+    "head of 5000 digits": (row("1", "9" * 5000), 1, "head '999"),
+    "head of 10 digits": (row("1", "4294967296"), 1, "head '4294967296', expected a number"),
+    "own head": (row("1") + row("2", "2"), 2, "the heads form a cycle: 2 -> 2"),
+    "cycle": (
+        row("1") + row("2", "4") + row("3", "1") + row("4", "2"),
+        2,
+        "the heads form a cycle: 2 -> 4 -> 2",
+    ),
+    "no root": (row("1", "2") + row("2", "1"), 1, "the heads form a cycle: 1 -> 2 -> 1"),
+    "two roots": (row("1") + row("2"), 2, "a second root; 2 words have head 0, expected one"),
+    "range in the past": (row("1") + row("1-2", "_"), 2, "range '1-2', expected one from 2"),
+    "range in the future": (row("2-3", "_"), 1, "range '2-3', expected one from 1"),
+    "range backwards": (row("1-0", "_"), 1, "range '1-0', expected one from 1"),
+    "range in a range": (
+        row("1-3", "_") + row("1") + row("2-3", "_"),
+        3,
+        "range '2-3', expected word 2 of the range before",
+    ),
+    "range twice": (
+        row("1-2", "_") + row("1-2", "_"),
+        2,
+        "range '1-2', expected word 1 of the range before",
+    ),
+    "range beyond the end": (
+        row("1") + row("2-3", "_") + row("2", "1"),
+        2,
+        "the range ends at word 3, but the sentence has 2",
+    ),
+    "empty node in the past": (row("1") + row("0.1", "_"), 2, "empty node '0.1', expected 1.1"),
+    "empty node of another word": (row("1") + row("2.1", "_"), 2, "empty node '2.1', expected 1.1"),
+    "empty node out of order": (row("1") + row("1.2", "_"), 2, "empty node '1.2', expected 1.1"),
+    "empty node twice": (
+        row("0.1", "_") + row("0.1", "_"),
+        2,
+        "empty node '0.1', expected 0.2",
+    ),
+    "other columns": (
+        "# global.columns = ID FORM HEAD\n1\tw\t0\n",
+        1,
+        "the columns are 'ID FORM HEAD', expected 'ID FORM LEMMA",
+    ),
+}
+
+CONLL = SentenceFormat(
+    name="conll",
+    good=GOOD,
+    expected=lambda number: (str(number), GOOD_TREE),
+    content=attrgetter("name", "tree"),
+    ways={**ways_of_text(GOOD), "no blank line": GOOD.removesuffix("\n\n").encode()},
+    malformed={
+        name: (bad + "\n\n", line, problem) for name, (bad, line, problem) in MALFORMED.items()
+    },
+    bad_name="2",
+    whole_problems=False,
+    open_end=True,
+    damage="# sent_id = a\n" + row("1-2", "_") + row("1", "2") + row("2") + "\n" + GOOD * 2,
+    encoded=Encoded(
+        row("1") + row("2", "1", "été"), {"latin-1": ("w", "été")}, "2: byte 0xe9 is not utf-8 text"
+    ),
+    recognised=(
+        GOOD,
+        CONLL_X,
+        "\ufeff\r\n# global.columns = a\r\n" + row("1-2", "_").replace("\n", "\r\n"),
+        GOOD + GOOD[:20],
+        row("1", "_"),
+    ),
+    others=(
+        row("x"),
+        row("1", "x"),
+        row("1").replace("\t_\n", "\n"),
+        "# comments\n# alone\n",
+        "She\tPRP\t2\n",
+        "(S (NP a))\n",
+        "",
+    ),
+)
 
 
 @given(
@@ -98,140 +225,11 @@ def test_only_ends_of_lines_end_lines() -> None:
     assert read(row("1", form=form))[0].tree.words == (form,)
 
 
-def test_a_file_with_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
-    path = tmp_path / "windows.conllu"
-    path.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
-    sentences = list(read_conll_file(path))
-    assert [s.tree for s in sentences] == [s.tree for s in read(GOOD)]
-    assert sentences[0].tree.relations == ("r", "r")
-
-
-def test_another_encoding_and_a_file_that_has_it(tmp_path: Path) -> None:
-    path = tmp_path / "latin.conll"
-    path.write_bytes(row("1").encode() + row("2", "1", "\xe9t\xe9").encode("latin-1"))
-    assert next(read_conll_file(path, encoding="latin-1")).tree.words == ("w", "\xe9t\xe9")
-    with pytest.raises(ReadError, match=r"latin\.conll:2: byte 0xe9 is not utf-8"):
-        list(read_conll_file(path))
-    with pytest.raises(ReadError, match="cannot be read"):
-        list(read_conll_file(tmp_path / "absent"))
-
-
-# name: (text after GOOD, line, start of the problem). GOOD has three lines and is sentence 1.
-MALFORMED = {
-    "9 columns": (row("1").replace("lemma\t", ""), 4, "found 9 columns, expected 10"),
-    "11 columns": (row("1\t1"), 4, "found 11 columns, expected 10"),
-    "spaces for tabs": (row("1").replace("\t", " "), 4, "found 1 column, expected 10"),
-    "a line of spaces": (row("1") + "  \n", 5, "found 1 column, expected 10"),
-    "old Macintosh line ends": (GOOD.replace("\n", "\r"), 4, "found 19 columns, expected 10"),
-    "lattice": ("0\t1\tw\tw\tN\tN\t_\t1\n", 4, "found 8 columns, expected 10"),
-    "carriage return in a word": (row("1", form="a\rb"), 4, r"column 2 is 'a\rb', expected"),
-    "empty form": (row("1", form=""), 4, "column 2 is '', expected"),
-    "empty relation": (row("1", relation=""), 4, "column 8 is '', expected"),
-    "empty last column": (row("1")[:-2] + "\n", 4, "column 10 is '', expected"),
-    "empty first column": (row(""), 4, "column 1 is '', expected"),
-    "space before a word": (row("1", form=" a"), 4, "column 2 is ' a', expected"),
-    "space after a relation": (row("1", relation="r "), 4, "column 8 is 'r ', expected"),
-    "starts at 0": (row("0"), 4, "word number '0', expected 1"),
-    "starts at 2": (row("2"), 4, "word number '2', expected 1"),
-    "leading zero": (row("01"), 4, "word number '01', expected 1"),
-    "other digits": (row("\u0661"), 4, "word number '\u0661', expected 1"),
-    "no number": (row("x"), 4, "word number 'x', expected 1"),
-    "repeated word": (row("1") + row("2", "1") + row("2", "1"), 6, "word number '2', expected 3"),
-    "left out word": (row("1") + row("3", "1"), 5, "word number '3', expected 2"),
-    "no blank line": (
-        row("1") + row("1"),
-        5,
-        "word number '1', expected 2; is a blank line missing before it?",
-    ),
-    "comment inside": (row("1") + "# text\n" + row("2", "1"), 5, "a comment inside a sentence"),
-    "comment after a range": (row("1-2", "_") + "# text\n", 5, "a comment inside a sentence"),
-    "comment after a node": (row("0.1", "_") + "# text\n", 5, "a comment inside a sentence"),
-    "comments alone": ("# text\n\n" + GOOD, 4, "a sentence without words"),
-    "comments at the end": ("# one\n# two", 5, "a sentence without words"),
-    "empty nodes alone": (row("0.1", "_"), 4, "a sentence without words"),
-    "head beyond": (row("1") + row("2", "3"), 5, "head 3 is not one of 0..2"),
-    "negative head": (row("1", "-1"), 4, "head '-1', expected a number from 0"),
-    "no head": (row("1") + row("2", "_"), 5, "head '_', expected a number from 0"),
-    "fraction as head": (row("1", "1.1"), 4, "head '1.1', expected a number from 0"),
-    "head with a leading zero": (row("1", "00"), 4, "head '00', expected a number from 0"),
-    "head of 5000 digits": (row("1", "9" * 5000), 4, "head '999"),
-    "head of 10 digits": (row("1", "4294967296"), 4, "head '4294967296', expected a number"),
-    "own head": (row("1") + row("2", "2"), 5, "the heads form a cycle: 2 -> 2"),
-    "cycle": (
-        row("1") + row("2", "4") + row("3", "1") + row("4", "2"),
-        5,
-        "the heads form a cycle: 2 -> 4 -> 2",
-    ),
-    "no root": (row("1", "2") + row("2", "1"), 4, "the heads form a cycle: 1 -> 2 -> 1"),
-    "two roots": (row("1") + row("2"), 5, "a second root; 2 words have head 0, expected one"),
-    "range in the past": (row("1") + row("1-2", "_"), 5, "range '1-2', expected one from 2"),
-    "range in the future": (row("2-3", "_"), 4, "range '2-3', expected one from 1"),
-    "range backwards": (row("1-0", "_"), 4, "range '1-0', expected one from 1"),
-    "range in a range": (
-        row("1-3", "_") + row("1") + row("2-3", "_"),
-        6,
-        "range '2-3', expected word 2 of the range before",
-    ),
-    "range twice": (
-        row("1-2", "_") + row("1-2", "_"),
-        5,
-        "range '1-2', expected word 1 of the range before",
-    ),
-    "range beyond the end": (
-        row("1") + row("2-3", "_") + row("2", "1"),
-        5,
-        "the range ends at word 3, but the sentence has 2",
-    ),
-    "empty node in the past": (row("1") + row("0.1", "_"), 5, "empty node '0.1', expected 1.1"),
-    "empty node of another word": (row("1") + row("2.1", "_"), 5, "empty node '2.1', expected 1.1"),
-    "empty node out of order": (row("1") + row("1.2", "_"), 5, "empty node '1.2', expected 1.1"),
-    "empty node twice": (
-        row("0.1", "_") + row("0.1", "_"),
-        5,
-        "empty node '0.1', expected 0.2",
-    ),
-    "other columns": (
-        "# global.columns = ID FORM HEAD\n1\tw\t0\n",
-        4,
-        "the columns are 'ID FORM HEAD', expected 'ID FORM LEMMA",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_malformed_files(name: str, line_end: str) -> None:
-    text, line, problem = MALFORMED[name]
-    text = (GOOD + text).replace("\n", line_end)
-    sentences = read_conll(text, path="some.conllu")
-    assert next(sentences).tree.words == ("w", "w")  # what comes before the mistake is read
-    with pytest.raises(ReadError) as caught:
-        list(sentences)
-    assert str(caught.value).startswith(f"some.conllu:{line}: sentence 2: {problem}")
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_sentences_are_left_out_if_the_caller_wishes(name: str) -> None:
-    text, line, problem = MALFORMED[name]
+def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
     errors: list[ReadError] = []
-    sentences = list(
-        read_conll(GOOD + text + "\n\n" + GOOD, path="some.conllu", on_error=errors.append)
-    )
-    assert sentences[0].lines == (1, 2)
-    assert sentences[-1].tree.words == ("w", "w")
-    assert sentences[-1].name == str(len(sentences) + 1)
-    assert [error.line for error in errors] == [line]
-    assert f"sentence 2: {problem}" in str(errors[0])
-
-
-# A sentence as the shared tasks of 2006 and 2013 write them: CPOSTAG and POSTAG, features
-# joined by |, underscores, projective heads, and in some languages several roots.
-CONLL_X = """1\tAz\taz\tT\tTf\tSubPOS=f|Def=y\t2\tDET\t_\t_
-2\tember\tember\tN\tNc\tSubPOS=c|Num=s|Cas=n\t0\tROOT\t0\tROOT
-3\t#\t_\tX\tX\t_\t0\tROOT\t_\t_
-4\t_\t_\tX\tX\t_\t2\t_\t_\t_
-5\t-LRB-\t-LRB-\tX\tX\t_\t2\tPUNCT\t_\t_
-"""
+    sentences = CONLL.read_file(tmp_path, GOOD, "x\n\n", GOOD, on_error=errors.append)
+    assert [sentence.lines for sentence in sentences] == [(1, 2), (6, 7)]
+    assert [error.line for error in errors] == [4]
 
 
 def test_conll_x() -> None:
@@ -253,36 +251,6 @@ def test_time_is_linear_in_a_long_comment() -> None:
     spaces = " " * 1_000_000
     (sentence,) = read(f"# sent_id = a{spaces}b{spaces}\n" + GOOD)
     assert sentence.name == f"a{spaces}b"
-
-
-@given(
-    damaged(
-        ("# sent_id = a\n" + row("1-2", "_") + row("1", "2") + row("2") + "\n" + GOOD * 2).encode()
-    )
-)
-def test_damaged_files_never_cause_another_error(data: bytes) -> None:
-    read_both_ways(read_conll_file, data)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (GOOD, True),
-        (CONLL_X, True),
-        ("\ufeff\r\n# global.columns = a\r\n" + row("1-2", "_").replace("\n", "\r\n"), True),
-        (GOOD + GOOD[:20], True),
-        (row("1", "_"), True),
-        (row("x"), False),
-        (row("1", "x"), False),
-        (row("1").replace("\t_\n", "\n"), False),
-        ("# comments\n# alone\n", False),
-        ("She\tPRP\t2\n", False),
-        ("(S (NP a))\n", False),
-        ("", False),
-    ],
-)
-def test_recognition(text: str, expected: bool) -> None:
-    assert looks_like_conll(text) is expected
 
 
 def test_an_error_names_the_sentence_id() -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.negra_export import looks_like_negra_export, read_negra_export
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.trees.crossing import raise_crossing_branches
-from spmrl_bench.trees.graph import NO_PARENT, Graph, add_vroot, attach_loose_tokens, to_tree
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.readers.negra_export import read_negra_export
+from spmrl_bench.trees.graph import NO_PARENT, Graph
 from tests.conftest import shared_data
-from tests.readers.damage import damaged, read_both_ways
+from tests.readers.described import Encoded
+from tests.readers.sentence_formats import SentenceFormat, edits, to_rooted_tree, ways_of_text
 
 TABLES = """%% Wörter und Knoten
 #FORMAT 3
@@ -50,62 +46,7 @@ LEMMAS = "".join(
     for line in SENTENCE.splitlines(keepends=True)
 )
 
-
-def read(tmp_path: Path, text: str, on_error: OnError = fail) -> Iterator[Graph]:
-    path = tmp_path / "a.export"
-    path.write_text(text, encoding="utf-8", newline="")
-    return read_negra_export(path, on_error=on_error)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        TABLES + SENTENCE,
-        TABLES.replace("3", "4") + LEMMAS,
-        SENTENCE,  # without #FORMAT, the columns tell
-        LEMMAS,
-        "\ufeff" + TABLES + SENTENCE,
-        (TABLES + SENTENCE).replace("\n", "\r\n"),
-        (TABLES + SENTENCE).removesuffix("\n"),
-        (TABLES + SENTENCE).replace("\t\t\t", "\t").replace("\t", "   "),
-        (TABLES + SENTENCE).replace("#EOS 7", "#EOS"),
-        TABLES.replace("#EOT ORIGIN\n", "") + SENTENCE,
-    ],
-)
-def test_one_sentence_in_many_ways(tmp_path: Path, text: str) -> None:
-    assert list(read(tmp_path, text)) == [GRAPH]
-
-
-def test_versions_may_change_between_sentences_of_joined_files(tmp_path: Path) -> None:
-    assert list(read(tmp_path, SENTENCE + LEMMAS + SENTENCE)) == [GRAPH] * 3
-    formats = "#FORMAT 4\n" + LEMMAS + "#FORMAT 3\n" + SENTENCE
-    assert list(read(tmp_path, formats)) == [GRAPH] * 2
-
-
-def test_the_way_to_a_tree(tmp_path: Path) -> None:
-    (graph,) = read(tmp_path, SENTENCE)
-    tree = to_tree(raise_crossing_branches(attach_loose_tokens(add_vroot(graph))))
-    assert list(tree.constituents()) == [(0, 5, "VROOT"), (0, 4, "S"), (3, 4, "VP")]
-
-
-def test_words_that_look_like_something_else(tmp_path: Path) -> None:
-    words = ["#", "#1", "#12", "#499", "-LRB-", "New\xa0York", "zwei Wörter", "100%%"]
-    rows = "".join(f"{word}\tT\t--\t--\t0\n" for word in words)
-    (graph,) = read(tmp_path, "#BOS a\n" + rows + "#EOS a\n")
-    assert (graph.name, graph.words) == ("a", tuple(words))
-
-
-def test_another_encoding(tmp_path: Path) -> None:
-    path = tmp_path / "a.export"
-    path.write_bytes(SENTENCE.encode("latin-1"))
-    assert list(read_negra_export(path, encoding="latin-1")) == [GRAPH]
-    with pytest.raises(ReadError, match=r"a\.export:1: byte 0xfc is not utf-8 text"):
-        list(read_negra_export(path, on_error=lambda _: None))
-    with pytest.raises(ReadError, match=r"none: cannot be read: No such file"):
-        list(read_negra_export(tmp_path / "none", on_error=lambda _: None))
-
-
-# Text of the sentence, what stands there instead, the line, the problem.
+# Text of the sentence, what stands there instead, the line of the sentence, the problem.
 MALFORMED = {
     "4 columns": (
         "PPER\t--\t\tSB",
@@ -186,21 +127,51 @@ MALFORMED = {
     ),
 }
 
-
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed(tmp_path: Path, name: str, line_end: str) -> None:
-    found, changed, line, problem = MALFORMED[name]
-    assert found in SENTENCE
-    text = (SENTENCE.replace(found, changed, 1) + SENTENCE).replace("\n", line_end)
-    expected = f"{tmp_path}/a.export:{line}: sentence 7: {problem}"
-    with pytest.raises(ReadError) as caught:
-        list(read(tmp_path, text))
-    assert str(caught.value) == expected
-    # The sentence is left out, and reported once, if the caller wishes; the next one is read.
-    errors: list[ReadError] = []
-    assert list(read(tmp_path, text, errors.append)) == [GRAPH]
-    assert list(map(str, errors)) == [expected]
+NEGRA = SentenceFormat(
+    name="negra-export",
+    good=SENTENCE,
+    expected=lambda _: GRAPH,
+    ways={
+        **ways_of_text(TABLES + SENTENCE),
+        **{
+            name: text.encode()
+            for name, text in {
+                "version 4": TABLES.replace("3", "4") + LEMMAS,
+                "version 3 by its columns": SENTENCE,
+                "version 4 by its columns": LEMMAS,
+                "spaces": (TABLES + SENTENCE).replace("\t\t\t", "\t").replace("\t", "   "),
+                "end without a name": (TABLES + SENTENCE).replace("#EOS 7", "#EOS"),
+                "table without an end": TABLES.replace("#EOT ORIGIN\n", "") + SENTENCE,
+            }.items()
+        },
+    },
+    malformed=edits(SENTENCE, MALFORMED),
+    bad_name="7",
+    deep=(
+        "#BOS 1\na\tT\t--\t--\t500\n"
+        + "".join(f"#{500 + k}\tN\t--\t--\t{501 + k}\n" for k in range(5000))
+        + "#5500\tN\t--\t--\t0\n#EOS 1\n",
+        ["N"] * 5001,
+    ),
+    damage=TABLES + SENTENCE * 2,
+    to_tree=to_rooted_tree,
+    encoded=Encoded(SENTENCE, {"latin-1": GRAPH.words}, "1: byte 0xfc is not utf-8 text"),
+    recognised=(
+        TABLES,
+        "\ufeff" + TABLES.replace("\n", "\r\n"),
+        SENTENCE,
+        "%% a\n\n%% b\n#FORMAT 4",
+    ),
+    others=(
+        "#BOS-1 a",
+        "# sent_id = #BOS 1\n1\ta",
+        "#FORMAT 5\n",
+        "(S (NP a))\n#BOS 1\n",
+        "%%\n" * 20_000,
+        "",
+    ),
+)
+read = NEGRA.read_file
 
 
 # Text around SENTENCE as {}, the errors as line and problem, how often the sentence is read.
@@ -232,49 +203,33 @@ OUTSIDE = {
 }
 
 
+def test_versions_may_change_between_sentences_of_joined_files(tmp_path: Path) -> None:
+    assert list(read(tmp_path, SENTENCE + LEMMAS + SENTENCE)) == [GRAPH] * 3
+    formats = "#FORMAT 4\n" + LEMMAS + "#FORMAT 3\n" + SENTENCE
+    assert list(read(tmp_path, formats)) == [GRAPH] * 2
+
+
+def test_the_way_to_a_tree(tmp_path: Path) -> None:
+    (graph,) = read(tmp_path, SENTENCE)
+    rows = [(0, 5, "VROOT"), (0, 4, "S"), (3, 4, "VP")]
+    assert list(to_rooted_tree(graph).constituents()) == rows
+
+
+def test_words_that_look_like_something_else(tmp_path: Path) -> None:
+    words = ["#", "#1", "#12", "#499", "-LRB-", "New\xa0York", "zwei Wörter", "100%%"]
+    rows = "".join(f"{word}\tT\t--\t--\t0\n" for word in words)
+    (graph,) = read(tmp_path, "#BOS a\n" + rows + "#EOS a\n")
+    assert (graph.name, graph.words) == ("a", tuple(words))
+
+
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_mistakes_outside_sentences(tmp_path: Path, name: str) -> None:
     text, mistakes, graphs = OUTSIDE[name]
     errors: list[ReadError] = []
-    found = list(read(tmp_path, text.replace("{}", SENTENCE), errors.append))
+    found = list(read(tmp_path, text.replace("{}", SENTENCE), on_error=errors.append))
     assert found == [GRAPH] * graphs
-    expected = [f"{tmp_path}/a.export:{line}: {problem}" for line, problem in mistakes]
+    expected = [f"{tmp_path}/file:{line}: {problem}" for line, problem in mistakes]
     assert list(map(str, errors)) == expected
-
-
-def test_deep_nodes(tmp_path: Path) -> None:
-    rows = "".join(f"#{500 + k}\tN\t--\t--\t{501 + k}\n" for k in range(5000))
-    text = f"#BOS 1\na\tT\t--\t--\t500\n{rows}#5500\tN\t--\t--\t0\n#EOS 1\n"
-    (graph,) = read(tmp_path, text)
-    assert to_tree(graph).labels == ("N",) * 5001
-
-
-@given(damaged((TABLES + SENTENCE * 2).encode()))
-def test_damaged_files_never_cause_another_error(data: bytes) -> None:
-    def read_to_trees(path: Path, on_error: OnError) -> Iterator[Tree]:
-        for graph in read_negra_export(path, on_error=on_error):
-            yield to_tree(raise_crossing_branches(attach_loose_tokens(add_vroot(graph))))
-
-    read_both_ways(read_to_trees, data)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (TABLES, True),
-        ("\ufeff" + TABLES.replace("\n", "\r\n"), True),
-        (SENTENCE, True),
-        ("%% a\n\n%% b\n#FORMAT 4", True),
-        ("#BOS-1 a", False),
-        ("# sent_id = #BOS 1\n1\ta", False),
-        ("#FORMAT 5\n", False),
-        ("(S (NP a))\n#BOS 1\n", False),
-        ("%%\n" * 20_000, False),
-        ("", False),
-    ],
-)
-def test_recognition(text: str, expected: bool) -> None:
-    assert looks_like_negra_export(text) is expected
 
 
 def test_the_real_sample_is_as_it_says() -> None:
@@ -282,8 +237,7 @@ def test_the_real_sample_is_as_it_says() -> None:
     assert (len(graphs), sum(len(graph.words) for graph in graphs)) == (3, 76)
     assert [graph.name.partition("_")[0] for graph in graphs] == ["RSTCode"] * 3
     first = graphs[0]
-    trees = [to_tree(raise_crossing_branches(attach_loose_tokens(add_vroot(g)))) for g in graphs]
     assert first.words[19:21] == ("waar", "het")
     assert first.labels[first.token_parents[19]] == "REL"  # not PP, its secondary edge
     assert first.token_parents.count(NO_PARENT) == 4
-    assert trees[0].labels[0] == "VROOT"
+    assert [to_rooted_tree(graph).labels[0] for graph in graphs] == ["VROOT"] * 3

@@ -5,22 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.psd import looks_like_psd, read_psd
+from spmrl_bench.readers.psd import read_psd
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.structure import drop_traces
 from tests.conftest import shared_data
-from tests.readers.text_formats import (
-    brackets,
-    check_whole,
-    error_of,
-    mutations,
-    read_all,
-    seconds,
-)
+from tests.readers.described import Encoded
+from tests.readers.text_formats import DEEP, Big, Broken, TextFormat, error_of, read_all
 
 ICELANDIC = """\
 ( (IP-MAT (CODE <heading>)
@@ -44,6 +36,100 @@ JAPANESE = """
           (VB 読む))
   (ID 1_book;JP))
 """
+
+LAYOUTS = [
+    ("( (S (A a)) (ID 1))", ["( (S (A a)))"]),
+    ("((S (A a))(ID 1))((S(B b))(ID 2))", ["( (S (A a)))", "( (S (B b)))"]),
+    ("\ufeff( (S (A a))\r\n  (ID 1))\r\n", ["( (S (A a)))"]),
+    ("  ( (S (A a)) (ID 1))\n\n  ( (S (B b)) (ID 2))", ["( (S (A a)))", "( (S (B b)))"]),
+    ("(S (A a))\n(S (B b))", ["(S (A a))", "(S (B b))"]),
+    ("(A a)", ["(A a)"]),
+    ("( (S (CODE x y) (NP (CODE z)) (A a)) (ID 1))", ["( (S (A a)))"]),
+    ("( (S (NP (CODE))) (ID 1))\n( (A a) (ID a b))", ["( (A a))"]),
+    ("", []),
+    (" \r\n\t", []),
+]
+MALFORMED = [
+    ("( (S (A a)) (ID 1)))", "1:20: sentence 2: found ')' but no bracket is open"),
+    (
+        "( (S (A a)) (ID 1)) b",
+        "1:21: sentence 2: found 'b' outside brackets, expected '('",
+    ),
+    (
+        "( (S (A a)) (ID 1)\n",
+        "1:1: sentence 1: the bracket that opens here is not closed before the end of the file",
+    ),
+    (
+        "( (S (A a) (ID 1))\n( (B b) (ID 2))",
+        "1:1: sentence 1: the bracket that opens here is not closed before the next bracket at "
+        "the beginning of a line",
+    ),
+    (
+        "( (S (A a))\n (ID 1))\n( (S\n  (B",
+        "3:1: sentence 2: the tree that starts here lacks 3 closing brackets before the end of "
+        "the file; the innermost open one is at line 4 column 3",
+    ),
+    ("( (S (A a) (B)) (ID 1))", "1:12: sentence 1: found '(B)' without a word in it"),
+    ("( (S ( a)))", "1:6: sentence 1: found '(a)' without a word in it"),
+    ("( (S (A a) ( )))", "1:12: sentence 1: found '()' without a word in it"),
+    (
+        "( (S (NP (B b)) (NP (())))",
+        "1:21: sentence 1: found a bracket without a label inside a tree",
+    ),
+    (
+        "( (S (A a b)))",
+        "1:6: sentence 1: found 'a b' in a node, expected one word or an empty element",
+    ),
+    (
+        "( (S a (A b)))",
+        "1:3: sentence 1: found 'a' between '(S' and another bracket, expected brackets only or "
+        "one word",
+    ),
+    (
+        "( (S (A a) b))",
+        "1:12: sentence 1: found 'b' between brackets, expected '('",
+    ),
+    (
+        "( (S (A a)) (ID 1))\n( (S (A a)))",
+        "2:1: sentence 2: found a tree without '(ID name)', which others of the file have",
+    ),
+    (
+        "( (A a) (ID 1) ( (B b) (ID 2)))",
+        "1:16: sentence 1: found a bracket without a label inside a tree",
+    ),
+    ("( (A a) (ID 1) (ID 2))", "1:16: sentence 1: found a second ID, '2'; is a tree not closed?"),
+    ("( (A a) (ID))", "1:9: sentence 1: found '(ID)' without a name"),
+    (
+        "( (S\n  (CODE (A a))) (ID 1))",
+        "2:3: sentence 1: found brackets in '(CODE', which is no part of a tree",
+    ),
+    (
+        f"( (A {'x' * 50} b) (ID 1))",
+        f"1:3: sentence 1: found '{'x' * 37}...' in a node, expected one word or an empty element",
+    ),
+]
+
+PSD = TextFormat(
+    name="psd",
+    sample=ICELANDIC + JAPANESE,
+    pieces="() \n*0-ID",
+    options=({"lemmas": False}, {"lemmas": True}),
+    layouts=LAYOUTS,
+    malformed=MALFORMED,
+    broken=Broken(
+        "( (S (A a)) (ID 1))\n( (S (B b) (ID 2))\n( (S (C c))) (ID 3))\n( (S (D d)) (ID 4))\n",
+        words=[("a",), ("d",)],
+        errors=["2:1: sentence 2:", "3:1: sentence 3:"],
+    ),
+    encoded=Encoded("( (A blå) (ID 1))", {"latin-1": ("blå",)}, "1: byte 0xe5 is not utf-8 text"),
+    big=(
+        Big("(" + "(S " * DEEP + "(A a)" + ")" * DEEP + ")", trees=1, errors=0),
+        Big("(S " * DEEP, trees=0, errors=1),
+        Big("( (S\n (A\n" * DEEP, trees=0, errors=DEEP),
+    ),
+    recognised=(ICELANDIC, "\ufeff" + JAPANESE, ICELANDIC[:400]),
+    others=("( (S (NP (A a))))", "#1 A a (ID 1))\n(UTT+n a)", ""),
+)
 
 
 def test_words_lemmas_and_metadata() -> None:
@@ -106,102 +192,10 @@ def test_leaves(text: str, lemmas: bool, word: str, tag: str) -> None:
     assert tree.labels == (("", "S", "X") if tag == "-NONE-" else ("", "S"))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("( (S (A a)) (ID 1))", ["( (S (A a)))"]),
-        ("((S (A a))(ID 1))((S(B b))(ID 2))", ["( (S (A a)))", "( (S (B b)))"]),
-        ("\ufeff( (S (A a))\r\n  (ID 1))\r\n", ["( (S (A a)))"]),
-        ("  ( (S (A a)) (ID 1))\n\n  ( (S (B b)) (ID 2))", ["( (S (A a)))", "( (S (B b)))"]),
-        ("(S (A a))\n(S (B b))", ["(S (A a))", "(S (B b))"]),
-        ("(A a)", ["(A a)"]),
-        ("( (S (CODE x y) (NP (CODE z)) (A a)) (ID 1))", ["( (S (A a)))"]),
-        ("( (S (NP (CODE))) (ID 1))\n( (A a) (ID a b))", ["( (A a))"]),
-        ("", []),
-        (" \r\n\t", []),
-    ],
-)
-def test_layouts(text: str, expected: list[str]) -> None:
-    assert brackets(read_psd, text) == expected
-
-
-MALFORMED = [
-    ("( (S (A a)) (ID 1)))", "1:20: sentence 2: found ')' but no bracket is open"),
-    (
-        "( (S (A a)) (ID 1)) b",
-        "1:21: sentence 2: found 'b' outside brackets, expected '('",
-    ),
-    (
-        "( (S (A a)) (ID 1)\n",
-        "1:1: sentence 1: the bracket that opens here is not closed before the end of the file",
-    ),
-    (
-        "( (S (A a) (ID 1))\n( (B b) (ID 2))",
-        "1:1: sentence 1: the bracket that opens here is not closed before the next bracket at "
-        "the beginning of a line",
-    ),
-    (
-        "( (S (A a))\n (ID 1))\n( (S\n  (B",
-        "3:1: sentence 2: the tree that starts here lacks 3 closing brackets before the end of "
-        "the file; the innermost open one is at line 4 column 3",
-    ),
-    ("( (S (A a) (B)) (ID 1))", "1:12: sentence 1: found '(B)' without a word in it"),
-    ("( (S ( a)))", "1:6: sentence 1: found '(a)' without a word in it"),
-    ("( (S (A a) ( )))", "1:12: sentence 1: found '()' without a word in it"),
-    (
-        "( (S (NP (B b)) (NP (())))",
-        "1:21: sentence 1: found a bracket without a label inside a tree",
-    ),
-    (
-        "( (S (A a b)))",
-        "1:6: sentence 1: found 'a b' in a node, expected one word or an empty element",
-    ),
-    (
-        "( (S a (A b)))",
-        "1:3: sentence 1: found 'a' between '(S' and another bracket, expected brackets only or "
-        "one word",
-    ),
-    (
-        "( (S (A a) b))",
-        "1:12: sentence 1: found 'b' between brackets, expected '('",
-    ),
-    (
-        "( (S (A a)) (ID 1))\n( (S (A a)))",
-        "2:1: sentence 2: found a tree without '(ID name)', which others of the file have",
-    ),
-    (
-        "( (A a) (ID 1) ( (B b) (ID 2)))",
-        "1:16: sentence 1: found a bracket without a label inside a tree",
-    ),
-    ("( (A a) (ID 1) (ID 2))", "1:16: sentence 1: found a second ID, '2'; is a tree not closed?"),
-    ("( (A a) (ID))", "1:9: sentence 1: found '(ID)' without a name"),
-    (
-        "( (S\n  (CODE (A a))) (ID 1))",
-        "2:3: sentence 1: found brackets in '(CODE', which is no part of a tree",
-    ),
-    (
-        f"( (A {'x' * 50} b) (ID 1))",
-        f"1:3: sentence 1: found '{'x' * 37}...' in a node, expected one word or an empty element",
-    ),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), MALFORMED)
-def test_malformed(tmp_path: Path, text: str, message: str) -> None:
-    assert error_of(read_psd, text, tmp_path / "f") == message
-
-
 @pytest.mark.parametrize("text", ["word", "-word", "word-"])
 def test_lemma_absent(tmp_path: Path, text: str) -> None:
     message = f"1:6: sentence 1: found the word '{text}', expected 'word-lemma'"
     assert error_of(read_psd, f"( (S (A {text})))", tmp_path / "f", lemmas=True) == message
-
-
-def test_a_broken_tree_costs_itself_only() -> None:
-    text = "( (S (A a)) (ID 1))\n( (S (B b) (ID 2))\n( (S (C c))) (ID 3))\n( (S (D d)) (ID 4))\n"
-    trees, errors = read_all(read_psd, text)
-    assert [tree.words for tree in trees] == [("a",), ("d",)]
-    assert [error.partition(": sentence ")[2].partition(":")[0] for error in errors] == ["2", "3"]
 
 
 def test_trees_before_the_mistake_are_read(tmp_path: Path) -> None:
@@ -210,42 +204,6 @@ def test_trees_before_the_mistake_are_read(tmp_path: Path) -> None:
     assert next(reader).words == ("a",)
     with pytest.raises(ReadError, match="sentence 2"):
         next(reader)
-
-
-def test_encodings(tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes("( (A blå) (ID 1))".encode("latin-1"))
-    assert next(read_psd(tmp_path / "f", encoding="latin-1")).words == ("blå",)
-    with pytest.raises(ReadError, match="byte 0xe5 is not utf-8 text"):
-        next(read_psd(tmp_path / "f"))
-    with pytest.raises(ReadError, match="cannot be read"):
-        next(read_psd(tmp_path / "absent"))
-
-
-@given(mutations(ICELANDIC + JAPANESE, "() \n*0-ID"), st.booleans())
-def test_any_text_gives_trees_or_errors(text: str, lemmas: bool) -> None:
-    check_whole(read_all(read_psd, text, lemmas=lemmas)[0])
-
-
-def test_depth_and_many_errors() -> None:
-    deep = 20_000
-    time, trees, errors = seconds(read_psd, "(" + "(S " * deep + "(A a)" + ")" * deep + ")")
-    assert (trees, errors) == (1, 0)
-    assert time < 10
-    time, trees, errors = seconds(read_psd, "(S " * deep)
-    assert (trees, errors) == (0, 1)
-    assert time < 10
-    time, trees, errors = seconds(read_psd, "( (S\n (A\n" * deep)
-    assert (trees, errors) == (0, deep)
-    assert time < 20
-
-
-def test_looks_like_psd() -> None:
-    assert looks_like_psd(ICELANDIC)
-    assert looks_like_psd("\ufeff" + JAPANESE)
-    assert looks_like_psd(ICELANDIC[:400])
-    assert not looks_like_psd("( (S (NP (A a))))")
-    assert not looks_like_psd("#1 A a (ID 1))\n(UTT+n a)")
-    assert not looks_like_psd("")
 
 
 @pytest.mark.parametrize(

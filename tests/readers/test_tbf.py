@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-from hypothesis import given
-
-from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.tbf import looks_like_tbf, read_tbf
+from spmrl_bench.readers.tbf import read_tbf
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
-from tests.readers.text_formats import (
-    brackets,
-    check_whole,
-    error_of,
-    mutations,
-    read_all,
-    seconds,
-)
+from tests.readers.described import Encoded
+from tests.readers.text_formats import DEEP, Big, Broken, TextFormat, read_all
 
 SPANISH = """
 (
@@ -40,39 +28,14 @@ SPANISH = """
     (np00000 Río_Grande Río_Grande)))
 """
 
-
-def test_tree() -> None:
-    first, second = read_all(read_tbf, SPANISH)[0]
-    assert first == Tree.build(
-        ["*0*", "No", "leen", "(", "1989", ")", "*", "-", "."],
-        ["-NONE-", "rn", "vmip3s0", "Fpa", "W", "Fpt", "Fz", "Fg", "Fp"],
-        [
-            (0, 9, ""),
-            (0, 9, "S"),
-            (0, 1, "sn.e-SUJ"),
-            (1, 2, "neg-MOD"),
-            (2, 3, "grup.verb"),
-            (3, 8, "sn-CD"),
-        ],
-    )
-    assert second == Tree.build(["Río_Grande"], ["np00000"], [(0, 1, ""), (0, 1, "INC")])
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("((S (a b c)))", ["( (S (a b)))"]),
-        ("((S (a b c))) ((S (d e f)))", ["( (S (a b)))", "( (S (d e)))"]),
-        ("\ufeff(\r\n  (S\r\n    (a b c)))\r\n", ["( (S (a b)))"]),
-        ("(S (a b\n  c))\n(S (d -Fpa-x e))", ["(S (a b))", "(S (d -Fpa-x))"]),
-        ("(a b c)", ["(a b)"]),
-        ("", []),
-    ],
-)
-def test_layouts(text: str, expected: list[str]) -> None:
-    assert brackets(read_tbf, text) == expected
-
-
+LAYOUTS = [
+    ("((S (a b c)))", ["( (S (a b)))"]),
+    ("((S (a b c))) ((S (d e f)))", ["( (S (a b)))", "( (S (d e)))"]),
+    ("\ufeff(\r\n  (S\r\n    (a b c)))\r\n", ["( (S (a b)))"]),
+    ("(S (a b\n  c))\n(S (d -Fpa-x e))", ["(S (a b))", "(S (d -Fpa-x))"]),
+    ("(a b c)", ["(a b)"]),
+    ("", []),
+]
 LEAF = "expected '(tag word lemma)' or '(label *0*)'"
 
 MALFORMED = [
@@ -113,48 +76,47 @@ MALFORMED = [
     ),
 ]
 
-
-@pytest.mark.parametrize(("text", "message"), MALFORMED)
-def test_malformed(tmp_path: Path, text: str, message: str) -> None:
-    assert error_of(read_tbf, text, tmp_path / "f") == message
-
-
-def test_a_broken_tree_costs_itself_only() -> None:
-    text = "(\n (S (a b c)))\n(\n (S (a b)))\n(\n (S (a b c))\n(\n (S (d e f)))\n"
-    trees, errors = read_all(read_tbf, text)
-    assert [tree.words for tree in trees] == [("b",), ("e",)]
-    assert [error[:18] for error in errors] == ["4:5: sentence 2: f", "5:1: sentence 3: t"]
-
-
-def test_encodings(tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes("((S (a año año)))".encode("latin-1"))
-    assert next(read_tbf(tmp_path / "f", encoding="latin-1")).words == ("año",)
-    with pytest.raises(ReadError, match="byte 0xf1 is not utf-8 text"):
-        next(read_tbf(tmp_path / "f"))
-
-
-@given(mutations(SPANISH, "() \n*0-a"))
-def test_any_text_gives_trees_or_errors(text: str) -> None:
-    check_whole(read_all(read_tbf, text)[0])
-
-
-def test_depth_and_many_errors() -> None:
-    deep = 20_000
-    time, trees, errors = seconds(read_tbf, "(" + "(S " * deep + "(a b c)" + ")" * deep + ")")
-    assert (trees, errors) == (1, 0)
-    assert time < 10
-    time, trees, errors = seconds(read_tbf, "(\n (S\n  (a b\n" * deep)
-    assert (trees, errors) == (0, deep)
-    assert time < 20
+TBF = TextFormat(
+    name="tbf",
+    sample=SPANISH,
+    pieces="() \n*0-a",
+    layouts=LAYOUTS,
+    malformed=MALFORMED,
+    broken=Broken(
+        "(\n (S (a b c)))\n(\n (S (a b)))\n(\n (S (a b c))\n(\n (S (d e f)))\n",
+        words=[("b",), ("e",)],
+        errors=["4:5: sentence 2: f", "5:1: sentence 3: t"],
+    ),
+    encoded=Encoded("((S (a año año)))", {"latin-1": ("año",)}, "1: byte 0xf1 is not utf-8 text"),
+    big=(
+        Big("(" + "(S " * DEEP + "(a b c)" + ")" * DEEP + ")", trees=1, errors=0),
+        Big("(\n (S\n  (a b\n" * DEEP, trees=0, errors=DEEP),
+    ),
+    recognised=(SPANISH, "\ufeff" + SPANISH[:150]),
+    others=(
+        "((S (NP (DT the) (NN dog))))",
+        "(S (NN (a b c)) (NN (d)) (NN (e)))",
+        "#1 A a (b c d)\n(UTT+n a)",
+        "",
+    ),
+)
 
 
-def test_looks_like_tbf() -> None:
-    assert looks_like_tbf(SPANISH)
-    assert looks_like_tbf("\ufeff" + SPANISH[:150])
-    assert not looks_like_tbf("((S (NP (DT the) (NN dog))))")
-    assert not looks_like_tbf("(S (NN (a b c)) (NN (d)) (NN (e)))")
-    assert not looks_like_tbf("#1 A a (b c d)\n(UTT+n a)")
-    assert not looks_like_tbf("")
+def test_tree() -> None:
+    first, second = read_all(read_tbf, SPANISH)[0]
+    assert first == Tree.build(
+        ["*0*", "No", "leen", "(", "1989", ")", "*", "-", "."],
+        ["-NONE-", "rn", "vmip3s0", "Fpa", "W", "Fpt", "Fz", "Fg", "Fp"],
+        [
+            (0, 9, ""),
+            (0, 9, "S"),
+            (0, 1, "sn.e-SUJ"),
+            (1, 2, "neg-MOD"),
+            (2, 3, "grup.verb"),
+            (3, 8, "sn-CD"),
+        ],
+    )
+    assert second == Tree.build(["Río_Grande"], ["np00000"], [(0, 1, ""), (0, 1, "INC")])
 
 
 def test_release() -> None:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
-from hypothesis import given
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.tigerxml import looks_like_tiger_xml, read_tiger_xml
-from spmrl_bench.trees.crossing import raise_crossing_branches
-from spmrl_bench.trees.graph import (
-    NO_PARENT,
-    Graph,
-    add_vroot,
-    attach_loose_tokens,
-    to_tree,
-)
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.readers.tigerxml import read_tiger_xml
+from spmrl_bench.trees.graph import NO_PARENT, Graph
 from tests.conftest import shared_data
-from tests.readers.damage import damaged, read_both_ways
+from tests.readers.sentence_formats import SentenceFormat, edits, to_rooted_tree, ways_of_xml
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <corpus id="c">
@@ -49,24 +38,121 @@ def sentence(terminals: str = TERMINALS, nodes: str = NODES, root: str = "50") -
     return f'<s id="s7">\n<graph root="{root}">\n{terminals}{nodes}</graph></s>\n'
 
 
-def read(tmp_path: Path, *sentences: str, on_error: OnError = fail) -> Iterator[Graph]:
-    path = tmp_path / "a.xml"
-    path.write_text(HEAD + "".join(sentences) + "</body></corpus>", encoding="utf-8")
-    return read_tiger_xml(path, on_error=on_error)
+GRAPH = Graph(
+    name="s7",
+    words=("Das", "will", "er", 'hören "("', "."),
+    tags=("PDS", "VMFIN", "PPER", "VVINF", "$."),
+    token_parents=(0, 1, 1, 0, NO_PARENT),
+    token_edges=("OA", "HD", "SB", "HD", ""),
+    labels=("VP", "S"),
+    parents=(1, NO_PARENT),
+    edges=("OC", ""),
+)
+
+# Text of the sentence, what stands there instead, the line of the sentence, the problem.
+MALFORMED = {
+    "edge to nowhere": (
+        'idref="51"/><edge',
+        'idref="5x"/><edge',
+        12,
+        "found an edge to '5x', which is no id of the sentence",
+    ),
+    "second parent of a token": (
+        '"OC" idref="51"',
+        '"OC" idref="4"',
+        12,
+        "found a second edge to '4', expected one parent",
+    ),
+    "second parent of a node": (
+        '"SB" idref="3"',
+        '"SB" idref="51"',
+        12,
+        "found a second edge to '51', expected one parent",
+    ),
+    "node below itself": (
+        '"SB" idref="3"',
+        '"SB" idref="50"',
+        12,
+        "found the node 'S' below itself",
+    ),
+    "cycle": ('"OA" idref="1"', '"OA" idref="50"', 11, "found the node 'VP' below itself"),
+    "no category": (' cat="VP"', "", 11, "<nt> lacks the attribute 'cat'"),
+    "no word": (' word="Das"', "", 4, "<t> lacks the attribute 'word'"),
+    "no tag": (' pos="$."', "", 8, "<t> lacks the attribute 'pos'"),
+    "no target": (' idref="3"/>', "/>", 12, "<edge> lacks the attribute 'idref'"),
+    "no id of a token": ('<t id="2"', "<t", 5, "<t> lacks the attribute 'id'"),
+    "no id of a node": ('<nt id="50"', "<nt", 12, "<nt> lacks the attribute 'id'"),
+    "id of two tokens": ('id="2"', 'id="1"', 5, "found the id '1' twice in the sentence"),
+    "id of token and node": (
+        'nt id="51"',
+        'nt id="5"',
+        11,
+        "found the id '5' twice in the sentence",
+    ),
+    "root below another": ('root="50"', 'root="51"', 2, "the graph's root '51' has a parent"),
+    "root is a child token": ('root="50"', 'root="1"', 2, "the graph's root '1' has a parent"),
+    "unknown root": ('root="50"', 'root="x"', 2, "the graph's root 'x' is no id of the sentence"),
+    "childless node": (
+        '<edge label="HD" idref="4"/><edge label="OA" idref="1"/>',
+        "",
+        11,
+        "found the node 'VP' without children",
+    ),
+    "no tokens": (TERMINALS, "", 1, "found no <t> in the sentence"),
+    "sentence in a sentence": (
+        '<t id="2"',
+        '<s id="n"/><t id="2"',
+        5,
+        "found <s> inside another <s>",
+    ),
+}
+
+TIGER = SentenceFormat(
+    name="tiger-xml",
+    head=HEAD,
+    tail="</body></corpus>",
+    good=sentence(),
+    expected=lambda _: GRAPH,
+    ways=ways_of_xml(HEAD + sentence() + "</body></corpus>", declared="UTF-8"),
+    malformed=edits(sentence(), MALFORMED),
+    bad_name="s7",
+    ending=(
+        sentence().replace("</terminals>", "</terminal>"),
+        "28:3: sentence s7: not well-formed XML: mismatched tag",
+    ),
+    deep=(
+        sentence(
+            '<t id="1" word="a" pos="X"/>',
+            "".join(f'<nt id="n{k}" cat="N"><edge idref="n{k + 1}"/></nt>' for k in range(5000))
+            + '<nt id="n5000" cat="N"><edge idref="1"/></nt>',
+            root="n0",
+        ),
+        ["N"] * 5001,
+    ),
+    to_tree=to_rooted_tree,
+    recognised=(
+        HEAD,
+        "\ufeff" + HEAD,
+        "\n<!-- a <corpus> --><!DOCTYPE corpus [<!ENTITY a 'b'>]>\n<corpus><graph>",
+        "<subcorpus name='a'><s id='1'>\r\n<graph root='1'>",
+    ),
+    others=(
+        "<corpus><text>Das will er hören.</text></corpus>",
+        "<alpino><alpino_ds><graph/></alpino_ds></alpino>",
+        "<html><corpus><graph></html>",
+        "(corpus (graph a))",
+        "<" * 70_000,
+        "<!DOCTYPE " * 7_000,
+        "<?" * 30_000,
+        "",
+    ),
+)
+read = TIGER.read_file
 
 
 def test_graph_keeps_crossing_branches_and_loose_tokens(tmp_path: Path) -> None:
     (graph,) = read(tmp_path, sentence())
-    assert graph == Graph(
-        name="s7",
-        words=("Das", "will", "er", 'hören "("', "."),
-        tags=("PDS", "VMFIN", "PPER", "VVINF", "$."),
-        token_parents=(0, 1, 1, 0, NO_PARENT),
-        token_edges=("OA", "HD", "SB", "HD", ""),
-        labels=("VP", "S"),
-        parents=(1, NO_PARENT),
-        edges=("OC", ""),
-    )
+    assert graph == GRAPH
     assert graph.yields() == [[0, 3], [0, 1, 2, 3]]
 
 
@@ -80,118 +166,11 @@ def test_long_files_are_streamed(tmp_path: Path) -> None:
     assert len(list(read(tmp_path, *[sentence()] * 200))) == 200
 
 
-# Text of the sentence, what stands there instead, the line (and column), the problem.
-MALFORMED = {
-    "edge to nowhere": (
-        'idref="51"/><edge',
-        'idref="5x"/><edge',
-        "16",
-        "found an edge to '5x', which is no id of the sentence",
-    ),
-    "second parent of a token": (
-        '"OC" idref="51"',
-        '"OC" idref="4"',
-        "16",
-        "found a second edge to '4', expected one parent",
-    ),
-    "second parent of a node": (
-        '"SB" idref="3"',
-        '"SB" idref="51"',
-        "16",
-        "found a second edge to '51', expected one parent",
-    ),
-    "node below itself": (
-        '"SB" idref="3"',
-        '"SB" idref="50"',
-        "16",
-        "found the node 'S' below itself",
-    ),
-    "cycle": ('"OA" idref="1"', '"OA" idref="50"', "15", "found the node 'VP' below itself"),
-    "no category": (' cat="VP"', "", "15", "<nt> lacks the attribute 'cat'"),
-    "no word": (' word="Das"', "", "8", "<t> lacks the attribute 'word'"),
-    "no tag": (' pos="$."', "", "12", "<t> lacks the attribute 'pos'"),
-    "no target": (' idref="3"/>', "/>", "16", "<edge> lacks the attribute 'idref'"),
-    "no id of a token": ('<t id="2"', "<t", "9", "<t> lacks the attribute 'id'"),
-    "no id of a node": ('<nt id="50"', "<nt", "16", "<nt> lacks the attribute 'id'"),
-    "id of two tokens": ('id="2"', 'id="1"', "9", "found the id '1' twice in the sentence"),
-    "id of token and node": (
-        'nt id="51"',
-        'nt id="5"',
-        "15",
-        "found the id '5' twice in the sentence",
-    ),
-    "root below another": ('root="50"', 'root="51"', "6", "the graph's root '51' has a parent"),
-    "root is a child token": ('root="50"', 'root="1"', "6", "the graph's root '1' has a parent"),
-    "unknown root": ('root="50"', 'root="x"', "6", "the graph's root 'x' is no id of the sentence"),
-    "childless node": (
-        '<edge label="HD" idref="4"/><edge label="OA" idref="1"/>',
-        "",
-        "15",
-        "found the node 'VP' without children",
-    ),
-    "no tokens": (TERMINALS, "", "5", "found no <t> in the sentence"),
-    "sentence in a sentence": (
-        '<t id="2"',
-        '<s id="n"/><t id="2"',
-        "9",
-        "found <s> inside another <s>",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed(tmp_path: Path, name: str) -> None:
-    found, changed, place, problem = MALFORMED[name]
-    good = sentence()
-    assert found in good
-    bad = good.replace(found, changed, 1)
-    expected = f"{tmp_path}/a.xml:{place}: sentence s7: {problem}"
-    with pytest.raises(ReadError) as caught:
-        list(read(tmp_path, bad))
-    assert str(caught.value) == expected
-    # The sentence is left out, and reported once, if the caller wishes; the next one is read.
-    errors: list[ReadError] = []
-    (graph,) = read(tmp_path, bad, good, on_error=errors.append)
-    assert len(graph.words) == 5
-    assert [str(error) for error in errors] == [expected]
-
-
-def test_what_is_not_well_formed_ends_the_file(tmp_path: Path) -> None:
-    good = sentence()
-    bad = good.replace("</terminals>", "</terminal>")
-    errors: list[ReadError] = []
-    assert len(list(read(tmp_path, good, bad, good, on_error=errors.append))) == 1
-    assert [str(error) for error in errors] == [
-        f"{tmp_path}/a.xml:28:3: sentence s7: not well-formed XML: mismatched tag"
-    ]
-
-
 def test_one_sentence_has_one_error(tmp_path: Path) -> None:
     bad = sentence().replace(' word="Das"', "").replace(' pos="$."', "").replace('"51"', '"5"')
     errors: list[ReadError] = []
     assert list(read(tmp_path, bad, on_error=errors.append)) == []
     assert [error.line for error in errors] == [8]
-
-
-@pytest.mark.parametrize("name", ["crlf", "cr", "bom", "utf-16", "no final newline", "latin-1"])
-def test_ends_of_lines_and_encodings_do_not_matter(tmp_path: Path, name: str) -> None:
-    text = HEAD + sentence() + sentence() + "</body></corpus>"
-    if name == "latin-1":
-        text = text.replace("UTF-8", "ISO-8859-1").replace("&#246;", "ö")
-    if name == "utf-16":
-        text = text.replace("UTF-8", "UTF-16")
-    data = {
-        "crlf": text.replace("\n", "\r\n").encode(),
-        "cr": text.replace("\n", "\r").encode(),
-        "bom": b"\xef\xbb\xbf" + text.encode(),
-        "utf-16": text.encode("utf-16"),
-        "no final newline": text.encode(),
-        "latin-1": text.encode("latin-1"),
-    }[name]
-    path = tmp_path / "a.xml"
-    path.write_bytes(data)
-    first, second = read_tiger_xml(path)
-    assert first == second == next(read(tmp_path, sentence()))
 
 
 def test_numbers_stand_for_names_that_are_missing(tmp_path: Path) -> None:
@@ -217,23 +196,6 @@ def test_time_is_linear_in_a_long_value(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(set(sizes)) == 1  # memory does not grow with the file
 
 
-def test_deep_nodes(tmp_path: Path) -> None:
-    nodes = (
-        "".join(f'<nt id="n{k}" cat="N"><edge idref="n{k + 1}"/></nt>' for k in range(5000))
-        + '<nt id="n5000" cat="N"><edge idref="1"/></nt>'
-    )
-    terminals = '<t id="1" word="a" pos="X"/>'
-    (graph,) = read(tmp_path, sentence(terminals, nodes, root="n0"))
-    assert len(to_tree(graph).labels) == 5001
-
-
-def test_graphs_before_the_mistake_are_read(tmp_path: Path) -> None:
-    reader = read(tmp_path, sentence(), sentence(root="none"))
-    assert len(next(reader).words) == 5
-    with pytest.raises(ReadError, match="'none' is no id"):
-        next(reader)
-
-
 def test_graph_outside_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="found <graph> outside <s>"):
         list(read(tmp_path, "<graph/>"))
@@ -253,43 +215,6 @@ def test_unusable_encoding(tmp_path: Path, encoding: str) -> None:
     path.write_text(f"<?xml version='1.0' encoding='{encoding}'?><corpus/>")
     with pytest.raises(ReadError, match=r"a\.xml:1: declares an encoding: .*encoding"):
         list(read_tiger_xml(path))
-
-
-@given(damaged((HEAD + sentence() * 2 + "</body></corpus>").encode()))
-def test_damaged_files_never_cause_another_error(data: bytes) -> None:
-    def read_to_trees(path: Path, on_error: OnError) -> Iterator[Tree]:
-        for graph in read_tiger_xml(path, on_error=on_error):
-            yield to_tree(raise_crossing_branches(attach_loose_tokens(add_vroot(graph))))
-
-    read_both_ways(read_to_trees, data)
-
-
-def test_unreadable_file(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"none\.xml: cannot be read: No such file"):
-        list(read_tiger_xml(tmp_path / "none.xml", on_error=lambda _: None))
-    with pytest.raises(ReadError, match=r"cannot be read: Is a directory"):
-        list(read_tiger_xml(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (HEAD, True),
-        ("\ufeff" + HEAD, True),
-        ("\n<!-- a <corpus> --><!DOCTYPE corpus [<!ENTITY a 'b'>]>\n<corpus><graph>", True),
-        ("<subcorpus name='a'><s id='1'>\r\n<graph root='1'>", True),
-        ("<corpus><text>Das will er hören.</text></corpus>", False),
-        ("<alpino><alpino_ds><graph/></alpino_ds></alpino>", False),
-        ("<html><corpus><graph></html>", False),
-        ("(corpus (graph a))", False),
-        ("<" * 70_000, False),
-        ("<!DOCTYPE " * 7_000, False),
-        ("<?" * 30_000, False),
-        ("", False),
-    ],
-)
-def test_recognition(text: str, expected: bool) -> None:
-    assert looks_like_tiger_xml(text) is expected
 
 
 @pytest.mark.parametrize(

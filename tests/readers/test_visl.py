@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from hypothesis import given
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.visl import looks_like_visl, read_visl
+from spmrl_bench.readers.visl import read_visl
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
-from tests.readers.text_formats import (
-    brackets,
-    check_whole,
-    error_of,
-    mutations,
-    read_all,
-    seconds,
-)
+from tests.readers.described import Encoded
+from tests.readers.text_formats import DEEP, Big, Broken, TextFormat, read_all
 
 PORTUGUESE = """\
 ######################
@@ -42,34 +33,15 @@ PORTUGUESE = """\
 (UTT+cu («) (CJT+num Um) (»"))
 """
 
-
-def test_trees() -> None:
-    first, second, third = read_all(read_visl, PORTUGUESE)[0]
-    assert first == Tree.build(
-        ["Um", "gato", "(", "preto", ")", "dorme", "."],
-        [">N+art", "H+n", "{", "N<PRED+adj", "}", "P+v-fin", "."],
-        [(0, 7, "STA+fcl"), (0, 5, "SUBJ+np")],
-    )
-    assert second == Tree.build(["Sim"], ["UTT+adv"], [])
-    assert third.words == ("«", "Um", '»"')
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("#1 A a\n(X+n a)", ["(X+n a)"]),
-        ("#1 A\n(X+np\n(H+n a)\n(,))\n", ["(X+np (H+n a) (, ,))"]),
-        ("\ufeff#1 A a\r\n(X+np (H+n a)\r\n (--))\r\n\r\n", ["(X+np (H+n a) (-- --))"]),
-        ("#1 A a\n(?+? a)\n#2 B b ((\n(X+np (+) (>N+n b))", ["(?+? a)", "(X+np (+ +) (>N+n b))"]),
-        ("#comment (\n#7\n#1 A\n(X+n a)", ["(X+n a)"]),
-        ("#comment\n", []),
-        ("", []),
-    ],
-)
-def test_layouts(text: str, expected: list[str]) -> None:
-    assert brackets(read_visl, text) == expected
-
-
+LAYOUTS = [
+    ("#1 A a\n(X+n a)", ["(X+n a)"]),
+    ("#1 A\n(X+np\n(H+n a)\n(,))\n", ["(X+np (H+n a) (, ,))"]),
+    ("\ufeff#1 A a\r\n(X+np (H+n a)\r\n (--))\r\n\r\n", ["(X+np (H+n a) (-- --))"]),
+    ("#1 A a\n(?+? a)\n#2 B b ((\n(X+np (+) (>N+n b))", ["(?+? a)", "(X+np (+ +) (>N+n b))"]),
+    ("#comment (\n#7\n#1 A\n(X+n a)", ["(X+n a)"]),
+    ("#comment\n", []),
+    ("", []),
+]
 MALFORMED = [
     (
         "#1 A1 a\n(UTT+n a\n\n#2 A2 b\n(UTT+n b)",
@@ -133,51 +105,46 @@ MALFORMED = [
     ("a\n#1 A1 a\n(X+n a)\n", "1:1: sentence 1: found 'a' outside brackets, expected '('"),
 ]
 
-
-@pytest.mark.parametrize(("text", "message"), MALFORMED)
-def test_malformed(tmp_path: Path, text: str, message: str) -> None:
-    assert error_of(read_visl, text, tmp_path / "f") == message
-
-
-def test_a_broken_entry_costs_itself_only() -> None:
-    text = "#1 A a\n(X+n a\n#2 B b\n(X+n b)\n#3 C c (\n(X+np (H+n c) (Y\n\n#4 D )\n(X+n d)\n"
-    trees, errors = read_all(read_visl, text)
-    assert [tree.words for tree in trees] == [("b",), ("d",)]
-    assert [error.split(":")[2] for error in errors] == [" sentence A", " sentence C"]
-
-
-def test_encodings(tmp_path: Path) -> None:
-    (tmp_path / "f").write_bytes("#1 A …não\n(X+n …não)".encode("cp1252"))
-    assert next(read_visl(tmp_path / "f", encoding="cp1252")).words == ("…não",)
-    assert next(read_visl(tmp_path / "f", encoding="latin-1")).words == ("\x85não",)
-    with pytest.raises(ReadError, match="byte 0x85 is not utf-8 text"):
-        next(read_visl(tmp_path / "f"))
-
-
-@given(mutations(PORTUGUESE, "() \n#1{}.+a"))
-def test_any_text_gives_trees_or_errors(text: str) -> None:
-    check_whole(read_all(read_visl, text)[0])
-
-
-def test_depth_and_many_errors() -> None:
-    deep = 20_000
-    time, trees, errors = seconds(read_visl, "#1 A a\n" + "(X+np " * deep + "(H+n a)" + ")" * deep)
-    assert (trees, errors) == (1, 0)
-    assert time < 10
-    time, trees, errors = seconds(read_visl, "#1 A a\n(X+np (H+n a\n" * deep)
-    assert (trees, errors) == (0, deep)
-    assert time < 20
+VISL = TextFormat(
+    name="visl",
+    sample=PORTUGUESE,
+    pieces="() \n#1{}.+a",
+    layouts=LAYOUTS,
+    malformed=MALFORMED,
+    broken=Broken(
+        "#1 A a\n(X+n a\n#2 B b\n(X+n b)\n#3 C c (\n(X+np (H+n c) (Y\n\n#4 D )\n(X+n d)\n",
+        words=[("b",), ("d",)],
+        errors=["2:1: sentence A:", "6:1: sentence C:"],
+    ),
+    encoded=Encoded(
+        "#1 A …não\n(X+n …não)",
+        {"cp1252": ("…não",), "latin-1": ("\x85não",)},
+        "1: byte 0x85 is not utf-8 text",
+    ),
+    big=(
+        Big("#1 A a\n" + "(X+np " * DEEP + "(H+n a)" + ")" * DEEP, trees=1, errors=0),
+        Big("#1 A a\n(X+np (H+n a\n" * DEEP, trees=0, errors=DEEP),
+    ),
+    recognised=(PORTUGUESE, "\ufeff#1 A a\r\n(?+? a)", "#1 A a\n(«)"),
+    others=(
+        "#1:1.[1] NP(Head:Nab:a)#",
+        "#1 A a\n",
+        "# Notes\nAn entry:\n#1 A1 a\n(UTT+n a)\n",
+        "((S (NP (DT the) (NN dog))))",
+        "",
+    ),
+)
 
 
-def test_looks_like_visl() -> None:
-    assert looks_like_visl(PORTUGUESE)
-    assert looks_like_visl("\ufeff#1 A a\r\n(?+? a)")
-    assert looks_like_visl("#1 A a\n(«)")
-    assert not looks_like_visl("#1:1.[1] NP(Head:Nab:a)#")
-    assert not looks_like_visl("#1 A a\n")
-    assert not looks_like_visl("# Notes\nAn entry:\n#1 A1 a\n(UTT+n a)\n")
-    assert not looks_like_visl("((S (NP (DT the) (NN dog))))")
-    assert not looks_like_visl("")
+def test_trees() -> None:
+    first, second, third = read_all(read_visl, PORTUGUESE)[0]
+    assert first == Tree.build(
+        ["Um", "gato", "(", "preto", ")", "dorme", "."],
+        [">N+art", "H+n", "{", "N<PRED+adj", "}", "P+v-fin", "."],
+        [(0, 7, "STA+fcl"), (0, 5, "SUBJ+np")],
+    )
+    assert second == Tree.build(["Sim"], ["UTT+adv"], [])
+    assert third.words == ("«", "Um", '»"')
 
 
 @pytest.mark.parametrize(

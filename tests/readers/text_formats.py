@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,59 @@ from hypothesis import strategies as st
 from spmrl_bench.errors import ReadError
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.brackets import write_brackets
+from tests.readers.described import DescribedFormat
 
 Read = Callable[..., Iterator[Tree]]
+
+DEEP = 20_000
+"""How deep a tree, and how long a row of mistakes, every reader must bear."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A text of which some trees are read and others left out.
+
+    Attributes:
+        text: what is read.
+        words: the words of the trees that are read.
+        errors: how the message for each of the others begins, without the file's name.
+    """
+
+    text: str
+    words: Sequence[tuple[str, ...]]
+    errors: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Big:
+    """A text of many nodes or many mistakes, and how many trees and errors it has."""
+
+    text: str = field(repr=False)
+    trees: int
+    errors: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFormat(DescribedFormat):
+    """A format of brackets, or like brackets.
+
+    Attributes:
+        sample: a file without mistakes, its lines ended by ``\\n``.
+        pieces: characters that mean something in the format.
+        options: the options with which a broken ``sample`` is read.
+        layouts: texts, and their trees as lines of brackets.
+        malformed: texts, and the error that ends the reading, without the file's name.
+        broken: a text in which mistakes cost nothing but their own trees.
+        big: texts whose time of reading must be linear in their length.
+    """
+
+    sample: str
+    pieces: str
+    options: Sequence[Mapping[str, Any]] = ({},)
+    layouts: Sequence[tuple[str, Sequence[str]]]
+    malformed: Sequence[tuple[str, str]]
+    broken: Broken
+    big: Sequence[Big]
 
 
 def read_all(read: Read, source: str | bytes, **options: Any) -> tuple[list[Tree], list[str]]:
@@ -62,8 +114,8 @@ def check_whole(trees: list[Tree]) -> None:
         assert Tree.build(tree.words, tree.tags, tree.constituents()) == tree
 
 
-def seconds(read: Read, source: str, **options: Any) -> tuple[float, int, int]:
+def seconds(read: Read, source: str) -> tuple[float, int, int]:
     """Processor time of reading, and the numbers of trees and of errors."""
     start = time.process_time()
-    trees, errors = read_all(read, source, **options)
+    trees, errors = read_all(read, source)
     return time.process_time() - start, len(trees), len(errors)
