@@ -4,6 +4,8 @@
 #   make lang=german train eval                 train both variants, score the better one
 #   make lang=german size=small seed=2 train    options pass through when given
 #   make table | recipes | treebanks            results; what can be trained; what is present
+#   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
+#   make new-treebank dir=DIR lang=german       write a manifest and a recipe for a folder
 #   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
 
 PYTHON ?= python3
@@ -21,10 +23,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval table parse score recipes treebanks test lint campaign bench
+.PHONY: help install train eval table parse score recipes treebanks validate new-treebank test lint campaign bench
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n 1,7p
+	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n 1,9p
 
 install: $(INSTALLED)
 
@@ -61,6 +63,12 @@ recipes: $(INSTALLED)
 
 treebanks: $(INSTALLED)
 	@$(BENCH) treebanks
+
+validate: $(INSTALLED)
+	@$(BENCH) validate $(or $(treebank),all)
+
+new-treebank: $(INSTALLED)
+	@$(BENCH) new-treebank $(dir) $(if $(lang),--language $(lang))
 
 test: $(INSTALLED)
 	$(BIN)/pytest -q
