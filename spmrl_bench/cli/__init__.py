@@ -12,7 +12,15 @@ import os
 import sys
 
 # Importing a module of commands registers them with the application.
-from spmrl_bench.cli import comparisons, dependencies, listings, runs, scores, treebanks  # noqa: F401
+from spmrl_bench.cli import (  # noqa: F401
+    comparisons,
+    dependencies,
+    listings,
+    parsing,
+    runs,
+    scores,
+    treebanks,
+)
 from spmrl_bench.cli.app import FAILED, app
 
 __all__ = ["app", "main"]

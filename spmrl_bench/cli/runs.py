@@ -1,8 +1,7 @@
-"""Commands that train, evaluate and use a parser; the only ones that load torch."""
+"""Commands that train and evaluate parsers."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,6 @@ from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
     Device,
     Lang,
-    Model,
     ResultsFolder,
     RunsFolder,
     Seed,
@@ -21,7 +19,6 @@ from spmrl_bench.cli.options import (
     Track,
     TreebankName,
     Variant,
-    check_choice,
     parse_settings,
     required_lang,
 )
@@ -111,32 +108,3 @@ def evaluate(
     bank = work.treebank.name
     records = [one for one in read_records(results / "runs") if one.treebank.name == bank]
     typer.echo(to_markdown(group_records(records), read_figures()), nl=False)
-
-
-@app.command()
-def parse(
-    model: Model,
-    form: Annotated[
-        str, typer.Option("--input", help="What is read: `tokens` or `brackets` (trees).")
-    ] = "tokens",
-    device: Device = "auto",
-) -> None:
-    """Parse standard input and write one tree per line to standard output, in the same order.
-
-    With `--input tokens` every line is a sentence, its words separated by white space; an
-    empty line gives an empty line. With `--input brackets` the words and tags of bracketed
-    trees are read, and the trees themselves are parsed anew. Text is UTF-8.
-
-    Examples:
-
-        echo "Der Hund schläft ." | spmrl-bench parse --model runs/NAME
-
-        spmrl-bench parse --model runs/NAME --input brackets < gold.mrg > parses.mrg
-    """
-    check_choice("input", form, ("tokens", "brackets"))
-    from spmrl_bench.parsers import load_parser
-    from spmrl_bench.parsers.streams import parse_brackets, parse_tokens
-
-    parse_stream = parse_tokens if form == "tokens" else parse_brackets
-    for line in parse_stream(sys.stdin.buffer, load_parser(model, device=device)):
-        sys.stdout.write(f"{line}\n")

@@ -1,93 +1,169 @@
-"""Streams of sentences: one answer per line, in order, whatever the parser does with batches."""
+"""Sentences out of files and pipes, each with its place, and nothing lost before a mistake."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.parsers.streams import parse_brackets, parse_tokens
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.parsers.streams import Form, Given, check_readable, read_given, windows
+
+T = TypeVar("T")
 
 
-class FlatParser:
-    """Puts one S over the words; reads ``window`` sentences ahead, as real parsers do."""
-
-    def __init__(self, window: int = 1) -> None:
-        self.window = window
-
-    def parse(
-        self, sentences: Iterable[Sequence[str]], tags: Iterable[Sequence[str]] | None = None
-    ) -> Iterator[Tree]:
-        given_tags = iter(tags) if tags is not None else None
-        held: list[Sequence[str]] = []
-        for words in sentences:
-            held.append(words)
-            if len(held) == self.window:
-                yield from (self.tree(words, given_tags) for words in held)
-                held = []
-        yield from (self.tree(words, given_tags) for words in held)
-
-    @staticmethod
-    def tree(words: Sequence[str], tags: Iterator[Sequence[str]] | None) -> Tree:
-        row = next(tags) if tags is not None else ["XX"] * len(words)
-        return Tree.build(words, row, [(0, len(words), "S")] if words else [])
+def read(data: bytes, form: Form) -> list[Given]:
+    return list(read_given([], form, io.BytesIO(data)))
 
 
-def tokens(data: bytes, window: int = 1) -> list[str]:
-    return list(parse_tokens(io.BytesIO(data), cast(Any, FlatParser(window))))
+def words(data: bytes, form: Form = "tokens") -> list[list[str]]:
+    return [list(given.words) for given in read(data, form)]
 
 
-def brackets(data: bytes) -> list[str]:
-    return list(parse_brackets(io.BytesIO(data), cast(Any, FlatParser())))
+def until_error(source: Iterator[T]) -> tuple[list[T], str]:
+    """What is yielded in front of an error, and its message."""
+    found: list[T] = []
+    try:
+        for one in source:
+            found.append(one)
+    except ReadError as error:
+        return found, str(error)
+    pytest.fail("no error")
 
 
-def test_empty_lines_stay_empty_lines() -> None:
-    assert tokens(b"\nHello world\n  \nBye", window=9) == [
-        "",
-        "(S (XX Hello) (XX world))",
-        "",
-        "(S (XX Bye))",
+def test_a_line_is_a_sentence_even_without_words() -> None:
+    assert read(b"\nHello world\n  \nBye", "tokens") == [
+        ([], None, "<standard input>:1"),
+        (["Hello", "world"], None, "<standard input>:2"),
+        ([], None, "<standard input>:3"),
+        (["Bye"], None, "<standard input>:4"),
     ]
 
 
 def test_words_end_at_ascii_white_space_only() -> None:
-    data = "10\u00a0000 \t Euro\r\n".encode()
-    assert tokens(data) == ["(S (XX 10\u00a0000) (XX Euro))"]
+    data = "10\u00a0000 \t Euro\u2028\r\n".encode()
+    assert words(data) == [["10\u00a0000", "Euro\u2028"]]
 
 
 def test_byte_order_mark_is_no_word() -> None:
-    assert tokens(b"\xef\xbb\xbfa\n") == ["(S (XX a))"]
-    assert brackets(b"\xef\xbb\xbf(X (T a))") == ["(S (T a))"]
+    assert words(b"\xef\xbb\xbfa\n") == [["a"]]
+    assert words(b"\xef\xbb\xbf(X (T a))", "brackets") == [["a"]]
 
 
-def test_brackets_in_words_are_escaped() -> None:
-    assert tokens(b"( a )") == ["(S (XX -LRB-) (XX a) (XX -RRB-))"]
-
-
-def test_bracketed_input_keeps_words_and_tags() -> None:
-    assert brackets(b"( (S (NP (DT the)\n (NN dog))))\n(X (T a))\n") == [
-        "(S (DT the) (NN dog))",
-        "(S (T a))",
+def test_brackets_give_words_and_tags() -> None:
+    found = read(b"( (S (NP (DT the)\n (NN -LRB-))))\n(X (T a))\n", "brackets")
+    assert found == [
+        (("the", "("), ("DT", "NN"), "<standard input>: sentence 1"),
+        (("a",), ("T",), "<standard input>: sentence 2"),
     ]
 
 
-def test_empty_input_is_an_error() -> None:
-    with pytest.raises(ReadError, match="<standard input>: empty; expected one sentence per line"):
-        tokens(b"")
-    with pytest.raises(ReadError, match="<standard input>: empty; expected bracketed trees"):
-        brackets(b" \n")
+def test_files_and_standard_input_follow_each_other(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("one two\nthree")  # the last line need not end
+    second.write_text("")
+    names = [str(first), "-", str(second), str(first)]
+    given = list(read_given(names, "tokens", io.BytesIO(b"four\n")))
+    assert [sentence.words for sentence in given] == [
+        ["one", "two"],
+        ["three"],
+        ["four"],
+        ["one", "two"],
+        ["three"],
+    ]
+    assert given[4].place == f"{first}:2"
 
 
-def test_wrong_encoding_names_the_line() -> None:
-    for read in (tokens, brackets):
-        with pytest.raises(ReadError, match="<standard input>:2: not UTF-8 text"):
-            read(b"(X (T a))\n(X (T \xe9))\n")
+def test_empty_input_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"^<standard input>: empty; expected one sentence per"):
+        read(b"", "tokens")
+    with pytest.raises(ReadError, match=r"^<standard input>: empty; expected bracketed trees"):
+        read(b" \n", "brackets")
+    path = tmp_path / "empty"
+    path.touch()
+    with pytest.raises(ReadError, match=r"empty: empty \(and 1 more\); expected one sentence"):
+        list(read_given([str(path), str(path)], "tokens", io.BytesIO()))
+
+
+def test_wrong_encoding_names_the_line_and_loses_nothing_before_it() -> None:
+    for form in ("tokens", "brackets"):
+        data = io.BytesIO(b"(X (T a))\n(X (T \xe9))\n")
+        found, message = until_error(read_given([], form, data))  # type: ignore[arg-type]
+        assert len(found) == 1
+        assert message.startswith("<standard input>:2: not UTF-8 text")
 
 
 def test_malformed_tree_names_the_place() -> None:
-    with pytest.raises(ReadError, match="<standard input>:1"):
-        brackets(b"(X (T a)\n")
+    found, message = until_error(read_given([], "brackets", io.BytesIO(b"(X (T a))\n(X (T b)\n")))
+    assert len(found) == 1
+    assert message.startswith("<standard input>:2:1: sentence 2: the tree that starts here")
+
+
+def test_missing_files_are_found_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="gone: cannot be read: No such file"):
+        check_readable(["-", str(tmp_path / "gone")])
+    with pytest.raises(ReadError, match="is a folder; expected a file of sentences"):
+        check_readable([str(tmp_path)])
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    check_readable([str(pipe)])  # opening it would wait for a writer
+    (tmp_path / "shut").touch(mode=0)
+    if not os.access(tmp_path / "shut", os.R_OK):  # the superuser may read everything
+        with pytest.raises(ReadError, match="shut: cannot be read: Permission denied"):
+            check_readable([str(tmp_path / "shut")])
+
+
+def test_a_file_that_vanishes_or_breaks_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="gone: cannot be read: No such file"):
+        list(read_given([str(tmp_path / "gone")], "tokens", io.BytesIO()))
+
+    class Broken(io.BytesIO):
+        def __next__(self) -> bytes:
+            if line := self.readline():
+                return line
+            raise OSError(5, "Input/output error")
+
+    found, message = until_error(read_given([], "tokens", Broken(b"a\nb\n")))
+    assert len(found) == 2
+    assert message == "<standard input>:3: cannot be read on: Input/output error"
+
+
+def sentences(*lengths: int) -> Iterator[Given]:
+    for place, length in enumerate(lengths):
+        yield Given(["w"] * length, None, str(place))
+
+
+def sizes(found: Iterable[list[Given]]) -> list[list[int]]:
+    return [[len(given.words) for given in window] for window in found]
+
+
+def test_windows_are_bounded_by_sentences_and_by_words() -> None:
+    assert sizes(windows(sentences(1, 2, 3, 4, 5), 2, 100)) == [[1, 2], [3, 4], [5]]
+    assert sizes(windows(sentences(1, 2, 3, 4, 50, 1, 0), 9, 6)) == [[1, 2, 3], [4, 50], [1, 0]]
+    assert sizes(windows(sentences(0, 0), 9, 1)) == [[0, 0]]
+    assert sizes(windows(sentences(), 9, 9)) == []
+
+
+def test_windows_of_endless_input_read_no_further() -> None:
+    count = itertools.count()
+    endless = (Given(["w"], None, str(next(count))) for _ in itertools.repeat(None))
+    found = windows(endless, 3, 100)
+    next(found)
+    next(found)
+    assert next(count) == 6
+
+
+def test_a_window_is_not_lost_by_a_mistake_behind_it() -> None:
+    def broken() -> Iterator[Given]:
+        yield from sentences(1, 2, 3)
+        raise ReadError("bad", path="x")
+
+    for most, expected in ((2, [[1, 2], [3]]), (3, [[1, 2, 3]]), (9, [[1, 2, 3]])):
+        found, message = until_error(windows(broken(), most, 100))
+        assert sizes(found) == expected
+        assert message == "x: bad"

@@ -1,0 +1,105 @@
+"""The command that parses text."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import Device, Model, check_choice
+from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.parsers.bulk import OnLong, Tally
+
+
+@app.command()
+def parse(
+    model: Model,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="What to parse, in this order; `-` is standard input. Default: standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--input", help="What is read: `tokens` or `brackets` (trees).")
+    ] = "tokens",
+    on_long: Annotated[
+        Literal["error", "skip", "flat"],
+        typer.Option(
+            help="A sentence with more words than the parser has positions: stop with an `error`; "
+            "`skip` it and write `(())`; or write a `flat` tree, one bracket over all words. "
+            "Those not parsed are counted on standard error."
+        ),
+    ] = "error",
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Processes that parse, each with its share of the processor's cores."
+        ),
+    ] = 1,
+    device: Device = "auto",
+) -> None:
+    """Parse files or standard input; write one tree per line to standard output, in the same order.
+
+    With `--input tokens` every line is a sentence, its words separated by white space; an
+    empty line gives an empty line. With `--input brackets` the words and tags of bracketed
+    trees are read, and the trees themselves are parsed anew. Text is UTF-8, of any size.
+
+    Examples:
+
+        echo "Der Hund schläft ." | spmrl-bench parse --model runs/NAME
+
+        spmrl-bench parse --model runs/NAME --input brackets gold.mrg > parses.mrg
+
+        spmrl-bench parse --model runs/NAME --workers 4 --on-long flat part1 part2 > trees
+    """
+    from spmrl_bench.parsers.bulk import Tally, answering, parse_given
+    from spmrl_bench.parsers.streams import check_readable, read_given
+
+    check_choice("input", form, ("tokens", "brackets"))
+    names = files or []
+    check_readable(names)
+    given = read_given(names, form, sys.stdin.buffer)  # type: ignore[arg-type]
+    tally = Tally()
+    try:
+        with answering(model, device, on_long, workers) as answers:
+            for lines in parse_given(given, answers, tally, on_long=on_long):
+                _write(lines)
+    except KeyboardInterrupt:
+        done = f"the first {tally.sentences:,} sentences have been parsed"
+        raise KeyboardInterrupt(f"interrupted; {done}") from None
+    finally:
+        if tally.long and on_long != "error":
+            typer.echo(f"spmrl-bench: {_long_sentences(tally, on_long)}", err=True)
+
+
+def _write(lines: list[str]) -> None:
+    """Write lines so that whoever reads them has them at once.
+
+    Raises:
+        BrokenPipeError: nobody reads any more.
+        SpmrlError: they cannot be written, as on a full disk.
+    """
+    try:
+        sys.stdout.write("".join([f"{line}\n" for line in lines]))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What could not be written is still in the buffer; let it go where that succeeds.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SpmrlError(f"standard output: cannot be written: {error.strerror}") from None
+
+
+def _long_sentences(tally: Tally, on_long: OnLong) -> str:
+    """How many sentences were too long, and which was the first."""
+    count = f"{tally.long:,} of {tally.sentences:,} sentences not parsed because of their length"
+    instead = "'(())' written instead" if on_long == "skip" else "flat trees written instead"
+    return f"{count}, {instead}. The first is {tally.first_long}"

@@ -1,0 +1,216 @@
+"""The command ``parse``: files and pipes in, lines out, and what happens when either breaks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from spmrl_bench.cli import app
+from spmrl_bench.parsers import load_parser
+from spmrl_bench.trees.brackets import write_brackets
+from tests.parsers.examples import parser_of
+
+LIMIT = 8
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("parser")
+    parser_of(seed=3, max_positions=LIMIT + 2).save(path)
+    return str(path)
+
+
+def parse(model: str, *arguments: str, stdin: bytes | None = None) -> Result:
+    options = ["parse", "--model", model, "--device", "cpu"]
+    return CliRunner().invoke(app, [*options, *arguments], input=stdin)
+
+
+def expected(model: str, *sentences: str) -> list[str]:
+    words = [sentence.split() for sentence in sentences]
+    return [write_brackets(tree) for tree in load_parser(model, "cpu").parse(words)]
+
+
+def test_standard_input_and_files_in_their_order(model: str, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    first.write_text("the dog barks\n\ncats sleep\n")
+    one, two, three = expected(model, "the dog barks", "cats sleep", "dogs")
+    result = parse(model, str(first), "-", str(first), stdin=b"dogs\n")
+    assert result.exit_code == 0
+    assert result.stdout.split("\n") == [one, "", two, three, one, "", two, ""]
+    assert result.stderr == ""
+    assert parse(model, stdin=b"dogs\n").stdout == f"{three}\n"
+
+
+def test_brackets_keep_their_tags(model: str) -> None:
+    stdin = b"( (S (D the)\n (N dog)))\n"
+    result = parse(model, "--input", "brackets", stdin=stdin)
+    (line,) = expected(model, "the dog")
+    assert (
+        result.stdout == line.replace("(XX the)", "(D the)").replace("(XX dog)", "(N dog)") + "\n"
+    )
+
+
+def test_long_sentences_follow_the_policy_and_are_counted(model: str) -> None:
+    long = " ".join(["dog"] * (LIMIT + 1))
+    stdin = f"cats\n{long}\ndogs\n{long}\n".encode()
+    cats, dogs = expected(model, "cats", "dogs")
+    problem = (
+        f"<standard input>:2: a sentence of {LIMIT + 1} words, but the parser's position table"
+    )
+
+    result = parse(model, stdin=stdin)
+    assert (result.exit_code, result.stdout) == (1, f"{cats}\n")
+    assert result.stderr.startswith(f"spmrl-bench: {problem}")
+    assert len(result.stderr.splitlines()) == 1
+
+    flat = f"(S {' '.join(['(XX dog)'] * (LIMIT + 1))})"
+    for policy, instead in (("skip", "(())"), ("flat", flat)):
+        result = parse(model, "--on-long", policy, stdin=stdin)
+        assert result.exit_code == 0
+        assert result.stdout.splitlines() == [cats, instead, dogs, instead]
+        start = "spmrl-bench: 2 of 4 sentences not parsed because of their length, "
+        assert result.stderr.startswith(start)
+        assert f"written instead. The first is {problem}" in result.stderr
+
+
+def test_what_is_in_front_of_broken_input_is_written(model: str) -> None:
+    (cats,) = expected(model, "cats")
+    result = parse(model, stdin=b"cats\n\xff\ncats\n")
+    assert (result.exit_code, result.stdout) == (1, f"{cats}\n")
+    assert result.stderr.startswith("spmrl-bench: <standard input>:2: not UTF-8 text: ")
+    result = parse(model, "--input", "brackets", stdin=b"(X (XX cats)) )\n(X (T b))\n")
+    assert (result.exit_code, result.stdout) == (1, f"{cats}\n")
+    assert "<standard input>:1:15: sentence 2: found ')' but no bracket is open" in result.stderr
+
+
+def test_missing_files_are_found_before_the_parser_is_loaded(tmp_path: Path) -> None:
+    for arguments in ((), ("--workers", "3")):
+        result = parse("nowhere", *arguments, str(tmp_path / "gone"))
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"spmrl-bench: {tmp_path}/gone: cannot be read: No such")
+
+
+def test_interrupted_parsing_says_how_far_it_came(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> Iterator[object]:
+        yield from ()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spmrl_bench.parsers.streams.read_given", interrupted)
+    result = parse(model)
+    assert (result.exit_code, result.stdout) == (130, "")
+    message = "spmrl-bench: interrupted; the first 0 sentences have been parsed"
+    assert result.stderr.strip() == message
+
+
+# ---- real processes ---------------------------------------------------------------------
+
+
+@contextmanager
+def started(model: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command in a process group of its own, of which nothing may be left at the end."""
+    root = Path(__file__).resolve().parents[1]
+    code = "from spmrl_bench.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "parse", "--model", model, "--device", "cpu", *arguments],
+        env=os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "2"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        yield process
+        assert gone(process.pid), "processes are left"
+    finally:
+        if not gone(process.pid, seconds=0):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def gone(group: int, seconds: float = 20) -> bool:
+    """Whether all processes of a group end within some time."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+
+
+def feed(process: subprocess.Popen[bytes], lines: int) -> None:
+    assert process.stdin is not None
+    process.stdin.write(b"the dog barks\n" * lines)
+    process.stdin.flush()
+
+
+def test_ctrl_c_ends_all_processes_with_one_message(model: str) -> None:
+    with started(model, "--workers", "2") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        feed(process, 4500)  # it waits for more
+        for _ in range(1000):
+            assert process.stdout.readline().startswith(b"(")
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        rest = process.stdout.read().splitlines()
+        assert process.wait(20) == 130
+        message = process.stderr.read().decode().strip()
+    total = 1000 + len(rest)
+    assert message == f"spmrl-bench: interrupted; the first {total:,} sentences have been parsed"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_closed_pipe_ends_all_processes_quietly(model: str, workers: str) -> None:
+    with started(model, "--workers", workers) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        feed(process, 3000)
+        assert process.stdout.readline().startswith(b"(")
+        process.stdout.close()
+        feed(process, 3000)
+        process.stdin.close()
+        assert process.wait(20) == 1
+        assert process.stderr.read() == b""
+        process.stdin = process.stdout = None
+
+
+def test_nothing_survives_the_death_of_the_command(model: str) -> None:
+    with started(model, "--workers", "2") as process:
+        assert process.stdout is not None
+        feed(process, 2500)
+        assert process.stdout.readline().startswith(b"(")
+        process.kill()
+        process.wait()
+
+
+def test_a_full_disk_is_an_error_not_a_traceback(model: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    root = Path(__file__).resolve().parents[1]
+    code = "from spmrl_bench.cli import main; main()"
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            [sys.executable, "-c", code, "parse", "--model", model, "--device", "cpu"],
+            env=os.environ | {"PYTHONPATH": str(root)},
+            input=b"cats\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert result.returncode == 1
+    message = b"spmrl-bench: standard output: cannot be written: No space left on device\n"
+    assert result.stderr == message
