@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-import pytest
-
-from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.trees.tree import Tree
+from tests.treebanks.mini.language import Language
+from tests.treebanks.mini.nodes import Node, labelled, neighbours
 
 LABELS = {
     "TOP", "S", "SQ", "SBARQ", "SBAR", "VP", "NP", "PP", "ADJP", "ADVP", "WHNP", "WHADVP", "PRT",
@@ -19,6 +16,17 @@ TAGS = {
     "NN", "NNS", "DTNN", "DTNNS", "NNP", "DTNNP", "JJ", "DTJJ", "JJR", "NOUN_QUANT", "CD", "DT",
     "VBD", "VBP", "VBN", "VN", "IN", "CC", "RB", "RP", "PRP", "PRP$", "WP", "WRB", "PUNC",
 }  # fmt: skip
+LANGUAGE = Language(
+    name="arabic",
+    root="TOP",
+    labels=LABELS,
+    tags=TAGS,
+    shortest=(1, 2),
+    mean=(12, 16),
+    known=3000,
+    unseen=(0.04, 0.10),
+    capitals=False,
+)
 NOUNS = {"NN", "NNS"}
 VERBS = {"VBD", "VBP", "VBN"}
 # Broken plurals of persons; the sound ones are known by their ending.
@@ -29,96 +37,17 @@ MEN = {
 PRONOUNS = {"h", "hA", "hmA", "hm", "hn", "ny", "nA"}
 
 
-@dataclass(frozen=True)
-class Part:
-    """A daughter: a constituent (``row`` is its place in the tree) or a word (``row`` is -1)."""
-
-    label: str
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    row: int
-
-
-@pytest.fixture(scope="module")
-def splits() -> dict[str, list[Tree]]:
-    return generate("arabic", {"train": 2000, "dev": 300, "test": 300}, seed=1)
-
-
-@pytest.fixture(scope="module")
-def trees(splits: dict[str, list[Tree]]) -> list[Tree]:
-    return [tree for part in splits.values() for tree in part]
-
-
-def parts(tree: Tree, row: int) -> list[Part]:
-    start, end = tree.spans[row].tolist()
-    found = []
-    position, inner = start, row + 1
-    while position < end:
-        if inner < len(tree.labels) and tree.spans[inner][0] == position:
-            stop = int(tree.spans[inner][1])
-            words, tags = tree.words[position:stop], tree.tags[position:stop]
-            found.append(Part(tree.labels[inner], words, tags, inner))
-            while inner < len(tree.labels) and tree.spans[inner][0] < stop:
-                inner += 1
-            position = stop
-        else:
-            tag = tree.tags[position]
-            found.append(Part(tag, (tree.words[position],), (tag,), -1))
-            position += 1
-    return found
-
-
-@pytest.fixture(scope="module")
-def nodes(trees: list[Tree]) -> list[tuple[Tree, str, list[Part]]]:
-    """Every constituent with its daughters."""
-    return [
-        (tree, label, parts(tree, row)) for tree in trees for row, label in enumerate(tree.labels)
-    ]
-
-
-def labels(below: list[Part]) -> list[str]:
-    return [part.label for part in below]
-
-
-def verb_of(below: list[Part]) -> str:
+def verb_of(phrase: Node) -> str:
     """The verb of a VP, behind its particle."""
-    return next(part.words[0] for part in below if part.label in VERBS)
+    return next(part.word for part in phrase.below if part.label in VERBS)
 
 
-def plural_of_men(part: Part) -> bool:
+def plural_of_men(part: Node) -> bool:
     """Whether the first noun of a phrase is a plural that is certainly of men."""
     at = 1 if part.tags[0] == "DT" else 0
     head, tag = part.words[at], part.tags[at]
     sound = tag == "DTNNS" and head.endswith("wn")
     return sound or (tag in {"NN", "DTNN"} and head.removeprefix("Al") in MEN)
-
-
-def pairs(tree: Tree) -> Iterator[tuple[str, str, str, str]]:
-    """Neighbours: word, tag, next word, next tag."""
-    return zip(tree.words, tree.tags, tree.words[1:], tree.tags[1:], strict=False)
-
-
-Nodes = list[tuple[Tree, str, list[Part]]]
-
-
-def test_inventory(trees: list[Tree]) -> None:
-    assert {label for tree in trees for label in tree.labels} == LABELS
-    assert {tag for tree in trees for tag in tree.tags} == TAGS
-    assert all(tree.labels[0] == "TOP" and tree.labels.count("TOP") == 1 for tree in trees)
-
-
-def test_lengths(trees: list[Tree]) -> None:
-    lengths = [len(tree) for tree in trees]
-    assert 36 <= max(lengths) <= 40
-    assert 12 <= sum(lengths) / len(lengths) <= 16
-
-
-def test_part_of_dev_and_test_is_unseen(splits: dict[str, list[Tree]]) -> None:
-    known = {word for tree in splits["train"] for word in tree.words}
-    assert len(known) > 3000
-    for split in ("dev", "test"):
-        words = [word for tree in splits[split] for word in tree.words]
-        assert 0.04 <= sum(word not in known for word in words) / len(words) <= 0.10
 
 
 def test_tokens(trees: list[Tree]) -> None:
@@ -136,9 +65,9 @@ def test_tokens(trees: list[Tree]) -> None:
     assert all(clitics[word] > 15 for word in "wfblk")
 
 
-def test_shape(nodes: Nodes) -> None:
-    for tree, label, below in nodes:
-        kinds = labels(below)
+def test_shape(nodes: list[Node]) -> None:
+    for node in labelled(nodes, *LABELS):
+        tree, label, kinds = node.tree, node.label, node.labels
         if label == "PP":
             assert kinds[0] == "IN", tree.words
             assert kinds[1:] in (["NP"], ["SBAR"], ["S"]), tree.words
@@ -154,14 +83,14 @@ def test_shape(nodes: Nodes) -> None:
             assert kinds != ["NP"], tree.words
 
 
-def test_verbs_before_their_subject_are_singular(nodes: Nodes) -> None:
+def test_verbs_before_their_subject_are_singular(nodes: list[Node]) -> None:
     """A suffixed plural subject inside VP has a verb in the singular of its gender."""
     checked: Counter[str] = Counter()
-    for tree, label, below in nodes:
-        kinds = labels(below)
-        if label != "VP" or kinds[:2] not in (["VBD", "NP"], ["VBP", "NP"]):
+    for node in labelled(nodes, "VP"):
+        tree, below, kinds = node.tree, node.below, node.labels
+        if kinds[:2] not in (["VBD", "NP"], ["VBP", "NP"]):
             continue
-        noun, verb = below[1].words[0], verb_of(below)
+        noun, verb = below[1].word, verb_of(node)
         if below[1].tags[0] not in {"DTNNS", "NNS"} or not noun.endswith(("wn", "An")):
             continue  # not certainly a nominative, so perhaps an object
         checked[noun[-2:]] += 1
@@ -178,19 +107,19 @@ def test_verbs_before_their_subject_are_singular(nodes: Nodes) -> None:
     assert checked["An"] > 20
 
 
-def test_verbs_after_their_subject_agree_in_number(nodes: Nodes) -> None:
+def test_verbs_after_their_subject_agree_in_number(nodes: list[Node]) -> None:
     checked: Counter[str] = Counter()
-    for tree, label, below in nodes:
-        kinds = labels(below)
-        if label != "S" or "NP" not in kinds[:2] or "VP" not in kinds:
+    for node in labelled(nodes, "S"):
+        tree, below, kinds = node.tree, node.below, node.labels
+        if "NP" not in kinds[:2] or "VP" not in kinds:
             continue
         at = kinds.index("NP")
         if kinds[at : at + 2] != ["NP", "VP"]:
             continue
-        predicate = parts(tree, below[at + 1].row)
-        if not VERBS & set(labels(predicate)):
+        predicate = below[at + 1]
+        if not VERBS & set(predicate.labels):
             continue
-        noun, verb = below[at].words[0], verb_of(predicate)
+        noun, verb = below[at].word, verb_of(predicate)
         if plural_of_men(below[at]):
             checked["men"] += 1
             assert verb.endswith(("wA", "wn", "w")), tree.words
@@ -205,19 +134,18 @@ def test_verbs_after_their_subject_agree_in_number(nodes: Nodes) -> None:
 def test_particles_choose_the_verb(trees: list[Tree]) -> None:
     """``lm``, ``ln``, ``s`` stand before the imperfect; after ``lm`` the forms are short."""
     checked: Counter[str] = Counter()
-    for tree in trees:
-        for word, tag, following, next_tag in pairs(tree):
-            if tag != "RP":
-                continue
-            checked[word] += 1
-            if word in {"lm", "ln", "s", "swf", "lA"}:
-                assert next_tag in {"VBP", "VBN"}, tree.words
-                assert following[0] in "ytAn", tree.words
-            if word == "lqd":
-                assert next_tag in {"VBD", "VBP"}
-            if word == "lm":
-                assert following not in {"yqwl", "tqwl", "yzwr", "yryd", "tryd", "ykwn", "tkwn"}
-                assert not following.endswith(("Y", "lwn", "mwn", "rwn")), tree.words
+    for word, tag, following, next_tag in neighbours(trees):
+        if tag != "RP":
+            continue
+        checked[word] += 1
+        if word in {"lm", "ln", "s", "swf", "lA"}:
+            assert next_tag in {"VBP", "VBN"}, (word, following)
+            assert following[0] in "ytAn", (word, following)
+        if word == "lqd":
+            assert next_tag in {"VBD", "VBP"}
+        if word == "lm":
+            assert following not in {"yqwl", "tqwl", "yzwr", "yryd", "tryd", "ykwn", "tkwn"}
+            assert not following.endswith(("Y", "lwn", "mwn", "rwn")), (word, following)
     assert all(checked[word] > 30 for word in ("lm", "s", "lA", "qd", "hl"))
     assert checked["ln"] > 10
 
@@ -225,40 +153,39 @@ def test_particles_choose_the_verb(trees: list[Tree]) -> None:
 def test_pronouns_shape_the_word_before_them(trees: list[Tree]) -> None:
     """-p becomes -t, -Y becomes -A or -y, the -A after -w and the article are absent."""
     checked: Counter[str] = Counter()
-    for tree in trees:
-        for word, tag, following, next_tag in pairs(tree):
-            if next_tag == "PRP$":
-                checked["owner"] += 1
-                assert following in PRONOUNS - {"ny"}
-                assert tag in {"NN", "NNS", "VN"}, tree.words
-                assert not word.endswith(("p", "Y")), tree.words
-                assert tag == "NN" or not word.endswith(("wn", "tAn")), tree.words
-                checked["-t"] += word.endswith("t")
-            elif next_tag == "PRP" and following in PRONOUNS and tag in VERBS | {"IN"}:
-                checked[tag] += 1
-                assert not word.endswith(("wA", "Y")), tree.words
+    for word, tag, following, next_tag in neighbours(trees):
+        if next_tag == "PRP$":
+            checked["owner"] += 1
+            assert following in PRONOUNS - {"ny"}
+            assert tag in {"NN", "NNS", "VN"}, (word, following)
+            assert not word.endswith(("p", "Y")), (word, following)
+            assert tag == "NN" or not word.endswith(("wn", "tAn")), (word, following)
+            checked["-t"] += word.endswith("t")
+        elif next_tag == "PRP" and following in PRONOUNS and tag in VERBS | {"IN"}:
+            checked[tag] += 1
+            assert not word.endswith(("wA", "Y")), (word, following)
     assert all(checked[kind] > 60 for kind in ("owner", "-t", "VBD", "VBP", "IN"))
 
 
-def test_construct_state(nodes: Nodes) -> None:
+def test_construct_state(nodes: list[Node]) -> None:
     """The head of an idafa has no article, and no -n in the dual and the sound plural."""
     checked: Counter[str] = Counter()
-    for tree, label, below in nodes:
-        if label == "NP" and labels(below) in (["NN", "NP"], ["NNS", "NP"]):
+    for node in labelled(nodes, "NP"):
+        if node.labels in (["NN", "NP"], ["NNS", "NP"]):
             checked["idafa"] += 1
-            if below[0].label == "NNS":
+            if node.labels[0] == "NNS":
                 checked["suffixed"] += 1
-                assert below[0].words[0].endswith(("At", "A", "y", "w")), tree.words
+                assert node.word.endswith(("At", "A", "y", "w")), node.tree.words
     assert checked["idafa"] > 1000
     assert checked["suffixed"] > 100
 
 
-def test_adjectives_agree(nodes: Nodes) -> None:
+def test_adjectives_agree(nodes: list[Node]) -> None:
     """Definiteness, and the suffixes of gender, number and case, in flat noun phrases."""
     checked: Counter[str] = Counter()
-    for tree, label, below in nodes:
-        kinds = labels(below)
-        if label != "NP" or len(kinds) != 2:
+    for node in labelled(nodes, "NP"):
+        tree, kinds = node.tree, node.labels
+        if len(kinds) != 2:
             continue
         if kinds[0] in NOUNS and kinds[1] in {"JJ", "DTJJ"}:
             checked["indefinite"] += 1
@@ -266,7 +193,7 @@ def test_adjectives_agree(nodes: Nodes) -> None:
         if kinds[0] in {"DTNN", "DTNNS"} and kinds[1] in {"JJ", "DTJJ"}:
             checked["definite"] += 1
             assert kinds[1] == "DTJJ", tree.words
-            noun, adjective = below[0].words[0], below[1].words[0]
+            noun, adjective = (part.word for part in node.below)
             if kinds[0] == "DTNNS":
                 if noun.endswith(("tAn", "tyn")):
                     checked["two"] += 1
@@ -285,21 +212,21 @@ def test_adjectives_agree(nodes: Nodes) -> None:
     assert checked["men"] > 8
 
 
-def test_relative_clauses(nodes: Nodes) -> None:
+def test_relative_clauses(nodes: list[Node]) -> None:
     """Al*y/Alty by gender, none after an indefinite noun; an object is taken up by a pronoun."""
     checked: Counter[str] = Counter()
-    for tree, label, below in nodes:
-        if label != "NP" or labels(below) != ["NP", "SBAR"]:
+    for node in labelled(nodes, "NP"):
+        if node.labels != ["NP", "SBAR"]:
             continue
-        head, clause = parts(tree, below[0].row), parts(tree, below[1].row)
-        if labels(clause)[0] == "WHNP":
-            pronoun = clause[0].words[0]
-            assert labels(head)[0] not in {"JJ", "CD"}
-            if labels(head) in (["DTNN"], ["DTNN", "DTJJ"], ["DT", "DTNN"]):
-                last = head[-1].words[0]
+        tree, (head, clause) = node.tree, node.below
+        if clause.labels[0] == "WHNP":
+            pronoun = clause.word
+            assert head.labels[0] not in {"JJ", "CD"}
+            if head.labels in (["DTNN"], ["DTNN", "DTJJ"], ["DT", "DTNN"]):
+                last = head.words[-1]
                 assert not (last.endswith("p") and pronoun == "Al*y"), tree.words
-            if labels(head) in (["DTNNS"], ["DTNNS", "DTJJ"]):
-                noun = head[0].words[0]
+            if head.labels in (["DTNNS"], ["DTNNS", "DTJJ"]):
+                noun = head.word
                 checked["suffixed"] += 1
                 if noun.endswith("wn"):
                     assert pronoun == "Al*yn", tree.words
@@ -308,29 +235,30 @@ def test_relative_clauses(nodes: Nodes) -> None:
             checked[pronoun] += 1
         else:
             checked["none"] += 1
-            assert labels(clause) == ["S"], tree.words
-            assert not labels(head)[0].startswith(("DT", "NNP")), tree.words
+            assert clause.labels == ["S"], tree.words
+            assert not head.labels[0].startswith(("DT", "NNP")), tree.words
     assert checked["Al*y"] > 60
     assert checked["Alty"] > 60
     assert checked["none"] > 40
     assert checked["suffixed"] > 20
 
 
-def test_numerals(nodes: Nodes) -> None:
+def test_numerals(nodes: list[Node]) -> None:
     """Three to ten differ in gender from the noun, a genitive plural; above, the singular."""
     small = {"vlAv", "ArbE", "xms", "st", "sbE", "vmAny", "tsE", "E$r"}
     checked: Counter[str] = Counter()
-    for tree, label, below in nodes:
-        if label != "NP" or labels(below)[:2] not in (["CD", "NP"], ["QP", "NP"]):
+    for node in labelled(nodes, "NP"):
+        if node.labels[:2] not in (["CD", "NP"], ["QP", "NP"]):
             continue
-        number, noun = below[0].words, below[1].words[0]
+        counted = node.below[1]
+        number, noun = node.below[0].words, counted.word
         if len(number) == 1 and number[0].removesuffix("p") in small:
             checked["small"] += 1
-            if noun.endswith("yn") and parts(tree, below[1].row)[0].label == "NNS":
+            if noun.endswith("yn") and counted.labels[0] == "NNS":
                 checked["men"] += 1
-                assert number[0].endswith("p"), tree.words
+                assert number[0].endswith("p"), node.tree.words
         elif number[0].isdigit() and len(number) == 1 and int(number[0]) <= 90:
-            checked["digits"] += parts(tree, below[1].row)[0].label == "NN"
+            checked["digits"] += counted.labels[0] == "NN"
         elif len(number) == 3 and number[1] == "w":
             checked["tens"] += 1
             assert number[2].endswith(("wn", "yn"))
@@ -341,38 +269,39 @@ def test_numerals(nodes: Nodes) -> None:
     assert checked["tens"] > 10
 
 
-def test_an_clauses(nodes: Nodes) -> None:
+def test_an_clauses(nodes: list[Node]) -> None:
     """After An stands a noun phrase (or a place), or at once a verb in the subjunctive."""
     checked: Counter[str] = Counter()
-    for tree, label, below in nodes:
-        if label != "SBAR" or below[0].words != ("An",):
+    for node in labelled(nodes, "SBAR"):
+        if node.below[0].words != ("An",):
             continue
-        assert labels(below) == ["IN", "S"]
-        inner = parts(tree, below[1].row)
-        checked[inner[0].label] += 1
-        if inner[0].label == "VP":
-            verbs = [part.words[0] for part in parts(tree, inner[0].row) if part.label in VERBS]
+        assert node.labels == ["IN", "S"]
+        inner = node.below[1].below[0]
+        checked[inner.label] += 1
+        if inner.label == "VP":
+            verbs = [part.word for part in inner.below if part.label in VERBS]
             assert not any(verb.endswith(("rwn", "mwn", "lwn", "dwn")) for verb in verbs)
         else:
-            assert inner[0].label in {"NP", "PP"}, tree.words
+            assert inner.label in {"NP", "PP"}, node.tree.words
     assert checked["NP"] > 100
     assert checked["VP"] > 100
 
 
-def test_clauses_without_verbs_and_punctuation(nodes: Nodes) -> None:
+def test_clauses_without_verbs_and_punctuation(trees: list[Tree], nodes: list[Node]) -> None:
     verbless = 0
-    for tree, label, below in nodes:
-        kinds = [kind for kind in labels(below) if kind not in {"PUNC", "CC"}]
-        if label == "S" and kinds in (["NP", "ADJP"], ["NP", "NP"], ["NP", "PP"], ["PP", "NP"]):
+    for node in labelled(nodes, *LABELS):
+        kinds = [kind for kind in node.labels if kind not in {"PUNC", "CC"}]
+        if node.label == "S" and kinds in (
+            ["NP", "ADJP"], ["NP", "NP"], ["NP", "PP"], ["PP", "NP"],
+        ):  # fmt: skip
             verbless += 1
-        if label == "TOP":
-            assert len(below) == 1
-        if label in {"S", "SQ", "SBARQ"} and len(below[-1].words) == 1:
-            assert below[-1].words[0] not in {".", "?"} or tree.words[-1] == below[-1].words[0]
+        if node.label == "TOP":
+            assert len(node.below) == 1
+        last = node.below[-1].words
+        if node.label in {"S", "SQ", "SBARQ"} and len(last) == 1:
+            assert last[0] not in {".", "?"} or node.tree.words[-1] == last[0]
     assert verbless > 150
     assert all(
         not (left == right == "PUNC" and {one, two} <= {",", "."})
-        for tree, label, _ in nodes
-        if label == "TOP"
-        for one, left, two, right in pairs(tree)
+        for one, left, two, right in neighbours(trees)
     )

@@ -7,16 +7,25 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-import pytest
-
-from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.trees.tree import Tree
+from tests.treebanks.mini.language import Language
+from tests.treebanks.mini.nodes import Node, labelled
 
 LABELS = {"ROOT", "S", "AS", "SN", "SP", "SADV", "SADJ", "SDET", "ADI-KAT"}
 TAGS = {
     "IZE", "ADJ", "DET", "IOR", "ADB", "LOT", "PRT", "ADI", "ADL", "ADT", "PUNT", "BEREIZ",
     "IZE_IZEELI", "ADL_IZEELI", "ADT_IZEELI", "ADI_IZEELI", "ADB_IZEELI", "IOR_IZEELI",
 }  # fmt: skip
+LANGUAGE = Language(
+    name="basque",
+    root="ROOT",
+    labels=LABELS,
+    tags=TAGS,
+    shortest=(1, 1),
+    mean=(12, 16),
+    known=4000,
+    unseen=(0.04, 0.15),
+)
 FINITE = {"ADL", "ADT", "ADL_IZEELI", "ADT_IZEELI"}
 # Independent forms of the auxiliary by the argument they show in the third person.
 ABS_SG = "da zen daiteke litzateke"
@@ -27,94 +36,36 @@ ERG_PL += " ninduten gintuzten"
 NUMERALS = {"bi", "hiru", "lau", "bost", "sei", "zazpi", "zortzi", "hamar", "hogei"}
 
 
-@pytest.fixture(scope="module")
-def splits() -> dict[str, list[Tree]]:
-    return generate("basque", {"train": 2000, "dev": 300, "test": 300}, seed=1)
-
-
-@pytest.fixture(scope="module")
-def trees(splits: dict[str, list[Tree]]) -> list[Tree]:
-    return [tree for part in splits.values() for tree in part]
-
-
-def below(tree: Tree, row: int) -> list[tuple[str, int, int, int]]:
-    """Label or tag, start, end and row (-1 for words) of what stands below a constituent."""
-    start, end = tree.spans[row].tolist()
-    found = []
-    position, inner = start, row + 1
-    while position < end:
-        if inner < len(tree.labels) and tree.spans[inner][0] == position:
-            stop = int(tree.spans[inner][1])
-            found.append((tree.labels[inner], position, stop, inner))
-            position = stop
-            while inner < len(tree.labels) and tree.spans[inner][0] < position:
-                inner += 1
-        else:
-            found.append((tree.tags[position], position, position + 1, -1))
-            position += 1
-    return found
-
-
-def constituents(trees: list[Tree], label: str) -> Iterator[tuple[Tree, int]]:
-    for tree in trees:
-        for row, name in enumerate(tree.labels):
-            if name == label:
-                yield tree, row
-
-
 def simple_clauses(
-    trees: list[Tree],
+    nodes: list[Node],
 ) -> Iterator[tuple[list[str], str, list[tuple[str, str]]]]:
     """Verb chains with an auxiliary: its tags and words, the auxiliary, the phrases around.
 
     A phrase is its first word, if that is its determiner, and its last one. Coordinations,
     which are plural, are left out, and so are clauses with a clause among their daughters.
     """
-    for tree, row in constituents(trees, "S"):
-        parts = below(tree, row)
-        chains = [part for part in parts if part[0] == "ADI-KAT"]
-        if len(chains) != 1 or any(part[0] in {"S", "AS"} for part in parts):
+    for clause in labelled(nodes, "S"):
+        chains = [part for part in clause.below if part.label == "ADI-KAT"]
+        if len(chains) != 1 or {"S", "AS"} & set(clause.labels):
             continue
-        inside = below(tree, chains[0][3])
-        finite = [tree.words[start] for tag, start, _, _ in inside if tag == "ADL"]
+        (chain,) = chains
+        finite = [part.word for part in chain.below if part.label == "ADL"]
         if finite:
-            kind = [tag for tag, _, _, _ in inside]
-            kind += [tree.words[start].lower() for _, start, _, _ in inside]
+            kind = chain.labels + [part.word.lower() for part in chain.below]
             around = []
-            for tag, start, end, inner in parts:
-                tags = [part[0] for part in below(tree, inner)] if tag == "SN" else ["LOT"]
+            for part in clause.below:
+                tags = part.labels if part.label == "SN" else ["LOT"]
                 if "LOT" not in tags:
-                    first = tree.words[start].lower() if tags[0] == "DET" else ""
-                    around.append((first, tree.words[end - 1].lower()))
+                    first = part.word.lower() if tags[0] == "DET" else ""
+                    around.append((first, part.words[-1].lower()))
             yield kind, finite[0].lower(), around
 
 
-def test_inventory(trees: list[Tree]) -> None:
-    assert {label for tree in trees for label in tree.labels} == LABELS
-    assert {tag for tree in trees for tag in tree.tags} == TAGS
-    assert all(tree.labels[0] == "ROOT" and tree.labels.count("ROOT") == 1 for tree in trees)
-
-
-def test_lengths(trees: list[Tree]) -> None:
-    lengths = [len(tree) for tree in trees]
-    assert min(lengths) == 1
-    assert 36 <= max(lengths) <= 40
-    assert 12 <= sum(lengths) / len(lengths) <= 16
-
-
-def test_part_of_dev_and_test_is_unseen(splits: dict[str, list[Tree]]) -> None:
-    known = {word for tree in splits["train"] for word in tree.words}
-    assert len(known) > 4000
-    for split in ("dev", "test"):
-        words = [word for tree in splits[split] for word in tree.words]
-        assert 0.04 <= sum(word not in known for word in words) / len(words) <= 0.15
-
-
-def test_auxiliaries_agree_with_ergatives(trees: list[Tree]) -> None:
+def test_auxiliaries_agree_with_ergatives(nodes: list[Node]) -> None:
     """``batek`` takes ``du`` and never ``dute``; ``batzuek``, ``hiru ...ek`` the reverse."""
     singular, plural = set(ERG_SG.split()), set(ERG_PL.split())
     checked: Counter[str] = Counter()
-    for kind, finite, around in simple_clauses(trees):
+    for kind, finite, around in simple_clauses(nodes):
         if finite not in singular | plural:
             continue
         for first, last in around:
@@ -128,12 +79,12 @@ def test_auxiliaries_agree_with_ergatives(trees: list[Tree]) -> None:
     assert checked["plural"] > 15
 
 
-def test_auxiliaries_agree_with_absolutives(trees: list[Tree]) -> None:
+def test_auxiliaries_agree_with_absolutives(nodes: list[Node]) -> None:
     """Beside an intransitive participle ``bat`` takes ``da``, ``batzuk`` takes ``dira``."""
     singular, plural = set(ABS_SG.split()), set(ABS_PL.split())
     other_case = re.compile("(n|ra|tik|dik|z|zat|ri|ei|ko|go|ik)$")
     checked: Counter[str] = Counter()
-    for kind, finite, around in simple_clauses(trees):
+    for kind, finite, around in simple_clauses(nodes):
         if finite not in singular | plural or {"ari", "ariko"} & set(kind):
             continue
         for first, last in around:
@@ -149,12 +100,12 @@ def test_auxiliaries_agree_with_absolutives(trees: list[Tree]) -> None:
     assert checked["plural"] > 10
 
 
-def test_datives_show_in_the_auxiliary(trees: list[Tree]) -> None:
+def test_datives_show_in_the_auxiliary(nodes: list[Node]) -> None:
     """``bati`` and ``honi`` need an auxiliary in -o-, ``batzuei`` and ``hauei`` one in -e-."""
     marks = dict.fromkeys(("bati", "honi", "horri", "hari"), "o")
     marks |= dict.fromkeys(("batzuei", "hauei", "horiei", "haiei"), "e")
     checked: Counter[str] = Counter()
-    for kind, finite, around in simple_clauses(trees):
+    for kind, finite, around in simple_clauses(nodes):
         form = re.sub("^(bait(?=z)|ba(?!it))", "", finite).replace("bait", "d")
         for _, last in around:
             if last in marks:
@@ -169,14 +120,14 @@ def test_datives_show_in_the_auxiliary(trees: list[Tree]) -> None:
     assert checked["e"] > 10
 
 
-def test_negation_fronts_the_auxiliary_of_main_clauses(trees: list[Tree]) -> None:
+def test_negation_fronts_the_auxiliary_of_main_clauses(nodes: list[Node]) -> None:
     """``ez du ikusi`` and ``ez du ... ikusi`` in main clauses, ``ikusi ez duen`` below them."""
     checked: Counter[str] = Counter()
-    for tree, row in constituents(trees, "S"):
-        parts = below(tree, row)
-        for place, (label, start, end, _) in enumerate(parts):
-            tags = list(tree.tags[start:end])
-            if label != "ADI-KAT" or "PRT" not in tags or "ADL" not in tags:
+    for clause in labelled(nodes, "S"):
+        tree = clause.tree
+        for place, chain in enumerate(clause.below):
+            tags, start = list(chain.tags), chain.start
+            if chain.label != "ADI-KAT" or "PRT" not in tags or "ADL" not in tags:
                 continue
             position = start + tags.index("PRT")
             if tree.words[position].lower() != "ez":
@@ -190,47 +141,42 @@ def test_negation_fronts_the_auxiliary_of_main_clauses(trees: list[Tree]) -> Non
             else:
                 checked["before"] += 1
                 assert not re.search("(la|lako|nean|nez)$|^bait", finite), tree.words
-                later = tags + [part[0] for part in parts[place + 1 :]]
+                later = tags + clause.labels[place + 1 :]
                 assert "ADI" in later, tree.words
     assert checked["before"] > 150
     assert checked["after"] > 30
 
 
-def test_relative_clauses_precede_their_noun_and_end_in_n(trees: list[Tree]) -> None:
+def test_relative_clauses_precede_their_noun_and_end_in_n(nodes: list[Node]) -> None:
     checked = 0
-    for tree, row in constituents(trees, "SN"):
-        parts = below(tree, row)
-        for place, (label, _, end, inner) in enumerate(parts):
-            if label == "S" and len(parts) > 1:
+    for phrase in labelled(nodes, "SN"):
+        for place, part in enumerate(phrase.below):
+            if part.label == "S" and len(phrase.below) > 1:
                 checked += 1
-                assert tree.words[end - 1].endswith("n"), tree.words
-                assert tree.tags[end - 1] in {"ADL", "ADT"}
-                assert place < len(parts) - 1
-                assert below(tree, inner)[-1][0] == "ADI-KAT"
+                assert part.words[-1].endswith("n"), phrase.tree.words
+                assert part.tags[-1] in {"ADL", "ADT"}
+                assert place < len(phrase.below) - 1
+                assert part.labels[-1] == "ADI-KAT"
     assert checked > 300
 
 
-def test_subordinate_auxiliaries_stay_out_of_main_clauses(trees: list[Tree]) -> None:
+def test_subordinate_auxiliaries_stay_out_of_main_clauses(nodes: list[Node]) -> None:
     """``-ela``, ``-elako``, ``-enean`` and ``-enez`` mark clauses that depend on others."""
     checked: Counter[str] = Counter()
     marked = re.compile("(la|lako|nean|nez)$|^bait")
-    for tree, row in constituents(trees, "S"):
-        parts = below(tree, row)
-        for label, _, end, _inner in parts:
-            ending = marked.search(tree.words[end - 1].lower())
-            if label == "ADI-KAT" and tree.tags[end - 1] in {"ADL", "ADT"} and ending:
+    held = {
+        inner for clause in labelled(nodes, "S") for inner in clause.walk() if inner is not clause
+    }
+    for clause in labelled(nodes, "S"):
+        for part in clause.below:
+            ending = marked.search(part.words[-1].lower())
+            if part.label == "ADI-KAT" and part.tags[-1] in {"ADL", "ADT"} and ending:
                 checked[ending.group()] += 1
-                holders = [
-                    tree.labels[other]
-                    for other in range(row)
-                    if tree.spans[other][0] <= tree.spans[row][0]
-                    and tree.spans[other][1] >= tree.spans[row][1]
-                ]
-                assert "S" in holders, tree.words
+                assert clause in held, clause.tree.words
     assert all(checked[ending] > 10 for ending in ("la", "lako", "nean", "nez", "bait"))
 
 
-def test_postpositions_govern_their_case(trees: list[Tree]) -> None:
+def test_postpositions_govern_their_case(nodes: list[Node]) -> None:
     """``buruz`` takes the dative, ``arabera`` the genitive, ``gabeko`` the partitive, ..."""
     cases = {
         "buruz": "i", "buruzko": "i", "esker": "i", "begira": "i",
@@ -239,38 +185,35 @@ def test_postpositions_govern_their_case(trees: list[Tree]) -> None:
         "gabeko": "ik", "urrun": "tik", "hurbil": "tik", "zehar": "n", "arte": "ra",
     }  # fmt: skip
     checked: Counter[str] = Counter()
-    for tree, row in constituents(trees, "SP"):
-        parts = below(tree, row)
-        assert len(parts) == 2
-        assert parts[1][0] in {"ADB", "IZE"}
-        last = tree.words[parts[1][1]].lower()
-        before = tree.words[parts[1][1] - 1]
-        if last in cases and parts[0][0] == "SN" and before != "ere":
+    for phrase in labelled(nodes, "SP"):
+        assert len(phrase.below) == 2
+        complement, postposition = phrase.below
+        assert postposition.label in {"ADB", "IZE"}
+        last, before = postposition.word.lower(), complement.words[-1]
+        if last in cases and complement.label == "SN" and before != "ere":
             checked[last] += 1
             ending = cases[last]
             voiced = ending == "tik" and before.endswith("dik")
             pronoun = before.lower() in {"nire", "zure", "gure", "bere", "inor", "ezer"}
-            assert before.endswith(ending) or voiced or pronoun, tree.words
+            assert before.endswith(ending) or voiced or pronoun, str(phrase)
     assert sum(checked.values()) > 300
     assert len(checked) > 14
 
 
-def test_case_stands_once_at_the_end_of_the_noun_phrase(trees: list[Tree]) -> None:
+def test_case_stands_once_at_the_end_of_the_noun_phrase(nodes: list[Node]) -> None:
     """A noun before its adjective or before ``bat`` and ``hori`` has no ending."""
     endings = re.compile("(engan|engandik|etan|etara|etatik|etako|rekin|rentzat|aren|ean)$")
     bare = {"bat", "batek", "batean", "hori", "horrek", "batzuk", "batzuek", "asko"}
     checked: Counter[str] = Counter()
-    for tree, row in constituents(trees, "SN"):
-        parts = below(tree, row)
-        for left, right in pairwise(parts):
-            word = tree.words[left[1]].lower()
-            if left[0] == "IZE" and right[0] in {"ADJ", "SADJ"}:
+    for phrase in labelled(nodes, "SN"):
+        for left, right in pairwise(phrase.below):
+            if left.label == "IZE" and right.label in {"ADJ", "SADJ"}:
                 checked["adjective"] += 1
-            elif left[0] in {"IZE", "ADJ"} and tree.words[right[1]] in bare:
+            elif left.label in {"IZE", "ADJ"} and right.word in bare:
                 checked["determiner"] += 1
             else:
                 continue
-            assert not endings.search(word), tree.words
+            assert not endings.search(left.word.lower()), str(phrase)
     assert checked["adjective"] > 600
     assert checked["determiner"] > 500
 
@@ -340,24 +283,23 @@ def test_words_with_a_hidden_noun_stack_cases(trees: list[Tree]) -> None:
     assert checked["ADL_IZEELI"] > 50
 
 
-def test_tree_shape(trees: list[Tree]) -> None:
+def test_tree_shape(nodes: list[Node]) -> None:
     chains = 0
-    for tree in trees:
-        for row, label in enumerate(tree.labels):
-            tags = [part[0] for part in below(tree, row)]
-            if label == "ADI-KAT":
-                chains += 1
-                assert sum(tag in FINITE for tag in tags) == 1, tree.words
-                assert set(tags) <= FINITE | {"ADI", "IZE", "PRT"}, tree.words
-            if label == "AS":
-                assert not FINITE & set(tags)
-                assert tags[-1] == "ADI", tree.words
-            if label in {"SP", "SDET"}:
-                assert len(tags) > 1
-            if label == "SN":
-                assert not {"ADL", "ADT", "ADI", "ADI-KAT"} & set(tags)
-            if label == "SADV":
-                assert set(tags) <= {"ADB", "LOT"}
+    for node in labelled(nodes, *LABELS):
+        label, tags = node.label, node.labels
+        if label == "ADI-KAT":
+            chains += 1
+            assert sum(tag in FINITE for tag in tags) == 1, str(node)
+            assert set(tags) <= FINITE | {"ADI", "IZE", "PRT"}, str(node)
+        if label == "AS":
+            assert not FINITE & set(tags)
+            assert tags[-1] == "ADI", str(node)
+        if label in {"SP", "SDET"}:
+            assert len(tags) > 1
+        if label == "SN":
+            assert not {"ADL", "ADT", "ADI", "ADI-KAT"} & set(tags)
+        if label == "SADV":
+            assert set(tags) <= {"ADB", "LOT"}
     assert chains > 4000
 
 
@@ -377,14 +319,3 @@ def test_numerals_and_partitives(trees: list[Tree]) -> None:
     assert checked["zenbait"] > 10
     assert checked["edozein"] > 10
     assert checked["partitive"] > 3
-
-
-def test_punctuation_and_capitals(trees: list[Tree]) -> None:
-    for tree in trees:
-        first = next(word for word in tree.words if word[0].isalnum())
-        assert first[0].isupper() or first[0].isdigit()
-        for word in tree.words:
-            assert "+" not in word
-            assert " " not in word
-        for left, right in pairwise(tree.words):
-            assert not (left == "," and right in {",", "."}), tree.words

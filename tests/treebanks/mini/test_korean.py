@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
-import pytest
-
-from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.trees.tree import Tree
+from tests.treebanks.mini.language import Language
+from tests.treebanks.mini.nodes import Node
 
 LABELS = {"TOP", "S", "NP", "VP", "ADJP", "AUXP", "ADVP", "MODP", "IP"}
 PARTICLES = {"jcs", "jco", "jcc", "jcm", "jca", "jcj", "jct", "jcr", "jxt", "jxc"}
@@ -20,6 +17,18 @@ MORPHEMES = PARTICLES | ENDINGS | MARKS | {
     "ncn", "ncpa", "ncps", "nq", "npp", "npd", "nbn", "nbu", "nnc", "nno", "pvg", "paa", "pad",
     "px", "mag", "maj", "mma", "mmd", "ii", "xsn", "xsv", "xsm", "xsa", "jp", "ep",
 }  # fmt: skip
+LANGUAGE = Language(
+    name="korean",
+    root="TOP",
+    labels=LABELS,
+    tags=MORPHEMES,
+    joint="+",
+    shortest=(1, 2),
+    mean=(10, 16),
+    known=5000,
+    unseen=(0.10, 0.18),
+    capitals=False,
+)
 # Constituent -> first morpheme of its last eojeol.
 HEADS = {
     "VP": {"pvg", "ncpa", "ncn", "nbn", "px"},
@@ -34,46 +43,11 @@ CODA_N, CODA_RIEUL, CODA_PAST = 4, 8, 20
 HONORIFIC = set("시신실십셨셔세")
 
 
-@dataclass(frozen=True)
-class Node:
-    """A constituent or, without daughters, an eojeol with its tag as label."""
-
-    label: str
-    daughters: tuple[Node, ...]
-    word: str = ""
-
-    def last(self) -> Node:
-        """The last eojeol that is no punctuation mark."""
-        node = self
-        while node.daughters:
-            node = [d for d in node.daughters if d.label not in MARKS][-1]
-        return node
-
-    def nodes(self) -> Iterator[Node]:
-        yield self
-        for daughter in self.daughters:
-            yield from daughter.nodes()
-
-
-def nested(tree: Tree) -> Node:
-    row = 0
-
-    def build() -> Node:
-        nonlocal row
-        label = tree.labels[row]
-        position, end = tree.spans[row].tolist()
-        row += 1
-        below = []
-        while position < end:
-            if row < len(tree.labels) and tree.spans[row][0] == position:
-                position = int(tree.spans[row][1])
-                below.append(build())
-            else:
-                below.append(Node(tree.tags[position], (), tree.words[position]))
-                position += 1
-        return Node(label, tuple(below))
-
-    return build()
+def last(node: Node) -> Node:
+    """The last eojeol that is no punctuation mark."""
+    while node.below:
+        node = [part for part in node.below if part.label not in MARKS][-1]
+    return node
 
 
 def coda(word: str) -> int:
@@ -82,32 +56,8 @@ def coda(word: str) -> int:
     return (ord(word[-1]) - ord("가")) % 28
 
 
-@pytest.fixture(scope="module")
-def splits() -> dict[str, list[Tree]]:
-    return generate("korean", {"train": 2000, "dev": 300, "test": 300}, seed=1)
-
-
-@pytest.fixture(scope="module")
-def trees(splits: dict[str, list[Tree]]) -> list[Tree]:
-    return [tree for part in splits.values() for tree in part]
-
-
-@pytest.fixture(scope="module")
-def roots(trees: list[Tree]) -> list[Node]:
-    return [nested(tree) for tree in trees]
-
-
-@pytest.fixture(scope="module")
-def nodes(roots: list[Node]) -> list[Node]:
-    return [node for root in roots for node in root.nodes()]
-
-
-def test_inventory(trees: list[Tree]) -> None:
-    assert {label for tree in trees for label in tree.labels} == LABELS
-    assert all(tree.labels[0] == "TOP" and tree.labels.count("TOP") == 1 for tree in trees)
-    tags = {tag for tree in trees for tag in tree.tags}
-    assert {morpheme for tag in tags for morpheme in tag.split("+")} == MORPHEMES
-    assert 150 <= len(tags) <= 230
+def test_number_of_tags(trees: list[Tree]) -> None:
+    assert 150 <= len({tag for tree in trees for tag in tree.tags}) <= 230
 
 
 def test_tags_are_stem_then_endings_then_particles(trees: list[Tree]) -> None:
@@ -119,32 +69,17 @@ def test_tags_are_stem_then_endings_then_particles(trees: list[Tree]) -> None:
         assert parts[0] in MARKS or len(parts) == 1 or kinds[0] == "s", tag
 
 
-def test_lengths(trees: list[Tree]) -> None:
-    lengths = [len(tree) for tree in trees]
-    assert 1 <= min(lengths) <= 2
-    assert 36 <= max(lengths) <= 40
-    assert 10 <= sum(lengths) / len(lengths) <= 16
-
-
-def test_part_of_dev_and_test_is_unseen(splits: dict[str, list[Tree]]) -> None:
-    known = {word for tree in splits["train"] for word in tree.words}
-    assert len(known) > 5000
-    for split in ("dev", "test"):
-        words = [word for tree in splits[split] for word in tree.words]
-        assert 0.10 <= sum(word not in known for word in words) / len(words) <= 0.18
-
-
 def test_every_eojeol_has_its_phrase_and_phrases_are_binary(nodes: list[Node]) -> None:
     binary = 0
     for node in nodes:
-        if not node.daughters or node.label == "TOP":
+        if not node.below or node.label == "TOP":
             continue
-        phrases = [d for d in node.daughters if d.label not in MARKS and d.label != "jcr"]
-        if phrases and not phrases[0].daughters:
+        phrases = [d for d in node.below if d.label not in MARKS and d.label != "jcr"]
+        if phrases and not phrases[0].below:
             assert len(phrases) == 1
             assert node.label not in {"TOP", "S"}
-        elif "sl" in {d.label for d in node.daughters}:
-            assert [d.label for d in node.daughters] == ["sl", "S", "sf", "sr", "jcr"]
+        elif "sl" in node.labels:
+            assert node.labels == ["sl", "S", "sf", "sr", "jcr"]
         else:
             assert 1 <= len(phrases) <= 2
             binary += len(phrases) == 2
@@ -155,13 +90,13 @@ def test_every_eojeol_has_its_phrase_and_phrases_are_binary(nodes: list[Node]) -
 def test_the_last_eojeol_gives_the_label(nodes: list[Node]) -> None:
     seen: Counter[str] = Counter()
     for node in nodes:
-        if not node.daughters or node.label in {"TOP", "S"}:
+        if not node.below or node.label in {"TOP", "S"}:
             continue
-        first = node.last().label.split("+")[0]
-        endings = ENDINGS & set(node.last().label.split("+"))
+        first = last(node).label.split("+")[0]
+        endings = ENDINGS & set(last(node).label.split("+"))
         seen[node.label] += 1
-        assert bool(endings) == (node.label in {"VP", "ADJP", "AUXP"}), node.last()
-        assert first in HEADS[node.label], node.last()
+        assert bool(endings) == (node.label in {"VP", "ADJP", "AUXP"}), last(node)
+        assert first in HEADS[node.label], last(node)
     assert all(seen[label] > 300 for label in ("VP", "ADJP", "AUXP", "NP", "ADVP", "MODP"))
 
 
@@ -169,13 +104,13 @@ def test_predicates_come_last(nodes: list[Node]) -> None:
     """A clause ends in its predicate; a complement of a verb stands before it."""
     clauses = 0
     for node in nodes:
-        if node.label == "S" and node.daughters[-1].label != "jcr":
-            phrases = [d for d in node.daughters if d.daughters]
+        if node.label == "S" and node.below[-1].label != "jcr":
+            phrases = [d for d in node.below if d.below]
             assert phrases[-1].label in {"S", "VP", "ADJP"}
-            assert phrases[-1].last().label.split("+")[0] not in {"mag", "maj"}
+            assert last(phrases[-1]).label.split("+")[0] not in {"mag", "maj"}
             clauses += 1
-        if node.label in {"VP", "ADJP"} and sum(d.label not in MARKS for d in node.daughters) == 2:
-            assert node.daughters[1].label in {"VP", "ADJP", "AUXP"}
+        if node.label in {"VP", "ADJP"} and sum(d.label not in MARKS for d in node.below) == 2:
+            assert node.below[1].label in {"VP", "ADJP", "AUXP"}
     assert clauses > 5000
 
 
@@ -249,14 +184,14 @@ def test_plain_present_differs_in_verbs_and_adjectives(trees: list[Tree]) -> Non
 def test_sentences_end_in_a_final_ending_and_their_mark(roots: list[Node]) -> None:
     kinds: Counter[str] = Counter()
     for root in roots:
-        (top,) = root.daughters
+        (top,) = root.below
         if top.label in {"NP", "IP"}:
             continue
-        mark, last = top.daughters[-1], top.last()
+        mark, final = top.below[-1], last(top)
         assert mark.label == "sf"
-        assert last.label.split("+")[-1] == "ef", last
-        asks = last.word.endswith(("까", "가", "나요", "지요"))
-        assert asks if mark.word == "?" else last.word[-1] in "다요자라오", last
+        assert final.label.split("+")[-1] == "ef", final
+        asks = final.word.endswith(("까", "가", "나요", "지요"))
+        assert asks if mark.word == "?" else final.word[-1] in "다요자라오", final
         kinds[mark.word] += 1
     assert kinds["."] > 10 * kinds["!"] > 100
     assert kinds["?"] > 100
@@ -265,12 +200,12 @@ def test_sentences_end_in_a_final_ending_and_their_mark(roots: list[Node]) -> No
 def test_persons_of_respect_have_honorific_predicates(nodes: list[Node]) -> None:
     checked = 0
     for node in nodes:
-        if node.label != "S" or len(node.daughters) < 2 or node.daughters[0].label != "NP":
+        if node.label != "S" or len(node.below) < 2 or node.below[0].label != "NP":
             continue
-        subject, predicate = node.daughters[0].last(), node.daughters[1].last()
+        subject, predicate = last(node.below[0]), last(node.below[1])
         if not subject.word.endswith(("님이", "님은", "께서", "께서는")):
             continue
-        if node.daughters[1].label == "S" or predicate.label.split("+")[-1] != "ef":
+        if node.below[1].label == "S" or predicate.label.split("+")[-1] != "ef":
             continue
         assert HONORIFIC & set(predicate.word), (subject.word, predicate.word)
         checked += 1
@@ -284,8 +219,8 @@ def test_auxiliaries_choose_the_ending_before_them(nodes: list[Node]) -> None:
     }  # fmt: skip
     checked: Counter[str] = Counter()
     for node in nodes:
-        if len(node.daughters) == 2 and node.daughters[1].label == "AUXP":
-            main, auxiliary = (daughter.last() for daughter in node.daughters)
+        if len(node.below) == 2 and node.below[1].label == "AUXP":
+            main, auxiliary = (last(daughter) for daughter in node.below)
             assert main.label.endswith(("ecx", "ecx+jxt")), main
             if auxiliary.word[0] in before:
                 assert main.word[-1] in before[auxiliary.word[0]], (main.word, auxiliary.word)
@@ -299,12 +234,12 @@ def test_adnominal_clauses_stand_before_nouns(nodes: list[Node]) -> None:
     """What ends in an adnominal ending is the left part of NP, or goes with 것이다."""
     checked = 0
     for node in nodes:
-        phrases = [d for d in node.daughters if d.daughters]
+        phrases = [d for d in node.below if d.below]
         for place, daughter in enumerate(phrases):
-            if daughter.last().label.endswith("etm") and place + 1 < len(phrases):
+            if last(daughter).label.endswith("etm") and place + 1 < len(phrases):
                 assert node.label in {"NP", "VP"}
-                follower = phrases[place + 1].last().label
-                assert node.label == "NP" or "jp" in follower, (daughter.last(), follower)
+                follower = last(phrases[place + 1]).label
+                assert node.label == "NP" or "jp" in follower, (last(daughter), follower)
                 checked += 1
     assert checked > 2000
 
@@ -312,15 +247,15 @@ def test_adnominal_clauses_stand_before_nouns(nodes: list[Node]) -> None:
 def test_case_government(nodes: list[Node]) -> None:
     checked: Counter[str] = Counter()
     for node in nodes:
-        if len(node.daughters) != 2 or not node.daughters[1].daughters:
+        if len(node.below) != 2 or not node.below[1].below:
             continue
-        left, right = node.daughters[0].last(), node.daughters[1].last()
+        left, right = last(node.below[0]), last(node.below[1])
         if left.label.endswith("jcc"):
             become = right.word[0] in "되된될됐됩돼"
             negative = right.word[:2] in {"아니", "아닌", "아닐", "아닙"}
             assert become or negative or right.label.startswith("px"), right
             checked["jcc"] += 1
-        single = node.daughters[1].daughters[0] is right
+        single = node.below[1].below[0] is right
         if single and right.word in {"대한", "관한", "의한", "대해", "의해", "관해"}:
             assert left.label.endswith("jca")
             assert left.word.endswith("에"), left
@@ -336,13 +271,13 @@ def test_quotations_depend_on_verbs_of_saying(nodes: list[Node]) -> None:
     """다고 after verbs and adjectives, 라고 after the copula; the clause stands in VP."""
     checked = 0
     for node in nodes:
-        for daughter in node.daughters:
-            last = daughter.last() if daughter.daughters else daughter
-            if daughter.label == "S" and last.label.endswith("ef+jcr"):
+        for daughter in node.below:
+            final = last(daughter)
+            if daughter.label == "S" and final.label.endswith("ef+jcr"):
                 assert node.label in {"VP", "S"}
-                copula = "jp" in last.label or last.word.startswith("아니라")
-                past = coda(last.word[:-2]) == CODA_PAST
-                assert last.word.endswith("라고" if copula and not past else ("다고", "냐고"))
+                copula = "jp" in final.label or final.word.startswith("아니라")
+                past = coda(final.word[:-2]) == CODA_PAST
+                assert final.word.endswith("라고" if copula and not past else ("다고", "냐고"))
                 checked += 1
     assert checked > 100
 
@@ -363,11 +298,11 @@ def test_word_order_is_free_before_the_predicate(nodes: list[Node]) -> None:
     """Objects come after the subject, and sometimes before it."""
     orders: Counter[str] = Counter()
     for node in nodes:
-        if node.label == "S" and len(node.daughters) >= 2 and node.daughters[0].label == "NP":
-            first = node.daughters[0].last().label
-            rest = node.daughters[1]
-            if rest.label == "VP" and rest.daughters[0].daughters:
-                second = rest.daughters[0].last().label
+        if node.label == "S" and len(node.below) >= 2 and node.below[0].label == "NP":
+            first = last(node.below[0]).label
+            rest = node.below[1]
+            if rest.label == "VP" and rest.below[0].below:
+                second = last(rest.below[0]).label
                 if first.endswith(("jcs", "jxt")) and second.endswith("jco"):
                     orders["subject object"] += 1
             if first.endswith("jco") and rest.label == "S":

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
 
-from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.trees.tree import Tree
+from tests.treebanks.mini.language import Language
+from tests.treebanks.mini.nodes import Node, lowered, neighbours, nested
 
 LABELS = {
     "wypowiedzenie", "zdanie", "ff", "fwe", "formaczas", "przyzlo", "condaglt", "fw", "fl", "fno",
@@ -24,6 +23,16 @@ TAGS = {
     "adv", "qub", "prep", "conj", "comp", "fin", "praet", "aglt", "bedzie", "inf", "impt", "imps",
     "pcon", "pant", "pred", "winien", "brev", "interp",
 }  # fmt: skip
+LANGUAGE = Language(
+    name="polish",
+    root="wypowiedzenie",
+    labels=LABELS,
+    tags=TAGS,
+    shortest=(2, 4),
+    mean=(10, 14),
+    known=4500,
+    unseen=(0.08, 0.15),
+)
 # Endings of adjectives by the case that a preposition governs.
 GENITIVE = "(ego|egoś|ej|ejś|ych|ich)$"
 DATIVE = "(emu|emuś|ej|ejś|ym|im)$"
@@ -40,95 +49,16 @@ GOVERNING_PERSONS = {"dwóch", "trzech", "czterech", "pięciu", "sześciu", "kil
 CONSONANT = "[bcćdfghjklłmnńprsśtwzźż]"
 
 
-@dataclass
-class Node:
-    """A constituent, or (with a word) a preterminal."""
-
-    label: str
-    word: str = ""
-    below: list[Node] = field(default_factory=list)
-
-    def walk(self) -> Iterator[Node]:
-        yield self
-        for child in self.below:
-            yield from child.walk()
-
-    @property
-    def labels(self) -> list[str]:
-        return [child.label for child in self.below]
-
-    @property
-    def words(self) -> list[str]:
-        return [node.word for node in self.walk() if node.word]
-
-    @property
-    def tags(self) -> list[str]:
-        return [node.label for node in self.walk() if node.word]
-
-    def __str__(self) -> str:
-        return f"({self.label} {self.word or ' '.join(map(str, self.below))})"
-
-
-def nested(tree: Tree) -> Node:
-    top = Node("")
-    open_nodes = [(0, len(tree), top)]
-    position = 0
-
-    def fill(until: int) -> None:
-        nonlocal position
-        while position < until:
-            while open_nodes[-1][1] <= position:
-                open_nodes.pop()
-            end = min(until, open_nodes[-1][1])
-            for place in range(position, end):
-                leaf = Node(tree.tags[place], tree.words[place].lower())
-                open_nodes[-1][2].below.append(leaf)
-            position = end
-
-    for (start, end), label in zip(tree.spans.tolist(), tree.labels, strict=True):
-        fill(start)
-        while open_nodes[-1][1] <= start:
-            open_nodes.pop()
-        node = Node(label)
-        open_nodes[-1][2].below.append(node)
-        open_nodes.append((start, end, node))
-    fill(len(tree))
-    return top.below[0]
-
-
-@pytest.fixture(scope="module")
-def splits() -> dict[str, list[Tree]]:
-    return generate("polish", {"train": 2000, "dev": 300, "test": 300}, seed=1)
-
-
-@pytest.fixture(scope="module")
-def trees(splits: dict[str, list[Tree]]) -> list[Tree]:
-    return [tree for part in splits.values() for tree in part]
-
-
 @pytest.fixture(scope="module")
 def roots(trees: list[Tree]) -> list[Node]:
-    return [nested(tree) for tree in trees]
+    """The sentences as linked nodes, in lower case."""
+    return [nested(lowered(tree)) for tree in trees]
 
 
 @pytest.fixture(scope="module")
-def nodes(roots: list[Node]) -> list[Node]:
-    return [node for root in roots for node in root.walk()]
-
-
-@pytest.fixture(scope="module")
-def tokens(trees: list[Tree]) -> list[list[tuple[str, str]]]:
-    """Lower-cased words with their tags, sentence by sentence."""
-    return [
-        [(word.lower(), tag) for word, tag in zip(tree.words, tree.tags, strict=True)]
-        for tree in trees
-    ]
-
-
-def pairs(tokens: list[list[tuple[str, str]]]) -> Iterator[tuple[str, str, str, str]]:
-    for sentence in tokens:
-        for (word, tag), (following, tag2) in pairwise(sentence):
-            yield word, tag, following, tag2
+def pairs(trees: list[Tree]) -> list[tuple[str, str, str, str]]:
+    """Neighbours: word, tag, next word, next tag; the words in lower case."""
+    return list(neighbours(map(lowered, trees)))
 
 
 def is_negated(clause: Node) -> bool:
@@ -136,28 +66,7 @@ def is_negated(clause: Node) -> bool:
 
 
 def is_clitic(node: Node) -> bool:
-    return node.label == "fw" and node.words == ["się"]
-
-
-def test_inventory(trees: list[Tree]) -> None:
-    assert {label for tree in trees for label in tree.labels} == LABELS
-    assert {tag for tree in trees for tag in tree.tags} == TAGS
-    assert all(tree.labels[0] == "wypowiedzenie" for tree in trees)
-
-
-def test_lengths(trees: list[Tree]) -> None:
-    lengths = [len(tree) for tree in trees]
-    assert min(lengths) >= 2
-    assert 36 <= max(lengths) <= 40
-    assert 10 <= sum(lengths) / len(lengths) <= 14
-
-
-def test_part_of_dev_and_test_is_unseen(splits: dict[str, list[Tree]]) -> None:
-    known = {word for tree in splits["train"] for word in tree.words}
-    assert len(known) > 4500
-    for split in ("dev", "test"):
-        words = [word for tree in splits[split] for word in tree.words]
-        assert 0.08 <= sum(word not in known for word in words) / len(words) <= 0.15
+    return node.label == "fw" and node.words == ("się",)
 
 
 def test_shape_of_składnica(roots: list[Node], nodes: list[Node]) -> None:
@@ -186,7 +95,9 @@ def test_shape_of_składnica(roots: list[Node], nodes: list[Node]) -> None:
     assert all(seen[label] > 1000 for label in ("zdanie", "ff", "fno", "formarzecz", "fpm", "fpt"))
 
 
-def test_personal_endings_are_tokens_after_participles(tokens: list[list[tuple[str, str]]]) -> None:
+def test_personal_endings_are_tokens_after_participles(
+    pairs: list[tuple[str, str, str, str]],
+) -> None:
     """zbierał em, zbierała m, zbierali śmy, zbierał by m."""
     hosts = {
         "em": "(ł|powinien)$",
@@ -196,7 +107,7 @@ def test_personal_endings_are_tokens_after_participles(tokens: list[list[tuple[s
         "śmy": "(li|powinni|^by)$",
     }
     seen: Counter[str] = Counter()
-    for word, tag, following, tag2 in pairs(tokens):
+    for word, tag, following, tag2 in pairs:
         if tag2 == "aglt":
             seen[following] += 1
             assert tag in {"praet", "winien"} or word == "by"
@@ -284,9 +195,9 @@ def test_negative_pronouns_need_negated_verbs(nodes: list[Node]) -> None:
     assert seen > 60
 
 
-def test_numerals_govern_genitive_plurals(tokens: list[list[tuple[str, str]]]) -> None:
+def test_numerals_govern_genitive_plurals(pairs: list[tuple[str, str, str, str]]) -> None:
     governing = agreeing = 0
-    for word, tag, following, tag2 in pairs(tokens):
+    for word, tag, following, tag2 in pairs:
         if tag == "num" and tag2 in {"adj", "ppas"}:
             if word in GOVERNING:
                 governing += 1
@@ -318,9 +229,9 @@ def test_numeral_subjects_have_neuter_verbs(nodes: list[Node]) -> None:
     assert seen["verb"] > 5
 
 
-def test_prepositions_govern_their_case(tokens: list[list[tuple[str, str]]]) -> None:
+def test_prepositions_govern_their_case(pairs: list[tuple[str, str, str, str]]) -> None:
     seen: Counter[str] = Counter()
-    for word, tag, following, tag2 in pairs(tokens):
+    for word, tag, following, tag2 in pairs:
         if tag == "prep" and word in GOVERNED and tag2 in {"adj", "ppas"}:
             seen[word] += 1
             assert re.search(GOVERNED[word], following), (word, following)
@@ -328,14 +239,14 @@ def test_prepositions_govern_their_case(tokens: list[list[tuple[str, str]]]) -> 
     assert sum(seen.values()) > 200
 
 
-def test_demonstratives_agree_with_adjectives(tokens: list[list[tuple[str, str]]]) -> None:
+def test_demonstratives_agree_with_adjectives(pairs: list[tuple[str, str, str, str]]) -> None:
     endings = {
         "ten": "[yi]$", "ta": "a$", "to": "e$", "tego": "ego$", "tej": "ej$", "tę": "ą$",
         "tym": "[yi]m$", "tych": "[yi]ch$", "te": "e$", "tymi": "[yi]mi$", "ci": "[yi]$",
         "temu": "emu$",
     }  # fmt: skip
     seen: Counter[str] = Counter()
-    for word, tag, following, tag2 in pairs(tokens):
+    for word, tag, following, tag2 in pairs:
         if tag == "adj" and tag2 in {"adj", "ppas"} and word in endings:
             seen[word] += 1
             assert re.search(endings[word], following), (word, following)
@@ -343,9 +254,9 @@ def test_demonstratives_agree_with_adjectives(tokens: list[list[tuple[str, str]]
     assert sum(seen.values()) > 60
 
 
-def test_short_prepositions_grow_before_clusters(tokens: list[list[tuple[str, str]]]) -> None:
+def test_short_prepositions_grow_before_clusters(pairs: list[tuple[str, str, str, str]]) -> None:
     seen: Counter[str] = Counter()
-    for word, tag, following, _ in pairs(tokens):
+    for word, tag, following, _ in pairs:
         if tag == "prep" and word in {"w", "we", "z", "ze"}:
             seen[word] += 1
             if re.match(f"[wf]{CONSONANT}", following):
@@ -370,7 +281,7 @@ def test_reflexive_clitics_stand_beside_verbs(roots: list[Node], nodes: list[Nod
                 seen["after" if before else "before"] += 1
     for root in roots:
         assert root.words[0] != "się"
-        assert root.words[:2] != ["„", "się"]
+        assert root.words[:2] != ("„", "się")
     assert seen["after"] > 80
     assert seen["before"] > 80
 
@@ -382,7 +293,7 @@ def test_clauses_of_purpose_have_participles(nodes: list[Node]) -> None:
             purpose += 1
             assert node.labels == ["przec", "spójnik", "zdanie"]
             verb = next(child for child in node.below[2].below if child.label == "ff")
-            assert verb.tags == ["praet"], str(node)
+            assert verb.tags == ("praet",), str(node)
     assert purpose > 15
 
 
@@ -402,13 +313,10 @@ def test_phasal_verbs_take_imperfective_infinitives(nodes: list[Node]) -> None:
     assert seen["phasal"] > 25
 
 
-def test_commas_and_capitals(trees: list[Tree], nodes: list[Node]) -> None:
-    for tree in trees:
-        first = next(word for word in tree.words if word[0].isalnum())
-        assert first[0].isupper() or first[0].isdigit()
-        for word, following in pairwise(tree.words):
-            assert not re.search("[+EIõ]", word[1:]), word
-            assert not (word == "," and following in {",", ".", "?", "!", "”"}), tree.words
+def test_commas_and_notation(trees: list[Tree], nodes: list[Node]) -> None:
+    for word, _, following, _ in neighbours(trees):
+        assert not re.search("[+EIõ]", word[1:]), word
+        assert (word, following) != (",", "”")
     seen = 0
     for node in nodes:
         if node.label == "fzd":
