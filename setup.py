@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.errors import CompileError, LinkError
 
 ROOT = Path(__file__).resolve().parent
 KERNELS = ("chart._cky", "readers._brackets", "scoring._counting", "scoring._scanning")
+# These share their work among the threads of OpenMP, where the compiler has it.
+OPENMP_KERNELS = ("chart._cky",)
+HEADERS = {"chart._cky": ["spmrl_bench/chart/_loops.h"]}
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")
 
 
@@ -38,7 +43,26 @@ class BuildKernels(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         ext.extra_compile_args = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O3"]
+        if ext.name.removeprefix("spmrl_bench.") in OPENMP_KERNELS:
+            flags = self._openmp_flags()
+            ext.extra_compile_args += flags
+            ext.extra_link_args = flags
         super().build_extension(ext)
+
+    def _openmp_flags(self) -> list[str]:
+        """The flags that compile and link OpenMP; none where a small program does not build."""
+        flags = ["/openmp"] if self.compiler.compiler_type == "msvc" else ["-fopenmp"]
+        program = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
+        with TemporaryDirectory() as folder:
+            source = Path(folder) / "attempt.c"
+            source.write_text(program, encoding="ascii")
+            try:
+                objects = self.compiler.compile([str(source)], folder, extra_postargs=flags)
+                self.compiler.link_executable(objects, "attempt", folder, extra_postargs=flags)
+            except (CompileError, LinkError):
+                print("no OpenMP here: the kernels get their threads from Python instead")
+                return []
+        return flags
 
 
 class BuildWithData(build_py):
@@ -74,7 +98,10 @@ setup(
     cmdclass={"build_ext": BuildKernels, "build_py": BuildWithData},
     ext_modules=[
         Extension(
-            f"spmrl_bench.{name}", [f"spmrl_bench/{name.replace('.', '/')}.pyx"], optional=True
+            f"spmrl_bench.{name}",
+            [f"spmrl_bench/{name.replace('.', '/')}.pyx"],
+            depends=HEADERS.get(name, []),
+            optional=True,
         )
         for name in KERNELS
     ],

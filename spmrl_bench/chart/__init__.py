@@ -11,18 +11,17 @@ The kernels trust their input, so :func:`decode` checks all of it first.
 from __future__ import annotations
 
 import functools
+import operator
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import packing, reference
+from spmrl_bench.chart.threads import Kernel, run
 
 __all__ = ["Decoded", "NotFiniteError", "decode", "kernel_name"]
-
-Kernel = Callable[..., None]
 
 
 class NotFiniteError(ValueError):
@@ -47,7 +46,13 @@ class Decoded:
     """[B] score of each tree, with the augmentation when gold labels were given."""
 
 
-def decode(scores: ArrayLike, lengths: ArrayLike, gold: ArrayLike | None = None) -> Decoded:
+def decode(
+    scores: ArrayLike,
+    lengths: ArrayLike,
+    gold: ArrayLike | None = None,
+    *,
+    threads: int | None = None,
+) -> Decoded:
     """Find the tree of highest score of every sentence of a batch.
 
     ``scores``: float32 [cells, labels - 1], packed as in :mod:`spmrl_bench.chart.packing`;
@@ -57,23 +62,27 @@ def decode(scores: ArrayLike, lengths: ArrayLike, gold: ArrayLike | None = None)
     every label but the gold one gains 1 in its cell (the loss augmentation of Kitaev & Klein
     2018). Ties go to the lowest label, then to the leftmost split. Sums are double.
 
-    Raises ValueError when an array has the wrong type, shape or range, and its subclass
-    NotFiniteError when a score is not finite. An empty batch gives an empty result.
+    ``threads`` is the number of threads that share the sentences; the result does not depend
+    on it. Without it OpenMP is asked, which follows OMP_NUM_THREADS and, where torch uses the
+    same library, ``torch.set_num_threads``; a batch that is too small to share gets one.
+
+    Raises ValueError when an array has the wrong type, shape or range or there would be no
+    thread, and its subclass NotFiniteError when a score is not finite. An empty batch gives an
+    empty result.
     """
-    _, kernel = _load_kernel()
-    return _decode(kernel, scores, lengths, gold)
+    return _decode(_load_kernel(), scores, lengths, gold, threads)
 
 
 def kernel_name() -> str:
     """Which implementation :func:`decode` uses: "cython" or "python"."""
-    return _load_kernel()[0]
+    return _load_kernel().name
 
 
 @functools.cache
-def _load_kernel() -> tuple[str, Kernel]:
+def _load_kernel() -> Kernel:
     """The compiled kernel where it exists, else the twin with one warning that says why."""
     try:
-        from spmrl_bench.chart._cky import decode_batch
+        from spmrl_bench.chart._cky import decode_batch, openmp_threads
     except ImportError as error:
         warnings.warn(
             "chart decoding runs on the plain-Python kernels, which give the same trees but are "
@@ -82,26 +91,33 @@ def _load_kernel() -> tuple[str, Kernel]:
             RuntimeWarning,
             stacklevel=3,
         )
-        return "python", reference.decode_batch
-    return "cython", decode_batch
+        return Kernel("python", reference.decode_batch, None)
+    return Kernel("cython", decode_batch, openmp_threads)
 
 
 def _decode(
-    kernel: Kernel, scores: ArrayLike, lengths: ArrayLike, gold: ArrayLike | None
+    kernel: Kernel,
+    scores: ArrayLike,
+    lengths: ArrayLike,
+    gold: ArrayLike | None = None,
+    team: int | None = None,
 ) -> Decoded:
     """Check the input, allocate the output and let ``kernel`` fill it."""
+    if team is not None and operator.index(team) < 1:
+        raise ValueError(f"threads is {team}; it must be at least 1, or None for the default.")
     words = _checked_lengths(lengths)
     cell_offsets = packing.cell_offsets(words)
     node_offsets = packing.node_offsets(words)
     table = _checked_scores(scores, words, int(cell_offsets[-1]))
     targets = None if gold is None else _checked_gold(gold, *table.shape)
+    nodes = int(node_offsets[-1])
     decoded = Decoded(
-        cells=np.empty(node_offsets[-1], dtype=np.int64),
-        labels=np.empty(node_offsets[-1], dtype=np.int32),
+        cells=np.empty(nodes, dtype=np.int64),
+        labels=np.empty(nodes, dtype=np.int32),
         offsets=node_offsets,
         scores=np.empty(len(words), dtype=np.float64),
     )
-    kernel(
+    arguments = (
         table,
         words,
         targets,
@@ -111,6 +127,8 @@ def _decode(
         decoded.labels,
         decoded.scores,
     )
+    if not run(kernel, arguments, words, team, table.size):
+        _refuse_not_finite(table, words)
     return decoded
 
 
@@ -126,7 +144,7 @@ def _checked_lengths(lengths: ArrayLike) -> NDArray[np.int32]:
 def _checked_scores(
     scores: ArrayLike, lengths: NDArray[np.int32], cells: int
 ) -> NDArray[np.float32]:
-    """``scores`` as contiguous finite float32 [cells, labels - 1]."""
+    """``scores`` as contiguous float32 [cells, labels - 1]."""
     table = np.asarray(scores)
     if table.dtype != np.float32:
         raise ValueError(f"scores has dtype {table.dtype}; it must be float32.")
@@ -140,16 +158,22 @@ def _checked_scores(
             f"scores has {len(table)} rows; {len(lengths)} sentences with {lengths.sum()} words "
             f"have {cells} cells (n(n+1)/2 for each sentence of n words)."
         )
-    table = np.ascontiguousarray(table)
-    # The extremes carry any NaN or infinity and, unlike isfinite, need no array of their own.
-    if table.size and not (np.isfinite(table.min()) and np.isfinite(table.max())):
-        cell, column = np.argwhere(~np.isfinite(table))[0]
+    return np.ascontiguousarray(table)
+
+
+def _refuse_not_finite(table: NDArray[np.float32], lengths: NDArray[np.int32]) -> None:
+    """Raise NotFiniteError for the first score that is NaN or infinite, if there is one.
+
+    A kernel may suspect scores wrongly, when they are so large that their sum overflows.
+    """
+    wrong = np.argwhere(~np.isfinite(table))
+    if len(wrong):
+        cell, column = wrong[0]
         sentence, i, j = (int(place[cell]) for place in packing.cell_spans(lengths))
         raise NotFiniteError(
             f"scores[{cell}, {column}] (sentence {sentence}, span [{i}, {j}), label {column + 1}) "
             f"is {table[cell, column]}; every score must be finite."
         )
-    return table
 
 
 def _checked_gold(gold: ArrayLike, cells: int, columns: int) -> NDArray[np.int32]:
@@ -157,9 +181,9 @@ def _checked_gold(gold: ArrayLike, cells: int, columns: int) -> NDArray[np.int32
     targets = _integers("gold", gold)
     if len(targets) != cells:
         raise ValueError(f"gold has {len(targets)} entries; scores has {cells} cells.")
-    wrong = (targets < 0) | (targets > columns)
-    if wrong.any():
-        cell = int(wrong.argmax())
+    # As unsigned numbers the negative ones are the largest.
+    if targets.size and targets.view(np.uint32).max() > columns:
+        cell = int(((targets < 0) | (targets > columns)).argmax())
         raise ValueError(f"gold[{cell}] is {targets[cell]}; labels are 0..{columns}.")
     return targets
 
@@ -171,9 +195,10 @@ def _integers(name: str, values: ArrayLike) -> NDArray[np.int32]:
         raise ValueError(f"{name} has shape {array.shape}; it must have one dimension.")
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} has dtype {array.dtype}; it must hold integers.")
-    limits = np.iinfo(np.int32)
-    if array.size and (array.min() < limits.min or array.max() > limits.max):
-        raise ValueError(
-            f"{name} ranges from {array.min()} to {array.max()}; it must fit 32-bit integers."
-        )
+    if not np.can_cast(array.dtype, np.int32) and array.size:
+        limits = np.iinfo(np.int32)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise ValueError(
+                f"{name} ranges from {array.min()} to {array.max()}; it must fit 32-bit integers."
+            )
     return np.ascontiguousarray(array, dtype=np.int32)

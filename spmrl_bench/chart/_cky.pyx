@@ -1,23 +1,42 @@
 """The chart decoder, compiled: same arguments and same bits as ``reference.decode_batch``.
 
-Input is trusted: ``spmrl_bench.chart`` has checked it. Every index goes through a typed
-memoryview, so a debug build (SPMRL_BENCH_BOUNDS_CHECKS=1, see setup.py) checks them all.
-Sentences share nothing but read-only input and disjoint parts of the output, and each one
-needs only the two charts and the stack that it is handed.
+Input is trusted: ``spmrl_bench.chart`` has checked it. Outside the two loops of ``_loops.h``
+every index goes through a typed memoryview, so a debug build (SPMRL_BENCH_BOUNDS_CHECKS=1, see
+setup.py) checks them all. Sentences share nothing but read-only input and disjoint parts of the
+output, and each one needs only the chart, the row and the stack that its thread owns: with
+OpenMP the threads of a team take the next sentence as they get free.
 
-Maxima run over several independent lanes because a compiler may not reorder comparisons of
-floats, and so vectorises no plain maximum. Only values are kept while the chart is filled;
-the labels and splits of the few nodes of the best tree are found again on the way down.
+Only values are kept while the chart is filled; the labels and splits of the few nodes of the
+best tree are found again on the way down.
 """
 
 import numpy as np
 
+from cython.parallel cimport prange, threadid
 from libc.stdint cimport int32_t, int64_t
+
+cdef extern from "_loops.h" nogil:
+    bint cell_maxima(
+        const float *scores, Py_ssize_t cells, Py_ssize_t columns, double *maxima
+    ) noexcept
+    float row_maximum(const float *scores, Py_ssize_t count) noexcept
+    Py_ssize_t next_column(
+        const float *scores, Py_ssize_t column, Py_ssize_t columns, float limit
+    ) noexcept
+    void best_sums(double *inside, double *tops, Py_ssize_t n) noexcept
+    int openmp_team() noexcept
 
 cdef double NO_SCORE = float("-inf")
 
-cdef enum:
-    LANES = 8
+
+def openmp_threads() -> int:
+    """Threads that OpenMP would use here now, or 0 where the kernel was built without it.
+
+    The number is that of the environment variable OMP_NUM_THREADS, else that of the processors,
+    unless the program has set another: ``torch.set_num_threads`` does where both run on the
+    same OpenMP library.
+    """
+    return openmp_team()
 
 
 def decode_batch(
@@ -29,110 +48,138 @@ def decode_batch(
     int64_t[::1] cells,
     int32_t[::1] labels,
     double[::1] best,
+    const int64_t[:] order,
+    int threads,
 ):
-    """Decode every sentence of a batch into ``cells``, ``labels`` and ``best``."""
+    """Decode the sentences ``order`` of a batch into ``cells``, ``labels`` and ``best``."""
     cdef bint augmented = gold is not None
-    cdef Py_ssize_t b, longest = 0
-    for b in range(lengths.shape[0]):
-        longest = max(longest, lengths[b])
-    # The same chart in both orders: by_left[i, j] and by_right[j, i] are the score of the best
-    # tree over [i, j), and the splits of a span are then two contiguous runs.
-    cdef double[:, ::1] by_left = np.empty((longest + 1, longest + 1))
-    cdef double[:, ::1] by_right = np.empty((longest + 1, longest + 1))
-    cdef int32_t[:, ::1] stack = np.empty((longest + 1, 2), dtype=np.int32)
-    with nogil:
-        for b in range(lengths.shape[0]):
-            fill_labels(scores, gold, augmented, cell_offsets[b], lengths[b], by_left)
-            fill_splits(lengths[b], by_left, by_right)
-            trace_back(
-                scores, gold, augmented, cell_offsets[b], lengths[b], by_left, by_right,
-                stack, node_offsets[b], cells, labels,
-            )
-            best[b] = by_left[0, lengths[b]] + 0.0  # turns a negative zero into zero
+    cdef Py_ssize_t place, b, n, longest = 0
+    cdef int doubtful = 0
+    for place in range(order.shape[0]):
+        longest = max(longest, lengths[order[place]])
+    # One row for each thread. inside: packed cells, the score of the best tree over each span.
+    cdef double[:, ::1] inside = np.empty((threads, longest * (longest + 1) // 2))
+    cdef double[:, ::1] tops = np.empty((threads, longest))
+    cdef int32_t[:, :, ::1] stack = np.empty((threads, longest + 1, 2), dtype=np.int32)
+    for place in prange(
+        order.shape[0], nogil=True, schedule="dynamic", chunksize=1, num_threads=threads
+    ):
+        doubtful += decode_sentence(
+            scores, gold, augmented, lengths, cell_offsets, node_offsets, cells, labels, best,
+            order[place], inside, tops, stack, threadid(),
+        )
+    return doubtful == 0
 
 
-cdef int fill_labels(
+cdef int decode_sentence(
     const float[:, ::1] scores,
     const int32_t[::1] gold,
     bint augmented,
-    Py_ssize_t first_cell,
+    const int32_t[::1] lengths,
+    const int64_t[::1] cell_offsets,
+    const int64_t[::1] node_offsets,
+    int64_t[::1] cells,
+    int32_t[::1] labels,
+    double[::1] best,
+    Py_ssize_t b,
+    double[:, ::1] inside,
+    double[:, ::1] tops,
+    int32_t[:, :, ::1] stack,
+    Py_ssize_t thread,
+) except -1 nogil:
+    """Decode sentence ``b``; whether a score of it may be NaN or infinite."""
+    cdef Py_ssize_t n = lengths[b]
+    cdef Py_ssize_t first = cell_offsets[b]
+    cdef bint finite = cell_maxima(
+        &scores[first, 0], n * (n + 1) // 2, scores.shape[1], &inside[thread, 0]
+    )
+    if augmented:
+        add_errors(scores, gold, first, n, inside, thread)
+    else:
+        admit_empty(n, inside, thread)
+    best_sums(&inside[thread, 0], &tops[thread, 0], n)
+    best[b] = inside[thread, n - 1] + 0.0  # turns a negative zero into zero
+    trace_back(
+        scores, gold, augmented, first, n, inside, stack, thread, node_offsets[b], cells, labels
+    )
+    return not finite
+
+
+cdef int admit_empty(Py_ssize_t n, double[:, ::1] inside, Py_ssize_t thread) except -1 nogil:
+    """Let label 0 with its score 0 compete in every cell but that of the full sentence."""
+    cdef Py_ssize_t cell
+    cdef double full = inside[thread, n - 1]
+    for cell in range(n * (n + 1) // 2):
+        inside[thread, cell] = max(inside[thread, cell], 0.0)
+    inside[thread, n - 1] = full
+    return 0
+
+
+cdef int add_errors(
+    const float[:, ::1] scores,
+    const int32_t[::1] gold,
+    Py_ssize_t first,
     Py_ssize_t n,
-    double[:, ::1] by_left,
+    double[:, ::1] inside,
+    Py_ssize_t thread,
 ) except -1 nogil:
-    """Put the best label score of every span of one sentence into ``by_left``."""
-    cdef Py_ssize_t i, j, column, lane, part, start, stop, gold_column
-    cdef Py_ssize_t cell = first_cell
-    cdef Py_ssize_t columns = scores.shape[1]
-    cdef double bonus = 1.0 if augmented else 0.0
+    """Add 1 to the score of every label but gold's, and let label 0 compete as above."""
+    cdef Py_ssize_t cell
     cdef double value
-    cdef float score
-    cdef float[LANES] top
-    for i in range(n):
-        for j in range(i + 1, n + 1):
-            gold_column = columns
-            if augmented and gold[cell] > 0:
-                gold_column = gold[cell] - 1
-            for lane in range(LANES):
-                top[lane] = <float>NO_SCORE
-            # The columns before and after gold's, which alone gets no bonus.
-            for part in range(2):
-                start = 0 if part == 0 else gold_column + 1
-                stop = gold_column if part == 0 else columns
-                column = start
-                while column + LANES <= stop:
-                    for lane in range(LANES):
-                        score = scores[cell, column + lane]
-                        top[lane] = score if score > top[lane] else top[lane]
-                    column += LANES
-                while column < stop:
-                    score = scores[cell, column]
-                    top[0] = score if score > top[0] else top[0]
-                    column += 1
-            for lane in range(1, LANES):
-                top[0] = top[lane] if top[lane] > top[0] else top[0]
-            # Rounding is monotone: the maximum may be taken before the bonus is added.
-            value = <double>top[0] + bonus
-            if gold_column < columns and scores[cell, gold_column] > value:
-                value = scores[cell, gold_column]
-            if j - i < n:
-                value = max(value, empty_score(augmented, gold_column < columns))
-            by_left[i, j] = value
-            cell += 1
+    for cell in range(n * (n + 1) // 2):
+        if gold[first + cell] == 0:
+            # Rounding is monotone: the maximum may be taken before 1 is added.
+            value = inside[thread, cell] + 1.0
+            if cell != n - 1:
+                value = max(value, 0.0)
+        else:
+            value = best_score(scores, first + cell, gold[first + cell] - 1, 1.0)
+            if cell != n - 1:
+                value = max(value, 1.0)
+        inside[thread, cell] = value
     return 0
 
 
-cdef inline double empty_score(bint augmented, bint gold_has_label) noexcept nogil:
-    """Score of label 0: it gains the bonus where gold has a constituent."""
-    return 1.0 if augmented and gold_has_label else 0.0
+cdef inline double best_score(
+    const float[:, ::1] scores, Py_ssize_t cell, Py_ssize_t gold_column, double bonus
+) noexcept nogil:
+    """The largest score of a cell's labels but 0, where all but gold's gain ``bonus``.
+
+    ``gold_column`` is -1 where there is no gold label.
+    """
+    cdef Py_ssize_t columns = scores.shape[1]
+    cdef const float *row = &scores[cell, 0]
+    if gold_column < 0:
+        return <double>row_maximum(row, columns) + bonus
+    return max(
+        <double>row[gold_column],
+        <double>max(
+            row_maximum(row, gold_column),
+            row_maximum(row + gold_column + 1, columns - gold_column - 1),
+        ) + bonus,
+    )
 
 
-cdef int fill_splits(
-    Py_ssize_t n, double[:, ::1] by_left, double[:, ::1] by_right
+cdef int32_t best_label(
+    const float[:, ::1] scores, Py_ssize_t cell, bint augmented, int32_t gold_label, bint full
 ) except -1 nogil:
-    """Turn the label scores in ``by_left`` into scores of best trees, in both charts."""
-    cdef Py_ssize_t i, j, k, lane
-    cdef double total
-    cdef double[LANES] top
-    for i in range(n - 1, -1, -1):
-        by_right[i + 1, i] = by_left[i, i + 1]
-        for j in range(i + 2, n + 1):
-            for lane in range(LANES):
-                top[lane] = NO_SCORE
-            k = i + 1
-            while k + LANES <= j:
-                for lane in range(LANES):
-                    total = by_left[i, k + lane] + by_right[j, k + lane]
-                    top[lane] = total if total > top[lane] else top[lane]
-                k += LANES
-            while k < j:
-                total = by_left[i, k] + by_right[j, k]
-                top[0] = total if total > top[0] else top[0]
-                k += 1
-            for lane in range(1, LANES):
-                top[0] = top[lane] if top[lane] > top[0] else top[0]
-            by_left[i, j] += top[0]
-            by_right[j, i] = by_left[i, j]
-    return 0
+    """The lowest of the best labels of a cell; ``full``: it is that of the full sentence."""
+    cdef Py_ssize_t gold_column = gold_label - 1 if augmented else -1
+    cdef double bonus = 1.0 if augmented else 0.0
+    cdef double empty = 1.0 if augmented and gold_label > 0 else 0.0
+    cdef double top = best_score(scores, cell, gold_column, bonus)
+    if not full and empty >= top:
+        return 0
+    # The sums with the bonus are equal for scores that differ by less than a double shows
+    # beside 1; so the search is for scores near the best, and the sum of each decides.
+    cdef Py_ssize_t columns = scores.shape[1]
+    cdef float limit = <float>(top - bonus - 1e-6 * bonus)
+    cdef Py_ssize_t column = next_column(&scores[cell, 0], 0, columns, limit)
+    while column < columns:
+        if <double>scores[cell, column] + (0.0 if column == gold_column else bonus) == top:
+            return <int32_t>column + 1
+        column = next_column(&scores[cell, 0], column + 1, columns, limit)
+    return 0  # no score equals their maximum: there is a NaN among them
 
 
 cdef int trace_back(
@@ -141,50 +188,41 @@ cdef int trace_back(
     bint augmented,
     Py_ssize_t first_cell,
     Py_ssize_t n,
-    double[:, ::1] by_left,
-    double[:, ::1] by_right,
-    int32_t[:, ::1] stack,
+    double[:, ::1] inside,
+    int32_t[:, :, ::1] stack,
+    Py_ssize_t thread,
     Py_ssize_t first_node,
     int64_t[::1] cells,
     int32_t[::1] labels,
 ) except -1 nogil:
     """Write the nodes of one sentence's best tree in pre-order."""
-    cdef Py_ssize_t i, j, k, split, cell, column, node
+    cdef Py_ssize_t i, j, k, split, row, right, node
     cdef Py_ssize_t waiting = 1
-    cdef int32_t gold_label, label
     cdef double value, top
-    stack[0, 0] = 0
-    stack[0, 1] = <int32_t>n
+    stack[thread, 0, 0] = 0
+    stack[thread, 0, 1] = <int32_t>n
     for node in range(first_node, first_node + 2 * n - 1):
         waiting -= 1
-        i = stack[waiting, 0]
-        j = stack[waiting, 1]
-        cell = first_cell + i * n - i * (i - 1) // 2 + (j - i - 1)
-
-        gold_label = gold[cell] if augmented else 0
-        label = 0
-        top = NO_SCORE if j - i == n else empty_score(augmented, gold_label > 0)
-        for column in range(scores.shape[1]):
-            value = scores[cell, column]
-            if augmented and column + 1 != gold_label:
-                value += 1.0
-            if value > top:
-                top = value
-                label = <int32_t>column + 1
-        cells[node] = cell
-        labels[node] = label
-
+        i = stack[thread, waiting, 0]
+        j = stack[thread, waiting, 1]
+        row = i * n - i * (i - 1) // 2 - i - 1  # cell of [i, k) is row + k
+        cells[node] = first_cell + row + j
+        labels[node] = best_label(
+            scores, cells[node], augmented, gold[cells[node]] if augmented else 0, j - i == n
+        )
         if j - i > 1:
             split = i + 1
             top = NO_SCORE
+            right = row + n - i - 1 + j  # cell of [k, j), for k from i + 1 on
             for k in range(i + 1, j):
-                value = by_left[i, k] + by_right[j, k]
+                value = inside[thread, row + k] + inside[thread, right]
+                right += n - k - 1
                 if value > top:
                     top = value
                     split = k
-            stack[waiting, 0] = <int32_t>split
-            stack[waiting, 1] = <int32_t>j
-            stack[waiting + 1, 0] = <int32_t>i
-            stack[waiting + 1, 1] = <int32_t>split
+            stack[thread, waiting, 0] = <int32_t>split
+            stack[thread, waiting, 1] = <int32_t>j
+            stack[thread, waiting + 1, 0] = <int32_t>i
+            stack[thread, waiting + 1, 1] = <int32_t>split
             waiting += 2
     return 0

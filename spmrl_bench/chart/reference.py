@@ -28,14 +28,21 @@ def decode_batch(
     cells: NDArray[np.int64],
     labels: NDArray[np.int32],
     best: NDArray[np.float64],
-) -> None:
-    """Decode every sentence of a batch into ``cells``, ``labels`` and ``best``.
+    order: NDArray[np.int64],
+    threads: int,
+) -> bool:
+    """Decode the sentences ``order`` of a batch into ``cells``, ``labels`` and ``best``.
 
-    Arguments are those of :func:`spmrl_bench.chart.decode` after its checks, with the offsets
-    of cells and nodes [B + 1]; the last three are outputs: packed cell and label of each node
-    [sum(2n - 1)], and the score of each tree [B].
+    The first three arguments are those of :func:`spmrl_bench.chart.decode` after its checks;
+    then come the offsets of cells and nodes [B + 1]. Outputs are the packed cell and the label
+    of each node [sum(2n - 1)], and the score of each tree [B]. ``threads`` is for the compiled
+    kernel: Python would only take turns.
+
+    Returns False, and the outputs mean nothing, where a score may be NaN or infinite.
     """
-    for b in range(len(lengths)):
+    if not np.isfinite(scores).all():
+        return False
+    for b in order.tolist():
         n = int(lengths[b])
         rows = slice(cell_offsets[b], cell_offsets[b + 1])
         values, cell_labels = best_labels(scores[rows], None if gold is None else gold[rows], n)
@@ -44,6 +51,7 @@ def decode_batch(
         within = tree_cells(splits, n)
         cells[nodes] = cell_offsets[b] + within
         labels[nodes] = cell_labels[within]
+    return True
 
 
 def best_labels(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from spmrl_bench import chart
 from spmrl_bench.chart import packing
+from spmrl_bench.chart.threads import Kernel
 
 
 class Batch(NamedTuple):
@@ -33,13 +34,14 @@ def random_batch(
     return Batch(scores, np.array(lengths, dtype=np.int32), targets if gold else None)
 
 
-def decode_on(kernel: str, batch: Batch) -> chart.Decoded:
+def decode_on(kernel: str, batch: Batch, threads: int | None = None) -> chart.Decoded:
     """Decode with the kernel of this name, "cython" or "python"."""
     if kernel == "python":
-        return chart._decode(chart.reference.decode_batch, *batch)
+        twin = Kernel("python", chart.reference.decode_batch, None)
+        return chart._decode(twin, *batch, threads)
     from spmrl_bench.chart import _cky
 
-    return chart._decode(_cky.decode_batch, *batch)
+    return chart._decode(Kernel("cython", _cky.decode_batch, _cky.openmp_threads), *batch, threads)
 
 
 def one_sentence(batch: Batch, b: int) -> Batch:

@@ -1,0 +1,94 @@
+"""How many threads decode a batch, and who makes them.
+
+The compiled kernel works without the GIL and makes its own threads where it was built with
+OpenMP. They then are the threads that torch multiplies with, if both were linked with the same
+OpenMP library, and obey the same settings. Two cases need threads of Python instead: a kernel
+built without OpenMP, and a process that was forked, since GNU OpenMP waits for ever for threads
+that did not survive the fork.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A batch of so many scores takes one thread about 50 microseconds, in which sleeping threads
+# would hardly have woken up.
+WORTH_A_TEAM = 200_000
+
+_forked = False
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+class Kernel(NamedTuple):
+    """One implementation of decoding."""
+
+    name: str
+    """ "cython" or "python"."""
+    decode_batch: Callable[..., bool]
+    """See :func:`spmrl_bench.chart.reference.decode_batch`."""
+    openmp_threads: Callable[[], int] | None
+    """Threads of an OpenMP team, 0 without OpenMP; None for a kernel that holds the GIL."""
+
+
+def default_threads(kernel: Kernel) -> int:
+    """As many as OpenMP uses, 1 in a forked process, which is seldom the only one."""
+    if kernel.openmp_threads is None or _forked:
+        return 1
+    return kernel.openmp_threads() or _python_threads()
+
+
+def run(
+    kernel: Kernel,
+    arguments: tuple[object, ...],
+    lengths: NDArray[np.int32],
+    threads: int | None,
+    work: int,
+) -> bool:
+    """Call ``kernel`` for every sentence, long ones first; whether all scores are finite.
+
+    Args:
+        kernel: what decodes.
+        arguments: of ``decode_batch``, up to ``order``.
+        lengths: words of each sentence [B].
+        threads: that many; None for :func:`default_threads`, or 1 where ``work``, the number
+            of scores, is too little to share.
+    """
+    if threads is None:
+        team = 1 if work < WORTH_A_TEAM or len(lengths) == 1 else default_threads(kernel)
+    else:
+        team = min(threads, max(1, len(lengths)))
+    if team == 1:
+        return kernel.decode_batch(*arguments, np.arange(len(lengths)), 1)
+    order = np.argsort(-lengths, kind="stable")
+    if kernel.openmp_threads is not None and kernel.openmp_threads() and not _forked:
+        return kernel.decode_batch(*arguments, order, team)
+    from concurrent.futures import ThreadPoolExecutor
+
+    shares = [order[first::team] for first in range(team)]
+    with ThreadPoolExecutor(team) as pool:
+        # A list, because a kernel may be wrong about one share and every other is needed.
+        finite = list(pool.map(lambda share: kernel.decode_batch(*arguments, share, 1), shares))
+    return all(finite)
+
+
+def _python_threads() -> int:
+    """The number that OpenMP would take: of the environment, else of the processors."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,287 @@
+"""Threads change nothing but the time: not results, not errors, not whether a process ends."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spmrl_bench import chart
+from spmrl_bench.chart import packing, threads
+from spmrl_bench.chart.threads import WORTH_A_TEAM, Kernel, default_threads, run
+from tests.chart.charts import Batch, assert_same, decode_on, random_batch
+
+compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
+needs_compiled = pytest.mark.skipif(not compiled, reason="kernel not built")
+augmented = pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
+
+
+def compiled_kernel(openmp: int | None = None) -> Kernel:
+    """The compiled kernel; one that says it has so many OpenMP threads where that is given."""
+    from spmrl_bench.chart import _cky
+
+    report = _cky.openmp_threads if openmp is None else lambda: openmp
+    return Kernel("cython", _cky.decode_batch, report)
+
+
+@needs_compiled
+@augmented
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [1],
+        [1, 1, 1],
+        [30],
+        [2, 60, 1, 1, 17, 3, 45, 8, 1, 33],
+        [1 + (7 * b) % 13 for b in range(400)],
+    ],
+    ids=["a word", "three words", "a sentence", "mixed lengths", "400 sentences"],
+)
+def test_any_number_of_threads_gives_the_bits_of_the_twin(lengths: list[int], gold: bool) -> None:
+    batch = random_batch(np.random.default_rng(4), lengths, 20, gold=gold, ties=True)
+    expected = decode_on("python", batch)
+    for team in (None, 1, 2, 3, 7, 1000):
+        assert_same(decode_on("cython", batch, team), expected)
+
+
+@needs_compiled
+@augmented
+def test_threads_of_python_give_the_same(gold: bool) -> None:
+    """As where the compiler had no OpenMP."""
+    lengths = [2, 60, 1, 1, 17, 3, 45, 8, 1, 33]
+    batch = random_batch(np.random.default_rng(4), lengths, 20, gold=gold, ties=True)
+    expected = decode_on("python", batch)
+    for team in (None, 1, 2, 3, 1000):
+        assert_same(chart._decode(compiled_kernel(openmp=0), *batch, team), expected)
+
+
+def test_the_twin_takes_a_number_of_threads_too() -> None:
+    batch = random_batch(np.random.default_rng(4), [3, 9, 1], 5, gold=True, ties=True)
+    assert_same(decode_on("python", batch, 2), decode_on("python", batch))
+
+
+@needs_compiled
+def test_many_teams_at_once_do_not_disturb_each_other() -> None:
+    """Threads of a program may decode different batches at the same time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    rng = np.random.default_rng(9)
+    batches = [random_batch(rng, [5, 31, 12, 1], 20, gold=True, ties=True) for _ in range(6)]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda batch: decode_on("cython", batch, 2), batches * 5))
+    for batch, decoded in zip(batches * 5, found, strict=True):
+        assert_same(decoded, decode_on("cython", batch, 1))
+
+
+@needs_compiled
+@pytest.mark.parametrize("team", [1, 2, 3])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("columns", [3, 40])
+def test_scores_that_are_not_finite_are_found_everywhere(
+    value: float, team: int, columns: int
+) -> None:
+    lengths = [4, 1, 9]
+    cells = int(packing.cell_offsets(lengths)[-1])
+    rng = np.random.default_rng(6)
+    for cell, column in [(0, 0), (10, columns - 1), (cells - 1, columns // 2)]:
+        scores = rng.standard_normal((cells, columns)).astype(np.float32)
+        scores[cell, column] = value
+        gold = rng.integers(0, columns + 1, cells)
+        for targets in (None, gold):
+            with pytest.raises(chart.NotFiniteError, match=rf"scores\[{cell}, {column}\]"):
+                chart.decode(scores, lengths, targets, threads=team)
+
+
+@needs_compiled
+@pytest.mark.parametrize("columns", [3, 40])
+def test_large_scores_are_not_taken_for_infinite_ones(columns: int) -> None:
+    """Their sum overflows, as it does when one of them is infinite."""
+    lengths = np.array([5, 2, 3], dtype=np.int32)
+    scores = np.full((packing.cell_offsets(lengths)[-1], columns), np.finfo(np.float32).max)
+    scores[::2] *= -1
+    batch = Batch(scores, lengths, None)
+    expected = decode_on("python", batch)
+    for team in (1, 3):
+        assert_same(decode_on("cython", batch, team), expected)
+        assert_same(chart._decode(compiled_kernel(openmp=0), *batch, team), expected)
+
+
+@pytest.mark.parametrize("team", [0, -2])
+def test_no_threads_are_refused(team: int) -> None:
+    with pytest.raises(ValueError, match=f"threads is {team}; it must be at least 1"):
+        chart.decode(np.zeros((1, 1), dtype=np.float32), [1], threads=team)
+
+
+# Who gets how many ------------------------------------------------------------------------
+
+
+class Recorder:
+    """A kernel that notes what it is asked to do."""
+
+    def __init__(self, openmp: int | None = 4) -> None:
+        self.calls: list[tuple[list[int], int]] = []
+        self.kernel = Kernel("recorder", self.decode_batch, None if openmp is None else self.openmp)
+        self.number = openmp
+
+    def decode_batch(self, order: Any, team: int) -> bool:
+        self.calls.append((order.tolist(), team))
+        return 0 not in order
+
+    def openmp(self) -> int:
+        return self.number or 0
+
+    def run(self, team: int | None, *, work: int = WORTH_A_TEAM) -> bool:
+        return run(self.kernel, (), np.array([3, 1, 9, 3, 7], dtype=np.int32), team, work)
+
+
+def test_long_sentences_come_first() -> None:
+    recorder = Recorder()
+    recorder.run(2)
+    assert recorder.calls == [([2, 4, 0, 3, 1], 2)]
+
+
+def test_threads_of_python_get_long_and_short_sentences() -> None:
+    recorder = Recorder(openmp=0)
+    finite = recorder.run(2)
+    assert sorted(recorder.calls) == [([2, 0, 1], 1), ([4, 3], 1)]
+    assert not finite  # one share had the sentence that is not
+
+
+def test_default_is_what_openmp_says() -> None:
+    recorder = Recorder(openmp=4)
+    recorder.run(None)
+    assert [team for _, team in recorder.calls] == [4]
+
+
+def test_little_work_and_single_sentences_are_not_shared() -> None:
+    recorder = Recorder()
+    recorder.run(None, work=WORTH_A_TEAM - 1)
+    run(recorder.kernel, (), np.array([300], dtype=np.int32), None, WORTH_A_TEAM)
+    run(recorder.kernel, (), np.array([300], dtype=np.int32), 8, WORTH_A_TEAM)
+    assert recorder.calls == [([0, 1, 2, 3, 4], 1), ([0], 1), ([0], 1)]
+
+
+def test_kernels_that_hold_the_gil_get_one_thread() -> None:
+    assert default_threads(Recorder(openmp=None).kernel) == 1
+
+
+def test_without_openmp_the_default_is_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Recorder(openmp=0).kernel
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert default_threads(kernel) == 3
+    monkeypatch.setenv("OMP_NUM_THREADS", "5,2")
+    assert default_threads(kernel) == 5
+    for unset in ("", "0", "many", "-1"):
+        monkeypatch.setenv("OMP_NUM_THREADS", unset)
+        assert 1 <= default_threads(kernel) <= (os.cpu_count() or 1)
+
+
+def test_a_forked_process_starts_no_openmp_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_forked", True)
+    recorder = Recorder()
+    assert default_threads(recorder.kernel) == 1
+    recorder.run(2)
+    assert [team for _, team in recorder.calls] == [1, 1]
+
+
+# Other processes, and torch in this one ---------------------------------------------------
+
+SCRIPT = """\
+import multiprocessing, os, sys
+import numpy as np
+
+LENGTHS = [3, 40, 17, 1, 28, 9] * 4
+
+def decode(threads=None):
+    from spmrl_bench import chart
+    rng = np.random.default_rng(1)
+    scores = rng.standard_normal((sum(n * (n + 1) // 2 for n in LENGTHS), 50), dtype=np.float32)
+    decoded = chart.decode(scores, LENGTHS, threads=threads)
+    return decoded.cells.tobytes() + decoded.labels.tobytes() + decoded.scores.tobytes()
+
+def multiply():
+    import torch
+    torch.set_num_threads(2)
+    square = torch.ones(600, 600)
+    assert float((square @ square)[5, 7]) == 600
+
+def children(method):
+    context = multiprocessing.get_context(method)
+    with context.Pool(2) as pool:
+        # A child that waits for ever is an error, not a test without an end.
+        return pool.map_async(decode, [None, 2]).get(timeout=60)
+
+if __name__ == "__main__":
+    expected = decode(1)
+    for step in sys.argv[1:]:
+        if step == "decode":
+            assert decode(2) == expected and decode() == expected
+        elif step == "multiply":
+            multiply()
+        else:
+            assert children(step) == [expected, expected]
+    print("done")
+"""
+
+
+def run_script(path: Any, text: str, *arguments: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(path), *arguments],
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@needs_compiled
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_children_of_a_process_that_decoded_can_decode(tmp_path: Any, method: str) -> None:
+    """GNU OpenMP hangs in a forked process whose parent had a team."""
+    if not hasattr(os, "fork") and method == "fork":
+        pytest.skip("no fork here")
+    assert run_script(tmp_path / "script.py", SCRIPT, "decode", method, "decode") == "done"
+
+
+@needs_compiled
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize(
+    "steps", [("multiply", "decode"), ("decode", "multiply")], ids=["torch first", "kernel first"]
+)
+def test_torch_and_the_kernel_share_a_process(tmp_path: Any, steps: tuple[str, ...]) -> None:
+    steps = (*steps, "fork", *steps)
+    assert run_script(tmp_path / "script.py", SCRIPT, *steps) == "done"
+
+
+SETTING = """\
+import torch
+from spmrl_bench.chart import _cky
+
+libraries = set()
+for line in open("/proc/self/maps"):
+    name = line.rpartition("/")[2].strip()
+    if name.startswith(("libgomp", "libomp", "libiomp")):
+        libraries.add(line.split(maxsplit=5)[5].strip())
+torch.set_num_threads(1)
+one = _cky.openmp_threads()
+torch.set_num_threads(3)
+print(len(libraries), one, _cky.openmp_threads())
+"""
+
+
+@needs_compiled
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="libraries cannot be listed")
+def test_the_default_follows_torch_where_both_use_one_library(tmp_path: Any) -> None:
+    libraries, *found = run_script(tmp_path / "script.py", SETTING).split()
+    if libraries != "1" or found == ["0", "0"]:
+        pytest.skip("torch brings an OpenMP library of its own, or the kernel has none")
+    assert found == ["1", "3"]
