@@ -36,7 +36,7 @@ class Kernel(NamedTuple):
     """One implementation of decoding."""
 
     name: str
-    """ "cython" or "python"."""
+    """What :func:`spmrl_bench.chart.kernel_name` says."""
     decode_batch: Callable[..., bool]
     """See :func:`spmrl_bench.chart.reference.decode_batch`."""
     openmp_threads: Callable[[], int] | None
