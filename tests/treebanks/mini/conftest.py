@@ -6,7 +6,7 @@ import pytest
 
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import splits_of, trees_of
-from tests.treebanks.mini.nodes import Node, nested
+from tests.treebanks.mini.nodes import Node, lowered, nested
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +20,11 @@ def trees(request: pytest.FixtureRequest) -> list[Tree]:
 
 
 @pytest.fixture(scope="module")
-def roots(trees: list[Tree]) -> list[Node]:
+def roots(request: pytest.FixtureRequest, trees: list[Tree]) -> list[Node]:
     """The sentences as linked nodes."""
-    return [nested(tree) for tree in trees]
+    return [
+        nested(tree) for tree in (map(lowered, trees) if request.module.LANGUAGE.lower else trees)
+    ]
 
 
 @pytest.fixture(scope="module")

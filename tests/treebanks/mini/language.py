@@ -33,6 +33,7 @@ class Language:
         known: least number of different words in train.
         unseen: bounds of the share of words of dev, and of test, that train does not have.
         capitals: whether sentences begin with a capital letter or a number.
+        lower: whether the tests of the language see its nodes in lower case.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Language:
     known: int
     unseen: tuple[float, float]
     capitals: bool = True
+    lower: bool = False
 
 
 @cache

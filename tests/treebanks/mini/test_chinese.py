@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-import pytest
-
-from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.trees.tree import Tree
+from tests.treebanks.mini.language import Language
+from tests.treebanks.mini.nodes import Node
 
 LABELS = {
     "TOP", "IP", "CP", "NP", "VP", "PP", "LCP", "QP", "CLP", "DP", "DNP", "DVP", "ADVP", "ADJP",
@@ -19,6 +16,17 @@ TAGS = {
     "NN", "NR", "NT", "PN", "VV", "VA", "VC", "VE", "AD", "P", "LC", "M", "CD", "OD", "DT", "DEC",
     "DEG", "DEV", "DER", "AS", "SP", "CC", "CS", "BA", "LB", "SB", "ETC", "JJ", "MSP", "PU", "FW",
 }  # fmt: skip
+LANGUAGE = Language(
+    name="chinese",
+    root="TOP",
+    labels=LABELS,
+    tags=TAGS,
+    shortest=(1, 3),
+    mean=(11, 16),
+    known=2500,
+    unseen=(0.04, 0.10),
+    capitals=False,
+)
 VERBS = {"VV", "VA", "VC", "VE"}
 COMPOUNDS = {"VRD", "VCD", "VCP", "VSB", "VNV", "VPT"}
 # Some nouns and all the classifiers that they may have.
@@ -52,90 +60,6 @@ PAST = {"昨天", "前天", "去年", "不久前", "上周", "上个月"}
 FUTURE = {"明天", "后天", "明年", "下周", "下个月", "今后", "年底", "将来"}
 
 
-@dataclass
-class Node:
-    """A constituent with its daughters, or a word (``word`` set, ``label`` its tag)."""
-
-    label: str
-    below: list[Node]
-    word: str = ""
-
-    def words(self) -> list[str]:
-        return [self.word] if self.word else [w for node in self.below for w in node.words()]
-
-    def labels(self) -> list[str]:
-        return [node.label for node in self.below]
-
-    def walk(self) -> Iterator[Node]:
-        yield self
-        for node in self.below:
-            yield from node.walk()
-
-
-def nested(tree: Tree) -> Node:
-    """The tree as nodes; constituents are listed top-down and left to right."""
-    rows = [(int(start), int(end)) for start, end in tree.spans.tolist()]
-    place = 0
-
-    def build() -> Node:
-        nonlocal place
-        (start, end), label = rows[place], tree.labels[place]
-        place += 1
-        below: list[Node] = []
-        position = start
-        while position < end:
-            inside = place < len(rows) and rows[place][0] == position and rows[place][1] <= end
-            if inside:
-                position = rows[place][1]
-                below.append(build())
-            else:
-                below.append(Node(tree.tags[position], [], tree.words[position]))
-                position += 1
-        return Node(label, below)
-
-    return build()
-
-
-@pytest.fixture(scope="module")
-def splits() -> dict[str, list[Tree]]:
-    return generate("chinese", {"train": 2000, "dev": 300, "test": 300}, seed=1)
-
-
-@pytest.fixture(scope="module")
-def trees(splits: dict[str, list[Tree]]) -> list[Tree]:
-    return [tree for part in splits.values() for tree in part]
-
-
-@pytest.fixture(scope="module")
-def roots(trees: list[Tree]) -> list[Node]:
-    return [nested(tree) for tree in trees]
-
-
-@pytest.fixture(scope="module")
-def nodes(roots: list[Node]) -> list[Node]:
-    return [node for root in roots for node in root.walk()]
-
-
-def test_inventory(trees: list[Tree]) -> None:
-    assert {label for tree in trees for label in tree.labels} == LABELS
-    assert {tag for tree in trees for tag in tree.tags} == TAGS
-    assert all(tree.labels[0] == "TOP" and tree.labels.count("TOP") == 1 for tree in trees)
-
-
-def test_lengths(trees: list[Tree]) -> None:
-    lengths = [len(tree) for tree in trees]
-    assert min(lengths) <= 3
-    assert 36 <= max(lengths) <= 40
-    assert 11 <= sum(lengths) / len(lengths) <= 16
-
-
-def test_part_of_dev_and_test_is_unseen(splits: dict[str, list[Tree]]) -> None:
-    known = {word for tree in splits["train"] for word in tree.words}
-    for split in ("dev", "test"):
-        words = [word for tree in splits[split] for word in tree.words]
-        assert 0.04 <= sum(word not in known for word in words) / len(words) <= 0.10
-
-
 def test_words_are_in_simplified_characters(trees: list[Tree]) -> None:
     traditional = set("國們個這說對時會來學業經濟書車開關無與麼臺灣電視機")
     for tree in trees:
@@ -149,17 +73,17 @@ def test_nouns_have_their_classifiers(nodes: list[Node]) -> None:
     """In a noun phrase, the classifier of a QP or DP fits the last noun of the head."""
     checked = 0
     for node in nodes:
-        if node.label != "NP" or not node.below or "CC" in node.labels():
+        if node.label != "NP" or not node.below or "CC" in node.labels:
             continue
         head = node.below[-1]
-        if head.label != "NP" or {"PU", "CC"} & set(head.labels()):
+        if head.label != "NP" or {"PU", "CC"} & set(head.labels):
             continue
-        noun = head.words()[-1]
+        noun = head.words[-1]
         for modifier in node.below[:-1]:
             if modifier.label in {"QP", "DP"} and noun in CLASSIFIERS:
-                units = [n.words()[0] for n in modifier.walk() if n.label == "CLP"]
+                units = [n.words[0] for n in modifier.walk() if n.label == "CLP"]
                 checked += len(units)
-                assert all(unit in CLASSIFIERS[noun].split() for unit in units), node.words()
+                assert all(unit in CLASSIFIERS[noun].split() for unit in units), node.words
     assert checked > 150
 
 
@@ -185,15 +109,15 @@ def test_relative_clauses_stand_before_the_noun(nodes: list[Node]) -> None:
         for place, child in enumerate(node.below):
             if child.label != "CP":
                 continue
-            if child.labels() == ["CP"]:
+            if child.labels == ["CP"]:
                 relative += 1
                 assert node.label == "NP"
-                assert child.below[0].labels() == ["IP", "DEC"]
+                assert child.below[0].labels == ["IP", "DEC"]
                 assert all(later.label != "CP" for later in node.below[place + 1 :])
                 assert node.below[-1].label in {"NP", "CP"}
-            elif child.labels() == ["IP", "DEC"] and node.label == "NP":
+            elif child.labels == ["IP", "DEC"] and node.label == "NP":
                 complement += 1
-                assert node.below[-1].words()[-1] in CLAUSE_NOUNS, node.words()
+                assert node.below[-1].words[-1] in CLAUSE_NOUNS, node.words
     assert relative > 400
     assert complement > 15
 
@@ -203,15 +127,15 @@ def test_projections_of_the_verb(nodes: list[Node]) -> None:
     stacked = 0
     for node in nodes:
         if node.label == "VP":
-            below = node.labels()
+            below = node.labels
             heads = [label for label in below if label in VERBS | COMPOUNDS | {"BA", "LB", "SB"}]
-            assert heads or "VP" in below, node.words()
+            assert heads or "VP" in below, node.words
             if {"ADVP", "DVP", "LCP"} & set(below):
                 stacked += 1
-                assert below[-1] == "VP", node.words()
+                assert below[-1] == "VP", node.words
                 assert not heads
         if node.label == "IP" and node.below[-1].label == "VP":
-            assert "VP" not in node.labels()[:-1]
+            assert "VP" not in node.labels[:-1]
     assert stacked > 800
 
 
@@ -223,16 +147,16 @@ def test_aspect_markers_follow_verbs_and_fit_the_adverbs(nodes: list[Node]) -> N
         for place, child in enumerate(below):
             if child.label == "AS":
                 seen[child.word] += 1
-                assert below[place - 1].label in {"VV", "VRD"}, node.words()
-        if node.label == "VP" and "VP" in node.labels():
-            adverbs = {n.words()[0] for n in below if n.label == "ADVP"}
+                assert below[place - 1].label in {"VV", "VRD"}, node.words
+        if node.label == "VP" and "VP" in node.labels:
+            adverbs = {n.words[0] for n in below if n.label == "ADVP"}
             inner = next(n for n in below if n.label == "VP")
             markers = {n.word for n in inner.below if n.label == "AS"}
             if adverbs & {"将", "即将", "正在", "没有", "尚未", "并未"}:
                 seen["without"] += 1
-                assert not markers, node.words()
+                assert not markers, node.words
             if adverbs & {"曾", "曾经"}:
-                assert markers <= {"过"}, node.words()
+                assert markers <= {"过"}, node.words
     assert seen["了"] > 300
     assert seen["过"] > 30
     assert seen["着"] > 30
@@ -246,20 +170,20 @@ def test_time_fits_aspect(nodes: list[Node]) -> None:
         if node.label != "IP":
             continue
         outer = [n for n in node.below if n.label == "VP"]
-        around = node.below + (outer[0].below if outer else [])
-        words = {n.words()[0] for n in around if n.labels()[:1] == ["NT"]}
+        around = node.below + (outer[0].below if outer else ())
+        words = {n.words[0] for n in around if n.labels[:1] == ["NT"]}
         if not words or not outer:
             continue
-        adverbs = {n.words()[0] for n in outer[0].below if n.label == "ADVP"}
+        adverbs = {n.words[0] for n in outer[0].below if n.label == "ADVP"}
         inner = [n for n in outer[0].below if n.label == "VP"] or outer
         markers = {n.word for n in inner[0].below if n.label == "AS"}
         if words & PAST:
             seen["past"] += 1
-            assert not adverbs & {"将", "即将", "必将", "将要"}, node.words()
+            assert not adverbs & {"将", "即将", "必将", "将要"}, node.words
         if words & FUTURE:
             seen["future"] += 1
-            assert not markers, node.words()
-            assert not adverbs & {"已", "已经", "曾"}, node.words()
+            assert not markers, node.words
+            assert not adverbs & {"已", "已经", "曾"}, node.words
     assert seen["past"] > 50
     assert seen["future"] > 15
 
@@ -273,15 +197,15 @@ def test_ba_and_bei(nodes: list[Node]) -> None:
         kind = node.below[0].label
         seen[kind] += 1
         if kind == "SB":
-            assert node.labels() == ["SB", "VP"]
+            assert node.labels == ["SB", "VP"]
             continue
-        assert node.labels() == [kind, "IP"]
-        assert node.below[1].labels() == ["NP", "VP"]
+        assert node.labels == [kind, "IP"]
+        assert node.below[1].labels == ["NP", "VP"]
         if kind == "BA":
             assert node.below[0].word in {"把", "将"}
-            below = node.below[1].below[1].labels()
-            assert {"VRD", "VCP", "AS", "PP"} & set(below), node.words()
-            assert node.below[1].below[0].labels()[0] != "QP", node.words()
+            below = node.below[1].below[1].labels
+            assert {"VRD", "VCP", "AS", "PP"} & set(below), node.words
+            assert node.below[1].below[0].labels[0] != "QP", node.words
     assert all(seen[kind] > 40 for kind in ("BA", "LB", "SB"))
 
 
@@ -292,7 +216,7 @@ def test_verb_compounds(nodes: list[Node]) -> None:
         if node.label not in COMPOUNDS:
             continue
         seen[node.label] += 1
-        words, tags = node.words(), node.labels()
+        words, tags = node.words, node.labels
         if node.label == "VPT":
             assert tags[1] in {"DER", "AD"}
             assert words[1] in {"得", "不"}
@@ -326,7 +250,7 @@ def test_the_three_de_and_localisers(nodes: list[Node]) -> None:
             if child.label == "DER":
                 seen["DER"] += 1
                 assert node.label in {"VP", "VPT"}
-                assert node.label == "VPT" or node.labels() == ["VV", "DER", "VP"]
+                assert node.label == "VPT" or node.labels == ["VV", "DER", "VP"]
     assert all(seen[tag] > 20 for tag in ("DEC", "DEG", "DEV", "DER", "LC"))
 
 
@@ -335,16 +259,16 @@ def test_adjuncts_stand_before_the_verb(nodes: list[Node]) -> None:
     before = after = 0
     for node in nodes:
         if node.label == "PP":
-            assert node.labels()[0] == "P"
+            assert node.labels[0] == "P"
             assert len(node.below) == 2
         if node.label != "VP":
             continue
         for place, child in enumerate(node.below):
             if child.label != "PP":
                 continue
-            if {"VV", "VRD"} & set(node.labels()[:place]):
+            if {"VV", "VRD"} & set(node.labels[:place]):
                 after += 1
-                assert child.words()[0] in {"在", "给"}, node.words()
+                assert child.words[0] in {"在", "给"}, node.words
             else:
                 before += 1
     assert before > 200
@@ -358,21 +282,21 @@ def test_conditionals_and_questions(roots: list[Node]) -> None:
     for root in roots:
         for node in root.walk():
             if node.label == "CP" and node.below[-1].label == "PU":
-                words = node.words()
-                assert node.labels()[:2] == ["IP", "SP"]
+                words = node.words
+                assert node.labels[:2] == ["IP", "SP"]
                 if node.below[1].word == "吗":
                     seen["吗"] += 1
                     assert words[-1] == QUESTION
-                    asked = [n.label == "VNV" and "一" not in n.words() for n in node.walk()]
+                    asked = [n.label == "VNV" and "一" not in n.words for n in node.walk()]
                     assert not any(asked), words
                     assert not {"什么", "谁", "多少", "哪", "为什么"} & set(words), words
             if node.label != "IP" or node.below[0].label != "CP":
                 continue
-            first = node.below[0].words()[0]
-            adverbs = {w for n in node.below[-2].below if n.label == "ADVP" for w in n.words()}
+            first = node.below[0].words[0]
+            adverbs = {w for n in node.below[-2].below if n.label == "ADVP" for w in n.words}
             for conjunction, partners in pairs.items():
                 if adverbs & {"就", "便", "才"} and first == conjunction:
                     seen["paired"] += 1
-                    assert adverbs & set(partners.split()), node.words()
+                    assert adverbs & set(partners.split()), node.words
     assert seen["吗"] > 60
     assert seen["paired"] > 15

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from spmrl_bench.treebanks.mini.generate import generate
+from spmrl_bench.treebanks.mini.generate import available_grammars, generate
 from tests.treebanks.mini import (
     test_arabic,
     test_basque,
+    test_chinese,
     test_english,
+    test_french,
     test_german,
+    test_hebrew,
     test_hungarian,
     test_korean,
     test_polish,
+    test_swedish,
 )
 from tests.treebanks.mini.language import SEED, Language, splits_of, trees_of
 from tests.treebanks.mini.nodes import neighbours
@@ -20,11 +24,15 @@ from tests.treebanks.mini.nodes import neighbours
 LANGUAGES: tuple[Language, ...] = (
     test_arabic.LANGUAGE,
     test_basque.LANGUAGE,
+    test_chinese.LANGUAGE,
     test_english.LANGUAGE,
+    test_french.LANGUAGE,
     test_german.LANGUAGE,
+    test_hebrew.LANGUAGE,
     test_hungarian.LANGUAGE,
     test_korean.LANGUAGE,
     test_polish.LANGUAGE,
+    test_swedish.LANGUAGE,
 )
 # Also full-width, as Chinese has them, and by name, as Hebrew has them.
 COMMAS = {",", "\uff0c", "yyCM"}
@@ -33,6 +41,10 @@ STOPS = {*".?!;:", "\u3002", *"\uff1f\uff01\uff1b", "yyDOT", "yyQM", "yyEXCL", "
 each_language = pytest.mark.parametrize(
     "language", LANGUAGES, ids=lambda language: language.name, scope="module"
 )
+
+
+def test_every_grammar_is_described() -> None:
+    assert [language.name for language in LANGUAGES] == available_grammars()
 
 
 @each_language

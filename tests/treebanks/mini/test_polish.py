@@ -10,7 +10,7 @@ import pytest
 
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
-from tests.treebanks.mini.nodes import Node, lowered, neighbours, nested
+from tests.treebanks.mini.nodes import Node, lowered, neighbours
 
 LABELS = {
     "wypowiedzenie", "zdanie", "ff", "fwe", "formaczas", "przyzlo", "condaglt", "fw", "fl", "fno",
@@ -32,6 +32,7 @@ LANGUAGE = Language(
     mean=(10, 14),
     known=4500,
     unseen=(0.08, 0.15),
+    lower=True,
 )
 # Endings of adjectives by the case that a preposition governs.
 GENITIVE = "(ego|egoś|ej|ejś|ych|ich)$"
@@ -47,12 +48,6 @@ GOVERNED = {
 GOVERNING = {"pięć", "sześć", "siedem", "osiem", "dziewięć", "dziesięć", "kilka", "wiele", "20"}
 GOVERNING_PERSONS = {"dwóch", "trzech", "czterech", "pięciu", "sześciu", "kilku", "wielu"}
 CONSONANT = "[bcćdfghjklłmnńprsśtwzźż]"
-
-
-@pytest.fixture(scope="module")
-def roots(trees: list[Tree]) -> list[Node]:
-    """The sentences as linked nodes, in lower case."""
-    return [nested(lowered(tree)) for tree in trees]
 
 
 @pytest.fixture(scope="module")
