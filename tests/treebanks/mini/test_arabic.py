@@ -17,16 +17,9 @@ TAGS = {
     "VBD", "VBP", "VBN", "VN", "IN", "CC", "RB", "RP", "PRP", "PRP$", "WP", "WRB", "PUNC",
 }  # fmt: skip
 LANGUAGE = Language(
-    name="arabic",
-    root="TOP",
-    labels=LABELS,
-    tags=TAGS,
-    shortest=(1, 2),
-    mean=(12, 16),
-    known=3000,
-    unseen=(0.04, 0.10),
-    capitals=False,
-)
+    name="arabic", root="TOP", labels=LABELS, tags=TAGS, shortest=(1, 2), mean=(12, 16),
+    known=3000, unseen=(0.04, 0.10), capitals=False,
+)  # fmt: skip
 NOUNS = {"NN", "NNS"}
 VERBS = {"VBD", "VBP", "VBN"}
 # Broken plurals of persons; the sound ones are known by their ending.

@@ -17,15 +17,9 @@ TAGS = {
     "IZE_IZEELI", "ADL_IZEELI", "ADT_IZEELI", "ADI_IZEELI", "ADB_IZEELI", "IOR_IZEELI",
 }  # fmt: skip
 LANGUAGE = Language(
-    name="basque",
-    root="ROOT",
-    labels=LABELS,
-    tags=TAGS,
-    shortest=(1, 1),
-    mean=(12, 16),
-    known=4000,
-    unseen=(0.04, 0.15),
-)
+    name="basque", root="ROOT", labels=LABELS, tags=TAGS, shortest=(1, 1), mean=(12, 16),
+    known=4000, unseen=(0.04, 0.15),
+)  # fmt: skip
 FINITE = {"ADL", "ADT", "ADL_IZEELI", "ADT_IZEELI"}
 # Independent forms of the auxiliary by the argument they show in the third person.
 ABS_SG = "da zen daiteke litzateke"

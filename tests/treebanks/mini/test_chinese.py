@@ -17,16 +17,9 @@ TAGS = {
     "DEG", "DEV", "DER", "AS", "SP", "CC", "CS", "BA", "LB", "SB", "ETC", "JJ", "MSP", "PU", "FW",
 }  # fmt: skip
 LANGUAGE = Language(
-    name="chinese",
-    root="TOP",
-    labels=LABELS,
-    tags=TAGS,
-    shortest=(1, 3),
-    mean=(11, 16),
-    known=2500,
-    unseen=(0.04, 0.10),
-    capitals=False,
-)
+    name="chinese", root="TOP", labels=LABELS, tags=TAGS, shortest=(1, 3), mean=(11, 16),
+    known=2500, unseen=(0.04, 0.10), capitals=False,
+)  # fmt: skip
 VERBS = {"VV", "VA", "VC", "VE"}
 COMPOUNDS = {"VRD", "VCD", "VCP", "VSB", "VNV", "VPT"}
 # Some nouns and all the classifiers that they may have.

@@ -20,16 +20,9 @@ TAGS = {
     "ET", "I", "PREF",
 }  # fmt: skip
 LANGUAGE = Language(
-    name="french",
-    root="TOP",
-    labels=LABELS,
-    tags=TAGS,
-    shortest=(1, 4),
-    mean=(10, 16),
-    known=3000,
-    unseen=(0.04, 0.10),
-    lower=True,
-)
+    name="french", root="TOP", labels=LABELS, tags=TAGS, shortest=(1, 4), mean=(10, 16),
+    known=3000, unseen=(0.04, 0.10), lower=True,
+)  # fmt: skip
 VERBS = {"V", "VS", "VINF", "VPP", "VPR", "VIMP"}
 FINITE = {"V", "VS", "VIMP"}
 CLITICS = {"CLS", "CLO", "CLR"}

@@ -16,15 +16,9 @@ TAGS = {
     "$(",
 }  # fmt: skip
 LANGUAGE = Language(
-    name="german",
-    root="TOP",
-    labels=LABELS,
-    tags=TAGS,
-    shortest=(1, 1),
-    mean=(12, 16),
-    known=3000,
-    unseen=(0.04, 0.10),
-)
+    name="german", root="TOP", labels=LABELS, tags=TAGS, shortest=(1, 1), mean=(12, 16),
+    known=3000, unseen=(0.04, 0.10),
+)  # fmt: skip
 FINITE = {"VVFIN", "VAFIN", "VMFIN"}
 # Article form -> endings an adjective may have after it (weak after der, mixed after ein).
 AFTER_ARTICLE = {

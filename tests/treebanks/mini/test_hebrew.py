@@ -31,16 +31,9 @@ LAYER = {
     )},
 }  # fmt: skip
 LANGUAGE = Language(
-    name="hebrew",
-    root="TOP",
-    labels=LABELS.union(*LAYER.values()),
-    tags=set(LAYER),
-    shortest=(2, 2),
-    mean=(13, 17),
-    known=3000,
-    unseen=(0.035, 0.10),
-    capitals=False,
-)
+    name="hebrew", root="TOP", labels=LABELS.union(*LAYER.values()), tags=set(LAYER),
+    shortest=(2, 2), mean=(13, 17), known=3000, unseen=(0.035, 0.10), capitals=False,
+)  # fmt: skip
 # Nouns whose gender their endings do not tell, or tell wrongly.
 GENDER = {
     "fem": "EIR ARC RFWT TXRWT FNIM ERIM ABNIM MILIM NFIM BICIM CIPRIM IWNIM TWLEIM DRKIM IDIIM "

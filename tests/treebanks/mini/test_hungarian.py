@@ -16,15 +16,9 @@ LABELS = {
 }  # fmt: skip
 TAGS = {"N", "V", "A", "T", "R", "C", "S", "P", "M", "O", "I", "Y", "PUNC"}
 LANGUAGE = Language(
-    name="hungarian",
-    root="ROOT",
-    labels=LABELS,
-    tags=TAGS,
-    shortest=(1, 3),
-    mean=(11, 15),
-    known=4000,
-    unseen=(0.07, 0.15),
-)
+    name="hungarian", root="ROOT", labels=LABELS, tags=TAGS, shortest=(1, 3), mean=(11, 15),
+    known=4000, unseen=(0.07, 0.15),
+)  # fmt: skip
 CHAINS = {
     "V_": ["V0"], "V0": ["V"], "INF_": ["INF0"], "INF0": ["V"], "PA_": ["PA0"], "PA0": ["R"],
     "C0": ["C"], "NEG": ["R"], "PREVERB": ["R"],

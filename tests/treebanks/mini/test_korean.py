@@ -18,17 +18,9 @@ MORPHEMES = PARTICLES | ENDINGS | MARKS | {
     "px", "mag", "maj", "mma", "mmd", "ii", "xsn", "xsv", "xsm", "xsa", "jp", "ep",
 }  # fmt: skip
 LANGUAGE = Language(
-    name="korean",
-    root="TOP",
-    labels=LABELS,
-    tags=MORPHEMES,
-    joint="+",
-    shortest=(1, 2),
-    mean=(10, 16),
-    known=5000,
-    unseen=(0.10, 0.18),
-    capitals=False,
-)
+    name="korean", root="TOP", labels=LABELS, tags=MORPHEMES, joint="+", shortest=(1, 2),
+    mean=(10, 16), known=5000, unseen=(0.10, 0.18), capitals=False,
+)  # fmt: skip
 # Constituent -> first morpheme of its last eojeol.
 HEADS = {
     "VP": {"pvg", "ncpa", "ncn", "nbn", "px"},

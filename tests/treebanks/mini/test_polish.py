@@ -24,16 +24,9 @@ TAGS = {
     "pcon", "pant", "pred", "winien", "brev", "interp",
 }  # fmt: skip
 LANGUAGE = Language(
-    name="polish",
-    root="wypowiedzenie",
-    labels=LABELS,
-    tags=TAGS,
-    shortest=(2, 4),
-    mean=(10, 14),
-    known=4500,
-    unseen=(0.08, 0.15),
-    lower=True,
-)
+    name="polish", root="wypowiedzenie", labels=LABELS, tags=TAGS, shortest=(2, 4), mean=(10, 14),
+    known=4500, unseen=(0.08, 0.15), lower=True,
+)  # fmt: skip
 # Endings of adjectives by the case that a preposition governs.
 GENITIVE = "(ego|egoś|ej|ejś|ych|ich)$"
 DATIVE = "(emu|emuś|ej|ejś|ym|im)$"

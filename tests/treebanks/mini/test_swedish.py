@@ -18,16 +18,9 @@ TAGS = {
     "PL", "PM", "PN", "PP", "PS", "RG", "RO", "SN", "UO", "VB",
 }  # fmt: skip
 LANGUAGE = Language(
-    name="swedish",
-    root="ROOT",
-    labels=LABELS,
-    tags=TAGS,
-    shortest=(1, 1),
-    mean=(11, 15),
-    known=3000,
-    unseen=(0.04, 0.10),
-    lower=True,
-)
+    name="swedish", root="ROOT", labels=LABELS, tags=TAGS, shortest=(1, 1), mean=(11, 15),
+    known=3000, unseen=(0.04, 0.10), lower=True,
+)  # fmt: skip
 HOMOGRAPHS = {"lag", "laget", "lagen", "lags"}  # law is common gender, team neuter
 COPULAS = {"är", "var", "blir", "blev", "verkar", "verkade"}
 # Adjectives with one form for all genders and numbers, besides comparatives and participles in -e.
