@@ -9,9 +9,9 @@ better, and the loss is its lead over the gold tree.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from spmrl_bench.chart import Decoded, decode
 from spmrl_bench.chart.packing import cell_offsets, cell_spans, node_offsets
@@ -328,7 +329,7 @@ class ChartParser(nn.Module):
             description = json.loads(path.read_text(encoding="utf-8"))
             config = ChartParserConfig.model_validate(description["config"])
             vocabulary = Vocabulary.from_json(description["vocabulary"])
-            with torch.device("meta"):  # weights need no memory before they are read
+            with _Unfilled():
                 parser = cls(config, vocabulary)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
             raise CheckpointError(
@@ -350,6 +351,28 @@ class ChartParser(nn.Module):
                 "replaced? Train again, or copy the whole folder anew"
             ) from None
         return parser
+
+
+class _Unfilled(TorchFunctionMode):
+    """Within it, no random numbers are drawn for weights that will be replaced.
+
+    Memory that is not filled is not taken either. (The device ``meta`` would do as much, but
+    draws random numbers by way of the compiler, whose modules take a second to load.)
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> object:
+        kwargs = kwargs or {}
+        if func in (Tensor.normal_, Tensor.uniform_):
+            return args[0]
+        if getattr(func, "__module__", "") == nn.init.__name__:
+            return kwargs["tensor"] if "tensor" in kwargs else args[0]
+        return func(*args, **kwargs)
 
 
 def _pairs(offsets: NDArray[np.int64]) -> tuple[list[int], list[int]]:

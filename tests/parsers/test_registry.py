@@ -41,6 +41,12 @@ def test_a_loaded_parser_is_the_saved_one(variant: str, tmp_path: Path) -> None:
     assert list(again.parse(sentences)) == list(parser.parse(sentences))
 
 
+def test_loading_draws_no_random_numbers(saved: Path) -> None:
+    before = torch.get_rng_state()
+    load_parser(saved, "cpu")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_saving_again_gives_the_same_bytes(saved: Path, tmp_path: Path) -> None:
     other = tmp_path / "again"
     other.mkdir()
