@@ -20,7 +20,21 @@ from numpy.typing import NDArray
 # would hardly have woken up.
 WORTH_A_TEAM = 200_000
 
-_forked = False
+# The flag PF_FORKNOEXEC in the ninth field of Linux's /proc/PID/stat.
+FORKED_WITHOUT_EXEC = 0x40
+
+
+def _born_by_fork() -> bool:
+    """Whether this process was forked before it came here; False where that cannot be known."""
+    try:
+        with open("/proc/self/stat", "rb") as stream:
+            after_name = stream.read().rpartition(b")")[2].split()
+        return bool(int(after_name[6]) & FORKED_WITHOUT_EXEC)
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+_forked = _born_by_fork()
 
 
 def _note_fork() -> None:

@@ -217,14 +217,15 @@ def children(method):
         return pool.map_async(decode, [None, 2]).get(timeout=60)
 
 if __name__ == "__main__":
-    expected = decode(1)
+    found = []
     for step in sys.argv[1:]:
         if step == "decode":
-            assert decode(2) == expected and decode() == expected
+            found += [decode(2), decode()]
         elif step == "multiply":
             multiply()
         else:
-            assert children(step) == [expected, expected]
+            found += children(step)
+    assert found and set(found) == {decode(1)}
     print("done")
 """
 
@@ -255,10 +256,15 @@ def test_children_of_a_process_that_decoded_can_decode(tmp_path: Any, method: st
 @needs_compiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize(
-    "steps", [("multiply", "decode"), ("decode", "multiply")], ids=["torch first", "kernel first"]
+    "steps",
+    [
+        ("multiply", "fork", "decode", "fork", "multiply", "decode"),
+        ("decode", "multiply", "fork", "decode", "multiply"),
+    ],
+    ids=["torch first", "kernel first"],
 )
 def test_torch_and_the_kernel_share_a_process(tmp_path: Any, steps: tuple[str, ...]) -> None:
-    steps = (*steps, "fork", *steps)
+    """The first children of the first case load the kernel after torch's team was forked."""
     assert run_script(tmp_path / "script.py", SCRIPT, *steps) == "done"
 
 
