@@ -17,10 +17,21 @@ from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError, LinkError
 
 ROOT = Path(__file__).resolve().parent
-KERNELS = ("chart._cky", "readers._brackets", "scoring._counting", "scoring._scanning")
+KERNELS = (
+    "chart._cky",
+    "nn._factored",
+    "nn._lexical",
+    "nn._span_scorer",
+    "readers._brackets",
+    "scoring._counting",
+    "scoring._scanning",
+)
 # These share their work among the threads of OpenMP, where the compiler has it.
-OPENMP_KERNELS = ("chart._cky",)
-HEADERS = {"chart._cky": ["spmrl_bench/chart/_loops.h"]}
+OPENMP_KERNELS = ("chart._cky", "nn._factored", "nn._lexical", "nn._span_scorer")
+HEADERS = {
+    "chart._cky": ["spmrl_bench/chart/_loops.h"],
+    **{name: ["spmrl_bench/nn/_rows.h"] for name in OPENMP_KERNELS[1:]},
+}
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")
 
 

@@ -73,6 +73,7 @@ def split_result(
         transforms=treebank.manifest.transforms,
         variant=config.variant if config else "right-branching",
         size=config.size if config else None,
+        precision=config.model.precision if config else None,
         seed=config.seed if config else None,
     )
     return SplitResult.from_counts(

@@ -3,13 +3,13 @@
 A table invites comparison, so it has to keep apart what does not compare. Runs are grouped
 by treebank, and within a treebank by everything in the signature of their scores that
 changes what is measured (scorer, parameter file, fingerprint of the treebank, transforms,
-tags, sentences left out); variant, size, seed and version say which run it was. Each group
-is a table of its own; where one treebank has several, a note says which keys differ. A
+tags, sentences left out); variant, size, precision, seed and version say which run it was.
+Each group is a table of its own; where one treebank has several, a note says which keys differ. A
 published figure stands in a column of its own whose heading says whether it is of the same
 treebank.
 
-Of several records of one run (same group, size, variant and seed) the newest is shown, and
-a note says how many older ones there are.
+Of several records of one run (same group, size, variant, precision and seed) the newest is
+shown, and a note says how many older ones there are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.comparison import comparison_key
+from spmrl_bench.leaderboard.comparison import comparison_key, signature_parts
 from spmrl_bench.leaderboard.published import Figure, find_figure
 from spmrl_bench.leaderboard.record import Record, SplitResult
 
@@ -84,7 +84,7 @@ def group_records(records: Iterable[Record]) -> list[Group]:
     groups: list[Group] = []
     for found in sorted(members.values(), key=lambda found: _place(found[0])):
         bank = found[0].treebank
-        newest = {(record.size, record.variant, record.seed): record for record in found}
+        newest = {_run(record): record for record in found}
         rows = sorted(newest.values(), key=lambda record: -(record.dev.f1 or 0.0))
         number = 1 + sum(group.treebank == bank.name for group in groups)
         groups.append(
@@ -99,6 +99,12 @@ def group_records(records: Iterable[Record]) -> list[Group]:
             )
         )
     return groups
+
+
+def _run(record: Record) -> tuple[Hashable, ...]:
+    """What tells the runs of a group apart."""
+    precision = signature_parts(record.dev.signature_long).get("precision")
+    return record.size, record.variant, precision, record.seed
 
 
 def _place(record: Record) -> tuple[str, str]:

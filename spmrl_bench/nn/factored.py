@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from spmrl_bench.nn import fused_encoder, kernels
+from spmrl_bench.nn.precision import FLOAT32, Precision, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 
 
@@ -142,8 +144,10 @@ class FactoredEncoder(nn.Module):
         attention_dropout: float,
         residual_dropout: float,
         relu_dropout: float,
+        precision: Precision = FLOAT32,
     ) -> None:
         super().__init__()
+        self.precision = precision
         self.positions = nn.Embedding(max_positions, d_model // 2)
         self.input_norm = nn.LayerNorm(d_model)
         self.layers = nn.ModuleList(
@@ -158,12 +162,16 @@ class FactoredEncoder(nn.Module):
             )
             for _ in range(layers)
         )
+        self.low_weights = kernels.LowWeights()
 
     def forward(self, content: Tensor, layout: Ragged) -> Tensor:
         """Content ``[tokens, d_model / 2]`` to encoded tokens ``[tokens, d_model]``."""
+        if kernels.usable(content):
+            return fused_encoder.encode(self, content, layout)
         joined = torch.cat((content, self.positions(layout.position)), dim=1)
         rows = self.input_norm(joined)
         slots, filled = layout.slots(), layout.filled()
-        for layer in self.layers:
-            rows = layer(rows, layout, slots, filled)
-        return rows
+        with products(self.precision, content.device):
+            for layer in self.layers:
+                rows = layer(rows, layout, slots, filled)
+        return rows.to(content.dtype)

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from spmrl_bench.nn import fused_lstm, kernels
+from spmrl_bench.nn.precision import FLOAT32, Precision, product_dtype, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 
 
@@ -22,9 +24,17 @@ class CharLSTM(nn.Module):
     """
 
     def __init__(
-        self, characters: int, d_char: int, d_output: int, *, unknown: int, dropout: float
+        self,
+        characters: int,
+        d_char: int,
+        d_output: int,
+        *,
+        unknown: int,
+        dropout: float,
+        precision: Precision = FLOAT32,
     ) -> None:
         super().__init__()
+        self.precision = precision
         self.embedding = nn.Embedding(characters, d_char)
         with torch.no_grad():
             # Never seen in training: no direction is better than a random one.
@@ -40,10 +50,17 @@ class CharLSTM(nn.Module):
                 start and end marks; what lies beyond its length is not read.
             lengths: int64 ``[forms]`` on the CPU, marks included.
         """
+        if kernels.usable(self.embedding.weight):
+            steps = fused_lstm.Steps(lengths)
+            embedded = self.embedding(characters.flatten().index_select(0, steps.rows))
+            if self.training and self.dropout.p:
+                embedded = embedded * kernels.dropout_factors(embedded.shape, self.dropout.p)
+            return fused_lstm.last_states(self.lstm, embedded, steps, product_dtype(self.precision))
         embedded = self.dropout(self.embedding(characters))
         packed = pack_padded_sequence(embedded, lengths, enforce_sorted=False)
-        _, (last, _) = self.lstm(packed)
-        return torch.cat((last[0], last[1]), dim=1)
+        with products(self.precision, embedded.device):
+            _, (last, _) = self.lstm(packed)
+        return torch.cat((last[0], last[1]), dim=1).to(embedded.dtype)
 
 
 class LexicalModel(nn.Module):

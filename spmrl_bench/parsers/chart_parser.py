@@ -73,6 +73,7 @@ class ChartParser(nn.Module):
                 d_content,
                 unknown=CHAR_UNK,
                 dropout=config.char_dropout,
+                precision=config.precision,
             )
             if chars
             else None,
@@ -88,6 +89,7 @@ class ChartParser(nn.Module):
             attention_dropout=config.attention_dropout,
             residual_dropout=config.residual_dropout,
             relu_dropout=config.relu_dropout,
+            precision=config.precision,
         )
         self.scorer = SpanScorer(config.d_model, config.d_label_hidden, len(vocabulary.labels))
 

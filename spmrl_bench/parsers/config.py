@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from spmrl_bench.nn.precision import FLOAT32, Precision
+
 LexicalInput = Literal["word", "charlstm"]
 Size = Annotated[int, Field(ge=1)]
 EvenSize = Annotated[int, Field(ge=2, multiple_of=2)]
@@ -13,7 +15,7 @@ Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
 class ChartParserConfig(BaseModel):
-    """Architecture and regularisation of one parser (defaults: none, recipes state them)."""
+    """Architecture and regularisation of one parser (no defaults but one: recipes state them)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,6 +46,9 @@ class ChartParserConfig(BaseModel):
     """On the CharLSTM's output (``morpho_emb_dropout`` of the released code)."""
     char_dropout: Rate
     """On the CharLSTM's input."""
+
+    precision: Precision = FLOAT32
+    """Numbers that the large matrix products take, in training and in parsing."""
 
     @model_validator(mode="after")
     def _inputs_differ(self) -> ChartParserConfig:

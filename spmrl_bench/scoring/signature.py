@@ -37,6 +37,7 @@ KEYS = {
     "transforms": "tr",
     "variant": "var",
     "size": "sz",
+    "precision": "prec",
     "seed": "seed",
     "version": "v",
 }
@@ -102,6 +103,7 @@ def sign(
     transforms: Iterable[str] = (),
     variant: str | None = None,
     size: str | None = None,
+    precision: str | None = None,
     seed: int | None = None,
 ) -> Signature:
     """The signature of the score that ``counts`` give under ``prm``.
@@ -119,6 +121,7 @@ def sign(
         transforms: names of the transforms that the gold trees went through, in order.
         variant: name of the model variant.
         size: name of the model size.
+        precision: of the parser's matrix products; float32, the usual one, is not shown.
         seed: seed of the run.
 
     Raises:
@@ -142,6 +145,7 @@ def sign(
             "transforms": "+".join(transforms) or None,
             "variant": variant,
             "size": size,
+            "precision": None if precision is None else _unusual(precision, "float32"),
             "seed": None if seed is None else str(seed),
             "version": __version__,
         }

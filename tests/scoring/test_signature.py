@@ -27,6 +27,7 @@ def test_long_and_short_form() -> None:
         transforms=["raise-crossing-branches", "strip-functions"],
         variant="charlstm",
         size="small",
+        precision="bf16",
         seed=3,
     )
     prm = f"spmrl({SPMRL.sha256[:8]})"
@@ -34,11 +35,11 @@ def test_long_and_short_form() -> None:
     assert signature.long() == (
         f"scorer:own|match:labelled|prm:{prm}|treebank:german-squoia(9ab09ab0)|split:test"
         "|sentences:5|skipped:2|tags:none|transforms:raise-crossing-branches+strip-functions"
-        f"|variant:charlstm|size:small|seed:3|version:{__version__}"
+        f"|variant:charlstm|size:small|precision:bf16|seed:3|version:{__version__}"
     )
     assert signature.short() == (
         f"sc:own|m:labelled|p:{prm}|tb:german-squoia(9ab09ab0)|s:test|n:5|skip:2|t:none"
-        "|tr:raise-crossing-branches+strip-functions|var:charlstm|sz:small|seed:3"
+        "|tr:raise-crossing-branches+strip-functions|var:charlstm|sz:small|prec:bf16|seed:3"
         f"|v:{__version__}"
     )
     assert signature.as_dict()["skipped"] == "2"
@@ -52,6 +53,10 @@ def test_a_policy_that_is_not_the_published_one_is_named() -> None:
     assert signature.as_dict()["missing"] == "count"
     assert signature.as_dict()["punctuation"] == "by-gold"
     assert "|punct:by-gold|miss:count|" in signature.short()
+
+
+def test_the_usual_precision_is_not_named() -> None:
+    assert "precision" not in sign(COUNTS, SPMRL, precision="float32").as_dict()
 
 
 def test_keys_that_do_not_apply_are_absent() -> None:

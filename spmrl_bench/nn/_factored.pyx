@@ -1,0 +1,407 @@
+"""The work of the encoder between its matrix products, in one pass over memory each.
+
+A layer made of small tensor operations reads and writes its activations about eighty times per
+step, which takes longer than the products themselves. Each kernel here does at once what
+belongs together. Token vectors are stored halves first: ``[2, tokens, width]``, all content
+halves and then all position halves, so that both halves are contiguous matrices.
+
+Arguments are addresses of contiguous arrays (0 where an optional one is absent); the callers in
+``spmrl_bench.nn`` allocate them. Arrays called *low* are bfloat16 if ``low`` is true, else
+float32; everything else is float32 and all sums are float32 over several lanes, which is what
+lets a compiler vectorise them. Rows are divided among ``threads`` in fixed parts, so the same
+number of threads gives the same bits. The twins are the operations of torch in
+``spmrl_bench/nn/factored.py`` and ``lexical.py``; they agree up to rounding.
+"""
+
+from cython.parallel cimport prange
+from libc.stdint cimport int64_t, uint16_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+cdef extern from "_rows.h":
+    void widen(Py_ssize_t, const uint16_t *, float *) nogil
+    void narrow(Py_ssize_t, const float *, uint16_t *) nogil
+    float row_sum(Py_ssize_t, const float *) nogil
+    float row_deviation(Py_ssize_t, const float *, float) nogil
+    float inverse_deviation(float, Py_ssize_t, double) nogil
+    void add_branch(
+        Py_ssize_t, const float *, const float *, const float *, const float *, float *) nogil
+    void normalise(
+        Py_ssize_t, const float *, float, float, const float *, const float *, float *) nogil
+    void add_rows(Py_ssize_t, const float *, const float *, float *) nogil
+    void norm_sums(
+        Py_ssize_t, const float *, const float *, float, float, const float *, float *, float *,
+        float *) nogil
+    void norm_back(
+        Py_ssize_t, const float *, const float *, float, float, const float *, float, float,
+        float *) nogil
+    void mask_back(Py_ssize_t, const float *, const float *, float *, float *) nogil
+    void relu_mask(Py_ssize_t, float *, const float *, const float *) nogil
+    void relu_back(Py_ssize_t, const float *, float, float *, float *) nogil
+    void draw_mask(uint64_t, uint64_t, Py_ssize_t, unsigned int, float, float *) nogil
+    void multiply(Py_ssize_t, const float *, const float *, float *) nogil
+
+cdef enum:
+    BLOCK = 1024  # values whose dropout factors are drawn at a time
+
+
+cdef Py_ssize_t part_start(Py_ssize_t rows, int part, int threads) noexcept nogil:
+    """First row of one thread's part."""
+    return rows * part // threads
+
+
+cdef const float *row_of(
+    const void *array, Py_ssize_t at, Py_ssize_t n, bint low, float *scratch
+) noexcept nogil:
+    """``n`` values from position ``at`` as floats, widened into ``scratch`` if need be."""
+    if not low:
+        return <const float *>array + at
+    widen(n, <const uint16_t *>array + at, scratch)
+    return scratch
+
+
+cdef void store(
+    void *array, Py_ssize_t at, Py_ssize_t n, bint low, const float *values
+) noexcept nogil:
+    """The inverse of ``row_of``."""
+    if low:
+        narrow(n, values, <uint16_t *>array + at)
+    elif <float *>array + at != values:
+        memcpy(<float *>array + at, values, n * sizeof(float))
+
+
+def masks(uint64_t seed, double p, Py_ssize_t values, size_t out):
+    """Dropout factors: 0 with probability ``p`` (to 16 bits), else 1 / (1 - p)."""
+    cdef unsigned int below = <unsigned int>(p * 65536 + 0.5)
+    cdef float scale = 65536.0 / (65536.0 - below)
+    cdef Py_ssize_t whole = values // 4 * 4
+    cdef float rest[4]
+    cdef float *target = <float *>out
+    with nogil:
+        draw_mask(seed, 0, whole, below, scale, target)
+        if whole < values:
+            draw_mask(seed, whole // 4, 4, below, scale, rest)
+            memcpy(target + whole, rest, (values - whole) * sizeof(float))
+
+
+# ---- attention's rectangles --------------------------------------------------------------
+
+
+def spread(
+    size_t packed, bint low, size_t starts, size_t lengths, Py_ssize_t sentences,
+    Py_ssize_t longest, Py_ssize_t tokens, Py_ssize_t parts, Py_ssize_t heads, Py_ssize_t half,
+    size_t out, int threads,
+):
+    """Low ``[2, tokens, parts, heads, half]`` to ``[parts, sentences, heads, longest, 2 half]``.
+
+    The two halves of a head come to lie side by side; what lies beyond a sentence is zero.
+    """
+    cdef int part
+    with nogil:
+        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            spread_part(
+                <const void *>packed, low, <const int64_t *>starts, <const int64_t *>lengths,
+                part_start(sentences, part, threads), part_start(sentences, part + 1, threads),
+                sentences, longest, tokens, parts, heads, half, <float *>out,
+            )
+
+
+cdef void spread_part(
+    const void *packed, bint low, const int64_t *starts, const int64_t *lengths,
+    Py_ssize_t first, Py_ssize_t last, Py_ssize_t sentences, Py_ssize_t longest,
+    Py_ssize_t tokens, Py_ssize_t parts, Py_ssize_t heads, Py_ssize_t half, float *out,
+) noexcept nogil:
+    cdef Py_ssize_t s, k, h, t, side, source
+    cdef Py_ssize_t width = parts * heads * half
+    cdef float *target
+    for s in range(first, last):
+        for k in range(parts):
+            for h in range(heads):
+                target = out + ((k * sentences + s) * heads + h) * longest * 2 * half
+                for t in range(lengths[s]):
+                    for side in range(2):
+                        source = (side * tokens + starts[s] + t) * width + (k * heads + h) * half
+                        if low:
+                            widen(half, <const uint16_t *>packed + source, target)
+                        else:
+                            memcpy(target, <const float *>packed + source, half * sizeof(float))
+                        target += half
+                memset(target, 0, (longest - lengths[s]) * 2 * half * sizeof(float))
+
+
+def gather(
+    size_t spread_out, size_t starts, size_t lengths, Py_ssize_t sentences, Py_ssize_t longest,
+    Py_ssize_t tokens, Py_ssize_t parts, Py_ssize_t heads, Py_ssize_t half, bint low,
+    size_t packed, int threads,
+):
+    """The inverse of ``spread``; what lies beyond a sentence is not read."""
+    cdef int part
+    with nogil:
+        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            gather_part(
+                <const float *>spread_out, <const int64_t *>starts, <const int64_t *>lengths,
+                part_start(sentences, part, threads), part_start(sentences, part + 1, threads),
+                sentences, longest, tokens, parts, heads, half, low, <void *>packed,
+            )
+
+
+cdef void gather_part(
+    const float *spread_out, const int64_t *starts, const int64_t *lengths,
+    Py_ssize_t first, Py_ssize_t last, Py_ssize_t sentences, Py_ssize_t longest,
+    Py_ssize_t tokens, Py_ssize_t parts, Py_ssize_t heads, Py_ssize_t half, bint low,
+    void *packed,
+) noexcept nogil:
+    cdef Py_ssize_t s, k, h, t, side, target
+    cdef Py_ssize_t width = parts * heads * half
+    cdef const float *source
+    for s in range(first, last):
+        for k in range(parts):
+            for h in range(heads):
+                source = spread_out + ((k * sentences + s) * heads + h) * longest * 2 * half
+                for t in range(lengths[s]):
+                    for side in range(2):
+                        target = (side * tokens + starts[s] + t) * width + (k * heads + h) * half
+                        store(packed, target, half, low, source)
+                        source += half
+
+
+def drop(size_t values, Py_ssize_t count, uint64_t seed, double p, size_t out, int threads):
+    """``values [count]`` times dropout factors that the seed alone decides; may be in place."""
+    cdef int part
+    cdef unsigned int below = <unsigned int>(p * 65536 + 0.5)
+    cdef Py_ssize_t blocks = (count + BLOCK - 1) // BLOCK
+    with nogil:
+        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            drop_part(
+                <const float *>values, count, seed, below, <float *>out,
+                part_start(blocks, part, threads), part_start(blocks, part + 1, threads),
+            )
+
+
+cdef void drop_part(
+    const float *values, Py_ssize_t count, uint64_t seed, unsigned int below, float *out,
+    Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    cdef float mask[BLOCK]
+    cdef float scale = 65536.0 / (65536.0 - below)
+    cdef Py_ssize_t block, n
+    for block in range(first, last):
+        n = min(BLOCK, count - block * BLOCK)
+        draw_mask(seed, block * (BLOCK // 4), BLOCK, below, scale, mask)
+        multiply(n, values + block * BLOCK, mask, out + block * BLOCK)
+
+
+# ---- residual branches and layer norms ---------------------------------------------------
+
+
+def residual_norm(
+    size_t x, size_t branch, bint low, size_t bias, size_t masks, size_t sentence,
+    Py_ssize_t tokens, Py_ssize_t width, size_t gain, size_t shift, double eps,
+    size_t z, size_t stats, size_t y, size_t y_low, int threads,
+):
+    """``y = LayerNorm(z)``, ``z = x + (branch + bias) * mask`` over both halves of a token.
+
+    ``x``, ``z``, ``y``: [2, tokens, width]; ``branch``: the same, low, or absent, and then
+    ``z`` is given and ``x`` not read; ``bias``, ``gain``, ``shift``: [2 width]; ``masks``:
+    [sentences, 2 width] or absent; ``sentence``: int64 [tokens]; ``stats`` [tokens, 2]
+    receives mean and 1 / deviation; ``y_low``: ``y`` rounded, if low. ``z`` may be
+    ``branch`` if that is not low.
+    """
+    cdef int part
+    with nogil:
+        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            residual_norm_part(
+                <const float *>x, <const void *>branch, low, <const float *>bias,
+                <const float *>masks, <const int64_t *>sentence, tokens, width,
+                <const float *>gain, <const float *>shift, eps, <float *>z, <float *>stats,
+                <float *>y, <void *>y_low,
+                part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
+            )
+
+
+cdef void residual_norm_part(
+    const float *x, const void *branch, bint low, const float *bias, const float *masks,
+    const int64_t *sentence, Py_ssize_t tokens, Py_ssize_t width, const float *gain,
+    const float *shift, double eps, float *z, float *stats, float *y, void *y_low,
+    Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    cdef float *scratch = <float *>malloc(4 * width * sizeof(float))
+    cdef float *ones = scratch + 2 * width
+    cdef const float *mask
+    cdef Py_ssize_t t, side, k, at
+    cdef float mean, scale
+    for k in range(2 * width):
+        ones[k] = 1
+    for t in range(first, last):
+        mean = 0
+        for side in range(2):
+            at = (side * tokens + t) * width
+            if branch != NULL:
+                mask = masks + sentence[t] * 2 * width if masks != NULL else ones
+                add_branch(
+                    width, x + at, row_of(branch, at, width, low, scratch),
+                    bias + side * width, mask + side * width, z + at,
+                )
+            mean += row_sum(width, z + at)
+        mean /= 2 * width
+        scale = 0
+        for side in range(2):
+            scale += row_deviation(width, z + (side * tokens + t) * width, mean)
+        scale = inverse_deviation(scale, 2 * width, eps)
+        for side in range(2):
+            at = (side * tokens + t) * width
+            normalise(
+                width, z + at, mean, scale, gain + side * width, shift + side * width, y + at
+            )
+            if low:
+                narrow(width, y + at, <uint16_t *>y_low + at)
+        stats[2 * t] = mean
+        stats[2 * t + 1] = scale
+    free(scratch)
+
+
+def residual_norm_back(
+    size_t dy, size_t more, bint low, size_t z, size_t stats, size_t masks, size_t sentence,
+    Py_ssize_t tokens, Py_ssize_t width, size_t gain, size_t dz, size_t d_branch,
+    size_t sums, int threads,
+):
+    """Gradients of ``residual_norm``: of ``z`` (and so of ``x``), of the branch, of the vectors.
+
+    ``dy`` and ``more`` (low, or absent) add up to the gradient of ``y``; ``dz`` may be ``dy``
+    or ``z``. ``sums`` [threads, 3, 2 width], zero at the start, receives each thread's share
+    of the gradients of gain, shift and bias. ``d_branch`` is low, or absent.
+    """
+    cdef int part
+    with nogil:
+        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            residual_norm_back_part(
+                <const float *>dy, <const void *>more, low, <const float *>z,
+                <const float *>stats, <const float *>masks, <const int64_t *>sentence, tokens,
+                width, <const float *>gain, <float *>dz, <void *>d_branch,
+                <float *>sums + part * 6 * width,
+                part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
+            )
+
+
+cdef void residual_norm_back_part(
+    const float *dy, const void *more, bint low, const float *z, const float *stats,
+    const float *masks, const int64_t *sentence, Py_ssize_t tokens, Py_ssize_t width,
+    const float *gain, float *dz, void *d_branch, float *sums,
+    Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    cdef float *scratch = <float *>malloc(6 * width * sizeof(float))
+    cdef float *whole = scratch + 2 * width
+    cdef float *ones = scratch + 4 * width
+    cdef const float *mask
+    cdef const float *given
+    cdef float *target
+    cdef float totals[2]
+    cdef Py_ssize_t t, side, k, at, column
+    for k in range(2 * width):
+        ones[k] = 1
+    for t in range(first, last):
+        totals[0] = totals[1] = 0
+        for side in range(2):
+            at = (side * tokens + t) * width
+            column = side * width
+            given = dy + at
+            if more != NULL:
+                add_rows(width, given, row_of(more, at, width, low, scratch), whole + column)
+                given = whole + column
+            norm_sums(
+                width, given, z + at, stats[2 * t], stats[2 * t + 1], gain + column,
+                sums + column, sums + 2 * width + column, totals,
+            )
+        for side in range(2):
+            at = (side * tokens + t) * width
+            column = side * width
+            given = dy + at
+            if more != NULL:
+                given = whole + column
+            norm_back(
+                width, given, z + at, stats[2 * t], stats[2 * t + 1], gain + column,
+                totals[0] / (2 * width), totals[1] / (2 * width), dz + at,
+            )
+            if d_branch != NULL:
+                mask = masks + sentence[t] * 2 * width if masks != NULL else ones
+                target = scratch if low else <float *>d_branch + at
+                mask_back(width, dz + at, mask + column, target, sums + 4 * width + column)
+                store(d_branch, at, width, low, target)
+    free(scratch)
+
+
+# ---- the hidden layer of the feed-forward part -------------------------------------------
+
+
+def relu_drop(
+    size_t hidden, bint low, size_t bias, size_t masks, size_t sentence, Py_ssize_t tokens,
+    Py_ssize_t width, int threads,
+):
+    """``relu(hidden + bias) * mask`` in place; ``hidden`` is low, [2, tokens, width]."""
+    cdef int part
+    with nogil:
+        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            relu_drop_part(
+                <void *>hidden, low, <const float *>bias, <const float *>masks,
+                <const int64_t *>sentence, tokens, width,
+                part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
+            )
+
+
+cdef void relu_drop_part(
+    void *hidden, bint low, const float *bias, const float *masks, const int64_t *sentence,
+    Py_ssize_t tokens, Py_ssize_t width, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    cdef float *scratch = <float *>malloc(3 * width * sizeof(float))
+    cdef float *ones = scratch + width
+    cdef const float *mask
+    cdef float *row
+    cdef Py_ssize_t t, side, k, at
+    for k in range(2 * width):
+        ones[k] = 1
+    for side in range(2):
+        for t in range(first, last):
+            at = (side * tokens + t) * width
+            mask = masks + sentence[t] * 2 * width if masks != NULL else ones
+            row = <float *>row_of(hidden, at, width, low, scratch)
+            relu_mask(width, row, bias + side * width, mask + side * width)
+            store(hidden, at, width, low, row)
+    free(scratch)
+
+
+def relu_drop_back(
+    size_t d_hidden, size_t hidden, bint low, double scale, Py_ssize_t tokens, Py_ssize_t width,
+    size_t sums, int threads,
+):
+    """Gradient through ``relu_drop`` in place, given its result; both low.
+
+    Where the result is positive the factor was ``scale``, elsewhere the gradient is zero.
+    ``sums`` [threads, 2 width], zero at the start, receives shares of the bias's gradient.
+    """
+    cdef int part
+    with nogil:
+        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            relu_drop_back_part(
+                <void *>d_hidden, <const void *>hidden, low, scale, tokens, width,
+                <float *>sums + part * 2 * width,
+                part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
+            )
+
+
+cdef void relu_drop_back_part(
+    void *d_hidden, const void *hidden, bint low, float scale, Py_ssize_t tokens,
+    Py_ssize_t width, float *sums, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    cdef float *scratch = <float *>malloc(2 * width * sizeof(float))
+    cdef float *row
+    cdef Py_ssize_t t, side, at
+    for side in range(2):
+        for t in range(first, last):
+            at = (side * tokens + t) * width
+            row = <float *>row_of(d_hidden, at, width, low, scratch)
+            relu_back(
+                width, row_of(hidden, at, width, low, scratch + width), scale, row,
+                sums + side * width,
+            )
+            store(d_hidden, at, width, low, row)
+    free(scratch)

@@ -1,0 +1,139 @@
+"""One step of the CharLSTM's cells, forwards and backwards, in one pass over memory.
+
+The matrix products of a step are made outside; here the gates are activated and the states
+updated. Addresses, *low* arrays and threads are as in ``_factored.pyx``. Both directions of the
+LSTM are worked on at once. The cells of a step are its forms, longest first, so those that go
+on come before those that end.
+"""
+
+from cython.parallel cimport prange
+from libc.stdint cimport uint16_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+cdef extern from "_rows.h":
+    void widen(Py_ssize_t, const uint16_t *, float *) nogil
+    void narrow(Py_ssize_t, const float *, uint16_t *) nogil
+    void add_rows(Py_ssize_t, const float *, const float *, float *) nogil
+    void cell_forward(Py_ssize_t, float *, const float *, float *, float *) nogil
+    void cell_backward(
+        Py_ssize_t, const float *, const float *, const float *, const float *, float *,
+        float *) nogil
+
+
+def step_forward(
+    size_t gates, size_t more, bint low, size_t states, size_t cells, size_t last,
+    size_t last_cells, Py_ssize_t rows, Py_ssize_t forms, Py_ssize_t size, Py_ssize_t at,
+    Py_ssize_t count, Py_ssize_t going_on, int threads,
+):
+    """Activate the gates of rows ``at : at + count`` and hand the new states on.
+
+    ``gates``: low [2, rows, 4 size], sums on entry and activated on return; ``more``: low
+    [2, count, 4 size], added to them first, or absent. ``states`` (low) and ``cells``, [2,
+    rows, size], hold the states that each step starts from: those of the first ``going_on``
+    forms are written into the rows of the next step, the others into ``last`` and
+    ``last_cells``, [2, forms, size], at the place of the form.
+    """
+    cdef int part
+    with nogil:
+        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            forward_part(
+                <void *>gates, <const void *>more, low, <void *>states, <float *>cells,
+                <float *>last, <float *>last_cells, rows, forms, size, at, count, going_on,
+                count * part // threads, count * (part + 1) // threads,
+            )
+
+
+cdef void forward_part(
+    void *gates, const void *more, bint low, void *states, float *cells, float *last,
+    float *last_cells, Py_ssize_t rows, Py_ssize_t forms, Py_ssize_t size, Py_ssize_t at,
+    Py_ssize_t count, Py_ssize_t going_on, Py_ssize_t first, Py_ssize_t end,
+) noexcept nogil:
+    cdef float *scratch = <float *>malloc(9 * size * sizeof(float))
+    cdef float *addend = scratch + 4 * size
+    cdef float *state = scratch + 8 * size
+    cdef float *sums
+    cdef float *after
+    cdef Py_ssize_t side, k, row, following
+    for side in range(2):
+        for k in range(first, end):
+            row = side * rows + at + k
+            following = side * rows + at + count + k  # of the next step
+            if low:
+                sums = scratch
+                widen(4 * size, <uint16_t *>gates + row * 4 * size, sums)
+            else:
+                sums = <float *>gates + row * 4 * size
+            if more != NULL:
+                if low:
+                    widen(4 * size, <const uint16_t *>more + (side * count + k) * 4 * size, addend)
+                    add_rows(4 * size, sums, addend, sums)
+                else:
+                    add_rows(
+                        4 * size, sums, <const float *>more + (side * count + k) * 4 * size, sums
+                    )
+            if k < going_on:
+                after = cells + following * size
+            else:
+                after = last_cells + (side * forms + k) * size
+            cell_forward(size, sums, cells + row * size, after, state)
+            if low:
+                narrow(4 * size, sums, <uint16_t *>gates + row * 4 * size)
+            if k >= going_on:
+                memcpy(last + (side * forms + k) * size, state, size * sizeof(float))
+            elif low:
+                narrow(size, state, <uint16_t *>states + following * size)
+            else:
+                memcpy(<float *>states + following * size, state, size * sizeof(float))
+    free(scratch)
+
+
+def step_backward(
+    size_t gates, bint low, size_t cells, size_t last_cells, size_t d_states, size_t d_cells,
+    Py_ssize_t rows, Py_ssize_t forms, Py_ssize_t size, Py_ssize_t at, Py_ssize_t count,
+    Py_ssize_t going_on, int threads,
+):
+    """Turn the activated gates of a step into the gradients of their sums, in place.
+
+    ``d_states`` and ``d_cells`` [2, forms, size] hold the gradients of the states after the
+    step; ``d_cells`` is replaced by that of the states before it.
+    """
+    cdef int part
+    with nogil:
+        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+            backward_part(
+                <void *>gates, low, <const float *>cells, <const float *>last_cells,
+                <const float *>d_states, <float *>d_cells, rows, forms, size, at, count,
+                going_on, count * part // threads, count * (part + 1) // threads,
+            )
+
+
+cdef void backward_part(
+    void *gates, bint low, const float *cells, const float *last_cells, const float *d_states,
+    float *d_cells, Py_ssize_t rows, Py_ssize_t forms, Py_ssize_t size, Py_ssize_t at,
+    Py_ssize_t count, Py_ssize_t going_on, Py_ssize_t first, Py_ssize_t end,
+) noexcept nogil:
+    cdef float *active = <float *>malloc(8 * size * sizeof(float))
+    cdef float *gradient = active + 4 * size
+    cdef const float *after
+    cdef Py_ssize_t side, k, row, form
+    for side in range(2):
+        for k in range(first, end):
+            row = side * rows + at + k
+            form = side * forms + k
+            if low:
+                widen(4 * size, <uint16_t *>gates + row * 4 * size, active)
+            else:
+                memcpy(active, <float *>gates + row * 4 * size, 4 * size * sizeof(float))
+                gradient = <float *>gates + row * 4 * size
+            if k < going_on:
+                after = cells + (side * rows + at + count + k) * size
+            else:
+                after = last_cells + form * size
+            cell_backward(
+                size, active, cells + row * size, after, d_states + form * size,
+                d_cells + form * size, gradient,
+            )
+            if low:
+                narrow(4 * size, gradient, <uint16_t *>gates + row * 4 * size)
+    free(active)

@@ -1,0 +1,459 @@
+"""The encoder on the CPU with as few passes over memory as its arithmetic allows.
+
+The same function as ``FactoredEncoder`` in ``factored.py``, forwards and backwards, with the
+gradient written by hand. Matrix products go to torch, each half into its place of an array
+``[2, tokens, width]``; what lies between two products is one call of the kernel ``_factored``.
+With bfloat16 products the residual stream, norms and attention stay in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.kernels import address, keep_scale
+from spmrl_bench.nn.precision import product_dtype
+from spmrl_bench.nn.ragged import Ragged
+
+if TYPE_CHECKING:
+    from spmrl_bench.nn.factored import FactoredEncoder, FactoredLinear
+
+
+def encode(module: FactoredEncoder, content: Tensor, layout: Ragged) -> Tensor:
+    """What ``module(content, layout)`` computes, ``[tokens, d_model]`` from ``[tokens, half]``."""
+    needed = torch.is_grad_enabled() and (
+        content.requires_grad or any(weight.requires_grad for weight in module.parameters())
+    )
+    if needed:
+        halves = _EncoderFunction.apply(module, layout, content, *_parameters(module))
+    else:
+        halves = _Pass(module, layout, keep=False).forward(content)
+    return torch.cat((halves[0], halves[1]), dim=1)
+
+
+def _parameters(module: FactoredEncoder) -> list[Tensor]:
+    """In the order in which ``_Pass.backward`` gives their gradients."""
+    found = [module.positions.weight, module.input_norm.weight, module.input_norm.bias]
+    for layer in module.layers:
+        found += _layer_parameters(layer)
+    return found
+
+
+def _layer_parameters(layer: Any) -> list[Tensor]:
+    attention = layer.attention
+    return [
+        attention.project.content.weight,
+        attention.project.position.weight,
+        attention.output.content.weight,
+        attention.output.position.weight,
+        layer.attention_norm.weight,
+        layer.attention_norm.bias,
+        layer.expand.content.weight,
+        layer.expand.position.weight,
+        layer.expand.content.bias,
+        layer.expand.position.bias,
+        layer.contract.content.weight,
+        layer.contract.position.weight,
+        layer.contract.content.bias,
+        layer.contract.position.bias,
+        layer.feed_forward_norm.weight,
+        layer.feed_forward_norm.bias,
+    ]
+
+
+# The longest sentence of a group may have this many times the tokens of its shortest.
+RAGGED = 1.5
+
+
+class _EncoderFunction(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, module: FactoredEncoder, layout: Ragged, content: Tensor, *parameters: Tensor
+    ) -> Tensor:
+        ctx.work = _Pass(module, layout, keep=True)
+        halves: Tensor = ctx.work.forward(content)
+        return halves
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        content, parameters = ctx.work.backward(gradient.contiguous())
+        del ctx.work
+        return None, None, content, *parameters
+
+
+@dataclass(slots=True)
+class _Normed:
+    """A residual branch and its layer norm, as the way back needs them."""
+
+    z: Tensor
+    stats: Tensor
+    masks: Tensor | None
+
+
+@dataclass(slots=True)
+class _Group:
+    """Neighbouring sentences of like lengths, whose attention is computed in one rectangle."""
+
+    starts: Tensor
+    """int64 ``[sentences]``, first token of each."""
+    lengths: Tensor
+    longest: int
+    beyond: Tensor
+    """Minus infinity at the places beyond a sentence, ``[sentences, 1, 1, longest]``."""
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What a layer leaves for the way back."""
+
+    rows: Tensor
+    """Input of the layer, low."""
+    qkv: list[Tensor]
+    """Of each group, ``[3, sentences, heads, longest, d_kv]``."""
+    weights: list[Tensor]
+    """Of each group, before dropout, ``[sentences * heads, longest, longest]``."""
+    seed: int
+    context: Tensor
+    attended: _Normed
+    middle: Tensor
+    """Input of the feed-forward part, low."""
+    hidden: Tensor
+    contracted: _Normed
+
+
+class _Pass:
+    """One way through the encoder, forwards and perhaps back."""
+
+    def __init__(self, module: FactoredEncoder, layout: Ragged, *, keep: bool) -> None:
+        kernel = kernels.load("_factored")
+        assert kernel is not None
+        self.kernel = kernel
+        self.module = module
+        self.layout = layout
+        self.keep = keep
+        self.training = module.training
+        self.dtype = product_dtype(module.precision)
+        self.low = self.dtype != torch.float32
+        self.threads = torch.get_num_threads()
+        self.tokens = len(layout.sentence)
+        self.sentences = len(layout.lengths)
+        self.groups = list(_groups(layout))
+        self.kept: list[_Kept] = []
+        self.seeds: list[list[int]] = [[0] * 4] * len(module.layers)
+        if self.training:
+            self.seeds = torch.randint(2**62, (len(module.layers), 4)).tolist()
+
+    # Forwards -------------------------------------------------------------------------
+
+    @torch.autocast("cpu", enabled=False)  # it would round what is to stay in float32
+    def forward(self, content: Tensor) -> Tensor:
+        """``[tokens, half]`` to ``[2, tokens, half]``."""
+        module = self.module
+        joined = torch.empty(2, *content.shape)
+        joined[0] = content
+        torch.index_select(module.positions.weight, 0, self.layout.position, out=joined[1])
+        rows, low, self.joined = self._norm(joined, module.input_norm)
+        for layer, seeds in zip(module.layers, self.seeds, strict=True):
+            rows, low = self._layer(layer, rows, low, seeds)
+        return rows
+
+    def _layer(self, layer: Any, rows: Tensor, low: Tensor, seeds: list[int]) -> tuple[Tensor, ...]:
+        attention = layer.attention
+        heads, d_kv = attention.heads, attention.d_kv
+        packed = self._linear(attention.project, low)
+        context = torch.empty(2, self.tokens, heads * d_kv // 2, dtype=self.dtype)
+        kept: tuple[list[Tensor], list[Tensor]] = ([], [])
+        for number, group in enumerate(self.groups):
+            qkv = self._spread(packed, group, 3, heads, d_kv // 2)
+            query, key, value = qkv.flatten(1, 2)
+            products = torch.bmm(query, key.transpose(1, 2))
+            whole = products.view(len(group), heads, group.longest, group.longest)
+            torch.add(group.beyond, whole, alpha=1 / math.sqrt(d_kv), out=whole)
+            weights = torch.softmax(products, dim=-1)
+            dropped = self._drop(weights, attention.dropout, seeds[0] + number, products)
+            self._gather(torch.bmm(dropped, value), group, 1, heads, d_kv // 2, context)
+            if self.keep:
+                kept[0].append(qkv)
+                kept[1].append(weights)
+        branch = self._linear(attention.output, context)
+        masks = self._masks(layer.residual_dropout.p, seeds[1], rows.shape[2])
+        middle, middle_low, attended = self._norm(rows, layer.attention_norm, branch, None, masks)
+
+        hidden, bias = self._linear(layer.expand, middle_low), _bias(layer.expand)
+        relu_masks = self._masks(layer.relu_dropout.p, seeds[2], hidden.shape[2])
+        self.kernel.relu_drop(
+            address(hidden),
+            self.low,
+            address(bias),
+            address(relu_masks),
+            address(self.layout.sentence),
+            self.tokens,
+            hidden.shape[2],
+            self.threads,
+        )
+        branch = self._linear(layer.contract, hidden)
+        masks = self._masks(layer.residual_dropout.p, seeds[3], rows.shape[2])
+        result, result_low, contracted = self._norm(
+            middle, layer.feed_forward_norm, branch, _bias(layer.contract), masks
+        )
+        if self.keep:
+            self.kept.append(
+                _Kept(low, *kept, seeds[0], context, attended, middle_low, hidden, contracted)
+            )
+        return result, result_low
+
+    def _weight(self, linear: FactoredLinear, side: int) -> Tensor:
+        part = linear.content if side == 0 else linear.position
+        return self.module.low_weights.of(part.weight, self.dtype)
+
+    def _linear(self, linear: FactoredLinear, rows: Tensor) -> Tensor:
+        """Both halves' products without bias, low ``[2, tokens, outputs / 2]``."""
+        result = torch.empty(2, self.tokens, linear.content.out_features, dtype=self.dtype)
+        for side in range(2):
+            torch.mm(rows[side], self._weight(linear, side).t(), out=result[side])
+        return result
+
+    def _masks(self, p: float, seed: int, width: int) -> Tensor | None:
+        """Dropout factors ``[sentences, 2 width]``; None where nothing is dropped."""
+        if not self.training or p == 0:
+            return None
+        masks = torch.empty(self.sentences, 2 * width)
+        self.kernel.masks(seed, p, masks.numel(), address(masks))
+        return masks
+
+    def _drop(self, values: Tensor, p: float, seed: int, out: Tensor) -> Tensor:
+        """``values`` after dropout, in ``out`` or themselves."""
+        if not self.training or p == 0:
+            return values
+        self.kernel.drop(address(values), values.numel(), seed, p, address(out), self.threads)
+        return out
+
+    def _norm(
+        self,
+        rows: Tensor,
+        norm: nn.LayerNorm,
+        branch: Tensor | None = None,
+        bias: Tensor | None = None,
+        masks: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor, _Normed]:
+        """Layer norm of ``rows``, with a branch added first: in float32, low, and for later."""
+        width = rows.shape[2]
+        if branch is None:
+            z = rows
+        else:
+            z = torch.empty_like(rows) if self.low else branch
+            bias = torch.zeros(2 * width) if bias is None else bias
+        result = torch.empty_like(rows) if self.keep or branch is None else z
+        low = torch.empty_like(result, dtype=self.dtype) if self.low else result
+        stats = torch.empty(self.tokens, 2)
+        self.kernel.residual_norm(
+            address(rows),
+            address(branch),
+            self.low,
+            address(bias),
+            address(masks),
+            address(self.layout.sentence),
+            self.tokens,
+            width,
+            address(norm.weight),
+            address(norm.bias),
+            norm.eps,
+            address(z),
+            address(stats),
+            address(result),
+            address(low),
+            self.threads,
+        )
+        return result, low, _Normed(z, stats, masks)
+
+    def _spread(self, packed: Tensor, group: _Group, parts: int, heads: int, half: int) -> Tensor:
+        """A group's low packed rows as float32 ``[parts, sentences, heads, longest, 2 half]``."""
+        result = torch.empty(parts, len(group), heads, group.longest, 2 * half)
+        self.kernel.spread(
+            address(packed),
+            self.low,
+            address(group.starts),
+            address(group.lengths),
+            len(group),
+            group.longest,
+            self.tokens,
+            parts,
+            heads,
+            half,
+            address(result),
+            self.threads,
+        )
+        return result
+
+    def _gather(
+        self, rectangle: Tensor, group: _Group, parts: int, heads: int, half: int, packed: Tensor
+    ) -> None:
+        """The inverse of :meth:`_spread`, into the group's rows of ``packed``."""
+        self.kernel.gather(
+            address(rectangle),
+            address(group.starts),
+            address(group.lengths),
+            len(group),
+            group.longest,
+            self.tokens,
+            parts,
+            heads,
+            half,
+            self.low,
+            address(packed),
+            self.threads,
+        )
+
+    # Backwards ------------------------------------------------------------------------
+
+    @torch.autocast("cpu", enabled=False)
+    def backward(self, gradient: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Gradients of the content and of ``_parameters``, from that of the result."""
+        module = self.module
+        # The kernels work in place, and the gradient may belong to others too.
+        rows, more = gradient.clone(), None
+        found: list[Tensor] = []
+        for layer in reversed(module.layers):
+            rows, more, parameters = self._layer_back(layer, self.kept.pop(), rows, more)
+            found = parameters + found
+        rows, _, sums = self._norm_back(rows, more, self.joined, module.input_norm, branch=False)
+        table = torch.ops.aten.embedding_dense_backward(
+            rows[1], self.layout.position, len(module.positions.weight), -1, False
+        )
+        return rows[0], [table, sums[0], sums[1], *found]
+
+    def _layer_back(
+        self, layer: Any, kept: _Kept, rows: Tensor, more: Tensor | None
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Gradient of the layer's input (as a sum of two) and of its parameters."""
+        rows, branch, second = self._norm_back(rows, more, kept.contracted, layer.feed_forward_norm)
+        contract = self._weight_gradients(branch, kept.hidden)
+        hidden = self._back(layer.contract, branch)
+        p = layer.relu_dropout.p if self.training else 0.0
+        sums = torch.zeros(self.threads, 2 * hidden.shape[2])
+        self.kernel.relu_drop_back(
+            address(hidden),
+            address(kept.hidden),
+            self.low,
+            keep_scale(p),
+            self.tokens,
+            hidden.shape[2],
+            address(sums),
+            self.threads,
+        )
+        expand = self._weight_gradients(hidden, kept.middle)
+        more = self._back(layer.expand, hidden)
+
+        rows, branch, first = self._norm_back(rows, more, kept.attended, layer.attention_norm)
+        output = self._weight_gradients(branch, kept.context)
+        context = self._back(layer.attention.output, branch)
+        qkv = self._attention_back(layer.attention, kept, context)
+        project = self._weight_gradients(qkv, kept.rows)
+        more = self._back(layer.attention.project, qkv)
+        parameters = [
+            *project,
+            *output,
+            *first[:2],
+            *expand,
+            *sums.sum(0).chunk(2),
+            *contract,
+            *second[2].chunk(2),
+            *second[:2],
+        ]
+        return rows, more, parameters
+
+    def _attention_back(self, attention: Any, kept: _Kept, context: Tensor) -> Tensor:
+        """Gradient of the packed queries, keys and values."""
+        heads, half, p = attention.heads, attention.d_kv // 2, attention.dropout
+        scale = 1 / math.sqrt(attention.d_kv)
+        packed = torch.empty(2, self.tokens, 3 * heads * half, dtype=self.dtype)
+        for number, group in enumerate(self.groups):
+            above = self._spread(context, group, 1, heads, half).flatten(0, 2)
+            weights, qkv = kept.weights[number], kept.qkv[number].flatten(1, 2)
+            query, key, value = qkv
+            gradients, spare = torch.empty_like(qkv), torch.empty_like(weights)
+            dropped = self._drop(weights, p, kept.seed + number, spare)
+            torch.bmm(dropped.transpose(1, 2), above, out=gradients[2])
+            torch.bmm(above, value.transpose(1, 2), out=spare)
+            by_weight = self._drop(spare, p, kept.seed + number, spare)
+            products = torch.ops.aten._softmax_backward_data(by_weight, weights, -1, torch.float32)
+            torch.baddbmm(query, products, key, beta=0, alpha=scale, out=gradients[0])
+            torch.baddbmm(
+                key, products.transpose(1, 2), query, beta=0, alpha=scale, out=gradients[1]
+            )
+            self._gather(gradients, group, 3, heads, half, packed)
+        return packed
+
+    def _back(self, linear: FactoredLinear, gradient: Tensor) -> Tensor:
+        """Gradient of a linear map's input."""
+        result = torch.empty(2, self.tokens, linear.content.in_features, dtype=self.dtype)
+        for side in range(2):
+            torch.mm(gradient[side], self._weight(linear, side), out=result[side])
+        return result
+
+    def _weight_gradients(self, gradient: Tensor, rows: Tensor) -> list[Tensor]:
+        """Gradients of the content and the position matrix of a linear map."""
+        return [torch.mm(gradient[side].t(), rows[side]).float() for side in range(2)]
+
+    def _norm_back(
+        self,
+        rows: Tensor,
+        more: Tensor | None,
+        normed: _Normed,
+        norm: nn.LayerNorm,
+        *,
+        branch: bool = True,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Gradients of the residual rows (in place), of the branch, and of gain, shift, bias."""
+        width = rows.shape[2]
+        below = torch.empty_like(rows, dtype=self.dtype) if branch else None
+        sums = torch.zeros(self.threads, 3, 2 * width)
+        self.kernel.residual_norm_back(
+            address(rows),
+            address(more),
+            self.low,
+            address(normed.z),
+            address(normed.stats),
+            address(normed.masks),
+            address(self.layout.sentence),
+            self.tokens,
+            width,
+            address(norm.weight),
+            address(rows),
+            address(below),
+            address(sums),
+            self.threads,
+        )
+        return rows, below if below is not None else rows, sums.sum(0)
+
+
+def _bias(linear: FactoredLinear) -> Tensor:
+    return torch.cat((linear.content.bias, linear.position.bias)).detach()
+
+
+def _groups(layout: Ragged) -> Iterator[_Group]:
+    """Neighbours whose rectangle is not much larger than their sentences."""
+    starts = layout.lengths.cumsum(0) - layout.lengths
+    filled = layout.filled()
+    lengths = layout.lengths.tolist()
+    first = 0
+    for end in range(1, len(lengths) + 1):
+        part = lengths[first : end + 1]
+        if end < len(lengths) and max(part) <= RAGGED * min(part):
+            continue
+        longest = max(lengths[first:end])
+        beyond = torch.zeros(end - first, 1, 1, longest)
+        beyond.masked_fill_(~filled[first:end, None, None, :longest], -math.inf)
+        yield _Group(starts[first:end], layout.lengths[first:end], longest, beyond)
+        first = end

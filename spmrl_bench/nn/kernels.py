@@ -1,0 +1,78 @@
+"""Where the compiled kernels of the layers are used, and what they share.
+
+The layers of this package are written with operations of torch, which run anywhere and have
+gradients. On a CPU most of their time goes into moving memory between small operations, so
+there the compiled kernels ``_factored``, ``_lexical`` and ``_span_scorer`` do the same work in
+fewer passes, with gradients written by hand around them (``fused_encoder.py``,
+``fused_lstm.py``). Both ways agree up to rounding; the tests hold them against each other.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+
+import torch
+from torch import Tensor
+
+_NAMES = ("_factored", "_lexical", "_span_scorer")
+
+
+@functools.cache
+def load(name: str) -> ModuleType | None:
+    """A compiled kernel of this package, or None where it could not be built."""
+    # Torch first: its OpenMP threads then serve the kernels too, and no second pool is made.
+    import importlib
+
+    try:
+        return importlib.import_module(f"spmrl_bench.nn.{name}")
+    except ImportError:
+        return None
+
+
+def usable(rows: Tensor) -> bool:
+    """Whether the kernels can work on ``rows``: built, float32, on the CPU."""
+    return rows.device.type == "cpu" and rows.dtype == torch.float32 and all(map(load, _NAMES))
+
+
+def address(tensor: Tensor | None) -> int:
+    """Where a contiguous tensor begins; 0 for none, as the kernels have it."""
+    if tensor is None:
+        return 0
+    assert tensor.is_contiguous()
+    return tensor.data_ptr()
+
+
+def keep_scale(p: float) -> float:
+    """The factor of what dropout keeps; probabilities have 16 bits in the kernels."""
+    return 65536 / (65536 - int(p * 65536 + 0.5))
+
+
+def dropout_factors(shape: torch.Size, p: float) -> Tensor:
+    """Independent factors, 0 with probability ``p``, seeded by torch's generator.
+
+    The same as ``bernoulli_``, which draws one number after the other and ten times as long.
+    """
+    kernel = load("_factored")
+    assert kernel is not None
+    factors = torch.empty(shape)
+    kernel.masks(int(torch.randint(2**62, ())), p, factors.numel(), factors.data_ptr())
+    return factors
+
+
+class LowWeights:
+    """Weights rounded to the precision of the products, once per change of the weights."""
+
+    def __init__(self) -> None:
+        self._copies: dict[int, tuple[Tensor, int, int, Tensor]] = {}
+
+    def of(self, weight: Tensor, dtype: torch.dtype) -> Tensor:
+        """``weight`` in ``dtype``, without a gradient; itself if it has that already."""
+        if weight.dtype == dtype:
+            return weight.detach()
+        # Every change in place counts the version up; moving the weights changes the address.
+        state = (weight.data_ptr(), weight._version)
+        found = self._copies.get(id(weight))
+        if found is None or found[0] is not weight or found[1:3] != state:
+            found = self._copies[id(weight)] = (weight, *state, weight.detach().to(dtype))
+        return found[3]
