@@ -214,7 +214,7 @@ class ChartParser(nn.Module):
         gold = np.zeros(offsets[-1], dtype=np.int32)
         for offset, sentence in zip(offsets.tolist(), sentences, strict=False):
             gold[offset + sentence.cells] = sentence.labels
-        return gold, decode(scores.cpu().numpy(), lengths, gold)
+        return gold, decode(scores.float().cpu().numpy(), lengths, gold)
 
     # Parsing --------------------------------------------------------------------------
 

@@ -1,0 +1,225 @@
+"""Everything that makes the parser fast, against the parser without any of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from spmrl_bench.nn import kernels
+from spmrl_bench.parsers.batches import Pool
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.trees import Tree
+from tests.chart.enumeration import spans
+from tests.laboratory import make_trees
+from tests.parsers.examples import LEXICAL, TREES, config, parser_of, steady_indexer
+from tests.parsers.plain_parser import PlainParser, weights_of
+
+WORDS = sorted({word for tree in TREES for word in tree.words})
+SIZES: dict[str, Any] = {"layers": 3, "max_positions": 64}
+
+both_variants = pytest.mark.parametrize("variant", LEXICAL)
+
+
+@pytest.fixture(params=["kernels", "torch"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each test runs with the compiled kernels of the layers and without them."""
+    if request.param == "torch":
+        monkeypatch.setattr(kernels, "usable", lambda _: False)
+    elif not kernels.usable(torch.zeros(1)):
+        pytest.skip("the kernels are not built")
+    return str(request.param)
+
+
+def lively_parser(**changes: Any) -> ChartParser:
+    """An untrained parser whose scores and trees differ between sentences."""
+    parser = parser_of(**{**SIZES, **changes})
+    with torch.no_grad():
+        parser.scorer.second.weight.mul_(4)
+        for name, weight in parser.named_parameters():
+            if "norm" in name or "bias" in name:
+                weight.add_(0.2 * torch.randn_like(weight))
+    return parser.eval()
+
+
+def plain_of(parser: ChartParser) -> PlainParser:
+    return PlainParser(parser.config, parser.vocabulary, weights_of(parser))
+
+
+def sentences(count: int, longest: int, seed: int = 0) -> list[list[str]]:
+    """Sentences of all lengths, some words of which are unknown."""
+    rng = np.random.default_rng(seed)
+    known = [*WORDS, "zebra", "Xyz", "a" * 40]
+    lengths = [1, *rng.integers(1, longest + 1, count - 1).tolist()]
+    return [[known[k] for k in rng.integers(0, len(known), length)] for length in lengths]
+
+
+def fast_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) -> list[Tensor]:
+    """Scores ``[cells, labels - 1]`` of each sentence, as parsing computes them."""
+    indexer = parser.indexer()
+    pool = Pool([indexer.sentence(words) for words in given])
+    found: list[Tensor] = [torch.empty(0)] * len(given)
+    with torch.no_grad():
+        vectors = parser.form_vectors(indexer, pool.forms)
+        for group, batch in pool.batches(max_tokens, parser.device):
+            projected = parser.projected_posts(batch, vectors)
+            scores = parser.scorer.all_scores(projected, *parser.span_rows(batch.lengths))
+            cells = [n * (n + 1) // 2 for n in batch.lengths.tolist()]
+            for k, part in zip(group, scores.split(cells), strict=True):
+                found[k] = part
+    return found
+
+
+@both_variants
+def test_scores(variant: str, way: str) -> None:
+    parser = lively_parser(lexical=LEXICAL[variant])
+    plain, given = plain_of(parser), sentences(12, longest=25)
+    for words, found in zip(given, fast_scores(parser, given, 200), strict=True):
+        table = plain.scores(words)
+        expected = torch.stack([table[i, j, 1:] for i, j in spans(len(words))])
+        assert expected.std() > 0.5
+        torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("max_tokens", [1, 60, 100_000])
+def test_scores_do_not_depend_on_the_batch(max_tokens: int, way: str) -> None:
+    parser, given = lively_parser(), sentences(30, longest=40)
+    alone = [fast_scores(parser, [words], 1)[0] for words in given]
+    order = np.random.default_rng(1).permutation(len(given)).tolist()
+    together = fast_scores(parser, [given[k] for k in order], max_tokens)
+    for k, found in zip(order, together, strict=True):
+        torch.testing.assert_close(found, alone[k], atol=2e-5, rtol=0)
+
+
+def test_trees_of_500_sentences(way: str) -> None:
+    trees = make_trees(500, seed=5)
+    parser = lively_parser(trees=trees[:200], lexical=("word", "charlstm"))
+    plain = plain_of(parser)
+    found = parser.parse([tree.words for tree in trees], max_tokens=700)
+    kinds = set()
+    with torch.no_grad():
+        for tree, parse in zip(trees, found, strict=True):
+            expected = plain.constituents(tree.words)
+            assert list(parse.constituents()) == expected, tree.words
+            kinds.add(tuple(expected))
+    assert len(kinds) > 250  # not one tree for all
+
+
+@both_variants
+def test_loss_and_its_gradients(variant: str, way: str) -> None:
+    """Of a batch worked through in parts, for every weight; all dropout is off."""
+    parser = lively_parser(lexical=LEXICAL[variant]).train()
+    plain = plain_of(parser)
+    losses = [plain.loss(tree) for tree in TREES]
+    expected = torch.stack(losses).sum() / len(TREES)
+    expected.backward()
+    indexer = steady_indexer(parser)
+    gold = [indexer.gold(tree) for tree in TREES]
+    mean = parser.accumulate_gradients(gold, indexer, np.random.default_rng(0), 30)
+    assert mean == pytest.approx(expected.item(), abs=1e-4)
+    for name, weight in parser.named_parameters():
+        gradient = plain.weights[name].grad
+        assert gradient is not None, name
+        assert gradient.any(), name
+        assert weight.grad is not None, name
+        # What every fencepost has alike cancels in spans: such gradients are nothing but rounding.
+        scale = max(gradient.abs().max().item(), 0.01)
+        torch.testing.assert_close(
+            weight.grad.double(), gradient, atol=1e-4 * scale, rtol=0, msg=name
+        )
+
+
+TINY: dict[str, Any] = {
+    "d_model": 8,
+    "layers": 1,
+    "heads": 1,
+    "d_kv": 4,
+    "d_ff": 8,
+    "d_label_hidden": 5,
+    "d_char": 3,
+}
+
+
+def test_plain_loss_passes_gradcheck() -> None:
+    parser = lively_parser(**TINY)
+    weights = weights_of(parser)
+
+    def loss(*values: Tensor) -> Tensor:
+        given = dict(zip(weights, values, strict=True))
+        plain = PlainParser(parser.config, parser.vocabulary, given)
+        return plain.loss(TREES[0]) + plain.loss(TREES[3])
+
+    assert torch.autograd.gradcheck(loss, tuple(weights.values()), fast_mode=True)
+
+
+def test_loss_passes_gradcheck() -> None:
+    """The product's own, in float64, for every weight."""
+    parser = lively_parser(**TINY).double().train()
+    indexer = parser.indexer()
+    gold = [indexer.gold(tree) for tree in (TREES[0], TREES[3], TREES[8])]
+    pool = Pool(gold)
+    names = [name for name, _ in parser.named_parameters()]
+
+    def loss(*values: Tensor) -> Tensor:
+        given = dict(zip(names, values, strict=True))
+        found: Tensor = torch.func.functional_call(_Loss(parser), _inner(given), (indexer, pool))
+        return found
+
+    assert torch.autograd.gradcheck(loss, tuple(parser.parameters()), fast_mode=True)
+
+
+class _Loss(torch.nn.Module):
+    """The loss of a pool as the forward of a module, whose weights can then be replaced."""
+
+    def __init__(self, parser: ChartParser) -> None:
+        super().__init__()
+        self.parser = parser
+
+    def forward(self, indexer: Any, pool: Pool) -> Tensor:
+        vectors = self.parser.form_vectors(indexer, pool.forms)
+        ((group, batch),) = pool.batches(1000, self.parser.device)
+        loss = self.parser.margin_loss(batch, vectors, [pool.sentences[k] for k in group])
+        assert loss is not None
+        return loss
+
+
+def _inner(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {f"parser.{name}": weight for name, weight in weights.items()}
+
+
+# ---- bfloat16 products -------------------------------------------------------------------
+
+
+def test_bf16_scores_are_near_and_gradients_alike(way: str) -> None:
+    """About three decimal digits: enough to point the same way."""
+    trees: list[Tree] = make_trees(20, seed=6)
+    found = {}
+    for precision in ("float32", "bf16"):
+        parser = lively_parser(trees=trees, precision=precision).train()
+        indexer = steady_indexer(parser)
+        gold = [indexer.gold(tree) for tree in trees]
+        scores = fast_scores(parser, [list(tree.words) for tree in trees], 100)
+        parser.accumulate_gradients(gold, indexer, np.random.default_rng(0), 100)
+        gradients = [p.grad.flatten() for p in parser.parameters() if p.grad is not None]
+        assert all(gradient.dtype == torch.float32 for gradient in gradients)
+        found[precision] = torch.cat(scores), torch.cat(gradients)
+    scores, gradient = found["float32"]
+    near, along = found["bf16"]
+    assert near.dtype == torch.float32
+    assert not torch.equal(near, scores)
+    error = (near - scores).square().mean().sqrt() / scores.std()
+    assert error < 0.05
+    assert torch.nn.functional.cosine_similarity(along, gradient, dim=0) > 0.97
+
+
+def test_precision_is_a_setting_that_old_files_lack() -> None:
+    stored = config().model_dump(mode="json")
+    assert stored.pop("precision") == "float32"
+    assert type(config()).model_validate(stored) == config()
+    parser = ChartParser(config(precision="bf16"), parser_of().vocabulary)
+    assert parser.encoder.precision == "bf16"
+    assert parser.lexical.char_lstm is not None
+    assert parser.lexical.char_lstm.precision == "bf16"
