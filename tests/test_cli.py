@@ -28,6 +28,7 @@ COMMANDS = (
     "treebanks",
     "validate",
     "new-treebank",
+    "bench",
 )
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"
 TEST = "(S (NP (DT the)) (VP (NN dog) (VBZ barks)))\n"

@@ -27,6 +27,7 @@ ORDER = (
     "treebanks",
     "validate",
     "new-treebank",
+    "bench",
 )
 
 

@@ -1,0 +1,72 @@
+"""The command that says how fast the program is here, beside what the machine allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import Device, check_choice, print_rows
+from spmrl_bench.errors import SpmrlError
+
+
+@app.command()
+def bench(
+    size: Annotated[
+        str, typer.Option(help="Of the parser: `published`, `small`, or `both`.")
+    ] = "both",
+    treebank: Annotated[
+        str, typer.Option(help="Whose sentences to train on and parse.")
+    ] = "english-mini",
+    threads: Annotated[int, typer.Option(min=1, help="Threads to use.")] = 2,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="How long each measurement takes, at least.")
+    ] = 2.0,
+    device: Device = "auto",
+    report: Annotated[
+        Path | None, typer.Option(help="Write the figures to this file as well, as JSON.")
+    ] = None,
+) -> None:
+    """Measure reading, scoring, decoding, training and parsing, and the machine's own limits.
+
+    The last columns say what share of a limit is reached: of the speed of matrix products
+    for training and parsing (of the smallest number of multiplications that gives the same
+    result), of the speed of reading memory for chart decoding. Other programs should be idle.
+
+    Example:
+
+        spmrl-bench bench --size published --threads 2 --report speed.json
+    """
+    import torch
+
+    from spmrl_bench.files import write_text
+    from spmrl_bench.parsers.device import choose_device
+    from spmrl_bench.speed.report import all_figures, to_json
+
+    check_choice("size", size, ("published", "small", "both"))
+    sizes = ("published", "small") if size == "both" else (size,)
+    torch.set_num_threads(threads)
+    where = choose_device(device)
+    limits, figures = all_figures(treebank, sizes, where, seconds)
+    typer.echo(
+        f"{where.type}, {threads} threads: matrix products "
+        + ", ".join(f"{speed:,.0f} GFLOP/s in {name}" for name, speed in limits.gflops.items())
+        + f"; memory {limits.gigabytes:,.1f} GB/s\n"
+    )
+    rows = [
+        (
+            figure.work,
+            f"{figure.rate:,.0f} {figure.unit}",
+            f"{100 * figure.share:.0f} %" if figure.share is not None else "",
+            figure.limit,
+        )
+        for figure in figures
+    ]
+    print_rows(("work", "speed", "share", "of the limit of"), rows)
+    if report is not None:
+        try:
+            write_text(report, to_json(limits, figures, threads))
+        except OSError as error:
+            raise SpmrlError(f"{report}: cannot be written: {error.strerror}") from error

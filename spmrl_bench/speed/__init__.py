@@ -1,0 +1,1 @@
+"""How fast the program is here, and how fast this machine would allow it to be."""

@@ -1,0 +1,54 @@
+"""How much arithmetic a parser needs at least: the multiplications of one forward pass.
+
+The count is of the model as it is computed here: block-diagonal maps without their zeros, the
+linear part of the span scorer once for each fencepost and the rest once for each span, the
+CharLSTM once for each distinct form of a batch. It leaves out what is not a product of
+matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spmrl_bench.parsers.config import ChartParserConfig
+
+
+def forward_products(
+    config: ChartParserConfig, labels: int, lengths: Sequence[int], characters: int
+) -> int:
+    """Multiplications of a forward pass over a batch; an operation count is twice as large.
+
+    Args:
+        config: of the parser.
+        labels: number of labels, the empty one included.
+        lengths: words of each sentence of the batch.
+        characters: of all distinct forms of the batch, their marks included.
+    """
+    tokens = sum(n + 2 for n in lengths)  # START and STOP
+    heads = config.heads * config.d_kv
+    per_token = config.d_model * 3 * heads // 2  # queries, keys, values, in two halves
+    per_token += heads * config.d_model // 2  # output
+    per_token += config.d_model * config.d_ff  # feed-forward, two maps of half the size each
+    pairs = sum((n + 2) ** 2 for n in lengths)
+    encoder = config.layers * (tokens * per_token + pairs * 2 * heads)
+    posts = sum(n + 1 for n in lengths)
+    spans = sum(n * (n + 1) // 2 for n in lengths)
+    scorer = posts * config.d_model * config.d_label_hidden
+    scorer += spans * config.d_label_hidden * (labels - 1)
+    lstm = 0
+    if "charlstm" in config.lexical:
+        state = config.d_model // 4
+        lstm = characters * 2 * 4 * state * (config.d_char + state)
+    return encoder + scorer + lstm
+
+
+def training_operations(
+    config: ChartParserConfig, labels: int, lengths: Sequence[int], characters: int
+) -> int:
+    """Floating-point operations of a training step over a batch: forward and twice backward.
+
+    The scores of all spans are needed forward only, as the loss reaches back through a few.
+    """
+    all_spans = sum(n * (n + 1) // 2 for n in lengths) * config.d_label_hidden * (labels - 1)
+    forward = forward_products(config, labels, lengths, characters)
+    return 2 * (3 * forward - 2 * all_spans)

@@ -1,0 +1,87 @@
+"""What the machine can do: products of matrices, and reading memory.
+
+A figure such as "3,000 tokens a second" says little without the speed of the machine. Training
+is bound by matrix products and chart decoding by the reading of label scores, so these two
+are measured with the same library, on the same threads, just before the program itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+_DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Speeds of the machine with the threads in use.
+
+    Attributes:
+        device: ``"cpu"`` or ``"cuda"``.
+        gflops: 10^9 floating-point operations a second of a matrix product, by precision; a
+            product and a sum count as two.
+        gigabytes: 10^9 bytes a second of reading memory.
+    """
+
+    device: str
+    gflops: dict[str, float]
+    gigabytes: float
+
+
+def measure_limits(device: torch.device, seconds: float = 1.0) -> Limits:
+    """Measure the machine.
+
+    Args:
+        device: the processor or GPU to measure.
+        seconds: how long each measurement takes, at least.
+    """
+    return Limits(
+        device.type,
+        {name: _product_gflops(device, dtype, seconds) for name, dtype in _DTYPES.items()},
+        _reading_gigabytes(device, seconds),
+    )
+
+
+def best_time(work: Callable[[], object], device: torch.device, seconds: float) -> float:
+    """Seconds of the fastest of several runs, after one that does not count.
+
+    Args:
+        work: what to run.
+        device: waited for, where work goes on after the call returns.
+        seconds: run again until this much time has passed, and at least three times.
+    """
+    work()
+    _wait(device)
+    best, total, runs = float("inf"), 0.0, 0
+    while runs < 3 or total < seconds:
+        begun = time.perf_counter()
+        work()
+        _wait(device)
+        taken = time.perf_counter() - begun
+        best, total, runs = min(best, taken), total + taken, runs + 1
+    return best
+
+
+def _product_gflops(device: torch.device, dtype: torch.dtype, seconds: float) -> float:
+    """Of the shape of a feed-forward map over 2,000 tokens; on a GPU, of a larger one."""
+    rows, inner, columns = (2000, 1024, 2048) if device.type == "cpu" else (16384, 4096, 4096)
+    left = torch.randn(rows, inner, device=device).to(dtype)
+    weight = torch.randn(columns, inner, device=device).to(dtype)
+    taken = best_time(lambda: torch.nn.functional.linear(left, weight), device, seconds)
+    return 2 * rows * inner * columns / taken / 1e9
+
+
+def _reading_gigabytes(device: torch.device, seconds: float) -> float:
+    """By the sum of an array larger than any cache."""
+    numbers = torch.ones(64 * 1024 * 1024, device=device)
+    taken = best_time(numbers.sum, device, seconds)
+    return numbers.numel() * numbers.element_size() / taken / 1e9
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
