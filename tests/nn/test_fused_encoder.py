@@ -1,0 +1,226 @@
+"""The encoder's kernels against the encoder of torch operations, in float64 and with dropout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.factored import FactoredEncoder
+from tests.nn.plain import layout_of, randomise
+
+factored: Any = kernels.load("_factored")
+pytestmark = pytest.mark.skipif(factored is None, reason="the kernels are not built")
+
+LENGTHS = [3, 4, 5, 1, 2, 17, 9]
+HALF = 6
+
+
+def encoder(layers: int = 2, dropout: float = 0.0, **changes: Any) -> FactoredEncoder:
+    rates = dict.fromkeys(("attention_dropout", "residual_dropout", "relu_dropout"), dropout)
+    module = FactoredEncoder(2 * HALF, layers, 3, 4, 10, 20, **rates, **changes)
+    randomise(module, seed=3)
+    return module
+
+
+def content(lengths: list[int] = LENGTHS) -> Tensor:
+    generator = torch.Generator().manual_seed(4)
+    return torch.randn(sum(lengths), HALF, generator=generator)
+
+
+def outcome(module: nn.Module, run: Callable[[Tensor], Tensor], rows: Tensor) -> dict[str, Tensor]:
+    """The result, and gradients of everything for a random gradient of the result."""
+    rows = rows.clone().requires_grad_()
+    result = run(rows)
+    weights = torch.randn(result.shape, generator=torch.Generator().manual_seed(5))
+    names = ["content", *(name for name, _ in module.named_parameters())]
+    total = (result * weights.to(result.dtype)).sum()
+    gradients = torch.autograd.grad(total, [rows, *module.parameters()])
+    return {"result": result.detach(), **dict(zip(names, gradients, strict=True))}
+
+
+def assert_alike(found: dict[str, Tensor], expected: dict[str, Tensor], tolerance: float) -> None:
+    for name, value in expected.items():
+        assert value.any(), name
+        scale = value.abs().max().item()
+        error = (found[name].double() - value.double()).abs().max().item()
+        assert error < tolerance * scale, name
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("layers", [0, 1, 3])
+def test_kernels_compute_the_encoder(layers: int, threads: int) -> None:
+    module, layout = encoder(layers), layout_of(LENGTHS)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found = outcome(module, lambda rows: module(rows, layout), content())
+    finally:
+        torch.set_num_threads(before)
+    module.double()
+    expected = outcome(module, lambda rows: module(rows, layout), content().double())
+    assert_alike(found, expected, 2e-5)
+
+
+def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
+    """The masks are drawn as the kernels draw them, everything else is autograd in float64."""
+    p, layers = 0.3, 2
+    lengths = [4, 4, 5]  # one group of attention
+    module, layout = encoder(layers, dropout=p), layout_of(lengths)
+    torch.manual_seed(9)
+    found = outcome(module, lambda rows: module(rows, layout), content(lengths))
+    torch.manual_seed(9)
+    seeds = torch.randint(2**62, (layers, 4)).tolist()
+
+    def masks(seed: int, *shape: int) -> Tensor:
+        values = torch.empty(shape)
+        factored.masks(seed, p, values.numel(), values.data_ptr())
+        return values.double()
+
+    def drop(rows: Tensor, seed: int) -> Tensor:
+        return rows * masks(seed, len(lengths), rows.shape[1]).index_select(0, layout.sentence)
+
+    def attend(attention: Any, rows: Tensor, seed: int) -> Tensor:
+        heads, half, longest = attention.heads, attention.d_kv // 2, max(lengths)
+        packed = [side.view(len(rows), 3, heads, half) for side in attention.project(rows)]
+        joined = torch.cat(packed, dim=3)
+        factors = masks(seed, len(lengths), heads, longest, longest)
+        parts, begin = [], 0
+        for number, n in enumerate(lengths):
+            query, key, value = joined[begin : begin + n].permute(1, 2, 0, 3)
+            logits = query @ key.transpose(1, 2) / math.sqrt(attention.d_kv)
+            weights = logits.softmax(dim=2) * factors[number, :, :n, :n]
+            parts.append((weights @ value).transpose(0, 1))
+            begin += n
+        context = torch.cat(parts)
+        sides = torch.cat([context[:, :, :half].flatten(1), context[:, :, half:].flatten(1)], 1)
+        return torch.cat(attention.output(sides), dim=1)
+
+    def plain(rows: Tensor) -> Tensor:
+        joined = torch.cat((rows, module.positions(layout.position)), dim=1)
+        rows = module.input_norm(joined)
+        for layer, (of_weights, first, inner, second) in zip(module.layers, seeds, strict=True):
+            attended = attend(layer.attention, rows, of_weights)
+            rows = layer.attention_norm(rows + drop(attended, first))
+            hidden = drop(torch.cat(layer.expand(rows), dim=1).relu(), inner)
+            contracted = torch.cat(layer.contract(hidden), dim=1)
+            rows = layer.feed_forward_norm(rows + drop(contracted, second))
+        return rows
+
+    module.double()
+    expected = outcome(module, plain, content(lengths).double())
+    assert_alike(found, expected, 2e-5)
+    undropped = outcome(module.eval(), lambda rows: module(rows, layout), content(lengths).double())
+    assert (undropped["result"] - expected["result"]).abs().max() > 0.1
+
+
+def test_without_gradient_the_result_is_the_same() -> None:
+    module, layout = encoder(), layout_of(LENGTHS)
+    with_gradient = module(content(), layout)
+    assert with_gradient.requires_grad
+    with torch.no_grad():
+        assert torch.equal(module(content(), layout), with_gradient)
+
+
+def test_given_rows_and_gradients_are_not_changed() -> None:
+    module, layout, rows = encoder(), layout_of(LENGTHS), content().requires_grad_()
+    before = rows.detach().clone()
+    result = module(rows, layout)
+    gradient = torch.ones_like(result)
+    result.backward(gradient)
+    assert torch.equal(rows, before)
+    assert (gradient == 1).all()
+
+
+def test_bf16_products_follow_the_weights() -> None:
+    """Weights are rounded once per change, not once for all."""
+    module, layout = encoder(precision="bf16"), layout_of(LENGTHS)
+    with torch.no_grad():
+        first = module(content(), layout)
+        assert torch.equal(module(content(), layout), first)
+        for weight in module.layers.parameters():
+            weight.mul_(1.5)
+        second = module(content(), layout)
+        module.load_state_dict({name: w / 1.5 for name, w in module.state_dict().items()})
+        module.positions.weight.mul_(1.5)
+        module.input_norm.weight.mul_(1.5)
+        module.input_norm.bias.mul_(1.5)
+        third = module(content(), layout)
+    assert first.dtype == torch.float32
+    assert (second - first).abs().max() > 0.1
+    torch.testing.assert_close(third, first, atol=0.05, rtol=0.05)
+
+
+def test_bf16_gradients_are_near_those_of_float32() -> None:
+    layout = layout_of(LENGTHS)
+    exact, rounded = encoder(), encoder(precision="bf16")
+    expected = outcome(exact, lambda rows: exact(rows, layout), content())
+    found = outcome(rounded, lambda rows: rounded(rows, layout), content())
+    for name, value in expected.items():
+        assert found[name].dtype == torch.float32, name
+        cosine = torch.cosine_similarity(found[name].flatten(), value.flatten(), dim=0)
+        assert cosine > 0.99, name
+
+
+# ---- single kernels ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("p", [0.1, 0.2, 0.5, 0.9])
+def test_dropout_factors(p: float) -> None:
+    factors = kernels.dropout_factors(torch.Size([1000, 301]), p)
+    kept = factors > 0
+    count = factors.numel()
+    error = 5 * math.sqrt(p * (1 - p) / count)  # five standard errors
+    assert kept.float().mean().item() == pytest.approx(1 - p, abs=error)
+    assert factors.unique().tolist() == pytest.approx([0, kernels.keep_scale(p)])
+    assert kernels.keep_scale(p) == pytest.approx(1 / (1 - p), rel=2e-4)
+    # Neighbours, places one row apart and places four apart are independent.
+    for lag in (1, 2, 3, 4, 301):
+        flat = kept.flatten().float() - (1 - p)
+        correlation = (flat[lag:] * flat[:-lag]).mean().item() / (p * (1 - p))
+        assert abs(correlation) < 5 / math.sqrt(count), lag
+
+
+def test_factors_depend_on_the_seed_alone() -> None:
+    torch.manual_seed(1)
+    first = kernels.dropout_factors(torch.Size([50, 7]), 0.5)
+    second = kernels.dropout_factors(torch.Size([50, 7]), 0.5)
+    torch.manual_seed(1)
+    assert torch.equal(kernels.dropout_factors(torch.Size([50, 7]), 0.5), first)
+    assert not torch.equal(first, second)
+    values = torch.ones(3000)
+    dropped = [torch.empty(3000) for _ in range(2)]
+    for out, threads in zip(dropped, (1, 3), strict=True):
+        factored.drop(values.data_ptr(), 3000, 77, 0.5, out.data_ptr(), threads)
+    assert torch.equal(*dropped)
+
+
+def test_rounding_is_to_the_nearest_bfloat16() -> None:
+    """Seen through a layer norm with unit weights of rows that it leaves alone."""
+    generator = np.random.default_rng(0)
+    rows = torch.from_numpy(generator.standard_normal((2, 9, 33)).astype(np.float32))
+    low = torch.empty_like(rows, dtype=torch.bfloat16)
+    result, stats = torch.empty_like(rows), torch.empty(9, 2)
+    ones, zeros = torch.ones(66), torch.zeros(66)
+    sentence = torch.zeros(9, dtype=torch.int64)
+    factored.residual_norm(
+        *(0, 0, True, 0, 0, sentence.data_ptr(), 9, 33, ones.data_ptr(), zeros.data_ptr(), 1e-5),
+        *(x.data_ptr() for x in (rows, stats, result, low)),
+        1,
+    )
+    assert torch.equal(low, result.bfloat16())
+
+
+def test_overflow_and_nan_are_not_hidden() -> None:
+    module, layout = encoder(1), layout_of(LENGTHS)
+    for value in (1e25, math.nan, math.inf):
+        rows = content()
+        rows[0, 0] = value
+        with torch.no_grad():
+            assert not module(rows, layout)[:3].isfinite().all()

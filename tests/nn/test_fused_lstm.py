@@ -1,0 +1,113 @@
+"""The kernels of the CharLSTM against torch's LSTM over packed sequences, in float64."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.fused_lstm import Steps
+from spmrl_bench.nn.lexical import CharLSTM
+from tests.nn.plain import randomise
+
+pytestmark = pytest.mark.skipif(kernels.load("_lexical") is None, reason="kernels not built")
+
+LENGTHS = [3, 9, 5, 5, 2, 12, 7, 2]
+
+
+def char_lstm(**changes: Any) -> CharLSTM:
+    module = CharLSTM(30, 5, 14, unknown=0, **{"dropout": 0.0, **changes})
+    randomise(module, seed=6)
+    return module
+
+
+def table(lengths: list[int]) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(7)
+    ids = torch.randint(30, (max(lengths), len(lengths)), generator=generator)
+    return ids, torch.tensor(lengths)
+
+
+def gradients(module: CharLSTM, lengths: list[int]) -> dict[str, Tensor]:
+    result = module(*table(lengths))
+    weights = torch.randn(result.shape, generator=torch.Generator().manual_seed(8))
+    module.zero_grad()
+    (result * weights.to(result.dtype)).sum().backward()
+    found = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
+    return {"result": result.detach(), **found}
+
+
+@pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
+def test_kernels_compute_the_lstm(lengths: list[int]) -> None:
+    module = char_lstm()
+    found = gradients(module, lengths)
+    expected = gradients(module.double(), lengths)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        scale = value.abs().max().item()
+        assert (found[name].double() - value).abs().max().item() <= 1e-5 * scale, name
+
+
+def test_states_of_large_sums_saturate() -> None:
+    module = char_lstm()
+    with torch.no_grad():
+        for weight in module.lstm.parameters():
+            weight.mul_(200)
+    found = gradients(module, LENGTHS)["result"]
+    expected = gradients(module.double(), LENGTHS)["result"]
+    assert expected.abs().max() > 0.99
+    torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
+
+
+def test_nan_is_not_hidden() -> None:
+    module = char_lstm()
+    with torch.no_grad():
+        module.embedding.weight[3] = math.nan
+        ids = torch.full((2, 1), 3)
+        assert module(ids, torch.tensor([2])).isnan().all()
+
+
+def test_bf16_products_are_near() -> None:
+    expected = gradients(char_lstm(), LENGTHS * 20)
+    found = gradients(char_lstm(precision="bf16"), LENGTHS * 20)
+    for name, value in expected.items():
+        assert found[name].dtype == torch.float32
+        assert not torch.equal(found[name], value), name
+        cosine = torch.cosine_similarity(found[name].flatten(), value.flatten(), dim=0)
+        assert cosine > 0.99, name
+
+
+def test_dropout_is_drawn_for_each_value_of_each_character() -> None:
+    module = char_lstm(dropout=0.5)
+    with torch.no_grad():
+        module.embedding.weight.fill_(1.0)
+    seen: list[Tensor] = []
+    function = module.embedding.forward
+
+    def watched(ids: Tensor) -> Tensor:
+        result = function(ids)
+        result.register_hook(seen.append)
+        return result
+
+    module.embedding.forward = watched
+    torch.manual_seed(0)
+    lengths = [6] * 40
+    module(*table(lengths)).sum().backward()
+    ((gradient),) = seen
+    zero = (gradient == 0).float()
+    assert zero.mean().item() == pytest.approx(0.5, abs=0.06)
+    assert len({tuple(row) for row in zero.tolist()}) > 25  # of 32 rows there can be
+    module.eval()
+    assert torch.equal(module(*table(lengths)), module(*table(lengths)))
+
+
+def test_steps_walk_both_ways_at_once() -> None:
+    steps = Steps(torch.tensor([2, 3, 1]))
+    assert steps.order.tolist() == [1, 0, 2]
+    assert steps.counts == [3, 2, 1]
+    # Forms 0, 1, 2 are the columns of a table of three rows; form 1 is the longest.
+    assert steps.rows.tolist() == [1, 0, 2, 4, 3, 7]
+    assert steps.rows[steps.backward].tolist() == [7, 3, 2, 4, 0, 1]
