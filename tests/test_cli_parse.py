@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -168,8 +169,13 @@ def test_ctrl_c_ends_all_processes_with_one_message(model: str) -> None:
         rest = process.stdout.read().splitlines()
         assert process.wait(20) == 130
         message = process.stderr.read().decode().strip()
-    total = 1000 + len(rest)
-    assert message == f"spmrl-bench: interrupted; the first {total:,} sentences have been parsed"
+    said = re.fullmatch(
+        r"spmrl-bench: interrupted; the first ([0-9,]+) sentences have been parsed", message
+    )
+    assert said, message
+    # It may have been writing a window of 250 when it was interrupted.
+    written = 1000 + len(rest)
+    assert written - 250 <= int(said[1].replace(",", "")) <= written
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -181,8 +187,9 @@ def test_a_closed_pipe_ends_all_processes_quietly(model: str, workers: str) -> N
         feed(process, 3000)
         assert process.stdout.readline().startswith(b"(")
         process.stdout.close()
-        feed(process, 3000)
-        process.stdin.close()
+        with suppress(BrokenPipeError):  # it may have ended already
+            feed(process, 3000)
+            process.stdin.close()
         assert process.wait(20) == 1
         assert process.stderr.read() == b""
         process.stdin = process.stdout = None

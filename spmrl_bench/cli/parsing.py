@@ -61,22 +61,28 @@ def parse(
         spmrl-bench parse --model runs/NAME --workers 4 --on-long flat part1 part2 > trees
     """
     from spmrl_bench.parsers.bulk import Tally, answering, parse_given
-    from spmrl_bench.parsers.streams import check_readable, read_given
+    from spmrl_bench.parsers.streams import (
+        SHARED_WINDOW_SENTENCES,
+        WINDOW_SENTENCES,
+        check_readable,
+        read_given,
+    )
 
     check_choice("input", form, ("tokens", "brackets"))
     names = files or []
     check_readable(names)
     given = read_given(names, form, sys.stdin.buffer)  # type: ignore[arg-type]
     tally = Tally()
+    window = WINDOW_SENTENCES if workers == 1 else SHARED_WINDOW_SENTENCES
     try:
         with answering(model, device, on_long, workers) as answers:
-            for lines in parse_given(given, answers, tally, on_long=on_long):
+            for lines in parse_given(given, answers, tally, on_long=on_long, window=window):
                 _write(lines)
     except KeyboardInterrupt:
         done = f"the first {tally.sentences:,} sentences have been parsed"
         raise KeyboardInterrupt(f"interrupted; {done}") from None
     finally:
-        if tally.long and on_long != "error":
+        if tally.long:
             typer.echo(f"spmrl-bench: {_long_sentences(tally, on_long)}", err=True)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError
-from spmrl_bench.parsers.streams import Given, windows
+from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, windows
 from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.tree import Tree
 
@@ -63,7 +63,7 @@ class Tally:
     """Counts of a stream.
 
     Attributes:
-        sentences: answered so far.
+        sentences: whose lines have been yielded, and used by who asked for more.
         long: of these, beyond the position table.
         first_long: place and problem of the first of them.
     """
@@ -154,14 +154,14 @@ def parse_given(
     tally: Tally,
     *,
     on_long: OnLong,
-    window: int | None = None,
+    window: int = WINDOW_SENTENCES,
 ) -> Iterator[list[str]]:
     """Lines that answer the sentences, in order, as many at a time as are ready.
 
     Args:
         sentences: read no further than a few windows ahead.
         answers: see :func:`answering`.
-        tally: counts what has been yielded.
+        tally: counts as it goes.
         on_long: the policy that ``answers`` follow.
         window: sentences of a window at most.
 
@@ -175,7 +175,7 @@ def parse_given(
     asked: deque[list[str]] = deque()  # places of the windows without an answer
 
     def asking() -> Iterator[Window]:
-        for given in windows(sentences) if window is None else windows(sentences, window):
+        for given in windows(sentences, window):
             asked.append([sentence.place for sentence in given])
             tags = [sentence.tags for sentence in given if sentence.tags is not None]
             yield Window([sentence.words for sentence in given], tags or None)
@@ -183,16 +183,17 @@ def parse_given(
     try:
         for answer in answers(asking()):
             places = asked.popleft()
-            tally.sentences += len(answer.lines)
-            if answer.long:
-                place = f"{places[answer.long[0]]}: {answer.problem}"
-                tally.first_long = tally.first_long or place
-                tally.long += len(answer.long)
             yield answer.lines
-            if answer.long and on_long == "error":
+            tally.sentences += len(answer.lines)
+            if not answer.long:
+                continue
+            problem = f"{places[answer.long[0]]}: {answer.problem}"
+            if on_long == "error":
                 raise SentenceTooLongError(
-                    f"{place}. '--on-long skip' and '--on-long flat' go on without its parse"
+                    f"{problem}. '--on-long skip' and '--on-long flat' go on without its parse"
                 )
+            tally.long += len(answer.long)
+            tally.first_long = tally.first_long or problem
     except WorkerLostError as error:
         first, last = asked[0][0], asked[0][-1]
         raise WorkerLostError(

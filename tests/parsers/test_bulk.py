@@ -80,8 +80,9 @@ def run(
     tally = Tally()
     lines: list[str] = []
     for some in parse_given(sentences, answers, tally, on_long=on_long, window=window):
-        lines += some
         assert tally.sentences == len(lines)
+        lines += some
+    assert tally.sentences == len(lines)
     return lines, tally
 
 
