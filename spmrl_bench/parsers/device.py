@@ -5,16 +5,19 @@ from __future__ import annotations
 import torch
 
 from spmrl_bench.errors import RecipeError
+from spmrl_bench.parsers.processor import prepare_cpu
 
 
 def choose_device(name: str) -> torch.device:
     """``auto`` is CUDA when present, else the CPU; other names are torch's own.
 
+    Choosing the CPU also makes the settings of :mod:`spmrl_bench.parsers.processor`.
+
     Raises:
         RecipeError: no such device, or one that this machine lacks.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -23,4 +26,6 @@ def choose_device(name: str) -> torch.device:
         raise RecipeError(f"device '{name}' asked for, but torch sees no CUDA device here")
     if device.type not in ("cpu", "cuda"):
         raise RecipeError(f"device '{name}' is not supported. Allowed: auto, cpu, cuda, cuda:N")
+    if device.type == "cpu":
+        prepare_cpu()
     return device
