@@ -100,7 +100,7 @@ class TreeBuilder:
 
     def turn_to_tag(self, word: str) -> bool:
         """Make the innermost open constituent the tag of a word; False if it has other parts."""
-        if not self._open or self._open[-1] != len(self._labels) - 1:
+        if not self._open or self.in_tag or self._open[-1] != len(self._labels) - 1:
             return False
         if self._bounds[-2] < len(self._words):
             return False

@@ -51,6 +51,10 @@ MALFORMED = [
         "1:12: sentence 1: found the word 'b' beside others, expected '(TAG (word))'",
     ),
     (
+        "(NN (a) (b))",
+        "1:9: sentence 1: found the word 'b' beside others, expected '(TAG (word))'",
+    ),
+    (
         "(S (NN (a) (*)))",
         "1:12: sentence 1: found the word '*' beside others, expected '(TAG (word))'",
     ),
