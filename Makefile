@@ -13,7 +13,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BENCH := $(BIN)/spmrl-bench
-EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxd)
+EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxd spmrl_bench/*/*.h)
 
 # lang= is the argument of train and eval; the others become --NAME VALUE.
 option = $(if $($(1)),--$(1) $($(1)))
