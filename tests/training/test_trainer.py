@@ -150,6 +150,9 @@ def test_more_epochs_continue_as_if_never_stopped(tmp_path: Path) -> None:
 
 def test_diverging_training_is_one_error_and_the_last_checkpoint_survives(tmp_path: Path) -> None:
     make_trainer(tmp_path, max_epochs=1).fit()
+    path = tmp_path / "last" / "progress.json"
+    progress = json.loads(path.read_text(encoding="utf-8")) | {"stopped_by": None}
+    path.write_text(json.dumps(progress), encoding="utf-8")
     with pytest.raises(TrainingError) as caught:
         make_trainer(tmp_path, learning_rate=1e30, max_epochs=20).fit()
     message = str(caught.value)
