@@ -33,6 +33,7 @@ from spmrl_bench.parsers.batches import (
     Pool,
     Sentence,
     length_problem,
+    sub_batches,
     windows,
 )
 from spmrl_bench.parsers.config import ChartParserConfig
@@ -50,6 +51,8 @@ from spmrl_bench.trees import Tree
 NO_TAG = "XX"
 # Sentences looked at together when parsing a stream, so that batches are of like length.
 WINDOW = 1000
+# Characters of a batch's distinct forms whose way through the LSTM is kept for the way back.
+CHARACTERS = 1 << 15
 
 
 class ChartParser(nn.Module):
@@ -106,9 +109,31 @@ class ChartParser(nn.Module):
 
     def form_vectors(self, indexer: Indexer, forms: NDArray[np.int64]) -> Tensor:
         """CharLSTM output of distinct forms, ``[forms, d_model / 2]`` (no rows if unused)."""
-        if self.lexical.char_lstm is None:
+        char_lstm = self.lexical.char_lstm
+        if char_lstm is None:
             return torch.empty(0, self.config.d_model // 2, device=self.device)
-        return self.lexical.char_lstm(*indexer.spellings(forms, self.device))
+        lengths = [len(indexer.spelling(form)) for form in forms.tolist()]
+        if sum(lengths) <= CHARACTERS:
+            vectors: Tensor = char_lstm(*indexer.spellings(forms, self.device))
+            return vectors
+        # Too much to keep for the way back, where each part is therefore computed again.
+        from torch.utils.checkpoint import checkpoint
+
+        def part(_: Tensor, characters: Tensor, of_form: Tensor) -> Tensor:
+            vectors: Tensor = char_lstm(characters, of_form)
+            return vectors
+
+        groups = list(sub_batches(lengths, CHARACTERS))
+        # Without an input that has a gradient, checkpoint would give none.
+        some = torch.zeros((), requires_grad=True)
+        parts = [
+            checkpoint(
+                part, some, *indexer.spellings(forms[group], self.device), use_reentrant=True
+            )
+            for g in groups
+        ]
+        order = np.argsort([place for group in groups for place in group])
+        return torch.cat(parts).index_select(0, torch.from_numpy(order).to(self.device))
 
     def form_cache(self) -> FormCache | None:
         """An empty cache of form vectors; None if the parser does not use them."""

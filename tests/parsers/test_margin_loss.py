@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from spmrl_bench.chart.packing import cell_offsets
+from spmrl_bench.parsers import chart_parser
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import FIRST_WORD, UNK, label_rows
@@ -222,6 +223,41 @@ def test_gradient_does_not_depend_on_sub_batches_or_shared_forms(
     )
     assert mean == pytest.approx(naive.item() / len(sentences), abs=1e-4)
     assert_same_gradients(gradients(parser), expected)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_forms_too_many_to_keep_are_computed_again(
+    monkeypatch: pytest.MonkeyPatch, dropout: float
+) -> None:
+    """In parts on the way back, with the dropout of the way there."""
+    parser = parser_of(seed=4, char_dropout=dropout, lexical=("charlstm",))
+    indexer = steady_indexer(parser)
+    forms = indexer.gold(TREES[6]).forms[[3, 1, 5, 2]]
+    weights = torch.arange(64.0).view(4, 16)
+    monkeypatch.setattr(chart_parser, "CHARACTERS", 20)
+    calls = Calls(parser.lexical.char_lstm)
+    torch.manual_seed(0)
+    in_parts = parser.form_vectors(indexer, forms)
+    parts = len(calls.arguments)
+    assert parts > 1
+    (in_parts * weights).sum().backward()
+    assert len(calls.arguments) == 2 * parts
+    found = gradients(parser)
+    # The same parts, kept: their dropout is drawn in the same order.
+    torch.manual_seed(0)
+    by_form = {
+        tuple(ids[:n, k].tolist()): row
+        for ids, lengths in calls.arguments[:parts]
+        for k, (n, row) in enumerate(
+            zip(lengths.tolist(), parser.lexical.char_lstm(ids, lengths), strict=True)
+        )
+    }
+    kept = torch.stack([by_form[tuple(indexer.spelling(form).tolist())] for form in forms])
+    assert torch.equal(kept, in_parts)
+    (kept * weights).sum().backward()
+    for name, gradient in gradients(parser).items():
+        torch.testing.assert_close(found[name], gradient, msg=name)
+    assert found["lexical.char_lstm.embedding.weight"].any()
 
 
 def test_gradients_add_up_over_calls() -> None:
