@@ -130,7 +130,7 @@ class ChartParser(nn.Module):
             checkpoint(
                 part, some, *indexer.spellings(forms[group], self.device), use_reentrant=True
             )
-            for g in groups
+            for group in groups
         ]
         order = np.argsort([place for group in groups for place in group])
         return torch.cat(parts).index_select(0, torch.from_numpy(order).to(self.device))
