@@ -22,13 +22,18 @@ def files() -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 
-def assert_refused(message: str, *arguments: str, stdin: str | bytes | None = None) -> None:
-    """The command fails with this message (a pattern) alone and changes no file."""
+def assert_refused(
+    message: str, *arguments: str, stdin: str | bytes | None = None, answered: str = ""
+) -> None:
+    """The command fails with this message (a pattern) alone and changes no file.
+
+    ``answered``: what it has printed by then, for the part of its input before the mistake.
+    """
     before = files()
     result = run(*arguments, stdin=stdin)
     assert result.exit_code == 1, result.output
     assert isinstance(result.exception, SystemExit)  # anything else is a traceback
-    assert result.stdout == ""
+    assert result.stdout == answered
     # What is read may be said before it is refused; a message may go on over several lines.
     said = re.sub(r"\Ausing .* dev sentences\n", "", result.stderr)
     assert said.startswith("spmrl-bench: ")
@@ -141,10 +146,14 @@ def test_eval_before_train(laboratory: Laboratory) -> None:
     ("form", "text", "message"),
     [
         ("tokens", "", "<standard input>: empty; expected one sentence per line"),
-        ("tokens", "a " * 40 + "\n", "sentence 1: a sentence of 40 words, but .* allows 30"),
-        ("tokens", b"a b\nc \xff\n", "<standard input>:2: not UTF-8"),
+        (
+            "tokens",
+            "a " * 40 + "\n",
+            "<standard input>:1: a sentence of 40 words, but .* allows 30",
+        ),
+        ("tokens", b"c \xff\n", "<standard input>:1: not UTF-8"),
         ("brackets", "", "<standard input>: empty; expected bracketed trees"),
-        ("brackets", "(S (NN a))\n(S (NN b)\n", "<standard input>:2"),
+        ("brackets", "(S (NN b)\n", "<standard input>:1"),
         ("brackets", f"(S {'(NN a) ' * 40})", "a sentence of 40 words"),
     ],
 )
@@ -158,7 +167,23 @@ def test_what_comes_before_a_sentence_too_long_is_answered(trained: Laboratory) 
     result = run("parse", "--model", RUN, stdin="a b\n\n" + "a " * 40 + "\nc\n")
     assert result.exit_code == 1
     assert [len(line.split("(XX")) - 1 for line in result.stdout.splitlines()] == [2, 0]
-    assert result.stderr.startswith("spmrl-bench: sentence 3: a sentence of 40 words")
+    assert result.stderr.startswith("spmrl-bench: <standard input>:3: a sentence of 40 words")
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "place"),
+    [
+        ("tokens", b"a b\nc \xff\n", "<standard input>:2: not UTF-8"),
+        ("brackets", b"(S (NN a))\n(S (NN b)\n", "<standard input>:2"),
+    ],
+)
+def test_what_comes_before_a_malformed_sentence_is_answered(
+    trained: Laboratory, form: str, text: bytes, place: str
+) -> None:
+    first = text.split(b"\n")[0] + b"\n"
+    answer = run("parse", "--model", RUN, "--input", form, stdin=first).stdout
+    assert answer
+    assert_refused(place, "parse", "--model", RUN, "--input", form, stdin=text, answered=answer)
 
 
 def test_harmed_parsers(trained: Laboratory) -> None:
