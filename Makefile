@@ -70,8 +70,9 @@ validate: $(INSTALLED)
 new-treebank: $(INSTALLED)
 	@$(BENCH) new-treebank $(dir) $(if $(lang),--language $(lang))
 
+# A process for each core, each with one thread: threads of several processes wait for each other.
 test: $(INSTALLED)
-	$(BIN)/pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
