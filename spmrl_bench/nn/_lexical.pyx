@@ -22,32 +22,32 @@ cdef extern from "_rows.h":
 
 
 def step_forward(
-    size_t gates, size_t more, bint low, size_t states, size_t cells, size_t last,
-    size_t last_cells, Py_ssize_t rows, Py_ssize_t forms, Py_ssize_t size, Py_ssize_t at,
-    Py_ssize_t count, Py_ssize_t going_on, int threads,
+    size_t gates, size_t more, Py_ssize_t more_rows, bint low, size_t states, size_t cells,
+    size_t last, size_t last_cells, Py_ssize_t rows, Py_ssize_t forms, Py_ssize_t size,
+    Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on, int threads,
 ):
     """Activate the gates of rows ``at : at + count`` and hand the new states on.
 
     ``gates``: low [2, rows, 4 size], sums on entry and activated on return; ``more``: low
-    [2, count, 4 size], added to them first, or absent. ``states`` (low) and ``cells``, [2,
-    rows, size], hold the states that each step starts from: those of the first ``going_on``
-    forms are written into the rows of the next step, the others into ``last`` and
-    ``last_cells``, [2, forms, size], at the place of the form.
+    [2, more_rows, 4 size], of which the first ``count`` are added to them first, or absent.
+    ``states`` (low) and ``cells``, [2, rows, size], hold the states that each step starts from:
+    those of the first ``going_on`` forms are written into the rows of the next step, the others
+    into ``last`` and ``last_cells``, [2, forms, size], at the place of the form.
     """
     cdef int part
     with nogil:
         for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
             forward_part(
-                <void *>gates, <const void *>more, low, <void *>states, <float *>cells,
+                <void *>gates, <const void *>more, more_rows, low, <void *>states, <float *>cells,
                 <float *>last, <float *>last_cells, rows, forms, size, at, count, going_on,
                 count * part // threads, count * (part + 1) // threads,
             )
 
 
 cdef void forward_part(
-    void *gates, const void *more, bint low, void *states, float *cells, float *last,
-    float *last_cells, Py_ssize_t rows, Py_ssize_t forms, Py_ssize_t size, Py_ssize_t at,
-    Py_ssize_t count, Py_ssize_t going_on, Py_ssize_t first, Py_ssize_t end,
+    void *gates, const void *more, Py_ssize_t more_rows, bint low, void *states, float *cells,
+    float *last, float *last_cells, Py_ssize_t rows, Py_ssize_t forms, Py_ssize_t size,
+    Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on, Py_ssize_t first, Py_ssize_t end,
 ) noexcept nogil:
     cdef float *scratch = <float *>malloc(9 * size * sizeof(float))
     cdef float *addend = scratch + 4 * size
@@ -66,11 +66,11 @@ cdef void forward_part(
                 sums = <float *>gates + row * 4 * size
             if more != NULL:
                 if low:
-                    widen(4 * size, <const uint16_t *>more + (side * count + k) * 4 * size, addend)
+                    widen(4 * size, <const uint16_t *>more + (side * more_rows + k) * 4 * size, addend)
                     add_rows(4 * size, sums, addend, sums)
                 else:
                     add_rows(
-                        4 * size, sums, <const float *>more + (side * count + k) * 4 * size, sums
+                        4 * size, sums, <const float *>more + (side * more_rows + k) * 4 * size, sums
                     )
             if k < going_on:
                 after = cells + following * size

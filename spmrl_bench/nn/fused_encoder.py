@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import address, keep_scale
+from spmrl_bench.nn.kernels import address, keep_scale, product_rows
 from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.ragged import Ragged
 
@@ -84,7 +85,7 @@ class _EncoderFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        content, parameters = ctx.work.backward(gradient.contiguous())
+        content, parameters = ctx.work.backward(gradient)
         del ctx.work
         return None, None, content, *parameters
 
@@ -146,7 +147,12 @@ class _Pass:
         self.dtype = product_dtype(module.precision)
         self.low = self.dtype != torch.float32
         self.threads = torch.get_num_threads()
-        self.tokens = len(layout.sentence)
+        self.real = len(layout.sentence)
+        # Rows beyond the real ones stay finite, belong to no rectangle, and have gradient zero.
+        self.tokens = product_rows(self.real, self.dtype)
+        beyond = self.tokens - self.real
+        self.sentence = functional.pad(layout.sentence, (0, beyond))
+        self.position = functional.pad(layout.position, (0, beyond))
         self.sentences = len(layout.lengths)
         self.groups = list(_groups(layout))
         self.kept: list[_Kept] = []
@@ -160,19 +166,20 @@ class _Pass:
     def forward(self, content: Tensor) -> Tensor:
         """``[tokens, half]`` to ``[2, tokens, half]``."""
         module = self.module
-        joined = torch.empty(2, *content.shape)
-        joined[0] = content
-        torch.index_select(module.positions.weight, 0, self.layout.position, out=joined[1])
+        joined = torch.empty(2, self.tokens, content.shape[1])
+        joined[0, : self.real] = content
+        joined[0, self.real :] = 0
+        torch.index_select(module.positions.weight, 0, self.position, out=joined[1])
         rows, low, self.joined = self._norm(joined, module.input_norm)
         for layer, seeds in zip(module.layers, self.seeds, strict=True):
             rows, low = self._layer(layer, rows, low, seeds)
-        return rows
+        return rows[:, : self.real]
 
     def _layer(self, layer: Any, rows: Tensor, low: Tensor, seeds: list[int]) -> tuple[Tensor, ...]:
         attention = layer.attention
         heads, d_kv = attention.heads, attention.d_kv
         packed = self._linear(attention.project, low)
-        context = torch.empty(2, self.tokens, heads * d_kv // 2, dtype=self.dtype)
+        context = self._packed(heads * d_kv // 2)
         kept: tuple[list[Tensor], list[Tensor]] = ([], [])
         for number, group in enumerate(self.groups):
             qkv = self._spread(packed, group, 3, heads, d_kv // 2)
@@ -197,7 +204,7 @@ class _Pass:
             self.low,
             address(bias),
             address(relu_masks),
-            address(self.layout.sentence),
+            address(self.sentence),
             self.tokens,
             hidden.shape[2],
             self.threads,
@@ -263,7 +270,7 @@ class _Pass:
             self.low,
             address(bias),
             address(masks),
-            address(self.layout.sentence),
+            address(self.sentence),
             self.tokens,
             width,
             address(norm.weight),
@@ -276,6 +283,12 @@ class _Pass:
             self.threads,
         )
         return result, low, _Normed(z, stats, masks)
+
+    def _packed(self, width: int) -> Tensor:
+        """What is to be gathered into; low ``[2, tokens, width]``."""
+        packed = torch.empty(2, self.tokens, width, dtype=self.dtype)
+        packed[:, self.real :] = 0
+        return packed
 
     def _spread(self, packed: Tensor, group: _Group, parts: int, heads: int, half: int) -> Tensor:
         """A group's low packed rows as float32 ``[parts, sentences, heads, longest, 2 half]``."""
@@ -322,16 +335,18 @@ class _Pass:
         """Gradients of the content and of ``_parameters``, from that of the result."""
         module = self.module
         # The kernels work in place, and the gradient may belong to others too.
-        rows, more = gradient.clone(), None
+        rows = torch.zeros(2, self.tokens, gradient.shape[2])
+        rows[:, : self.real] = gradient
+        more = None
         found: list[Tensor] = []
         for layer in reversed(module.layers):
             rows, more, parameters = self._layer_back(layer, self.kept.pop(), rows, more)
             found = parameters + found
         rows, _, sums = self._norm_back(rows, more, self.joined, module.input_norm, branch=False)
         table = torch.ops.aten.embedding_dense_backward(
-            rows[1], self.layout.position, len(module.positions.weight), -1, False
+            rows[1, : self.real], self.layout.position, len(module.positions.weight), -1, False
         )
-        return rows[0], [table, sums[0], sums[1], *found]
+        return rows[0, : self.real], [table, sums[0], sums[1], *found]
 
     def _layer_back(
         self, layer: Any, kept: _Kept, rows: Tensor, more: Tensor | None
@@ -377,7 +392,7 @@ class _Pass:
         """Gradient of the packed queries, keys and values."""
         heads, half, p = attention.heads, attention.d_kv // 2, attention.dropout
         scale = 1 / math.sqrt(attention.d_kv)
-        packed = torch.empty(2, self.tokens, 3 * heads * half, dtype=self.dtype)
+        packed = self._packed(3 * heads * half)
         for number, group in enumerate(self.groups):
             above = self._spread(context, group, 1, heads, half).flatten(0, 2)
             weights, qkv = kept.weights[number], kept.qkv[number].flatten(1, 2)
@@ -426,7 +441,7 @@ class _Pass:
             address(normed.z),
             address(normed.stats),
             address(normed.masks),
-            address(self.layout.sentence),
+            address(self.sentence),
             self.tokens,
             width,
             address(norm.weight),

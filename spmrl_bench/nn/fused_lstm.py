@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import address
+from spmrl_bench.nn.kernels import address, product_rows
 
 # Forms of a step below which a second thread costs more than it does.
 FEW = 64
@@ -97,9 +97,14 @@ class _Pass:
         self.biases = [weights[side] + weights[side + 1] for side in (2, 6)]
         self.size = weights[1].shape[1]
         self.forms = len(steps.order)
-        self.rows = len(inputs)
-        rounded = inputs.to(dtype)
-        self.inputs = [rounded, rounded.index_select(0, steps.backward)]
+        self.real = len(inputs)
+        # The first step has the most forms; a product of any step may read on that far.
+        self.rows = product_rows(self.real + self.forms // 8 + 16, dtype) if self.low else self.real
+        rounded = torch.zeros(self.rows, inputs.shape[1], dtype=dtype)
+        rounded[: self.real] = inputs
+        mirrored = torch.zeros_like(rounded)
+        torch.index_select(rounded, 0, steps.backward, out=mirrored[: self.real])
+        self.inputs = [rounded, mirrored]
 
     def _threads(self, count: int) -> int:
         return torch.get_num_threads() if count >= FEW else 1
@@ -120,18 +125,22 @@ class _Pass:
         self.cells = torch.empty(2, rows, size)
         self.states[:, :forms] = 0
         self.cells[:, :forms] = 0
+        self.states[:, self.real :] = 0
         last, self.last_cells = torch.empty(2, forms, size), torch.empty(2, forms, size)
-        more = torch.empty(2 * forms * 4 * size, dtype=self.dtype)
+        more = torch.empty(2 * self._read(forms) * 4 * size, dtype=self.dtype)
         at = 0
         for step, count in enumerate(self.steps.counts):
-            part = slice(at, at + count)
-            added = more[: 2 * count * 4 * size].view(2, count, 4 * size) if step else None
+            read = self._read(count)
+            added = more[: 2 * read * 4 * size].view(2, read, 4 * size) if step else None
             if added is not None:
                 for side in range(2):
-                    torch.mm(self.states[side, part], self.of_states[side].t(), out=added[side])
+                    torch.mm(
+                        self.states[side, at : at + read], self.of_states[side].t(), out=added[side]
+                    )
             self.kernel.step_forward(
                 address(self.gates),
                 address(added),
+                read,
                 self.low,
                 address(self.states),
                 address(self.cells),
@@ -150,6 +159,10 @@ class _Pass:
         result[self.steps.order] = torch.cat((last[0], last[1]), dim=1)
         return result
 
+    def _read(self, count: int) -> int:
+        """Rows of a step's product; the results of those beyond ``count`` are not used."""
+        return product_rows(count, self.dtype)
+
     def _going_on(self, step: int) -> int:
         """Forms that take part in the next step too."""
         return self.steps.counts[step + 1] if step + 1 < len(self.steps.counts) else 0
@@ -162,16 +175,15 @@ class _Pass:
         in_order = gradient[self.steps.order]
         d_states = torch.stack((in_order[:, :size], in_order[:, size:]))
         d_cells = torch.zeros(2, forms, size)
-        at = self.rows
+        self.gates[:, self.real :] = 0
+        at = self.real
         for step in range(len(self.steps.counts) - 1, -1, -1):
             count, going_on = self.steps.counts[step], self._going_on(step)
             if going_on:
                 for side in range(2):
-                    following = self.gates[side, at : at + going_on]
-                    if self.low:
-                        d_states[side, :going_on] = torch.mm(following, self.of_states[side])
-                    else:
-                        torch.mm(following, self.of_states[side], out=d_states[side, :going_on])
+                    following = self.gates[side, at : at + self._read(going_on)]
+                    product = torch.mm(following, self.of_states[side])
+                    d_states[side, :going_on] = product[:going_on]
             at -= count
             self.kernel.step_backward(
                 address(self.gates),
@@ -188,15 +200,17 @@ class _Pass:
                 going_on,
                 self._threads(count),
             )
+        # The first step starts from zeros and adds nothing to the gradient of the states' part.
+        later = 0 if self.low else forms
         by_side: list[Tensor] = []
         weights: list[Tensor] = []
         for side in range(2):
             gates = self.gates[side]
-            by_side.append(torch.mm(gates, self.of_inputs[side]).float())
+            by_side.append(torch.mm(gates, self.of_inputs[side])[: self.real].float())
             bias = gates.sum(0, dtype=torch.float32)
             weights += [
                 torch.mm(gates.t(), self.inputs[side]).float(),
-                torch.mm(gates[forms:].t(), self.states[side, forms:]).float(),
+                torch.mm(gates[later:].t(), self.states[side, later:]).float(),
                 bias,
                 bias,
             ]

@@ -60,6 +60,18 @@ def dropout_factors(shape: torch.Size, p: float) -> Tensor:
     return factors
 
 
+def product_rows(count: int, dtype: torch.dtype) -> int:
+    """So many rows that products of like size have the same: ``count`` or up to 1/16 more.
+
+    oneDNN, which multiplies bfloat16 numbers, makes machine code for each size of a product. It
+    takes five milliseconds, several times as long as the product, and a megabyte that is kept.
+    """
+    if dtype == torch.float32:
+        return count
+    unit = max(16, 1 << max(0, count.bit_length() - 5))
+    return -(-count // unit) * unit
+
+
 class LowWeights:
     """Weights rounded to the precision of the products, once per change of the weights."""
 
