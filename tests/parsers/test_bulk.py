@@ -240,19 +240,25 @@ def test_a_killed_process_is_one_error_behind_all_answers(
 ) -> None:
     sentences = make([5] * 60)
     with Crew(folder, "cpu", "flat", 2, 100) as answers:
-        victim = answers.__self__._workers[0].process  # type: ignore[attr-defined]
+        workers = answers.__self__._workers  # type: ignore[attr-defined]
+        victims = []
 
         def killing() -> Iterator[Given]:
             for k, sentence in enumerate(sentences):
                 if k == 30:
-                    os.kill(victim.pid, signal.SIGKILL)
-                    victim.join()
+                    # One that has got ready; the other may still be loading.
+                    victims.extend(worker for worker in workers if worker.asked is not None)
+                    os.kill(victims[0].process.pid, signal.SIGKILL)
+                    victims[0].process.join()
                 yield sentence
 
         lines, _, error = run_until_error(killing(), answers, "flat", 4)
     assert isinstance(error, WorkerLostError)
     message = str(error)
-    assert message.startswith(f"worker 1 of 2 (process {victim.pid}) was killed by SIGKILL (is ")
+    victim, number = victims[0].process, workers.index(victims[0]) + 1
+    assert message.startswith(
+        f"worker {number} of 2 (process {victim.pid}) was killed by SIGKILL (is "
+    )
     assert f"The sentences in front of x:{len(lines) + 1} have been answered" in message
     assert lines == one_by_one(parser, sentences)[: len(lines)]
     assert len(lines) % 4 == 0
