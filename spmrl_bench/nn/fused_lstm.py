@@ -207,7 +207,7 @@ class _Pass:
         for side in range(2):
             gates = self.gates[side]
             by_side.append(torch.mm(gates, self.of_inputs[side])[: self.real].float())
-            bias = gates.sum(0, dtype=torch.float32)
+            bias = gates.sum(0).float()
             weights += [
                 torch.mm(gates.t(), self.inputs[side]).float(),
                 torch.mm(gates[later:].t(), self.states[side, later:]).float(),
