@@ -162,7 +162,6 @@ class FactoredEncoder(nn.Module):
             )
             for _ in range(layers)
         )
-        self.low_weights = kernels.LowWeights()
 
     def forward(self, content: Tensor, layout: Ragged) -> Tensor:
         """Content ``[tokens, d_model / 2]`` to encoded tokens ``[tokens, d_model]``."""

@@ -156,6 +156,7 @@ class _Pass:
         self.sentences = len(layout.lengths)
         self.groups = list(_groups(layout))
         self.kept: list[_Kept] = []
+        self.low_weights: dict[Tensor, Tensor] = {}
         self.seeds: list[list[int]] = [[0] * 4] * len(module.layers)
         if self.training:
             self.seeds = torch.randint(2**62, (len(module.layers), 4)).tolist()
@@ -221,8 +222,18 @@ class _Pass:
         return result, result_low
 
     def _weight(self, linear: FactoredLinear, side: int) -> Tensor:
-        part = linear.content if side == 0 else linear.position
-        return self.module.low_weights.of(part.weight, self.dtype)
+        """One half's matrix, low. It is rounded once on the way forwards and used backwards.
+
+        It cannot be kept for the next pass: fused optimisers change weights without leaving a
+        trace in their version number.
+        """
+        weight = (linear.content if side == 0 else linear.position).weight
+        if not self.low:
+            return weight.detach()
+        found = self.low_weights.get(weight)
+        if found is None:
+            found = self.low_weights[weight] = weight.detach().to(self.dtype)
+        return found
 
     def _linear(self, linear: FactoredLinear, rows: Tensor) -> Tensor:
         """Both halves' products without bias, low ``[2, tokens, outputs / 2]``."""

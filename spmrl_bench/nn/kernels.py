@@ -70,21 +70,3 @@ def product_rows(count: int, dtype: torch.dtype) -> int:
         return count
     unit = max(16, 1 << max(0, count.bit_length() - 5))
     return -(-count // unit) * unit
-
-
-class LowWeights:
-    """Weights rounded to the precision of the products, once per change of the weights."""
-
-    def __init__(self) -> None:
-        self._copies: dict[int, tuple[Tensor, int, int, Tensor]] = {}
-
-    def of(self, weight: Tensor, dtype: torch.dtype) -> Tensor:
-        """``weight`` in ``dtype``, without a gradient; itself if it has that already."""
-        if weight.dtype == dtype:
-            return weight.detach()
-        # Every change in place counts the version up; moving the weights changes the address.
-        state = (weight.data_ptr(), weight._version)
-        found = self._copies.get(id(weight))
-        if found is None or found[0] is not weight or found[1:3] != state:
-            found = self._copies[id(weight)] = (weight, *state, weight.detach().to(dtype))
-        return found[3]

@@ -224,3 +224,22 @@ def test_overflow_and_nan_are_not_hidden() -> None:
         rows[0, 0] = value
         with torch.no_grad():
             assert not module(rows, layout)[:3].isfinite().all()
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_products_in_bfloat16_follow_the_weights_of_an_optimiser(fused: bool) -> None:
+    """A fused optimiser changes weights without raising their version number."""
+    module, layout = encoder(precision="bf16"), layout_of(LENGTHS)
+    optimiser = torch.optim.Adam(module.parameters(), lr=0.1, fused=fused)
+    for _ in range(2):
+        optimiser.zero_grad()
+        module(content(), layout).square().sum().backward()
+        optimiser.step()
+    fresh = encoder(precision="bf16")
+    fresh.load_state_dict(module.state_dict())
+    assert torch.equal(module(content(), layout), fresh(content(), layout))
+    module.eval()
+    with torch.no_grad():
+        before = module(content(), layout)
+        module.layers[0].expand.content.weight.data.mul_(2)
+        assert not torch.equal(module(content(), layout), before)
