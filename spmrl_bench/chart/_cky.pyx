@@ -1,4 +1,4 @@
-"""The chart decoder, compiled: same arguments and same bits as ``reference.decode_batch``.
+"""The chart decoder, compiled: same arguments and same bits as in ``reference.py``.
 
 Input is trusted: ``spmrl_bench.chart`` has checked it. Outside the two loops of ``_loops.h``
 every index goes through a typed memoryview, so a debug build (SPMRL_BENCH_BOUNDS_CHECKS=1, see
@@ -88,7 +88,7 @@ cdef int decode_sentence(
     Py_ssize_t thread,
 ) except -1 nogil:
     """Decode sentence ``b``; whether a score of it may be NaN or infinite."""
-    cdef Py_ssize_t n = lengths[b]
+    cdef Py_ssize_t node, n = lengths[b]
     cdef Py_ssize_t first = cell_offsets[b]
     cdef bint finite = cell_maxima(
         &scores[first, 0], n * (n + 1) // 2, scores.shape[1], &inside[thread, 0]
@@ -99,9 +99,12 @@ cdef int decode_sentence(
         admit_empty(n, inside, thread)
     best_sums(&inside[thread, 0], &tops[thread, 0], n)
     best[b] = inside[thread, n - 1] + 0.0  # turns a negative zero into zero
-    trace_back(
-        scores, gold, augmented, first, n, inside, stack, thread, node_offsets[b], cells, labels
-    )
+    trace_back(first, n, inside, stack, thread, node_offsets[b], cells)
+    for node in range(node_offsets[b], node_offsets[b + 1]):
+        labels[node] = best_label(
+            scores, cells[node], augmented, gold[cells[node]] if augmented else 0,
+            cells[node] == first + n - 1,
+        )
     return not finite
 
 
@@ -170,6 +173,13 @@ cdef int32_t best_label(
     cdef double top = best_score(scores, cell, gold_column, bonus)
     if not full and empty >= top:
         return 0
+    return label_of(scores, cell, gold_column, bonus, top)
+
+
+cdef inline int32_t label_of(
+    const float[:, ::1] scores, Py_ssize_t cell, Py_ssize_t gold_column, double bonus, double top
+) noexcept nogil:
+    """The lowest label whose score, with ``bonus`` for all but gold's, is their maximum ``top``."""
     # The sums with the bonus are equal for scores that differ by less than a double shows
     # beside 1; so the search is for scores near the best, and the sum of each decides.
     cdef Py_ssize_t columns = scores.shape[1]
@@ -183,9 +193,6 @@ cdef int32_t best_label(
 
 
 cdef int trace_back(
-    const float[:, ::1] scores,
-    const int32_t[::1] gold,
-    bint augmented,
     Py_ssize_t first_cell,
     Py_ssize_t n,
     double[:, ::1] inside,
@@ -193,9 +200,8 @@ cdef int trace_back(
     Py_ssize_t thread,
     Py_ssize_t first_node,
     int64_t[::1] cells,
-    int32_t[::1] labels,
 ) except -1 nogil:
-    """Write the nodes of one sentence's best tree in pre-order."""
+    """Write the cells of one sentence's best tree in pre-order."""
     cdef Py_ssize_t i, j, k, split, row, right, node
     cdef Py_ssize_t waiting = 1
     cdef double value, top
@@ -207,9 +213,6 @@ cdef int trace_back(
         j = stack[thread, waiting, 1]
         row = i * n - i * (i - 1) // 2 - i - 1  # cell of [i, k) is row + k
         cells[node] = first_cell + row + j
-        labels[node] = best_label(
-            scores, cells[node], augmented, gold[cells[node]] if augmented else 0, j - i == n
-        )
         if j - i > 1:
             split = i + 1
             top = NO_SCORE
@@ -225,4 +228,123 @@ cdef int trace_back(
             stack[thread, waiting + 1, 0] = <int32_t>i
             stack[thread, waiting + 1, 1] = <int32_t>split
             waiting += 2
+    return 0
+
+
+# Label scores that come block by block, see ``blocks.py``.
+
+
+def label_maxima(
+    const float[:, ::1] scores,
+    const int32_t[::1] gold,  # or None
+    double[::1] values,
+    int32_t[::1] labels,
+    int threads,
+):
+    """Best score and label, the empty label left out, of every cell of a block."""
+    cdef bint augmented = gold is not None
+    cdef Py_ssize_t cells = scores.shape[0]
+    cdef int part, doubtful = 0
+    if cells == 0:
+        return True
+    for part in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
+        doubtful += maxima_of_part(
+            scores, gold, augmented, values, labels,
+            cells * part // threads, cells * (part + 1) // threads,
+        )
+    return doubtful == 0
+
+
+cdef int maxima_of_part(
+    const float[:, ::1] scores,
+    const int32_t[::1] gold,
+    bint augmented,
+    double[::1] values,
+    int32_t[::1] labels,
+    Py_ssize_t first,
+    Py_ssize_t end,
+) except -1 nogil:
+    """Do cells ``first:end``; whether a score of them may be NaN or infinite."""
+    cdef Py_ssize_t cell, gold_column = -1
+    cdef double bonus = 1.0 if augmented else 0.0
+    if first == end:
+        return 0
+    cdef bint finite = cell_maxima(&scores[first, 0], end - first, scores.shape[1], &values[first])
+    for cell in range(first, end):
+        if augmented:
+            gold_column = gold[cell] - 1
+            if gold_column < 0:
+                values[cell] += bonus
+            else:
+                values[cell] = best_score(scores, cell, gold_column, bonus)
+        labels[cell] = label_of(scores, cell, gold_column, bonus, values[cell])
+    return not finite
+
+
+def decode_maxima(
+    const double[::1] values,
+    const int32_t[::1] best_labels,
+    const int32_t[::1] lengths,
+    const int32_t[::1] gold,  # or None
+    const int64_t[::1] cell_offsets,
+    const int64_t[::1] node_offsets,
+    int64_t[::1] cells,
+    int32_t[::1] labels,
+    double[::1] best,
+    const int64_t[:] order,
+    int threads,
+):
+    """Decode the sentences ``order`` of a batch from what ``label_maxima`` found."""
+    cdef bint augmented = gold is not None
+    cdef Py_ssize_t place, longest = 0
+    for place in range(order.shape[0]):
+        longest = max(longest, lengths[order[place]])
+    cdef double[:, ::1] inside = np.empty((threads, longest * (longest + 1) // 2))
+    cdef double[:, ::1] tops = np.empty((threads, longest))
+    cdef int32_t[:, :, ::1] stack = np.empty((threads, longest + 1, 2), dtype=np.int32)
+    for place in prange(
+        order.shape[0], nogil=True, schedule="dynamic", chunksize=1, num_threads=threads
+    ):
+        decode_from_maxima(
+            values, best_labels, gold, augmented, lengths, cell_offsets, node_offsets, cells,
+            labels, best, order[place], inside, tops, stack, threadid(),
+        )
+    return True
+
+
+cdef int decode_from_maxima(
+    const double[::1] values,
+    const int32_t[::1] best_labels,
+    const int32_t[::1] gold,
+    bint augmented,
+    const int32_t[::1] lengths,
+    const int64_t[::1] cell_offsets,
+    const int64_t[::1] node_offsets,
+    int64_t[::1] cells,
+    int32_t[::1] labels,
+    double[::1] best,
+    Py_ssize_t b,
+    double[:, ::1] inside,
+    double[:, ::1] tops,
+    int32_t[:, :, ::1] stack,
+    Py_ssize_t thread,
+) except -1 nogil:
+    """Decode sentence ``b``."""
+    cdef Py_ssize_t cell, node, n = lengths[b]
+    cdef Py_ssize_t first = cell_offsets[b]
+    for cell in range(n * (n + 1) // 2):
+        inside[thread, cell] = values[first + cell]
+        if cell != n - 1:
+            inside[thread, cell] = max(
+                inside[thread, cell], 1.0 if augmented and gold[first + cell] else 0.0
+            )
+    best_sums(&inside[thread, 0], &tops[thread, 0], n)
+    best[b] = inside[thread, n - 1] + 0.0
+    trace_back(first, n, inside, stack, thread, node_offsets[b], cells)
+    for node in range(node_offsets[b], node_offsets[b + 1]):
+        cell = cells[node]
+        if cell != first + n - 1 and values[cell] <= (1.0 if augmented and gold[cell] else 0.0):
+            labels[node] = 0
+        else:
+            labels[node] = best_labels[cell]
     return 0

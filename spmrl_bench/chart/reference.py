@@ -45,12 +45,8 @@ def decode_batch(
     for b in order.tolist():
         n = int(lengths[b])
         rows = slice(cell_offsets[b], cell_offsets[b + 1])
-        values, cell_labels = best_labels(scores[rows], None if gold is None else gold[rows], n)
-        best[b], splits = best_splits(values, n)
-        nodes = slice(node_offsets[b], node_offsets[b + 1])
-        within = tree_cells(splits, n)
-        cells[nodes] = cell_offsets[b] + within
-        labels[nodes] = cell_labels[within]
+        found = best_labels(scores[rows], None if gold is None else gold[rows], n)
+        _decode_sentence(b, *found, n, cell_offsets, node_offsets, cells, labels, best)
     return True
 
 
@@ -61,16 +57,87 @@ def best_labels(
 
     ``scores`` [cells, labels - 1], ``gold`` [cells]; returns two arrays [cells].
     """
-    values = scores.astype(np.float64)
+    values, labels = np.empty(len(scores)), np.empty(len(scores), dtype=np.int32)
+    label_maxima(scores, gold, values, labels, 1)
+    return admit_empty(values, labels, gold, n)
+
+
+def label_maxima(
+    scores: NDArray[np.float32],
+    gold: NDArray[np.int32] | None,
+    values: NDArray[np.float64],
+    labels: NDArray[np.int32],
+    threads: int,
+) -> bool:
+    """Best (augmented) score and label, the empty one left out, of cells of any sentences.
+
+    ``scores`` [cells, labels - 1], ``gold`` [cells]; outputs are ``values`` and ``labels``
+    [cells]. Returns False, and they mean nothing, where a score may be NaN or infinite.
+    """
+    if not np.isfinite(scores).all():
+        return False
+    table = scores.astype(np.float64)
+    if gold is not None:
+        table += np.arange(1, table.shape[1] + 1) != gold[:, None]
+    column = table.argmax(axis=1)
+    values[:] = table[np.arange(len(table)), column]
+    labels[:] = column + 1
+    return True
+
+
+def admit_empty(
+    values: NDArray[np.float64], labels: NDArray[np.int32], gold: NDArray[np.int32] | None, n: int
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """What ``label_maxima`` found for one sentence, with the empty label competing."""
     empty = np.zeros(len(values))
     if gold is not None:
-        values += np.arange(1, values.shape[1] + 1) != gold[:, None]
         empty += gold != 0
     empty[n - 1] = -np.inf  # the full sentence may not be empty
-    column = values.argmax(axis=1)
-    best = values[np.arange(len(values)), column]
-    is_empty = empty >= best
-    return np.where(is_empty, empty, best), np.where(is_empty, 0, column + 1).astype(np.int32)
+    is_empty = empty >= values
+    return np.where(is_empty, empty, values), np.where(is_empty, 0, labels).astype(np.int32)
+
+
+def decode_maxima(
+    values: NDArray[np.float64],
+    best_labels: NDArray[np.int32],
+    lengths: NDArray[np.int32],
+    gold: NDArray[np.int32] | None,
+    cell_offsets: NDArray[np.int64],
+    node_offsets: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    best: NDArray[np.float64],
+    order: NDArray[np.int64],
+    threads: int,
+) -> bool:
+    """As :func:`decode_batch`, from what ``label_maxima`` found for all cells of the batch."""
+    for b in order.tolist():
+        rows = slice(cell_offsets[b], cell_offsets[b + 1])
+        given = None if gold is None else gold[rows]
+        found = admit_empty(values[rows], best_labels[rows], given, int(lengths[b]))
+        _decode_sentence(
+            b, *found, int(lengths[b]), cell_offsets, node_offsets, cells, labels, best
+        )
+    return True
+
+
+def _decode_sentence(
+    b: int,
+    values: NDArray[np.float64],
+    cell_labels: NDArray[np.int32],
+    n: int,
+    cell_offsets: NDArray[np.int64],
+    node_offsets: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    best: NDArray[np.float64],
+) -> None:
+    """Write the best tree of sentence ``b``, whose cells have these values and labels."""
+    best[b], splits = best_splits(values, n)
+    nodes = slice(node_offsets[b], node_offsets[b + 1])
+    within = tree_cells(splits, n)
+    cells[nodes] = cell_offsets[b] + within
+    labels[nodes] = cell_labels[within]
 
 
 def best_splits(values: NDArray[np.float64], n: int) -> tuple[float, NDArray[np.int32]]:

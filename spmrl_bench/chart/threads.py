@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from spmrl_bench.chart.kernels import Kernel
 
 # A batch of so many scores takes one thread about 50 microseconds, in which sleeping threads
 # would hardly have woken up.
@@ -46,17 +47,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
-class Kernel(NamedTuple):
-    """One implementation of decoding."""
-
-    name: str
-    """What :func:`spmrl_bench.chart.kernel_name` says."""
-    decode_batch: Callable[..., bool]
-    """See :func:`spmrl_bench.chart.reference.decode_batch`."""
-    openmp_threads: Callable[[], int] | None
-    """Threads of an OpenMP team, 0 without OpenMP; None for a kernel that holds the GIL."""
-
-
 def default_threads(kernel: Kernel) -> int:
     """As many as OpenMP uses, 1 in a forked process, which is seldom the only one."""
     if kernel.openmp_threads is None or _forked:
@@ -66,16 +56,18 @@ def default_threads(kernel: Kernel) -> int:
 
 def run(
     kernel: Kernel,
+    decode: Callable[..., bool],
     arguments: tuple[object, ...],
     lengths: NDArray[np.int32],
     threads: int | None,
     work: int,
 ) -> bool:
-    """Call ``kernel`` for every sentence, long ones first; whether all scores are finite.
+    """Call a kernel for every sentence, long ones first; whether all scores are finite.
 
     Args:
         kernel: what decodes.
-        arguments: of ``decode_batch``, up to ``order``.
+        decode: its ``decode_batch`` or ``decode_maxima``.
+        arguments: of this, up to ``order``.
         lengths: words of each sentence [B].
         threads: that many; None for :func:`default_threads`, or 1 where ``work``, the number
             of scores, is too little to share.
@@ -85,16 +77,16 @@ def run(
     else:
         team = min(threads, max(1, len(lengths)))
     if team == 1:
-        return kernel.decode_batch(*arguments, np.arange(len(lengths)), 1)
+        return decode(*arguments, np.arange(len(lengths)), 1)
     order = np.argsort(-lengths, kind="stable")
     if kernel.openmp_threads is not None and kernel.openmp_threads() and not _forked:
-        return kernel.decode_batch(*arguments, order, team)
+        return decode(*arguments, order, team)
     from concurrent.futures import ThreadPoolExecutor
 
     shares = [order[first::team] for first in range(team)]
     with ThreadPoolExecutor(team) as pool:
         # A list, because a kernel may be wrong about one share and every other is needed.
-        finite = list(pool.map(lambda share: kernel.decode_batch(*arguments, share, 1), shares))
+        finite = list(pool.map(lambda share: decode(*arguments, share, 1), shares))
     return all(finite)
 
 

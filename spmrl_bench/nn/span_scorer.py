@@ -8,14 +8,18 @@ are subtracted: ``n + 1`` products for a sentence instead of ``n (n + 1) / 2``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.kernels import address
 
-# Cells scored at once without a gradient: their hidden layer stays in the processor's cache.
+# Cells scored at once without a gradient: on the CPU their hidden layer and their scores stay in
+# its cache; a GPU needs enough of them to be busy.
 BLOCK = 1024
+GPU_BLOCK = 1 << 16
 
 
 def fenceposts(encoded: Tensor, left: Tensor) -> Tensor:
@@ -55,14 +59,18 @@ class SpanScorer(nn.Module):
         return self.norm(difference + self.first.bias).relu_()
 
     @torch.no_grad()
-    def all_scores(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
-        """Scores ``[spans, labels - 1]`` of many spans, without a gradient, block by block."""
-        scores = projected.new_empty(len(start), self.second.out_features)
-        for low in range(0, len(start), BLOCK):
-            block = slice(low, low + BLOCK)
+    def blocks(self, projected: Tensor, start: Tensor, end: Tensor) -> Iterator[Tensor]:
+        """Scores ``[some spans, labels - 1]`` of many spans, without a gradient, in order.
+
+        A block is to be used up before the next one is asked for, which takes its place.
+        """
+        size = BLOCK if projected.device.type == "cpu" else GPU_BLOCK
+        scores = projected.new_empty(min(size, len(start)), self.second.out_features)
+        for low in range(0, len(start), size):
+            block = slice(low, low + size)
             hidden = self._block(projected, start[block], end[block])
-            torch.addmm(self.second.bias, hidden, self.second.weight.t(), out=scores[block])
-        return scores
+            out = scores[: len(hidden)]
+            yield torch.addmm(self.second.bias, hidden, self.second.weight.t(), out=out)
 
     def _block(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """:meth:`hidden` without a gradient."""

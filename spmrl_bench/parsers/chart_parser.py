@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from spmrl_bench.chart import Decoded, decode
+from spmrl_bench.chart import Decoded
 from spmrl_bench.chart.packing import cell_offsets, cell_spans, node_offsets
 from spmrl_bench.errors import CheckpointError, SentenceTooLongError, TreeError
 from spmrl_bench.nn.factored import FactoredEncoder
@@ -37,6 +37,7 @@ from spmrl_bench.parsers.batches import (
     windows,
 )
 from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.form_cache import FormCache
 from spmrl_bench.parsers.vocabulary import (
     CHAR_UNK,
@@ -214,8 +215,9 @@ class ChartParser(nn.Module):
         """
         projected = self.projected_posts(batch, forms)
         start, end = self.span_rows(batch.lengths)
-        scores = self.scorer.all_scores(projected.detach(), start, end)
-        gold, predicted = self._augmented(scores, batch.lengths, sentences)
+        gold = self._gold_labels(batch.lengths, sentences)
+        blocks = self.scorer.blocks(projected.detach(), start, end)
+        predicted = decode_blocks(blocks, batch.lengths, gold)
         wrong = predicted.labels != gold[predicted.cells]
         if not wrong.any():
             return None
@@ -231,15 +233,15 @@ class ChartParser(nn.Module):
         return chosen[:predicted_count].sum() - chosen[predicted_count:].sum() + int(wrong.sum())
 
     @staticmethod
-    def _augmented(
-        scores: Tensor, lengths: NDArray[np.int32], sentences: Sequence[Sentence]
-    ) -> tuple[NDArray[np.int32], Decoded]:
-        """Gold label of every packed cell, and the loss-augmented best trees."""
+    def _gold_labels(
+        lengths: NDArray[np.int32], sentences: Sequence[Sentence]
+    ) -> NDArray[np.int32]:
+        """Gold label of every packed cell."""
         offsets = cell_offsets(lengths)
         gold = np.zeros(offsets[-1], dtype=np.int32)
         for offset, sentence in zip(offsets.tolist(), sentences, strict=False):
             gold[offset + sentence.cells] = sentence.labels
-        return gold, decode(scores.float().cpu().numpy(), lengths, gold)
+        return gold
 
     # Parsing --------------------------------------------------------------------------
 
@@ -312,8 +314,8 @@ class ChartParser(nn.Module):
             vectors = self.form_vectors(indexer, pool.forms)
         for group, batch in pool.batches(max_tokens, self.device):
             projected = self.projected_posts(batch, vectors)
-            scores = self.scorer.all_scores(projected, *self.span_rows(batch.lengths))
-            found = decode(scores.cpu().numpy(), batch.lengths)
+            blocks = self.scorer.blocks(projected, *self.span_rows(batch.lengths))
+            found = decode_blocks(blocks, batch.lengths)
             for k, constituents in zip(group, self._constituents(found, batch), strict=True):
                 results[places[k]] = constituents
         self.train(was_training)

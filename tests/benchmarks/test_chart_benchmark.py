@@ -56,7 +56,7 @@ def test_decoding(benchmark: Any, n: int, augmented: bool, team: str) -> None:
     number = sentences(n) if measured else 2
     scores, lengths, gold = batch(n, number)
     targets = gold if augmented else None
-    threads = 1 if team == "one thread" else default_threads(chart._load_kernel())
+    threads = 1 if team == "one thread" else default_threads(chart.load_kernel())
     found = benchmark.pedantic(
         chart.decode,
         (scores, lengths, targets),

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench import chart
-from spmrl_bench.chart import packing
-from spmrl_bench.chart.threads import Kernel
+from spmrl_bench.chart import kernels, packing
 
 
 class Batch(NamedTuple):
@@ -37,11 +36,10 @@ def random_batch(
 def decode_on(kernel: str, batch: Batch, threads: int | None = None) -> chart.Decoded:
     """Decode with the kernel of this name, "cython" or "python"."""
     if kernel == "python":
-        twin = Kernel("python", chart.reference.decode_batch, None)
-        return chart._decode(twin, *batch, threads)
+        return chart._decode(kernels.PYTHON, *batch, threads)
     from spmrl_bench.chart import _cky
 
-    return chart._decode(Kernel("cython", _cky.decode_batch, _cky.openmp_threads), *batch, threads)
+    return chart._decode(kernels.compiled(_cky), *batch, threads)
 
 
 def one_sentence(batch: Batch, b: int) -> Batch:

@@ -183,9 +183,9 @@ def without_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if the extension had not been built."""
     monkeypatch.delattr(chart, "_cky", raising=False)
     monkeypatch.setitem(sys.modules, "spmrl_bench.chart._cky", None)
-    chart._load_kernel.cache_clear()
+    chart.load_kernel.cache_clear()
     yield
-    chart._load_kernel.cache_clear()
+    chart.load_kernel.cache_clear()
 
 
 @pytest.mark.usefixtures("without_kernel")

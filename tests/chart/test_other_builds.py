@@ -27,7 +27,7 @@ from tests.chart.charts import assert_same, decode_on, random_batch
 
 assert chart.__file__.startswith({root!r}), chart.__file__
 assert chart.kernel_name() == "cython"
-assert chart._load_kernel().openmp_threads() == 0
+assert chart.load_kernel().openmp_threads() == 0
 for columns in (1, 7, 15, 16, 17, 40):
     for gold in (False, True):
         rng = np.random.default_rng(columns)

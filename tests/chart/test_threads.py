@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from spmrl_bench import chart
-from spmrl_bench.chart import packing, threads
-from spmrl_bench.chart.threads import WORTH_A_TEAM, Kernel, default_threads, run
+from spmrl_bench.chart import kernels, packing, threads
+from spmrl_bench.chart.kernels import Kernel
+from spmrl_bench.chart.threads import WORTH_A_TEAM, default_threads, run
 from tests.chart.charts import Batch, assert_same, decode_on, random_batch
 
 compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
@@ -25,8 +26,8 @@ def compiled_kernel(openmp: int | None = None) -> Kernel:
     """The compiled kernel; one that says it has so many OpenMP threads where that is given."""
     from spmrl_bench.chart import _cky
 
-    report = _cky.openmp_threads if openmp is None else lambda: openmp
-    return Kernel("cython", _cky.decode_batch, report)
+    kernel = kernels.compiled(_cky)
+    return kernel if openmp is None else kernel._replace(openmp_threads=lambda: openmp)
 
 
 @needs_compiled
@@ -125,7 +126,9 @@ class Recorder:
 
     def __init__(self, openmp: int | None = 4) -> None:
         self.calls: list[tuple[list[int], int]] = []
-        self.kernel = Kernel("recorder", self.decode_batch, None if openmp is None else self.openmp)
+        self.kernel = kernels.PYTHON._replace(
+            decode_batch=self.decode_batch, openmp_threads=None if openmp is None else self.openmp
+        )
         self.number = openmp
 
     def decode_batch(self, order: Any, team: int) -> bool:
@@ -136,7 +139,14 @@ class Recorder:
         return self.number or 0
 
     def run(self, team: int | None, *, work: int = WORTH_A_TEAM) -> bool:
-        return run(self.kernel, (), np.array([3, 1, 9, 3, 7], dtype=np.int32), team, work)
+        return run(
+            self.kernel,
+            self.decode_batch,
+            (),
+            np.array([3, 1, 9, 3, 7], dtype=np.int32),
+            team,
+            work,
+        )
 
 
 def test_long_sentences_come_first() -> None:
@@ -161,8 +171,17 @@ def test_default_is_what_openmp_says() -> None:
 def test_little_work_and_single_sentences_are_not_shared() -> None:
     recorder = Recorder()
     recorder.run(None, work=WORTH_A_TEAM - 1)
-    run(recorder.kernel, (), np.array([300], dtype=np.int32), None, WORTH_A_TEAM)
-    run(recorder.kernel, (), np.array([300], dtype=np.int32), 8, WORTH_A_TEAM)
+    run(
+        recorder.kernel,
+        recorder.decode_batch,
+        (),
+        np.array([300], dtype=np.int32),
+        None,
+        WORTH_A_TEAM,
+    )
+    run(
+        recorder.kernel, recorder.decode_batch, (), np.array([300], dtype=np.int32), 8, WORTH_A_TEAM
+    )
     assert recorder.calls == [([0, 1, 2, 3, 4], 1), ([0], 1), ([0], 1)]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.chart import decode
 from spmrl_bench.errors import (
     CheckpointError,
     ReadError,
@@ -23,6 +22,7 @@ from spmrl_bench.experiments.evaluation import Evaluated, baseline_counts, evalu
 from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.leaderboard.record import Record, read_records
+from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.laboratory import SIZES, Laboratory, build_laboratory
@@ -376,10 +376,10 @@ def test_decode_is_given_every_sentence_of_dev_once(
 ) -> None:
     decoded: list[int] = []
 
-    def watched(scores: Any, lengths: Any, gold: Any = None) -> Any:
+    def watched(blocks: Any, lengths: Any, gold: Any = None) -> Any:
         decoded.append(len(lengths))
-        return decode(scores, lengths, gold)
+        return decode_blocks(blocks, lengths, gold)
 
-    monkeypatch.setattr("spmrl_bench.parsers.chart_parser.decode", watched)
+    monkeypatch.setattr("spmrl_bench.parsers.chart_parser.decode_blocks", watched)
     evaluate(trained, variants=["charlstm"])
     assert sum(decoded) == SIZES["dev"] + SIZES["test"]

@@ -26,6 +26,11 @@ def layout_of(lengths: list[int]) -> Ragged:
     return Ragged.of(np.array(lengths, dtype=np.int64), torch.device("cpu"))
 
 
+def all_scores(scorer: SpanScorer, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
+    """The product's own scores of all spans, ``[spans, labels - 1]``, in one array."""
+    return torch.cat([block.clone() for block in scorer.blocks(projected, start, end)])
+
+
 def array(tensor: Tensor) -> Rows:
     """A tensor as a float64 array."""
     return tensor.detach().numpy().astype(np.float64)

@@ -12,7 +12,7 @@ from torch import Tensor
 from spmrl_bench.nn import span_scorer
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
 from tests.nn import plain
-from tests.nn.plain import array, randomise
+from tests.nn.plain import all_scores, array, randomise
 
 LABELS = 7
 SPANS = [(i, j) for i in range(6) for j in range(i + 1, 7)]
@@ -50,7 +50,7 @@ def test_fenceposts_by_hand() -> None:
 
 
 def test_all_scores_are_the_network_of_each_span(scorer: SpanScorer, posts: Tensor) -> None:
-    found = scorer.all_scores(scorer.project(posts), START, END)
+    found = all_scores(scorer, scorer.project(posts), START, END)
     assert found.shape == (len(SPANS), LABELS - 1)  # the empty label has no score
     for row, (i, j) in zip(array(found), SPANS, strict=True):
         expected = plain.span_scores(scorer, array(posts[i]), array(posts[j]))
@@ -61,7 +61,7 @@ def test_projecting_first_equals_the_linear_layer_on_differences(
     scorer: SpanScorer, posts: Tensor
 ) -> None:
     hidden = scorer.norm(scorer.first(posts[END] - posts[START])).relu()
-    found = scorer.all_scores(scorer.project(posts), START, END)
+    found = all_scores(scorer, scorer.project(posts), START, END)
     torch.testing.assert_close(found, scorer.second(hidden), atol=1e-12, rtol=0)
 
 
@@ -70,22 +70,22 @@ def test_blocks_do_not_show(
     scorer: SpanScorer, posts: Tensor, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     projected = scorer.project(posts)
-    whole = scorer.all_scores(projected, START, END)
+    whole = all_scores(scorer, projected, START, END)
     monkeypatch.setattr(span_scorer, "BLOCK", block)
-    found = scorer.all_scores(projected, START, END)
+    found = all_scores(scorer, projected, START, END)
     torch.testing.assert_close(found, whole, atol=1e-13, rtol=0)
 
 
 def test_more_cells_than_a_block_holds(scorer: SpanScorer, posts: Tensor) -> None:
     repeats = span_scorer.BLOCK // len(SPANS) + 2
-    found = scorer.all_scores(scorer.project(posts), START.repeat(repeats), END.repeat(repeats))
-    once = scorer.all_scores(scorer.project(posts), START, END)
+    found = all_scores(scorer, scorer.project(posts), START.repeat(repeats), END.repeat(repeats))
+    once = all_scores(scorer, scorer.project(posts), START, END)
     torch.testing.assert_close(found, once.repeat(repeats, 1), atol=1e-13, rtol=0)
 
 
 def test_chosen_scores_are_entries_of_all_scores(scorer: SpanScorer, posts: Tensor) -> None:
     projected = scorer.project(posts)
-    table = scorer.all_scores(projected, START, END)
+    table = all_scores(scorer, projected, START, END)
     for label in range(1, LABELS):
         labels = torch.full((len(SPANS),), label)
         found = scorer.chosen_scores(projected, START, END, labels)

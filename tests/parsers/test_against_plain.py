@@ -15,6 +15,7 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.trees import Tree
 from tests.chart.enumeration import spans
 from tests.laboratory import make_trees
+from tests.nn.plain import all_scores
 from tests.parsers.examples import LEXICAL, TREES, config, parser_of, steady_indexer
 from tests.parsers.plain_parser import PlainParser, weights_of
 
@@ -66,7 +67,7 @@ def fast_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) ->
         vectors = parser.form_vectors(indexer, pool.forms)
         for group, batch in pool.batches(max_tokens, parser.device):
             projected = parser.projected_posts(batch, vectors)
-            scores = parser.scorer.all_scores(projected, *parser.span_rows(batch.lengths))
+            scores = all_scores(parser.scorer, projected, *parser.span_rows(batch.lengths))
             cells = [n * (n + 1) // 2 for n in batch.lengths.tolist()]
             for k, part in zip(group, scores.split(cells), strict=True):
                 found[k] = part

@@ -18,6 +18,7 @@ from spmrl_bench.parsers.vocabulary import FIRST_CHAR, FIRST_WORD, UNK, Vocabula
 from spmrl_bench.readers.brackets import parse_brackets
 from tests.chart.enumeration import best_tree, label_table
 from tests.nn import plain
+from tests.nn.plain import all_scores
 from tests.parsers.examples import LEXICAL, TREES, batch_of, config, parser_of
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
@@ -248,7 +249,7 @@ def test_parses_have_the_best_scores_of_all_trees() -> None:
         n = len(words)
         projected = posts_of(parser, indexer, [indexer.sentence(words)])
         start, end = parser.span_rows(np.array([n], dtype=np.int32))
-        scores = parser.scorer.all_scores(projected, start, end)
+        scores = all_scores(parser.scorer, projected, start, end)
         _, nodes, labels = best_tree(label_table(scores.numpy(), None, n), n)
         expected = [
             (*node, name)

@@ -344,8 +344,7 @@ def test_gold_cells_of_a_batch_lie_at_the_offsets_of_their_sentences() -> None:
     sentences = [indexer.gold(tree) for tree in TREES]
     lengths = np.array([len(tree) for tree in TREES], dtype=np.int32)
     offsets = cell_offsets(lengths)
-    scores = torch.zeros(int(offsets[-1]), len(parser.vocabulary.labels) - 1)
-    gold, _ = parser._augmented(scores, lengths, sentences)
+    gold = parser._gold_labels(lengths, sentences)
     for k, tree in enumerate(TREES):
         chart = gold[offsets[k] : offsets[k + 1]]
         found = {

@@ -18,6 +18,7 @@ from spmrl_bench.speed.arithmetic import forward_products, training_operations
 from spmrl_bench.speed.limits import Limits, best_time, measure_limits
 from spmrl_bench.speed.report import to_json
 from tests.laboratory import make_trees, model_config, train_config
+from tests.nn.plain import all_scores
 
 LIMITS = Limits("cpu", {"float32": 100.0, "bf16": 400.0}, 10.0)
 CPU = torch.device("cpu")
@@ -39,7 +40,7 @@ def test_products_are_those_that_torch_counts(monkeypatch: pytest.MonkeyPatch) -
     plain = sdpa_kernel(SDPBackend.MATH)
     with plain, FlopCounterMode(display=False) as counter, torch.no_grad():
         projected = parser.projected_posts(batch, forms)
-        parser.scorer.all_scores(projected, *parser.span_rows(batch.lengths))
+        all_scores(parser.scorer, projected, *parser.span_rows(batch.lengths))
     labels = len(parser.vocabulary.labels)
     lengths = [len(tree)] * 5
     assert 2 * forward_products(config, labels, lengths, 0) == counter.get_total_flops()

@@ -1,0 +1,140 @@
+"""Decoding from label scores that come block by block.
+
+All label scores of a sentence of 300 words are 20 megabytes, of a batch of them hundreds. A
+chart needs only the best label of each cell and its score. So a :class:`BlockDecoder` takes
+the scores of some cells at a time, while they are in the processor's cache, and keeps these
+two; or it is given the two, where the scores are on a GPU and should stay there.
+
+The trees are those that :func:`spmrl_bench.chart.decode` finds from all scores at once, bit for
+bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spmrl_bench.chart import packing
+from spmrl_bench.chart.checks import (
+    check_columns,
+    checked_gold,
+    checked_integers,
+    checked_lengths,
+    checked_scores,
+    checked_threads,
+    refuse_not_finite,
+)
+from spmrl_bench.chart.decoded import Decoded
+from spmrl_bench.chart.kernels import load_kernel
+from spmrl_bench.chart.threads import WORTH_A_TEAM, default_threads, run
+
+
+class BlockDecoder:
+    """Takes label scores in the packed order of cells and then finds the best trees.
+
+    Args:
+        lengths: integers [B], words per sentence.
+        gold: integers [cells], the gold label of each cell, for the loss augmentation of
+            :func:`spmrl_bench.chart.decode`; None for none.
+
+    Raises:
+        ValueError: an array has the wrong type, shape or range.
+    """
+
+    def __init__(self, lengths: ArrayLike, gold: ArrayLike | None = None) -> None:
+        self._kernel = load_kernel()
+        self._words = checked_lengths(lengths)
+        self._offsets = packing.cell_offsets(self._words)
+        cells = int(self._offsets[-1])
+        self._gold = None if gold is None else checked_gold(gold, cells)
+        self._values = np.empty(cells, dtype=np.float64)
+        self._labels = np.empty(cells, dtype=np.int32)
+        self._done = 0
+
+    def add(self, scores: ArrayLike) -> None:
+        """Take the label scores of the next cells.
+
+        Args:
+            scores: float32 [any number of cells, labels - 1], as for
+                :func:`spmrl_bench.chart.decode`.
+
+        Raises:
+            ValueError: there are more rows than cells are left, or a wrong type or shape, or
+                the gold label of a cell has no column.
+            NotFiniteError: a score is NaN or infinite.
+        """
+        table = checked_scores(scores)
+        block = self._next(len(table))
+        gold = None if self._gold is None else self._gold[block]
+        if gold is not None:
+            check_columns(gold, table.shape[1], block.start)
+        team = default_threads(self._kernel) if table.size >= WORTH_A_TEAM else 1
+        if not self._kernel.label_maxima(
+            table, gold, self._values[block], self._labels[block], team
+        ):
+            refuse_not_finite(table, self._words, block.start)
+
+    def add_maxima(self, values: ArrayLike, labels: ArrayLike) -> None:
+        """Take the best label of each of the next cells, and its score.
+
+        Args:
+            values: float64 [cells], the largest score of a label other than the empty one,
+                with 1 for all but gold's where gold labels were given; NaN or infinite where
+                a score of the cell is.
+            labels: integers [cells], the lowest label with this score, 1 or more.
+
+        Raises:
+            ValueError: as in :meth:`add`.
+            NotFiniteError: a value is NaN or infinite.
+        """
+        given = np.asarray(values, dtype=np.float64)
+        block = self._next(len(given))
+        self._values[block] = given
+        self._labels[block] = checked_integers("labels", labels)
+        if not np.isfinite(given).all():
+            refuse_not_finite(given[:, None], self._words, block.start)
+
+    def decode(self, *, threads: int | None = None) -> Decoded:
+        """The tree of highest score of every sentence; all cells must have been taken.
+
+        Args:
+            threads: as in :func:`spmrl_bench.chart.decode`.
+        """
+        checked_threads(threads)
+        if self._done != len(self._values):
+            raise ValueError(
+                f"scores of {self._done} cells were added; the batch has {len(self._values)}."
+            )
+        decoded = Decoded.empty(self._words)
+        arguments = (
+            self._values,
+            self._labels,
+            self._words,
+            self._gold,
+            self._offsets,
+            decoded.offsets,
+            decoded.cells,
+            decoded.labels,
+            decoded.scores,
+        )
+        # Sums of 64-bit numbers take as long as maxima of some labels.
+        run(
+            self._kernel,
+            self._kernel.decode_maxima,
+            arguments,
+            self._words,
+            threads,
+            8 * self._done,
+        )
+        return decoded
+
+    def _next(self, cells: int) -> slice:
+        """Where the next cells lie."""
+        first = self._done
+        if first + cells > len(self._values):
+            raise ValueError(
+                f"scores of {first} and now {cells} cells were added; the batch has "
+                f"{len(self._values)}."
+            )
+        self._done += cells
+        return slice(first, self._done)

@@ -1,0 +1,41 @@
+"""What decoding returns: the best trees of a batch as flat arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmrl_bench.chart import packing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """The best binarised tree of each sentence of a batch.
+
+    Sentence b owns the nodes ``offsets[b]:offsets[b + 1]``, 2n - 1 of them, in pre-order
+    (a node, its left part, its right part).
+    """
+
+    cells: NDArray[np.int64]
+    """[nodes] packed cell of each node, counted from the first cell of the batch."""
+    labels: NDArray[np.int32]
+    """[nodes] label of each node; 0 is the empty label."""
+    offsets: NDArray[np.int64]
+    """[B + 1] first node of each sentence."""
+    scores: NDArray[np.float64]
+    """[B] score of each tree, with the augmentation when gold labels were given."""
+
+    @classmethod
+    def empty(cls, lengths: NDArray[np.int32]) -> Self:
+        """Arrays for sentences of these lengths [B], to be filled by a kernel."""
+        offsets = packing.node_offsets(lengths)
+        nodes = int(offsets[-1])
+        return cls(
+            cells=np.empty(nodes, dtype=np.int64),
+            labels=np.empty(nodes, dtype=np.int32),
+            offsets=offsets,
+            scores=np.empty(len(lengths), dtype=np.float64),
+        )

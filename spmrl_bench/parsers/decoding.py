@@ -1,0 +1,68 @@
+"""From blocks of label scores, on the CPU or on a GPU, to the best trees.
+
+Of a GPU's scores only the best label of each cell and its score travel to the CPU, once for a
+batch; the chart algorithm, which has little to do then, runs there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from spmrl_bench.chart import BlockDecoder, Decoded
+
+
+def decode_blocks(
+    blocks: Iterable[Tensor],
+    lengths: NDArray[np.int32],
+    gold: NDArray[np.int32] | None = None,
+) -> Decoded:
+    """The best trees, as :func:`spmrl_bench.chart.decode` finds them.
+
+    Args:
+        blocks: label scores ``[some cells, labels - 1]`` in the packed order of cells, as of
+            :meth:`SpanScorer.blocks`.
+        lengths: words of each sentence.
+        gold: gold label of each cell for the loss augmentation, None for none.
+
+    Raises:
+        NotFiniteError: a score is NaN or infinite.
+    """
+    decoder = BlockDecoder(lengths, gold)
+    values, labels = [], []
+    done, targets = 0, None
+    for block in blocks:
+        if block.device.type == "cpu":
+            decoder.add(block.float().numpy())
+            continue
+        if gold is not None:
+            targets = torch.from_numpy(gold[done : done + len(block)]).to(block.device)
+            done += len(block)
+        found = label_maxima(block, targets)
+        values.append(found[0])
+        labels.append(found[1])
+    if values:
+        decoder.add_maxima(torch.cat(values).cpu().numpy(), torch.cat(labels).cpu().numpy())
+    return decoder.decode()
+
+
+def label_maxima(scores: Tensor, gold: Tensor | None) -> tuple[Tensor, Tensor]:
+    """What :meth:`BlockDecoder.add_maxima` takes, computed where the scores are.
+
+    Args:
+        scores: ``[cells, labels - 1]``.
+        gold: integers ``[cells]``, 0 where gold has no constituent; None without augmentation.
+    """
+    finite = scores.isfinite().all(dim=1)
+    table = scores.double()  # as in the kernel: the same sums are equal then
+    if gold is not None:
+        own = (gold.long() - 1).clamp(min=0)[:, None]
+        bonus = torch.ones_like(table)
+        bonus.scatter_(1, own, (gold == 0)[:, None].double())
+        table = table + bonus
+    values, column = table.max(dim=1)
+    return values.where(finite, torch.nan), (column + 1).int()
