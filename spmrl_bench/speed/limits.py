@@ -55,12 +55,12 @@ def best_time(work: Callable[[], object], device: torch.device, seconds: float) 
         seconds: run again until this much time has passed, and at least three times.
     """
     work()
-    _wait(device)
+    wait(device)
     best, total, runs = float("inf"), 0.0, 0
     while runs < 3 or total < seconds:
         begun = time.perf_counter()
         work()
-        _wait(device)
+        wait(device)
         taken = time.perf_counter() - begun
         best, total, runs = min(best, taken), total + taken, runs + 1
     return best
@@ -82,6 +82,7 @@ def _reading_gigabytes(device: torch.device, seconds: float) -> float:
     return numbers.numel() * numbers.element_size() / taken / 1e9
 
 
-def _wait(device: torch.device) -> None:
+def wait(device: torch.device) -> None:
+    """Until all work on the device has been done."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

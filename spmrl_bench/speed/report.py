@@ -12,6 +12,7 @@ import torch
 from spmrl_bench.experiments.recipe import RunConfig, load_recipe
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.nn.precision import Precision
+from spmrl_bench.speed.epoch import epoch_figures
 from spmrl_bench.speed.limits import Limits, measure_limits
 from spmrl_bench.speed.work import Figure, decoding, parsing, reading_and_scoring, training
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
@@ -47,6 +48,27 @@ def all_figures(
                 training(model, config.train, train, limits, device, seconds),
                 parsing(model, dev[:_PARSED], limits, device, seconds),
             ]
+            figures += [figure.of(f"{size} size") for figure in found]
+    return limits, figures
+
+
+def epoch_report(
+    treebank: str, sizes: Sequence[str], device: torch.device, seconds: float
+) -> tuple[Limits, list[Figure]]:
+    """As :func:`all_figures`, of an epoch of a corpus of the size of the Penn Treebank.
+
+    Args:
+        treebank: of whose trees the corpus is made.
+    """
+    limits = measure_limits(device, seconds)
+    bank = open_treebank(treebank)
+    pieces = bank.split("train")
+    figures = []
+    for size in sizes:
+        config = _settings(bank, size)
+        for precision in get_args(Precision):
+            model = config.model.model_copy(update={"precision": precision})
+            found = epoch_figures(model, config.train, pieces, limits, device, seconds)
             figures += [figure.of(f"{size} size") for figure in found]
     return limits, figures
 

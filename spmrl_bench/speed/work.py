@@ -37,14 +37,14 @@ class Figure:
 
     Attributes:
         work: what was done.
-        rate: how many units of it in a second.
-        unit: what is counted.
+        amount: the result, in its unit.
+        unit: such as ``tokens/s``.
         share: of the machine's limit, from 0 to 1; None where no limit is known.
         limit: which limit that is.
     """
 
     work: str
-    rate: float
+    amount: float
     unit: str
     share: float | None = None
     limit: str = ""
@@ -116,7 +116,9 @@ def training(
         optimiser.step()
 
     taken = best_time(step, device, seconds)
-    operations = training_operations(config, len(parser.vocabulary.labels), *_sizes(batch, indexer))
+    operations = training_operations(
+        config, len(parser.vocabulary.labels), *batch_sizes(batch, indexer)
+    )
     most = limits.gflops[config.precision] * 1e9
     return Figure(
         f"training, {config.precision}",
@@ -138,7 +140,9 @@ def parsing(
     parser, sentences, indexer = _parser(config, trees, device)
     words = [tree.words for tree in trees]
     taken = best_time(lambda: list(parser.parse(words)), device, seconds)
-    products = forward_products(config, len(parser.vocabulary.labels), *_sizes(sentences, indexer))
+    products = forward_products(
+        config, len(parser.vocabulary.labels), *batch_sizes(sentences, indexer)
+    )
     most = limits.gflops[config.precision] * 1e9
     return Figure(
         f"parsing, {config.precision}",
@@ -158,7 +162,7 @@ def _parser(
     return parser, [indexer.gold(tree) for tree in trees], indexer
 
 
-def _sizes(sentences: Sequence[Sentence], indexer: Indexer) -> tuple[list[int], int]:
+def batch_sizes(sentences: Sequence[Sentence], indexer: Indexer) -> tuple[list[int], int]:
     """Words of each sentence, and characters of all distinct forms, their marks included."""
     _, characters = indexer.spellings(Pool(sentences).forms, torch.device("cpu"))
     return [len(sentence) for sentence in sentences], int(characters.sum())

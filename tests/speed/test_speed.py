@@ -87,7 +87,7 @@ def test_every_piece_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
         "training, float32",
         "parsing, bf16, small size",
     ]
-    assert all(figure.rate > 0 for figure in figures)
+    assert all(figure.amount > 0 for figure in figures)
     assert [figure.limit for figure in figures[2:]] == [
         "memory", "memory", "products in float32", "products in bf16"
     ]  # fmt: skip

@@ -1,0 +1,175 @@
+"""An epoch of a corpus of the size and shape of the Penn Treebank, and the parsing of its dev set.
+
+Published times are of that treebank, which is licensed. A corpus with its number of sentences
+and tokens and its distribution of lengths takes about as long: sentences of a mini treebank are
+strung together until they are long enough.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+import torch
+
+from spmrl_bench.chart import BlockDecoder
+from spmrl_bench.chart.packing import cell_offsets
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.speed.arithmetic import training_operations
+from spmrl_bench.speed.limits import Limits, best_time, wait
+from spmrl_bench.speed.work import Figure, batch_sizes
+from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.trees import Tree
+
+#: Sentences of the corpus and of its dev set: sections 02-21 and 22, in round numbers.
+SENTENCES, DEV_SENTENCES = 40_000, 1_700
+#: Words of an epoch.
+WORDS = 950_000
+# Lengths are gamma distributed with this mean and a deviation of 11, as those of the sections are.
+_MEAN = WORDS / SENTENCES
+_SHAPE = (_MEAN / 11) ** 2
+_LONGEST = 140
+
+
+def shaped_corpus(pieces: Sequence[Tree], sentences: int, seed: int) -> list[Tree]:
+    """Trees whose lengths are distributed as those of the Penn Treebank.
+
+    Args:
+        pieces: trees to string together.
+        sentences: number of trees wanted.
+        seed: of the random choices.
+    """
+    rng = random.Random(seed)
+    by_length: dict[int, list[Tree]] = {}
+    for tree in pieces:
+        by_length.setdefault(len(tree), []).append(tree)
+    shortest = min(by_length)
+    # The trees of at most n words, for every n.
+    fitting = list(
+        accumulate((by_length.get(n, []) for n in range(max(by_length) + 1)), lambda a, b: a + b)
+    )
+    corpus = []
+    for _ in range(sentences):
+        left = min(_LONGEST, max(shortest, round(rng.gammavariate(_SHAPE, _MEAN / _SHAPE))))
+        parts = []
+        while left >= shortest:
+            parts.append(rng.choice(fitting[min(left, len(fitting) - 1)]))
+            left -= len(parts[-1])
+        corpus.append(_joined(parts))
+    return corpus
+
+
+def _joined(trees: Sequence[Tree]) -> Tree:
+    """One tree with the given ones side by side below its root."""
+    if len(trees) == 1:
+        return trees[0]
+    words = [word for tree in trees for word in tree.words]
+    tags = [tag for tree in trees for tag in tree.tags]
+    rows, at = [(0, len(words), "S")], 0
+    for tree in trees:
+        rows += [(at + i, at + j, label) for i, j, label in tree.constituents()]
+        at += len(tree)
+    return Tree.build(words, tags, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Timed:
+    """Optimiser steps that were timed."""
+
+    seconds: float
+    words: int
+    operations: int
+    chart_seconds: float
+
+
+def epoch_figures(
+    config: ChartParserConfig,
+    train: TrainConfig,
+    pieces: Sequence[Tree],
+    limits: Limits,
+    device: torch.device,
+    seconds: float,
+) -> list[Figure]:
+    """Seconds of an epoch and of parsing the dev set, and the share of chart decoding.
+
+    Args:
+        config: of the parser.
+        train: for the size of batches.
+        pieces: trees of which the corpus is made.
+        limits: of the machine.
+        device: where to train and parse.
+        seconds: batches are timed for so long at least; the epoch's time follows from them.
+    """
+    corpus = shaped_corpus(pieces, SENTENCES, seed=1)
+    dev = shaped_corpus(pieces, DEV_SENTENCES, seed=2)
+    torch.manual_seed(1)
+    parser = ChartParser(config, Vocabulary.of(corpus)).to(device)
+    timed = _train(parser, train, corpus, device, seconds)
+    epoch = timed.seconds * sum(map(len, corpus)) / timed.words
+    words = [tree.words for tree in dev]
+    parsing = best_time(lambda: list(parser.parse(words)), device, 0.0)
+    products = f"products in {config.precision}"
+    most = limits.gflops[config.precision] * 1e9
+    return [
+        Figure(
+            f"an epoch of {SENTENCES:,} sentences, {config.precision}",
+            epoch,
+            "s",
+            timed.operations / timed.seconds / most,
+            products,
+        ),
+        Figure("chart decoding in it", 100 * timed.chart_seconds / timed.seconds, "% of the time"),
+        Figure(f"parsing {DEV_SENTENCES:,} sentences, {config.precision}", parsing, "s"),
+    ]
+
+
+def _train(
+    parser: ChartParser,
+    train: TrainConfig,
+    corpus: Sequence[Tree],
+    device: torch.device,
+    seconds: float,
+) -> _Timed:
+    """Steps over random batches until the time is up, and at least three."""
+    indexer = parser.indexer()
+    optimiser = torch.optim.Adam(parser.parameters(), lr=1e-4, fused=True)
+    random_order = np.random.default_rng(1)
+    parser.train()
+    total, words, operations, charts, steps = 0.0, 0, 0, 0.0, 0
+    while steps < 4 or total < seconds:
+        chosen = random_order.choice(len(corpus), train.batch_size, replace=False)
+        batch = [indexer.gold(corpus[k]) for k in chosen]
+        wait(device)
+        begun = time.perf_counter()
+        optimiser.zero_grad()
+        parser.accumulate_gradients(batch, indexer, random_order, train.sub_batch_tokens)
+        optimiser.step()
+        wait(device)
+        steps += 1
+        if steps == 1:
+            continue  # the first one does not count
+        total += time.perf_counter() - begun
+        words += sum(map(len, batch))
+        sizes = batch_sizes(batch, indexer)
+        operations += training_operations(parser.config, len(parser.vocabulary.labels), *sizes)
+        charts += _chart_seconds([len(sentence) for sentence in batch])
+    return _Timed(total, words, operations, charts)
+
+
+def _chart_seconds(lengths: Sequence[int]) -> float:
+    """Time of the chart algorithm for sentences of these lengths, from the labels' maxima."""
+    words = np.array(lengths, dtype=np.int32)
+    cells = int(cell_offsets(words)[-1])
+    values = np.random.default_rng(1).standard_normal(cells)
+    labels = np.ones(cells, dtype=np.int32)
+    begun = time.perf_counter()
+    decoder = BlockDecoder(words)
+    decoder.add_maxima(values, labels)
+    decoder.decode()
+    return time.perf_counter() - begun
