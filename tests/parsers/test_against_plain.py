@@ -12,8 +12,11 @@ from torch import Tensor
 from spmrl_bench.nn import kernels
 from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
 from tests.chart.enumeration import spans
+from tests.conftest import shared_data
 from tests.laboratory import make_trees
 from tests.nn.plain import all_scores
 from tests.parsers.examples import LEXICAL, TREES, config, parser_of, steady_indexer
@@ -44,6 +47,19 @@ def lively_parser(**changes: Any) -> ChartParser:
             if "norm" in name or "bias" in name:
                 weight.add_(0.2 * torch.randn_like(weight))
     return parser.eval()
+
+
+def train_a_little(parser: ChartParser, trees: list[Tree], steps: int) -> None:
+    indexer, random = parser.indexer(), np.random.default_rng(0)
+    optimiser = torch.optim.Adam(parser.parameters(), lr=1e-3, fused=True)
+    parser.train()
+    for _ in range(steps):
+        chosen = random.choice(len(trees), 32, replace=False)
+        optimiser.zero_grad()
+        batch = [indexer.gold(trees[k]) for k in chosen]
+        parser.accumulate_gradients(batch, indexer, random, 2000)
+        optimiser.step()
+    parser.eval()
 
 
 def plain_of(parser: ChartParser) -> PlainParser:
@@ -107,6 +123,29 @@ def test_trees_of_500_sentences(way: str) -> None:
             assert list(parse.constituents()) == expected, tree.words
             kinds.add(tuple(expected))
     assert len(kinds) > 250  # not one tree for all
+
+
+@pytest.mark.campaign
+def test_trees_of_500_real_sentences(way: str) -> None:
+    """Of the Wall Street Journal, with a parser of the size that small treebanks get."""
+    bank = open_treebank("english-wsj-sample", shared_data("treebanks"))
+    trees = (bank.split("dev") + bank.split("test"))[:500]
+    size = {"d_model": 256, "layers": 4, "heads": 4, "d_kv": 64, "d_ff": 512}
+    torch.manual_seed(1)
+    settings = config(d_label_hidden=128, max_positions=300, **size)
+    parser = ChartParser(settings, Vocabulary.of(bank.split("train")))
+    train_a_little(parser, bank.split("train"), steps=100)
+    plain = plain_of(parser)
+    given = [tree.words for tree in trees]
+    scores = fast_scores(parser, given, 2000)
+    same = 0
+    with torch.no_grad():
+        for words, parse, found in zip(given, parser.parse(given), scores, strict=True):
+            table = plain.scores(words)
+            expected = torch.stack([table[i, j, 1:] for i, j in spans(len(words))])
+            torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
+            same += list(parse.constituents()) == plain.constituents(words)
+    assert same == len(trees) == 500
 
 
 @both_variants
