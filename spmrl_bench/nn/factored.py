@@ -9,6 +9,8 @@ the whole vector. Source: Kitaev & Klein 2018, section 4.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -162,6 +164,20 @@ class FactoredEncoder(nn.Module):
             )
             for _ in range(layers)
         )
+        self.low_weights: dict[Tensor, Tensor] | None = None
+
+    @contextmanager
+    def steady_weights(self) -> Iterator[None]:
+        """Within it nobody changes the weights, so that they are rounded to bfloat16 only once.
+
+        They cannot be kept for longer: fused optimisers change weights without leaving a trace
+        in their version number.
+        """
+        self.low_weights = {}
+        try:
+            yield
+        finally:
+            self.low_weights = None
 
     def forward(self, content: Tensor, layout: Ragged) -> Tensor:
         """Content ``[tokens, d_model / 2]`` to encoded tokens ``[tokens, d_model]``."""

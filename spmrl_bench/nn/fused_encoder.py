@@ -156,7 +156,8 @@ class _Pass:
         self.sentences = len(layout.lengths)
         self.groups = list(_groups(layout))
         self.kept: list[_Kept] = []
-        self.low_weights: dict[Tensor, Tensor] = {}
+        # Those of earlier passes, where the weights are known to be the same.
+        self.low_weights = {} if module.low_weights is None else module.low_weights
         self.seeds: list[list[int]] = [[0] * 4] * len(module.layers)
         if self.training:
             self.seeds = torch.randint(2**62, (len(module.layers), 4)).tolist()
@@ -222,11 +223,7 @@ class _Pass:
         return result, result_low
 
     def _weight(self, linear: FactoredLinear, side: int) -> Tensor:
-        """One half's matrix, low. It is rounded once on the way forwards and used backwards.
-
-        It cannot be kept for the next pass: fused optimisers change weights without leaving a
-        trace in their version number.
-        """
+        """One half's matrix, low; rounded on the way forwards and used backwards."""
         weight = (linear.content if side == 0 else linear.position).weight
         if not self.low:
             return weight.detach()

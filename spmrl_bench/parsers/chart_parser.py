@@ -193,11 +193,12 @@ class ChartParser(nn.Module):
         vectors = self.form_vectors(indexer, pool.forms)
         leaf = vectors.detach().requires_grad_(vectors.requires_grad)
         total = 0.0
-        for group, batch in pool.batches(max_tokens, self.device):
-            loss = self.margin_loss(batch, leaf, [sentences[k] for k in group])
-            if loss is not None:
-                (loss / len(sentences)).backward()
-                total += loss.item()
+        with self.encoder.steady_weights():
+            for group, batch in pool.batches(max_tokens, self.device):
+                loss = self.margin_loss(batch, leaf, [sentences[k] for k in group])
+                if loss is not None:
+                    (loss / len(sentences)).backward()
+                    total += loss.item()
         if leaf.grad is not None:
             vectors.backward(leaf.grad)
         return total / len(sentences)
@@ -312,12 +313,13 @@ class ChartParser(nn.Module):
             vectors = forms.vectors(indexer, pool.forms)
         else:
             vectors = self.form_vectors(indexer, pool.forms)
-        for group, batch in pool.batches(max_tokens, self.device):
-            projected = self.projected_posts(batch, vectors)
-            blocks = self.scorer.blocks(projected, *self.span_rows(batch.lengths))
-            found = decode_blocks(blocks, batch.lengths)
-            for k, constituents in zip(group, self._constituents(found, batch), strict=True):
-                results[places[k]] = constituents
+        with self.encoder.steady_weights():
+            for group, batch in pool.batches(max_tokens, self.device):
+                projected = self.projected_posts(batch, vectors)
+                blocks = self.scorer.blocks(projected, *self.span_rows(batch.lengths))
+                found = decode_blocks(blocks, batch.lengths)
+                for k, constituents in zip(group, self._constituents(found, batch), strict=True):
+                    results[places[k]] = constituents
         self.train(was_training)
         return results
 

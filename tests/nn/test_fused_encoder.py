@@ -243,3 +243,17 @@ def test_products_in_bfloat16_follow_the_weights_of_an_optimiser(fused: bool) ->
         before = module(content(), layout)
         module.layers[0].expand.content.weight.data.mul_(2)
         assert not torch.equal(module(content(), layout), before)
+
+
+def test_steady_weights_are_rounded_once_and_forgotten() -> None:
+    module, layout = encoder(precision="bf16").eval(), layout_of(LENGTHS)
+    with torch.no_grad():
+        expected = module(content(), layout)
+        with module.steady_weights():
+            assert torch.equal(module(content(), layout), expected)
+            assert module.low_weights
+            rounded = set(map(id, module.low_weights.values()))
+            assert torch.equal(module(content(), layout), expected)
+            assert set(map(id, module.low_weights.values())) == rounded
+        module.layers[0].expand.content.weight.data.mul_(2)
+        assert not torch.equal(module(content(), layout), expected)
