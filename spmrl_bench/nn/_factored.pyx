@@ -204,8 +204,8 @@ def residual_norm(
     ``x``, ``z``, ``y``: [2, tokens, width]; ``branch``: the same, low, or absent, and then
     ``z`` is given and ``x`` not read; ``bias``, ``gain``, ``shift``: [2 width]; ``masks``:
     [sentences, 2 width] or absent; ``sentence``: int64 [tokens]; ``stats`` [tokens, 2]
-    receives mean and 1 / deviation; ``y_low``: ``y`` rounded, if low. ``z`` may be
-    ``branch`` if that is not low.
+    receives mean and 1 / deviation; ``y_low``: ``y`` rounded, if low. ``z`` may be ``x``,
+    or ``branch`` if that is not low.
     """
     cdef int part
     with nogil:

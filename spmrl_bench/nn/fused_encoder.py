@@ -264,11 +264,12 @@ class _Pass:
     ) -> tuple[Tensor, Tensor, _Normed]:
         """Layer norm of ``rows``, with a branch added first: in float32, low, and for later."""
         width = rows.shape[2]
-        if branch is None:
-            z = rows
+        if branch is None or not self.keep:
+            z = rows  # nobody needs them any more
         else:
             z = torch.empty_like(rows) if self.low else branch
-            bias = torch.zeros(2 * width) if bias is None else bias
+        if branch is not None and bias is None:
+            bias = torch.zeros(2 * width)
         result = torch.empty_like(rows) if self.keep or branch is None else z
         low = torch.empty_like(result, dtype=self.dtype) if self.low else result
         stats = torch.empty(self.tokens, 2)
