@@ -8,8 +8,6 @@ With bfloat16 products the residual stream, norms and attention stay in float32.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +17,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from spmrl_bench.nn import kernels
+from spmrl_bench.nn.fused_attention import Attention, KeptAttention
 from spmrl_bench.nn.kernels import address, keep_scale, product_rows
 from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.ragged import Ragged
@@ -69,10 +68,6 @@ def _layer_parameters(layer: Any) -> list[Tensor]:
     ]
 
 
-# The longest sentence of a group may have this many times the tokens of its shortest.
-RAGGED = 1.5
-
-
 class _EncoderFunction(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -100,31 +95,12 @@ class _Normed:
 
 
 @dataclass(slots=True)
-class _Group:
-    """Neighbouring sentences of like lengths, whose attention is computed in one rectangle."""
-
-    starts: Tensor
-    """int64 ``[sentences]``, first token of each."""
-    lengths: Tensor
-    longest: int
-    beyond: Tensor
-    """Minus infinity at the places beyond a sentence, ``[sentences, 1, 1, longest]``."""
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-
-@dataclass(slots=True)
 class _Kept:
     """What a layer leaves for the way back."""
 
     rows: Tensor
     """Input of the layer, low."""
-    qkv: list[Tensor]
-    """Of each group, ``[3, sentences, heads, longest, d_kv]``."""
-    weights: list[Tensor]
-    """Of each group, before dropout, ``[sentences * heads, longest, longest]``."""
-    seed: int
+    attention: KeptAttention
     context: Tensor
     attended: _Normed
     middle: Tensor
@@ -154,7 +130,9 @@ class _Pass:
         self.sentence = functional.pad(layout.sentence, (0, beyond))
         self.position = functional.pad(layout.position, (0, beyond))
         self.sentences = len(layout.lengths)
-        self.groups = list(_groups(layout))
+        self.attention = Attention(
+            kernel, layout, self.tokens, self.dtype, keep=keep, training=self.training
+        )
         self.kept: list[_Kept] = []
         # Those of earlier passes, where the weights are known to be the same.
         self.low_weights = {} if module.low_weights is None else module.low_weights
@@ -179,22 +157,8 @@ class _Pass:
 
     def _layer(self, layer: Any, rows: Tensor, low: Tensor, seeds: list[int]) -> tuple[Tensor, ...]:
         attention = layer.attention
-        heads, d_kv = attention.heads, attention.d_kv
         packed = self._linear(attention.project, low)
-        context = self._packed(heads * d_kv // 2)
-        kept: tuple[list[Tensor], list[Tensor]] = ([], [])
-        for number, group in enumerate(self.groups):
-            qkv = self._spread(packed, group, 3, heads, d_kv // 2)
-            query, key, value = qkv.flatten(1, 2)
-            products = torch.bmm(query, key.transpose(1, 2))
-            whole = products.view(len(group), heads, group.longest, group.longest)
-            torch.add(group.beyond, whole, alpha=1 / math.sqrt(d_kv), out=whole)
-            weights = torch.softmax(products, dim=-1)
-            dropped = self._drop(weights, attention.dropout, seeds[0] + number, products)
-            self._gather(torch.bmm(dropped, value), group, 1, heads, d_kv // 2, context)
-            if self.keep:
-                kept[0].append(qkv)
-                kept[1].append(weights)
+        context, attended_to = self.attention.forward(attention, packed, seeds[0])
         branch = self._linear(attention.output, context)
         masks = self._masks(layer.residual_dropout.p, seeds[1], rows.shape[2])
         middle, middle_low, attended = self._norm(rows, layer.attention_norm, branch, None, masks)
@@ -218,7 +182,7 @@ class _Pass:
         )
         if self.keep:
             self.kept.append(
-                _Kept(low, *kept, seeds[0], context, attended, middle_low, hidden, contracted)
+                _Kept(low, attended_to, context, attended, middle_low, hidden, contracted)
             )
         return result, result_low
 
@@ -246,13 +210,6 @@ class _Pass:
         masks = torch.empty(self.sentences, 2 * width)
         self.kernel.masks(seed, p, masks.numel(), address(masks))
         return masks
-
-    def _drop(self, values: Tensor, p: float, seed: int, out: Tensor) -> Tensor:
-        """``values`` after dropout, in ``out`` or themselves."""
-        if not self.training or p == 0:
-            return values
-        self.kernel.drop(address(values), values.numel(), seed, p, address(out), self.threads)
-        return out
 
     def _norm(
         self,
@@ -292,50 +249,6 @@ class _Pass:
             self.threads,
         )
         return result, low, _Normed(z, stats, masks)
-
-    def _packed(self, width: int) -> Tensor:
-        """What is to be gathered into; low ``[2, tokens, width]``."""
-        packed = torch.empty(2, self.tokens, width, dtype=self.dtype)
-        packed[:, self.real :] = 0
-        return packed
-
-    def _spread(self, packed: Tensor, group: _Group, parts: int, heads: int, half: int) -> Tensor:
-        """A group's low packed rows as float32 ``[parts, sentences, heads, longest, 2 half]``."""
-        result = torch.empty(parts, len(group), heads, group.longest, 2 * half)
-        self.kernel.spread(
-            address(packed),
-            self.low,
-            address(group.starts),
-            address(group.lengths),
-            len(group),
-            group.longest,
-            self.tokens,
-            parts,
-            heads,
-            half,
-            address(result),
-            self.threads,
-        )
-        return result
-
-    def _gather(
-        self, rectangle: Tensor, group: _Group, parts: int, heads: int, half: int, packed: Tensor
-    ) -> None:
-        """The inverse of :meth:`_spread`, into the group's rows of ``packed``."""
-        self.kernel.gather(
-            address(rectangle),
-            address(group.starts),
-            address(group.lengths),
-            len(group),
-            group.longest,
-            self.tokens,
-            parts,
-            heads,
-            half,
-            self.low,
-            address(packed),
-            self.threads,
-        )
 
     # Backwards ------------------------------------------------------------------------
 
@@ -382,7 +295,7 @@ class _Pass:
         rows, branch, first = self._norm_back(rows, more, kept.attended, layer.attention_norm)
         output = self._weight_gradients(branch, kept.context)
         context = self._back(layer.attention.output, branch)
-        qkv = self._attention_back(layer.attention, kept, context)
+        qkv = self.attention.backward(layer.attention, kept.attention, context)
         project = self._weight_gradients(qkv, kept.rows)
         more = self._back(layer.attention.project, qkv)
         parameters = [
@@ -396,28 +309,6 @@ class _Pass:
             *second[:2],
         ]
         return rows, more, parameters
-
-    def _attention_back(self, attention: Any, kept: _Kept, context: Tensor) -> Tensor:
-        """Gradient of the packed queries, keys and values."""
-        heads, half, p = attention.heads, attention.d_kv // 2, attention.dropout
-        scale = 1 / math.sqrt(attention.d_kv)
-        packed = self._packed(3 * heads * half)
-        for number, group in enumerate(self.groups):
-            above = self._spread(context, group, 1, heads, half).flatten(0, 2)
-            weights, qkv = kept.weights[number], kept.qkv[number].flatten(1, 2)
-            query, key, value = qkv
-            gradients, spare = torch.empty_like(qkv), torch.empty_like(weights)
-            dropped = self._drop(weights, p, kept.seed + number, spare)
-            torch.bmm(dropped.transpose(1, 2), above, out=gradients[2])
-            torch.bmm(above, value.transpose(1, 2), out=spare)
-            by_weight = self._drop(spare, p, kept.seed + number, spare)
-            products = torch.ops.aten._softmax_backward_data(by_weight, weights, -1, torch.float32)
-            torch.baddbmm(query, products, key, beta=0, alpha=scale, out=gradients[0])
-            torch.baddbmm(
-                key, products.transpose(1, 2), query, beta=0, alpha=scale, out=gradients[1]
-            )
-            self._gather(gradients, group, 3, heads, half, packed)
-        return packed
 
     def _back(self, linear: FactoredLinear, gradient: Tensor) -> Tensor:
         """Gradient of a linear map's input."""
@@ -464,20 +355,3 @@ class _Pass:
 
 def _bias(linear: FactoredLinear) -> Tensor:
     return torch.cat((linear.content.bias, linear.position.bias)).detach()
-
-
-def _groups(layout: Ragged) -> Iterator[_Group]:
-    """Neighbours whose rectangle is not much larger than their sentences."""
-    starts = layout.lengths.cumsum(0) - layout.lengths
-    filled = layout.filled()
-    lengths = layout.lengths.tolist()
-    first = 0
-    for end in range(1, len(lengths) + 1):
-        part = lengths[first : end + 1]
-        if end < len(lengths) and max(part) <= RAGGED * min(part):
-            continue
-        longest = max(lengths[first:end])
-        beyond = torch.zeros(end - first, 1, 1, longest)
-        beyond.masked_fill_(~filled[first:end, None, None, :longest], -math.inf)
-        yield _Group(starts[first:end], layout.lengths[first:end], longest, beyond)
-        first = end
