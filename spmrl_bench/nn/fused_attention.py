@@ -21,6 +21,9 @@ from spmrl_bench.nn.ragged import Ragged
 
 # The longest sentence of a group may have this many times the tokens of its shortest.
 RAGGED = 1.5
+# Attention weights of longer sentences are computed again on the way back: there are so many of
+# them that they would take more memory than anything else.
+LONG = 128
 
 
 @dataclass(slots=True)
@@ -44,8 +47,8 @@ class KeptAttention:
 
     qkv: list[Tensor]
     """Of each group, ``[3, sentences, heads, longest, d_kv]``."""
-    weights: list[Tensor]
-    """Of each group, before dropout, ``[sentences * heads, longest, longest]``."""
+    weights: list[Tensor | None]
+    """Of each group, before dropout, ``[sentences * heads, longest, longest]``; None if long."""
     seed: int
 
 
@@ -95,16 +98,25 @@ class Attention:
         for number, group in enumerate(self.groups):
             qkv = self._spread(packed, group, 3, heads, d_kv // 2)
             query, key, value = qkv.flatten(1, 2)
-            products = torch.bmm(query, key.transpose(1, 2))
-            whole = products.view(len(group), heads, group.longest, group.longest)
-            torch.add(group.beyond, whole, alpha=1 / math.sqrt(d_kv), out=whole)
-            weights = torch.softmax(products, dim=-1)
-            dropped = self._drop(weights, module.dropout, seed + number, products)
+            weights, spare = self._weights(query, key, group, module)
+            dropped = self._drop(weights, module.dropout, seed + number, spare)
             self._gather(torch.bmm(dropped, value), group, 1, heads, d_kv // 2, context)
             if self.keep:
                 kept.qkv.append(qkv)
-                kept.weights.append(weights)
+                kept.weights.append(weights if group.longest <= LONG else None)
         return context, kept
+
+    def _weights(
+        self, query: Tensor, key: Tensor, group: Group, module: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Attention weights before dropout, ``[sentences * heads, longest, longest]``.
+
+        And an array of this shape that may be used.
+        """
+        products = torch.bmm(query, key.transpose(1, 2))
+        whole = products.view(len(group), module.heads, group.longest, group.longest)
+        torch.add(group.beyond, whole, alpha=1 / math.sqrt(module.d_kv), out=whole)
+        return torch.softmax(products, dim=-1), products
 
     def backward(self, module: Any, kept: KeptAttention, context: Tensor) -> Tensor:
         """Gradient of the packed queries, keys and values."""
@@ -113,9 +125,14 @@ class Attention:
         packed = self._packed(3 * heads * half)
         for number, group in enumerate(self.groups):
             above = self._spread(context, group, 1, heads, half).flatten(0, 2)
-            weights, qkv = kept.weights[number], kept.qkv[number].flatten(1, 2)
+            qkv = kept.qkv[number].flatten(1, 2)
             query, key, value = qkv
-            gradients, spare = torch.empty_like(qkv), torch.empty_like(weights)
+            known = kept.weights[number]
+            if known is None:
+                weights, spare = self._weights(query, key, group, module)
+            else:
+                weights, spare = known, torch.empty_like(known)
+            gradients = torch.empty_like(qkv)
             dropped = self._drop(weights, p, kept.seed + number, spare)
             torch.bmm(dropped.transpose(1, 2), above, out=gradients[2])
             torch.bmm(above, value.transpose(1, 2), out=spare)

@@ -70,6 +70,10 @@ class Trainer:
             eps=config.adam_epsilon,
             fused=True,
         )
+        # Gradients stay where they are: taken anew in each step they would lie scattered among
+        # the activations, whose memory could then not be used again as a whole.
+        for weight in parser.parameters():
+            weight.grad = torch.zeros_like(weight)
         self.progress = Progress()
         self._stop_asked = False
 
@@ -125,7 +129,7 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(self.config, state)
         self.parser.train()
-        self.optimiser.zero_grad()
+        self.optimiser.zero_grad(set_to_none=False)
         loss = self.parser.accumulate_gradients(
             batch,
             self.indexer,

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn import kernels
+from spmrl_bench.nn import fused_attention, kernels
 from spmrl_bench.nn.factored import FactoredEncoder
 from tests.nn.plain import layout_of, randomise
 
@@ -224,6 +224,22 @@ def test_overflow_and_nan_are_not_hidden() -> None:
         rows[0, 0] = value
         with torch.no_grad():
             assert not module(rows, layout)[:3].isfinite().all()
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+def test_weights_of_long_sentences_are_computed_again(
+    dropout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, layout = encoder(dropout=dropout), layout_of(LENGTHS)
+
+    def run(rows: Tensor) -> Tensor:
+        torch.manual_seed(6)
+        return module(rows, layout)
+
+    expected = outcome(module, run, content())
+    monkeypatch.setattr(fused_attention, "LONG", 4)
+    found = outcome(module, run, content())
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
 @pytest.mark.parametrize("fused", [False, True])
