@@ -10,7 +10,7 @@ Arguments are addresses of contiguous arrays (0 where an optional one is absent)
 float32; everything else is float32 and all sums are float32 over several lanes, which is what
 lets a compiler vectorise them. Rows are divided among ``threads`` in fixed parts, so the same
 number of threads gives the same bits. The twins are the operations of torch in
-``spmrl_bench/nn/factored.py`` and ``lexical.py``; they agree up to rounding.
+``spmrl_bench/nn/encoder.py`` and ``lexical.py``; they agree up to rounding.
 """
 
 from cython.parallel cimport prange

@@ -88,7 +88,7 @@ class Attention:
         """Averages of values, low ``[2, tokens, heads d_kv / 2]``.
 
         Args:
-            module: a :class:`FactoredAttention`, for its sizes and its dropout.
+            module: a :class:`SelfAttention`, for its sizes and its dropout.
             packed: low queries, keys and values ``[2, tokens, 3 heads d_kv / 2]``.
             seed: of the dropout.
         """

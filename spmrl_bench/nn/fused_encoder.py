@@ -1,6 +1,6 @@
 """The encoder on the CPU with as few passes over memory as its arithmetic allows.
 
-The same function as ``FactoredEncoder`` in ``factored.py``, forwards and backwards, with the
+The same function as ``Encoder`` in ``encoder.py``, forwards and backwards, with the
 gradient written by hand. Matrix products go to torch, each half into its place of an array
 ``[2, tokens, width]``; what lies between two products is one call of the kernel ``_factored``.
 With bfloat16 products the residual stream, norms and attention stay in float32.
@@ -23,10 +23,11 @@ from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.ragged import Ragged
 
 if TYPE_CHECKING:
-    from spmrl_bench.nn.factored import FactoredEncoder, FactoredLinear
+    from spmrl_bench.nn.encoder import Encoder
+    from spmrl_bench.nn.maps import FactoredLinear
 
 
-def encode(module: FactoredEncoder, content: Tensor, layout: Ragged) -> Tensor:
+def encode(module: Encoder, content: Tensor, layout: Ragged) -> Tensor:
     """What ``module(content, layout)`` computes, ``[tokens, d_model]`` from ``[tokens, half]``."""
     needed = torch.is_grad_enabled() and (
         content.requires_grad or any(weight.requires_grad for weight in module.parameters())
@@ -38,7 +39,7 @@ def encode(module: FactoredEncoder, content: Tensor, layout: Ragged) -> Tensor:
     return torch.cat((halves[0], halves[1]), dim=1)
 
 
-def _parameters(module: FactoredEncoder) -> list[Tensor]:
+def _parameters(module: Encoder) -> list[Tensor]:
     """In the order in which ``_Pass.backward`` gives their gradients."""
     found = [module.positions.weight, module.input_norm.weight, module.input_norm.bias]
     for layer in module.layers:
@@ -71,7 +72,7 @@ def _layer_parameters(layer: Any) -> list[Tensor]:
 class _EncoderFunction(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, module: FactoredEncoder, layout: Ragged, content: Tensor, *parameters: Tensor
+        ctx: Any, module: Encoder, layout: Ragged, content: Tensor, *parameters: Tensor
     ) -> Tensor:
         ctx.work = _Pass(module, layout, keep=True)
         halves: Tensor = ctx.work.forward(content)
@@ -112,7 +113,7 @@ class _Kept:
 class _Pass:
     """One way through the encoder, forwards and perhaps back."""
 
-    def __init__(self, module: FactoredEncoder, layout: Ragged, *, keep: bool) -> None:
+    def __init__(self, module: Encoder, layout: Ragged, *, keep: bool) -> None:
         kernel = kernels.load("_factored")
         assert kernel is not None
         self.kernel = kernel

@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from spmrl_bench.chart import Decoded
 from spmrl_bench.chart.packing import cell_offsets, cell_spans, node_offsets
 from spmrl_bench.errors import CheckpointError, SentenceTooLongError, TreeError
-from spmrl_bench.nn.factored import FactoredEncoder
+from spmrl_bench.nn.encoder import Encoder, content_width
 from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
 from spmrl_bench.parsers.batches import (
@@ -65,7 +65,7 @@ class ChartParser(nn.Module):
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
-        d_content = config.d_model // 2
+        d_content = content_width(config.d_model, config.position)
         chars = "charlstm" in config.lexical
         self.lexical = LexicalModel(
             d_content,
@@ -83,7 +83,7 @@ class ChartParser(nn.Module):
             else None,
             form_dropout=config.form_dropout,
         )
-        self.encoder = FactoredEncoder(
+        self.encoder = Encoder(
             config.d_model,
             config.layers,
             config.heads,
@@ -94,6 +94,8 @@ class ChartParser(nn.Module):
             residual_dropout=config.residual_dropout,
             relu_dropout=config.relu_dropout,
             precision=config.precision,
+            matrices=config.matrices,
+            position=config.position,
         )
         self.scorer = SpanScorer(config.d_model, config.d_label_hidden, len(vocabulary.labels))
 
@@ -109,10 +111,10 @@ class ChartParser(nn.Module):
     # Scores ---------------------------------------------------------------------------
 
     def form_vectors(self, indexer: Indexer, forms: NDArray[np.int64]) -> Tensor:
-        """CharLSTM output of distinct forms, ``[forms, d_model / 2]`` (no rows if unused)."""
+        """CharLSTM output of distinct forms, ``[forms, width]`` (no rows if unused)."""
         char_lstm = self.lexical.char_lstm
         if char_lstm is None:
-            return torch.empty(0, self.config.d_model // 2, device=self.device)
+            return torch.empty(0, self.encoder.positions.embedding_dim, device=self.device)
         lengths = [len(indexer.spelling(form)) for form in forms.tolist()]
         if sum(lengths) <= CHARACTERS:
             vectors: Tensor = char_lstm(*indexer.spellings(forms, self.device))

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from spmrl_bench.nn.choices import Matrices, PositionInput
 from spmrl_bench.nn.precision import FLOAT32, Precision
 
 LexicalInput = Literal["word", "charlstm"]
@@ -20,9 +21,9 @@ class ChartParserConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     lexical: Annotated[tuple[LexicalInput, ...], Field(min_length=1)]
-    """Inputs that are summed into the content half."""
+    """Inputs that are summed into the content."""
     d_model: Annotated[int, Field(ge=4, multiple_of=4)]
-    """Width of a token vector; content and position have half of it each."""
+    """Width of a token vector."""
     layers: Annotated[int, Field(ge=0)]
     """Encoder layers."""
     heads: Size
@@ -49,6 +50,10 @@ class ChartParserConfig(BaseModel):
 
     precision: Precision = FLOAT32
     """Numbers that the large matrix products take, in training and in parsing."""
+    position: PositionInput = "concatenated"
+    """How the position enters: as the second half of a token vector, or added to the content."""
+    matrices: Matrices = "factored"
+    """Of the encoder's layers: one for each half of a token vector, or one for all of it."""
 
     @model_validator(mode="after")
     def _inputs_differ(self) -> ChartParserConfig:

@@ -26,9 +26,11 @@ def forward_products(
     """
     tokens = sum(n + 2 for n in lengths)  # START and STOP
     heads = config.heads * config.d_kv
-    per_token = config.d_model * 3 * heads // 2  # queries, keys, values, in two halves
-    per_token += heads * config.d_model // 2  # output
-    per_token += config.d_model * config.d_ff  # feed-forward, two maps of half the size each
+    per_token = config.d_model * 3 * heads  # queries, keys, values
+    per_token += heads * config.d_model  # output
+    per_token += 2 * config.d_model * config.d_ff  # feed-forward, two maps
+    if config.matrices == "factored":
+        per_token //= 2  # two maps of a quarter of the size each
     pairs = sum((n + 2) ** 2 for n in lengths)
     encoder = config.layers * (tokens * per_token + pairs * 2 * heads)
     posts = sum(n + 1 for n in lengths)
@@ -37,7 +39,7 @@ def forward_products(
     scorer += spans * config.d_label_hidden * (labels - 1)
     lstm = 0
     if "charlstm" in config.lexical:
-        state = config.d_model // 4
+        state = config.d_model // (2 if config.position == "added" else 4)
         lstm = characters * 2 * 4 * state * (config.d_char + state)
     return encoder + scorer + lstm
 

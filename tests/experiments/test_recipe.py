@@ -95,8 +95,14 @@ def test_a_layer_leaves_what_it_does_not_name(laboratory: Laboratory) -> None:
     laboratory.write_recipe(["tiny-open"], model={"heads": 2})
     config = resolve(load_recipe(str(laboratory.recipe)), seed=4)
     assert config.model.model_dump(mode="json") == {
-        "lexical": ["charlstm"], **MODEL, "layers": 3, "heads": 2, "precision": "float32"
-    }  # fmt: skip
+        "lexical": ["charlstm"],
+        **MODEL,
+        "layers": 3,
+        "heads": 2,
+        "precision": "float32",
+        "position": "concatenated",
+        "matrices": "factored",
+    }
     assert config.train.max_epochs == 7
     assert (config.recipe, config.seed, config.size) == ("elvish", 4, "small")
 

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spmrl_bench.nn.factored import FactoredAttention, FactoredEncoder, FactoredLayer
+from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention
 from spmrl_bench.nn.lexical import CharLSTM
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.span_scorer import SpanScorer
@@ -54,7 +54,7 @@ def layer_norm(vector: Rows, norm: nn.LayerNorm) -> Rows:
     return scaled * array(norm.weight) + array(norm.bias)
 
 
-def attention(module: FactoredAttention, rows: Rows, lengths: list[int]) -> Rows:
+def attention(module: SelfAttention, rows: Rows, lengths: list[int]) -> Rows:
     """Factored multi-head attention: heads are added up, each with its own projections."""
     heads, half = module.heads, module.d_kv // 2
     width = rows.shape[1] // 2
@@ -89,7 +89,7 @@ def attention(module: FactoredAttention, rows: Rows, lengths: list[int]) -> Rows
     return result
 
 
-def layer(module: FactoredLayer, rows: Rows, lengths: list[int]) -> Rows:
+def layer(module: EncoderLayer, rows: Rows, lengths: list[int]) -> Rows:
     """``LayerNorm(x + attention(x))``, then ``LayerNorm(x + feed-forward(x))``, no dropout."""
     width = rows.shape[1] // 2
     attended = attention(module.attention, rows, lengths)
@@ -108,7 +108,7 @@ def layer(module: FactoredLayer, rows: Rows, lengths: list[int]) -> Rows:
     return np.array(result)
 
 
-def encoder(module: FactoredEncoder, content: Rows, lengths: list[int]) -> Rows:
+def encoder(module: Encoder, content: Rows, lengths: list[int]) -> Rows:
     """The whole stack over ``[content ; position row]``, position 0 for the first token."""
     table = array(module.positions.weight)
     places = [place for length in lengths for place in range(length)]
@@ -119,7 +119,7 @@ def encoder(module: FactoredEncoder, content: Rows, lengths: list[int]) -> Rows:
         ]
     )
     for each in module.layers:
-        assert isinstance(each, FactoredLayer)
+        assert isinstance(each, EncoderLayer)
         rows = layer(each, rows, lengths)
     return rows
 

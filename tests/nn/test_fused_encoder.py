@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from spmrl_bench.nn import fused_attention, kernels
-from spmrl_bench.nn.factored import FactoredEncoder
+from spmrl_bench.nn.encoder import Encoder
 from tests.nn.plain import layout_of, randomise
 
 factored: Any = kernels.load("_factored")
@@ -22,9 +22,9 @@ LENGTHS = [3, 4, 5, 1, 2, 17, 9]
 HALF = 6
 
 
-def encoder(layers: int = 2, dropout: float = 0.0, **changes: Any) -> FactoredEncoder:
+def encoder(layers: int = 2, dropout: float = 0.0, **changes: Any) -> Encoder:
     rates = dict.fromkeys(("attention_dropout", "residual_dropout", "relu_dropout"), dropout)
-    module = FactoredEncoder(2 * HALF, layers, 3, 4, 10, 20, **rates, **changes)
+    module = Encoder(2 * HALF, layers, 3, 4, 10, 20, **rates, **changes)
     randomise(module, seed=3)
     return module
 
@@ -87,9 +87,8 @@ def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
         return rows * masks(seed, len(lengths), rows.shape[1]).index_select(0, layout.sentence)
 
     def attend(attention: Any, rows: Tensor, seed: int) -> Tensor:
-        heads, half, longest = attention.heads, attention.d_kv // 2, max(lengths)
-        packed = [side.view(len(rows), 3, heads, half) for side in attention.project(rows)]
-        joined = torch.cat(packed, dim=3)
+        heads, longest = attention.heads, max(lengths)
+        joined = attention.project.to_heads(rows, 3 * heads).unflatten(1, (3, heads))
         factors = masks(seed, len(lengths), heads, longest, longest)
         parts, begin = [], 0
         for number, n in enumerate(lengths):
@@ -98,9 +97,7 @@ def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
             weights = logits.softmax(dim=2) * factors[number, :, :n, :n]
             parts.append((weights @ value).transpose(0, 1))
             begin += n
-        context = torch.cat(parts)
-        sides = torch.cat([context[:, :, :half].flatten(1), context[:, :, half:].flatten(1)], 1)
-        return torch.cat(attention.output(sides), dim=1)
+        return attention.output.from_heads(torch.cat(parts))
 
     def plain(rows: Tensor) -> Tensor:
         joined = torch.cat((rows, module.positions(layout.position)), dim=1)
@@ -108,8 +105,8 @@ def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
         for layer, (of_weights, first, inner, second) in zip(module.layers, seeds, strict=True):
             attended = attend(layer.attention, rows, of_weights)
             rows = layer.attention_norm(rows + drop(attended, first))
-            hidden = drop(torch.cat(layer.expand(rows), dim=1).relu(), inner)
-            contracted = torch.cat(layer.contract(hidden), dim=1)
+            hidden = drop(layer.expand(rows).relu(), inner)
+            contracted = layer.contract(hidden)
             rows = layer.feed_forward_norm(rows + drop(contracted, second))
         return rows
 

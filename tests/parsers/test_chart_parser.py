@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
+from spmrl_bench.nn.choices import Matrices, PositionInput
 from spmrl_bench.parsers import chart_parser
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
@@ -262,11 +264,21 @@ def test_parses_have_the_best_scores_of_all_trees() -> None:
 # ---- learning --------------------------------------------------------------------------
 
 
-@both_variants
-def test_a_small_treebank_is_learnt_by_heart(variant: str) -> None:
+ENCODERS = list(itertools.product(get_args(PositionInput), get_args(Matrices)))
+
+
+@pytest.mark.parametrize(
+    ("variant", "position", "matrices"),
+    [*(("charlstm", *encoder) for encoder in ENCODERS), ("word-charlstm", *ENCODERS[0])],
+)
+def test_a_small_treebank_is_learnt_by_heart(
+    variant: str, position: str, matrices: str, tmp_path: Path
+) -> None:
     torch.manual_seed(0)
+    changes = {"position": position, "matrices": matrices}
     parser = ChartParser(
-        config(lexical=LEXICAL[variant], layers=1, d_model=64, d_char=16), Vocabulary.of(TREES)
+        config(lexical=LEXICAL[variant], layers=1, d_model=64, d_char=16, **changes),
+        Vocabulary.of(TREES),
     )
     indexer = parser.indexer()
     gold = [indexer.gold(tree) for tree in TREES]
@@ -281,3 +293,5 @@ def test_a_small_treebank_is_learnt_by_heart(variant: str) -> None:
         optimiser.step()
     assert list(parser.parse(words, tags)) == TREES  # 100 F1
     assert np.mean(losses[-10:]) < 0.1 * losses[0]
+    parser.save(tmp_path)
+    assert list(ChartParser.load(tmp_path).parse(words, tags)) == TREES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from spmrl_bench.nn import kernels
+from spmrl_bench.nn.choices import Matrices, PositionInput
 from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import Vocabulary
@@ -24,12 +26,25 @@ LIMITS = Limits("cpu", {"float32": 100.0, "bf16": 400.0}, 10.0)
 CPU = torch.device("cpu")
 
 
-def test_products_are_those_that_torch_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("position", get_args(PositionInput))
+@pytest.mark.parametrize("matrices", get_args(Matrices))
+def test_products_are_those_that_torch_counts(
+    position: str, matrices: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a batch of sentences of one length, so that attention pads nothing."""
     monkeypatch.setattr(kernels, "usable", lambda *_: False)
     tree = make_trees(1, seed=3)[0]
     trees = [tree] * 5
-    config = model_config(lexical=("word",), layers=2, d_model=32, d_kv=8, heads=2, d_ff=24)
+    config = model_config(
+        lexical=("word",),
+        layers=2,
+        d_model=32,
+        d_kv=8,
+        heads=2,
+        d_ff=24,
+        position=position,
+        matrices=matrices,
+    )
     parser = ChartParser(config, Vocabulary.of(trees)).eval()
     indexer = parser.indexer()
     sentences = [indexer.gold(tree) for tree in trees]

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn.factored import FactoredAttention, FactoredEncoder, FactoredLayer
+from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention
 from spmrl_bench.nn.ragged import Ragged
 from tests.nn import plain
 from tests.nn.plain import array, layout_of, randomise
@@ -25,20 +25,20 @@ def rows_of(lengths: list[int], width: int, seed: int = 0) -> Tensor:
     return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
 
 
-def attention(dropout: float = 0.0) -> FactoredAttention:
-    module = FactoredAttention(2 * WIDTH, heads=3, d_kv=4, dropout=dropout).double()
+def attention(dropout: float = 0.0) -> SelfAttention:
+    module = SelfAttention(2 * WIDTH, heads=3, d_kv=4, dropout=dropout).double()
     randomise(module, seed=1)
     return module
 
 
-def layer(**dropout: float) -> FactoredLayer:
-    module = FactoredLayer(2 * WIDTH, 3, 4, 10, **{**NO_DROPOUT, **dropout}).double()
+def layer(**dropout: float) -> EncoderLayer:
+    module = EncoderLayer(2 * WIDTH, 3, 4, 10, **{**NO_DROPOUT, **dropout}).double()
     randomise(module, seed=2)
     return module
 
 
-def encoder(layers: int, max_positions: int = 9) -> FactoredEncoder:
-    module = FactoredEncoder(2 * WIDTH, layers, 3, 4, 10, max_positions, **NO_DROPOUT).double()
+def encoder(layers: int, max_positions: int = 9) -> Encoder:
+    module = Encoder(2 * WIDTH, layers, 3, 4, 10, max_positions, **NO_DROPOUT).double()
     randomise(module, seed=3)
     return module
 
@@ -81,8 +81,7 @@ def test_halves_meet_only_in_the_attention_weights(side: int) -> None:
 def test_feed_forward_keeps_the_halves_apart() -> None:
     module = layer()
     rows = rows_of(LENGTHS, 2 * WIDTH).requires_grad_()
-    expanded = torch.cat(module.expand(rows), dim=1).relu()
-    content, position = module.contract(expanded)
+    content, position = module.contract(module.expand(rows).relu()).chunk(2, dim=1)
     (by_content,) = torch.autograd.grad(content.square().sum(), rows, retain_graph=True)
     (by_position,) = torch.autograd.grad(position.square().sum(), rows)
     assert by_content[:, :WIDTH].any()
@@ -94,7 +93,7 @@ def test_feed_forward_keeps_the_halves_apart() -> None:
 def test_attention_dropout_is_drawn_for_each_weight() -> None:
     """Uniform weights over one-hot values make the masked weights themselves visible."""
     n, p = 6, 0.5
-    module = FactoredAttention(2 * n, heads=2, d_kv=2 * n, dropout=p).double()
+    module = SelfAttention(2 * n, heads=2, d_kv=2 * n, dropout=p).double()
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.zero_()
@@ -114,7 +113,7 @@ def test_attention_dropout_is_drawn_for_each_weight() -> None:
 def test_initial_weights_are_xavier_over_whole_head_tensors() -> None:
     d_model, heads, d_kv = 256, 8, 64
     torch.manual_seed(0)
-    module = FactoredAttention(d_model, heads, d_kv, 0.0)
+    module = SelfAttention(d_model, heads, d_kv, 0.0)
     per_head = nn.init.xavier_normal_(torch.empty(heads, d_model // 2, d_kv // 2))
     for linear in (module.project.content, module.project.position):
         assert linear.weight.std().item() == pytest.approx(per_head.std().item(), rel=0.03)
@@ -233,7 +232,7 @@ def test_gradients_of_the_encoder_are_right() -> None:
 
 def test_scale_is_the_root_of_the_whole_head_width() -> None:
     """Both products of one pair of tokens, made by hand: (2 * 3 + 1 * 5) / sqrt(4)."""
-    module = FactoredAttention(4, heads=1, d_kv=4, dropout=0.0).double()
+    module = SelfAttention(4, heads=1, d_kv=4, dropout=0.0).double()
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.zero_()

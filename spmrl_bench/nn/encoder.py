@@ -1,14 +1,13 @@
-"""Factored self-attention: content and position never share a matrix.
+"""The self-attentive encoder: content and position of each token, seen through attention layers.
 
-A token vector is ``[content ; position]``, two halves of equal width. Every linear map of a
-layer acts on each half by itself; the halves meet in two places only: the attention weights
-(the two query-key products are added before the softmax) and the layer norms, which run over
-the whole vector. Source: Kitaev & Klein 2018, section 4.
+In the factored encoder of Kitaev & Klein 2018 (section 4) content and position never share a
+matrix. They meet in two places only: the attention weights (the two query-key products are added
+before the softmax) and the layer norms, which run over the whole vector. The other encoders of
+the paper differ from it in how position enters, or in the matrices.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,50 +16,42 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from spmrl_bench.nn import fused_encoder, kernels
+from spmrl_bench.nn.choices import Matrices, PositionInput
+from spmrl_bench.nn.maps import KINDS, init_heads
 from spmrl_bench.nn.precision import FLOAT32, Precision, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 
 
-class FactoredLinear(nn.Module):
-    """Two linear maps side by side: a block-diagonal matrix over ``[content ; position]``."""
-
-    def __init__(self, inputs: int, outputs: int, *, bias: bool) -> None:
-        super().__init__()
-        self.content = nn.Linear(inputs // 2, outputs // 2, bias=bias)
-        self.position = nn.Linear(inputs // 2, outputs // 2, bias=bias)
-
-    def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """``[tokens, inputs]`` to the two halves, each ``[tokens, outputs / 2]``."""
-        content, position = rows.chunk(2, dim=1)
-        return self.content(content), self.position(position)
+def content_width(d_model: int, position: PositionInput) -> int:
+    """Width of the content that an encoder takes."""
+    return d_model if position == "added" else d_model // 2
 
 
-class FactoredAttention(nn.Module):
-    """Multi-head attention with per-head queries, keys and values of two halves.
+class SelfAttention(nn.Module):
+    """Multi-head attention over the tokens of a sentence.
 
     For head ``h`` the weight of token ``j`` at token ``i`` is
-    ``softmax_j((q_i^c . k_j^c + q_i^p . k_j^p) / sqrt(d_kv))``; the same weights average the
-    content and the position values. Concatenating the halves of each head makes both sums
-    one dot product.
+    ``softmax_j(q_i . k_j / sqrt(d_kv))``. With factored maps queries, keys and values have two
+    halves, so that ``q_i . k_j`` is ``q_i^c . k_j^c + q_i^p . k_j^p``; the same weights average
+    the content and the position values.
     """
 
-    def __init__(self, d_model: int, heads: int, d_kv: int, dropout: float) -> None:
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_kv: int,
+        dropout: float,
+        matrices: Matrices = "factored",
+    ) -> None:
         super().__init__()
         self.heads = heads
         self.d_kv = d_kv
         self.dropout = dropout
-        self.project = FactoredLinear(d_model, 3 * heads * d_kv, bias=False)
-        self.output = FactoredLinear(heads * d_kv, d_model, bias=False)
-        # Xavier normal over whole [heads, inputs, outputs] tensors, as in version 0.2 of the
-        # released code (2018: queries, keys and values only): the heads and features of the
-        # tensor all count as fan, so attention starts near zero.
-        half, width = d_kv // 2, d_model // 2
-        for linear, fans in (
-            (self.project, width * half + heads * half),
-            (self.output, half * width + heads * width),
-        ):
-            for part in (linear.content, linear.position):
-                nn.init.normal_(part.weight, std=math.sqrt(2 / fans))
+        linear = KINDS[matrices]
+        self.project = linear(d_model, 3 * heads * d_kv, bias=False)
+        self.output = linear(heads * d_kv, d_model, bias=False)
+        init_heads(self.project, self.output, d_model, heads, d_kv)
 
     def forward(self, rows: Tensor, layout: Ragged, slots: Tensor, filled: Tensor) -> Tensor:
         """``[tokens, d_model]`` to ``[tokens, d_model]``.
@@ -71,14 +62,8 @@ class FactoredAttention(nn.Module):
             slots: ``layout.slots()``.
             filled: ``layout.filled()``; keys outside it get no weight.
         """
-        tokens, half = rows.shape[0], self.d_kv // 2
-        content, position = self.project(rows)
-        halves = (
-            content.view(tokens, 3 * self.heads, half),
-            position.view(tokens, 3 * self.heads, half),
-        )
-        joined = torch.cat(halves, dim=2).view(tokens, -1)
-        spread = layout.spread(joined, slots)
+        joined = self.project.to_heads(rows, 3 * self.heads)
+        spread = layout.spread(joined.flatten(1), slots)
         query, key, value = spread.view(*spread.shape[:2], 3, self.heads, self.d_kv).permute(
             2, 0, 3, 1, 4
         )
@@ -90,11 +75,10 @@ class FactoredAttention(nn.Module):
             dropout_p=self.dropout if self.training else 0.0,
         )
         back = layout.gather(context.transpose(1, 2).flatten(2), slots)
-        per_head = back.view(tokens, self.heads, 2, half).transpose(1, 2)
-        return torch.cat(self.output(per_head.reshape(tokens, -1)), dim=1)
+        return self.output.from_heads(back.view(len(rows), self.heads, self.d_kv))
 
 
-class FactoredLayer(nn.Module):
+class EncoderLayer(nn.Module):
     """Attention and feed-forward sublayers, each ``LayerNorm(x + dropout(sublayer(x)))``."""
 
     def __init__(
@@ -107,11 +91,13 @@ class FactoredLayer(nn.Module):
         attention_dropout: float,
         residual_dropout: float,
         relu_dropout: float,
+        matrices: Matrices = "factored",
     ) -> None:
         super().__init__()
-        self.attention = FactoredAttention(d_model, heads, d_kv, attention_dropout)
-        self.expand = FactoredLinear(d_model, d_ff, bias=True)
-        self.contract = FactoredLinear(d_ff, d_model, bias=True)
+        self.attention = SelfAttention(d_model, heads, d_kv, attention_dropout, matrices)
+        linear = KINDS[matrices]
+        self.expand = linear(d_model, d_ff, bias=True)
+        self.contract = linear(d_ff, d_model, bias=True)
         self.relu_dropout = SentenceDropout(relu_dropout)
         self.residual_dropout = SentenceDropout(residual_dropout)
         self.attention_norm = nn.LayerNorm(d_model)
@@ -121,17 +107,30 @@ class FactoredLayer(nn.Module):
         """``[tokens, d_model]`` to ``[tokens, d_model]``."""
         attended = self.attention(rows, layout, slots, filled)
         rows = self.attention_norm(rows + self.residual_dropout(attended, layout))
-        hidden = torch.cat(self.expand(rows), dim=1).relu_()
-        contracted = torch.cat(self.contract(self.relu_dropout(hidden, layout)), dim=1)
+        hidden = self.expand(rows).relu_()
+        contracted = self.contract(self.relu_dropout(hidden, layout))
         return self.feed_forward_norm(rows + self.residual_dropout(contracted, layout))
 
 
-class FactoredEncoder(nn.Module):
-    """A stack of factored layers over ``[content ; position]`` inputs.
+class Encoder(nn.Module):
+    """A stack of layers over content and position.
 
-    The position half starts as one learned vector per place in the sentence; START is place
-    0, so a sentence of ``n`` words needs ``n + 2`` rows of the table. A layer norm over the
-    joined input follows the released code of the paper, which the text does not mention.
+    The position starts as one learned vector per place in the sentence; START is place 0, so a
+    sentence of ``n`` words needs ``n + 2`` rows of the table. It is joined to the content as the
+    second half of a token vector, or added to it, both of full width then. With the matrices of
+    the layers this gives four encoders (Kitaev & Klein 2018, sections 3 and 4):
+
+    ==============  ============  =================================================
+    position        matrices      in the paper
+    ==============  ============  =================================================
+    concatenated    factored      the factored encoder
+    added           full          the unfactored one
+    concatenated    full          concatenation alone
+    added           factored      the control: sparse matrices, mixed content
+    ==============  ============  =================================================
+
+    A layer norm over the input follows the released code of the paper, which the text does not
+    mention.
     """
 
     def __init__(
@@ -147,13 +146,18 @@ class FactoredEncoder(nn.Module):
         residual_dropout: float,
         relu_dropout: float,
         precision: Precision = FLOAT32,
+        matrices: Matrices = "factored",
+        position: PositionInput = "concatenated",
     ) -> None:
         super().__init__()
         self.precision = precision
-        self.positions = nn.Embedding(max_positions, d_model // 2)
+        self.added = position == "added"
+        # The kernels are made for this one.
+        self.fused = matrices == "factored" and not self.added
+        self.positions = nn.Embedding(max_positions, content_width(d_model, position))
         self.input_norm = nn.LayerNorm(d_model)
         self.layers = nn.ModuleList(
-            FactoredLayer(
+            EncoderLayer(
                 d_model,
                 heads,
                 d_kv,
@@ -161,6 +165,7 @@ class FactoredEncoder(nn.Module):
                 attention_dropout=attention_dropout,
                 residual_dropout=residual_dropout,
                 relu_dropout=relu_dropout,
+                matrices=matrices,
             )
             for _ in range(layers)
         )
@@ -180,10 +185,11 @@ class FactoredEncoder(nn.Module):
             self.low_weights = None
 
     def forward(self, content: Tensor, layout: Ragged) -> Tensor:
-        """Content ``[tokens, d_model / 2]`` to encoded tokens ``[tokens, d_model]``."""
-        if kernels.usable(content):
+        """Content ``[tokens, content_width]`` to encoded tokens ``[tokens, d_model]``."""
+        if self.fused and kernels.usable(content):
             return fused_encoder.encode(self, content, layout)
-        joined = torch.cat((content, self.positions(layout.position)), dim=1)
+        position = self.positions(layout.position)
+        joined = content + position if self.added else torch.cat((content, position), dim=1)
         rows = self.input_norm(joined)
         slots, filled = layout.slots(), layout.filled()
         with products(self.precision, content.device):
