@@ -8,7 +8,7 @@ the paper differ from it in how position enters, or in the matrices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from spmrl_bench.nn import fused_encoder, kernels
 from spmrl_bench.nn.choices import Matrices, PositionInput
+from spmrl_bench.nn.limits import OPEN, Limit
 from spmrl_bench.nn.maps import KINDS, init_heads
 from spmrl_bench.nn.precision import FLOAT32, Precision, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
@@ -53,7 +54,14 @@ class SelfAttention(nn.Module):
         self.output = linear(heads * d_kv, d_model, bias=False)
         init_heads(self.project, self.output, d_model, heads, d_kv)
 
-    def forward(self, rows: Tensor, layout: Ragged, slots: Tensor, filled: Tensor) -> Tensor:
+    def forward(
+        self,
+        rows: Tensor,
+        layout: Ragged,
+        slots: Tensor,
+        filled: Tensor,
+        limit: Limit = OPEN,
+    ) -> Tensor:
         """``[tokens, d_model]`` to ``[tokens, d_model]``.
 
         Args:
@@ -61,6 +69,7 @@ class SelfAttention(nn.Module):
             layout: which rows form a sentence.
             slots: ``layout.slots()``.
             filled: ``layout.filled()``; keys outside it get no weight.
+            limit: of what the attention may use.
         """
         joined = self.project.to_heads(rows, 3 * self.heads)
         spread = layout.spread(joined.flatten(1), slots)
@@ -68,10 +77,10 @@ class SelfAttention(nn.Module):
             2, 0, 3, 1, 4
         )
         context = functional.scaled_dot_product_attention(
-            query,
+            limit.queries(query),
             key,
             value,
-            attn_mask=filled[:, None, None, :],
+            attn_mask=limit.pairs(layout, filled),
             dropout_p=self.dropout if self.training else 0.0,
         )
         back = layout.gather(context.transpose(1, 2).flatten(2), slots)
@@ -103,9 +112,16 @@ class EncoderLayer(nn.Module):
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
 
-    def forward(self, rows: Tensor, layout: Ragged, slots: Tensor, filled: Tensor) -> Tensor:
+    def forward(
+        self,
+        rows: Tensor,
+        layout: Ragged,
+        slots: Tensor,
+        filled: Tensor,
+        limit: Limit = OPEN,
+    ) -> Tensor:
         """``[tokens, d_model]`` to ``[tokens, d_model]``."""
-        attended = self.attention(rows, layout, slots, filled)
+        attended = self.attention(rows, layout, slots, filled, limit)
         rows = self.attention_norm(rows + self.residual_dropout(attended, layout))
         hidden = self.expand(rows).relu_()
         contracted = self.contract(self.relu_dropout(hidden, layout))
@@ -169,7 +185,32 @@ class Encoder(nn.Module):
             )
             for _ in range(layers)
         )
+        self.factored = matrices == "factored"
+        self.limits = (OPEN,) * layers
         self.low_weights: dict[Tensor, Tensor] | None = None
+
+    def limit(self, limits: Mapping[int, Limit]) -> None:
+        """Limit the attention of some layers from now on; of the others it becomes unlimited.
+
+        Args:
+            limits: by layer, the first of which is 0.
+
+        Raises:
+            ValueError: there is no such layer, or its maps have no halves of which one could
+                be left out.
+        """
+        for number, given in limits.items():
+            if not 0 <= number < len(self.layers):
+                allowed = (
+                    f"0 to {len(self.layers) - 1}" if len(self.layers) else "none: it has none"
+                )
+                raise ValueError(f"layer {number}: the encoder's layers are {allowed}")
+            if not given.halves and not self.factored:
+                raise ValueError(
+                    f"layer {number}: content and position can be told apart in factored "
+                    "attention only; this encoder has full matrices"
+                )
+        self.limits = tuple(limits.get(number, OPEN) for number in range(len(self.layers)))
 
     @contextmanager
     def steady_weights(self) -> Iterator[None]:
@@ -186,13 +227,14 @@ class Encoder(nn.Module):
 
     def forward(self, content: Tensor, layout: Ragged) -> Tensor:
         """Content ``[tokens, content_width]`` to encoded tokens ``[tokens, d_model]``."""
-        if self.fused and kernels.usable(content):
+        unlimited = all(limit == OPEN for limit in self.limits)
+        if self.fused and unlimited and kernels.usable(content):
             return fused_encoder.encode(self, content, layout)
         position = self.positions(layout.position)
         joined = content + position if self.added else torch.cat((content, position), dim=1)
         rows = self.input_norm(joined)
         slots, filled = layout.slots(), layout.filled()
         with products(self.precision, content.device):
-            for layer in self.layers:
-                rows = layer(rows, layout, slots, filled)
+            for layer, limit in zip(self.layers, self.limits, strict=True):
+                rows = layer(rows, layout, slots, filled, limit)
         return rows.to(content.dtype)

@@ -26,6 +26,7 @@ from spmrl_bench.chart.packing import cell_offsets, cell_spans, node_offsets
 from spmrl_bench.errors import CheckpointError, SentenceTooLongError, TreeError
 from spmrl_bench.nn.encoder import Encoder, content_width
 from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
+from spmrl_bench.nn.limits import Limit
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
 from spmrl_bench.parsers.batches import (
     Batch,
@@ -97,6 +98,9 @@ class ChartParser(nn.Module):
             matrices=config.matrices,
             position=config.position,
         )
+        if config.attention_window is not None:
+            window = Limit(window=config.attention_window, relaxed=config.relaxed_window)
+            self.encoder.limit(dict.fromkeys(range(config.layers), window))
         self.scorer = SpanScorer(config.d_model, config.d_label_hidden, len(vocabulary.labels))
 
     @property

@@ -55,8 +55,15 @@ class ChartParserConfig(BaseModel):
     matrices: Matrices = "factored"
     """Of the encoder's layers: one for each half of a token vector, or one for all of it."""
 
+    attention_window: Annotated[int, Field(ge=0)] | None = None
+    """Largest distance of two tokens that see each other, in all layers; without it any."""
+    relaxed_window: bool = False
+    """Whether the first two and the last two tokens see all, and are seen by all."""
+
     @model_validator(mode="after")
     def _inputs_differ(self) -> ChartParserConfig:
         if len(set(self.lexical)) != len(self.lexical):
             raise ValueError("lexical names an input twice")
+        if self.relaxed_window and self.attention_window is None:
+            raise ValueError("relaxed_window is set, but there is no attention_window to relax")
         return self

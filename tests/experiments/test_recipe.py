@@ -102,6 +102,8 @@ def test_a_layer_leaves_what_it_does_not_name(laboratory: Laboratory) -> None:
         "precision": "float32",
         "position": "concatenated",
         "matrices": "factored",
+        "attention_window": None,
+        "relaxed_window": False,
     }
     assert config.train.max_epochs == 7
     assert (config.recipe, config.seed, config.size) == ("elvish", 4, "small")
