@@ -168,8 +168,8 @@ class Encoder(nn.Module):
         super().__init__()
         self.precision = precision
         self.added = position == "added"
-        # The kernels are made for this one.
-        self.fused = matrices == "factored" and not self.added
+        # Whether content and position stay apart; the kernels are made for this.
+        self.halves = matrices == "factored" and not self.added
         self.positions = nn.Embedding(max_positions, content_width(d_model, position))
         self.input_norm = nn.LayerNorm(d_model)
         self.layers = nn.ModuleList(
@@ -185,7 +185,6 @@ class Encoder(nn.Module):
             )
             for _ in range(layers)
         )
-        self.factored = matrices == "factored"
         self.limits = (OPEN,) * layers
         self.low_weights: dict[Tensor, Tensor] | None = None
 
@@ -196,19 +195,16 @@ class Encoder(nn.Module):
             limits: by layer, the first of which is 0.
 
         Raises:
-            ValueError: there is no such layer, or its maps have no halves of which one could
-                be left out.
+            ValueError: there is no such layer, or content and position do not stay apart in it.
         """
         for number, given in limits.items():
             if not 0 <= number < len(self.layers):
-                allowed = (
-                    f"0 to {len(self.layers) - 1}" if len(self.layers) else "none: it has none"
-                )
+                allowed = f"0 to {len(self.layers) - 1}" if len(self.layers) else "none"
                 raise ValueError(f"layer {number}: the encoder's layers are {allowed}")
-            if not given.halves and not self.factored:
+            if not given.halves and not self.halves:
                 raise ValueError(
-                    f"layer {number}: content and position can be told apart in factored "
-                    "attention only; this encoder has full matrices"
+                    f"layer {number}: the attention to content and to position can be told apart "
+                    "only with a concatenated position and factored matrices"
                 )
         self.limits = tuple(limits.get(number, OPEN) for number in range(len(self.layers)))
 
@@ -228,7 +224,7 @@ class Encoder(nn.Module):
     def forward(self, content: Tensor, layout: Ragged) -> Tensor:
         """Content ``[tokens, content_width]`` to encoded tokens ``[tokens, d_model]``."""
         unlimited = all(limit == OPEN for limit in self.limits)
-        if self.fused and unlimited and kernels.usable(content):
+        if self.halves and unlimited and kernels.usable(content):
             return fused_encoder.encode(self, content, layout)
         position = self.positions(layout.position)
         joined = content + position if self.added else torch.cat((content, position), dim=1)

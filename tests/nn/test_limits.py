@@ -157,7 +157,9 @@ def test_mistakes_are_refused() -> None:
         encoder().limit({3: Limit(window=1)})
     with pytest.raises(ValueError, match="window is -1; it must be 0 or more"):
         Limit(window=-1)
-    full = encoder(matrices="full")
-    full.limit({0: Limit(window=1)})
-    with pytest.raises(ValueError, match="layer 0: content and position can be told apart in"):
-        full.limit({0: Limit(content=False)})
+    choices: list[dict[str, Any]] = [{"matrices": "full"}, {"position": "added"}]
+    for choice in choices:
+        mixed = encoder(**choice)
+        mixed.limit({0: Limit(window=1)})
+        with pytest.raises(ValueError, match=r"layer 0: .* can be told apart only with"):
+            mixed.limit({0: Limit(content=False)})

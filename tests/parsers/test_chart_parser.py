@@ -13,6 +13,7 @@ import torch
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.choices import Matrices, PositionInput
+from spmrl_bench.nn.limits import OPEN, Limit
 from spmrl_bench.parsers import chart_parser
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
@@ -259,6 +260,14 @@ def test_parses_have_the_best_scores_of_all_trees() -> None:
             for name in parser.vocabulary.labels[label]
         ]
         assert list(tree.constituents()) == expected
+
+
+def test_a_window_is_trained_in_where_the_settings_say_so() -> None:
+    limits = parser_of(attention_window=3, relaxed_window=True, layers=2).encoder.limits
+    assert limits == (Limit(window=3, relaxed=True),) * 2
+    assert parser_of(layers=2).encoder.limits == (OPEN,) * 2
+    with pytest.raises(ValueError, match="there is no attention_window to relax"):
+        config(relaxed_window=True)
 
 
 # ---- learning --------------------------------------------------------------------------
