@@ -24,9 +24,6 @@ from torch.overrides import TorchFunctionMode
 from spmrl_bench.chart import Decoded
 from spmrl_bench.chart.packing import cell_offsets, cell_spans, node_offsets
 from spmrl_bench.errors import CheckpointError, SentenceTooLongError, TreeError
-from spmrl_bench.nn.encoder import Encoder, content_width
-from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
-from spmrl_bench.nn.limits import Limit
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
 from spmrl_bench.parsers.batches import (
     Batch,
@@ -37,14 +34,12 @@ from spmrl_bench.parsers.batches import (
     sub_batches,
     windows,
 )
+from spmrl_bench.parsers.building import build_encoder, build_lexical_model, d_content
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.form_cache import FormCache
 from spmrl_bench.parsers.vocabulary import (
-    CHAR_UNK,
     EMPTY,
-    FIRST_CHAR,
-    FIRST_WORD,
     Vocabulary,
 )
 from spmrl_bench.trees import Tree
@@ -66,47 +61,15 @@ class ChartParser(nn.Module):
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
-        d_content = content_width(config.d_model, config.position)
-        chars = "charlstm" in config.lexical
-        self.lexical = LexicalModel(
-            d_content,
-            words=FIRST_WORD + len(vocabulary.words) if "word" in config.lexical else None,
-            word_dropout=config.word_dropout,
-            char_lstm=CharLSTM(
-                FIRST_CHAR + len(vocabulary.characters),
-                config.d_char,
-                d_content,
-                unknown=CHAR_UNK,
-                dropout=config.char_dropout,
-                precision=config.precision,
-            )
-            if chars
-            else None,
-            form_dropout=config.form_dropout,
-        )
-        self.encoder = Encoder(
-            config.d_model,
-            config.layers,
-            config.heads,
-            config.d_kv,
-            config.d_ff,
-            config.max_positions,
-            attention_dropout=config.attention_dropout,
-            residual_dropout=config.residual_dropout,
-            relu_dropout=config.relu_dropout,
-            precision=config.precision,
-            matrices=config.matrices,
-            position=config.position,
-        )
-        if config.attention_window is not None:
-            window = Limit(window=config.attention_window, relaxed=config.relaxed_window)
-            self.encoder.limit(dict.fromkeys(range(config.layers), window))
+        # In this order, which the random numbers of their weights follow.
+        self.lexical = build_lexical_model(config, vocabulary)
+        self.encoder = build_encoder(config)
         self.scorer = SpanScorer(config.d_model, config.d_label_hidden, len(vocabulary.labels))
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
-        return self.encoder.positions.weight.device
+        return self.scorer.first.weight.device
 
     def indexer(self) -> Indexer:
         """A fresh indexer for this parser's vocabulary and position table."""
@@ -118,7 +81,7 @@ class ChartParser(nn.Module):
         """CharLSTM output of distinct forms, ``[forms, width]`` (no rows if unused)."""
         char_lstm = self.lexical.char_lstm
         if char_lstm is None:
-            return torch.empty(0, self.encoder.positions.embedding_dim, device=self.device)
+            return torch.empty(0, d_content(self.config), device=self.device)
         lengths = [len(indexer.spelling(form)) for form in forms.tolist()]
         if sum(lengths) <= CHARACTERS:
             vectors: Tensor = char_lstm(*indexer.spellings(forms, self.device))

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from spmrl_bench.nn.choices import Matrices, PositionInput
+from spmrl_bench.nn.choices import EncoderKind, Matrices, PositionInput
 from spmrl_bench.nn.precision import FLOAT32, Precision
 
 LexicalInput = Literal["word", "charlstm"]
@@ -50,6 +50,8 @@ class ChartParserConfig(BaseModel):
 
     precision: Precision = FLOAT32
     """Numbers that the large matrix products take, in training and in parsing."""
+    encoder: EncoderKind = "attention"
+    """What reads the sentence; an LSTM takes its width, layers and residual dropout from here."""
     position: PositionInput = "concatenated"
     """How the position enters: as the second half of a token vector, or added to the content."""
     matrices: Matrices = "factored"
@@ -64,6 +66,8 @@ class ChartParserConfig(BaseModel):
     def _inputs_differ(self) -> ChartParserConfig:
         if len(set(self.lexical)) != len(self.lexical):
             raise ValueError("lexical names an input twice")
+        if self.encoder == "lstm" and self.attention_window is not None:
+            raise ValueError("attention_window is set, but an LSTM encoder has no attention")
         if self.relaxed_window and self.attention_window is None:
             raise ValueError("relaxed_window is set, but there is no attention_window to relax")
         return self

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spmrl_bench.parsers.building import d_content
 from spmrl_bench.parsers.config import ChartParserConfig
 
 
@@ -33,13 +34,15 @@ def forward_products(
         per_token //= 2  # two maps of a quarter of the size each
     pairs = sum((n + 2) ** 2 for n in lengths)
     encoder = config.layers * (tokens * per_token + pairs * 2 * heads)
+    if config.encoder == "lstm":  # two directions, four gates, of input and state
+        encoder = config.layers * tokens * 4 * config.d_model * (config.d_model * 3 // 2)
     posts = sum(n + 1 for n in lengths)
     spans = sum(n * (n + 1) // 2 for n in lengths)
     scorer = posts * config.d_model * config.d_label_hidden
     scorer += spans * config.d_label_hidden * (labels - 1)
     lstm = 0
     if "charlstm" in config.lexical:
-        state = config.d_model // (2 if config.position == "added" else 4)
+        state = d_content(config) // 2
         lstm = characters * 2 * 4 * state * (config.d_char + state)
     return encoder + scorer + lstm
 

@@ -100,6 +100,7 @@ def test_a_layer_leaves_what_it_does_not_name(laboratory: Laboratory) -> None:
         "layers": 3,
         "heads": 2,
         "precision": "float32",
+        "encoder": "attention",
         "position": "concatenated",
         "matrices": "factored",
         "attention_window": None,

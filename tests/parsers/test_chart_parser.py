@@ -278,13 +278,17 @@ ENCODERS = list(itertools.product(get_args(PositionInput), get_args(Matrices)))
 
 @pytest.mark.parametrize(
     ("variant", "position", "matrices"),
-    [*(("charlstm", *encoder) for encoder in ENCODERS), ("word-charlstm", *ENCODERS[0])],
+    [
+        *(("charlstm", *encoder) for encoder in ENCODERS),
+        ("word-charlstm", *ENCODERS[0]),
+        ("charlstm", "lstm", ""),
+    ],
 )
 def test_a_small_treebank_is_learnt_by_heart(
     variant: str, position: str, matrices: str, tmp_path: Path
 ) -> None:
     torch.manual_seed(0)
-    changes = {"position": position, "matrices": matrices}
+    changes = {"position": position, "matrices": matrices} if matrices else {"encoder": position}
     parser = ChartParser(
         config(lexical=LEXICAL[variant], layers=1, d_model=64, d_char=16, **changes),
         Vocabulary.of(TREES),

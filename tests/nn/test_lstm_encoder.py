@@ -1,0 +1,86 @@
+"""The LSTM encoder against cells that are worked through one by one."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from spmrl_bench.nn.lstm_encoder import LSTMEncoder
+from spmrl_bench.nn.span_scorer import fenceposts
+from tests.nn.plain import layout_of
+
+LENGTHS = [3, 7, 1, 4]
+D_MODEL = 6
+
+
+def encoder(layers: int, dropout: float = 0.0) -> LSTMEncoder:
+    torch.manual_seed(0)
+    return LSTMEncoder(D_MODEL, layers, dropout=dropout).double()
+
+
+def content(lengths: list[int] = LENGTHS) -> Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(sum(lengths), D_MODEL, generator=generator, dtype=torch.float64)
+
+
+def one_direction(layer: torch.nn.LSTM, suffix: str, rows: list[Tensor]) -> list[Tensor]:
+    """States after each row, in reading order."""
+    half = D_MODEL // 2
+    state, cell, found = torch.zeros(half).double(), torch.zeros(half).double(), []
+    weights = dict(layer.named_parameters())
+    for row in rows:
+        sums = weights[f"weight_ih_l0{suffix}"] @ row + weights[f"bias_ih_l0{suffix}"]
+        sums = sums + weights[f"weight_hh_l0{suffix}"] @ state + weights[f"bias_hh_l0{suffix}"]
+        enter, keep, fresh, leave = sums.chunk(4)
+        cell = keep.sigmoid() * cell + enter.sigmoid() * fresh.tanh()
+        state = leave.sigmoid() * cell.tanh()
+        found.append(state)
+    return found
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_states_by_hand(layers: int) -> None:
+    module = encoder(layers)
+    found = module(content(), layout_of(LENGTHS)).split(LENGTHS)
+    for rows, result in zip(content().split(LENGTHS), found, strict=True):
+        given = list(rows)
+        for layer in module.layers:
+            forward = one_direction(layer, "", given)
+            backward = one_direction(layer, "_reverse", given[::-1])[::-1]
+            given = []
+            for f, b in zip(forward, backward, strict=True):
+                row = torch.empty(D_MODEL, dtype=torch.float64)
+                row[0::2], row[1::2] = f, b
+                given.append(row)
+        torch.testing.assert_close(result, torch.stack(given), atol=1e-12, rtol=0)
+
+
+def test_a_fencepost_has_read_the_left_and_the_right_side() -> None:
+    """Forward states of the tokens before it, backward states of those behind it."""
+    n = 7
+    rows = content([n]).requires_grad_()
+    posts = fenceposts(encoder(1)(rows, layout_of([n])), torch.arange(n - 1))
+    for k in range(n - 1):
+        left, right = posts[k].chunk(2)
+        (by_left,) = torch.autograd.grad(left.sum(), rows, retain_graph=True)
+        (by_right,) = torch.autograd.grad(right.sum(), rows, retain_graph=True)
+        assert by_left.abs().sum(1).nonzero().flatten().tolist() == list(range(k + 1))
+        assert by_right.abs().sum(1).nonzero().flatten().tolist() == list(range(k + 1, n))
+
+
+def test_dropout_is_on_what_goes_into_later_layers() -> None:
+    layout = layout_of(LENGTHS)
+    single = encoder(1, dropout=0.9)
+    assert torch.equal(single(content(), layout), single.eval()(content(), layout))
+    double = encoder(2, dropout=0.9)
+    assert not torch.equal(double(content(), layout), double.eval()(content(), layout))
+
+
+def test_products_in_bfloat16_are_close() -> None:
+    module = encoder(2).float()
+    expected = module(content().float(), layout_of(LENGTHS))
+    module.precision = "bf16"
+    found = module(content().float(), layout_of(LENGTHS))
+    assert found.dtype == torch.float32
+    assert 0 < (found - expected).abs().max() < 0.05
