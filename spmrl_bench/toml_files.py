@@ -67,6 +67,8 @@ def describe_mistake(model: type[BaseModel], mistake: Mapping[str, Any]) -> str:
         return f"{key}: missing"
     message = mistake["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
+    if mistake["type"] == "value_error" and isinstance(mistake["input"], Mapping):
+        return f"{key}: {message}"  # of several keys, which it names
     return f"{key}: {message}; found {mistake['input']!r}"
 
 

@@ -228,3 +228,20 @@ def test_broken_toml(laboratory: Laboratory) -> None:
     laboratory.recipe.write_text("base = \n", encoding="utf-8")
     (line,) = lines_of_error(laboratory, laboratory.recipe)
     assert line.startswith("not valid TOML: Invalid value (at line 1")
+
+
+def test_a_mistake_between_two_settings_names_both_and_nothing_else() -> None:
+    recipe = load_recipe("english")
+    settings = {"model.encoder": "lstm", "model.attention_window": "3"}
+    with pytest.raises(RecipeError) as caught:
+        recipe.resolve(
+            treebank="x",
+            track="mini",
+            fingerprint="f",
+            variant="charlstm",
+            size="small",
+            settings=settings,
+        )
+    assert str(caught.value).endswith(
+        "model: attention_window is set, but an LSTM encoder has no attention"
+    )
