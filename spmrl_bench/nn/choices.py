@@ -1,4 +1,4 @@
-"""Names of what a recipe can choose for an encoder; read without torch, which takes a second."""
+"""Names of what a recipe can choose for a network; read without torch, which takes a second."""
 
 from __future__ import annotations
 
@@ -10,3 +10,11 @@ EncoderKind = Literal["attention", "lstm"]
 Matrices = Literal["factored", "full"]
 #: Whether the position is the second half of a token vector or added to the content.
 PositionInput = Literal["concatenated", "added"]
+#: Whether the vectors of the positions are learned or sines and cosines.
+PositionTable = Literal["learned", "sinusoidal"]
+#: Whose square root divides the products of queries and keys.
+AttentionScale = Literal["d_kv", "d_model"]
+#: The usual layer norm, or that of the code released with Kitaev & Klein 2018.
+LayerNormForm = Literal["usual", "released"]
+#: Which sub-words of a word make its vector.
+SubwordPooling = Literal["first", "last", "mean"]

@@ -1,13 +1,11 @@
-"""The layers of a chart parser, as its settings say."""
+"""The encoder of a chart parser, as its settings say."""
 
 from __future__ import annotations
 
 from spmrl_bench.nn.encoder import Encoder, content_width
-from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.nn.lstm_encoder import LSTMEncoder
 from spmrl_bench.parsers.config import ChartParserConfig
-from spmrl_bench.parsers.vocabulary import CHAR_UNK, FIRST_CHAR, FIRST_WORD, Vocabulary
 
 
 def d_content(config: ChartParserConfig) -> int:
@@ -15,28 +13,6 @@ def d_content(config: ChartParserConfig) -> int:
     if config.encoder == "lstm":
         return config.d_model
     return content_width(config.d_model, config.position)
-
-
-def build_lexical_model(config: ChartParserConfig, vocabulary: Vocabulary) -> LexicalModel:
-    """The sum of the inputs that the settings name."""
-    width = d_content(config)
-    char_lstm = None
-    if "charlstm" in config.lexical:
-        char_lstm = CharLSTM(
-            FIRST_CHAR + len(vocabulary.characters),
-            config.d_char,
-            width,
-            unknown=CHAR_UNK,
-            dropout=config.char_dropout,
-            precision=config.precision,
-        )
-    return LexicalModel(
-        width,
-        words=FIRST_WORD + len(vocabulary.words) if "word" in config.lexical else None,
-        word_dropout=config.word_dropout,
-        char_lstm=char_lstm,
-        form_dropout=config.form_dropout,
-    )
 
 
 def build_encoder(config: ChartParserConfig) -> Encoder | LSTMEncoder:

@@ -34,10 +34,11 @@ from spmrl_bench.parsers.batches import (
     sub_batches,
     windows,
 )
-from spmrl_bench.parsers.building import build_encoder, build_lexical_model, d_content
+from spmrl_bench.parsers.building import build_encoder, d_content
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.form_cache import FormCache
+from spmrl_bench.parsers.lexicon import build_lexical_model
 from spmrl_bench.parsers.vocabulary import (
     EMPTY,
     Vocabulary,

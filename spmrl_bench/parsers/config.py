@@ -6,17 +6,29 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from spmrl_bench.nn.choices import EncoderKind, Matrices, PositionInput
+from spmrl_bench.nn.choices import (
+    AttentionScale,
+    EncoderKind,
+    LayerNormForm,
+    Matrices,
+    PositionInput,
+    PositionTable,
+    SubwordPooling,
+)
 from spmrl_bench.nn.precision import FLOAT32, Precision
 
-LexicalInput = Literal["word", "charlstm"]
+LexicalInput = Literal["word", "tag", "charlstm", "charconcat", "vectors", "elmo", "transformer"]
 Size = Annotated[int, Field(ge=1)]
 EvenSize = Annotated[int, Field(ge=2, multiple_of=2)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
 class ChartParserConfig(BaseModel):
-    """Architecture and regularisation of one parser (no defaults but one: recipes state them)."""
+    """Architecture and regularisation of one parser.
+
+    Recipes state the settings without a default; those with one are options of the model, and
+    their default is the form of the paper.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,30 +56,108 @@ class ChartParserConfig(BaseModel):
     word_dropout: Rate
     """On word embeddings."""
     form_dropout: Rate
-    """On the CharLSTM's output (``morpho_emb_dropout`` of the released code)."""
+    """On the CharLSTM's output (``morpho_emb_dropout`` of the released code), and on that of
+    the other inputs that read the form of a word."""
     char_dropout: Rate
     """On the CharLSTM's input."""
+    tag_dropout: Rate = 0.2
+    """On tag embeddings."""
 
     precision: Precision = FLOAT32
     """Numbers that the large matrix products take, in training and in parsing."""
+
     encoder: EncoderKind = "attention"
     """What reads the sentence; an LSTM takes its width, layers and residual dropout from here."""
     position: PositionInput = "concatenated"
     """How the position enters: as the second half of a token vector, or added to the content."""
     matrices: Matrices = "factored"
     """Of the encoder's layers: one for each half of a token vector, or one for all of it."""
+    position_table: PositionTable = "learned"
+    """What stands for a place in the sentence: learned vectors, or sines and cosines."""
+    position_only_layers: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    """Layers, the first of which is 0, whose queries and keys come from the positions alone."""
+    attention_scale: AttentionScale = "d_kv"
+    """Whose square root divides the products of queries and keys; the released code: d_model."""
+    layer_norm: LayerNormForm = "usual"
+    """``released``: divides by the unbiased standard deviation plus 0.001, as the code of 2018."""
+    input_norm: bool = True
+    """Whether a layer norm stands before the first layer (the released code has it)."""
 
     attention_window: Annotated[int, Field(ge=0)] | None = None
     """Largest distance of two tokens that see each other, in all layers; without it any."""
     relaxed_window: bool = False
     """Whether the first two and the last two tokens see all, and are seen by all."""
 
+    predict_tags: bool = False
+    """Whether the parser learns to tag, from the encoded tokens and together with the trees."""
+    d_tag_hidden: Size = 250
+    """Hidden width of the tagger."""
+    tag_loss_weight: Annotated[float, Field(gt=0)] = 5.0
+    """Of the tagger's loss beside the parser's (Kitaev, Cao & Klein 2019)."""
+
+    vectors: str | None = None
+    """File of static word vectors (word2vec or GloVe), for the input ``vectors``."""
+    elmo_weights: str | None = None
+    """HDF5 file with the weights of the language model, for the input ``elmo``."""
+    elmo_options: str | None = None
+    """Its JSON file of options."""
+    elmo_dropout: Rate = 0.5
+    """On the mix of its layers."""
+    transformer: str | None = None
+    """Folder or hub name of a pre-trained encoder, for the input ``transformer``."""
+    transformer_revision: str | None = None
+    """Which revision of a hub's encoder; required for a hub name."""
+    transformer_pooling: SubwordPooling = "last"
+    """Which sub-words of a word make its vector: the first, the last, or the mean of all."""
+    transformer_frozen: bool = False
+    """Whether training leaves the pre-trained weights as they are."""
+
     @model_validator(mode="after")
-    def _inputs_differ(self) -> ChartParserConfig:
+    def _inputs_have_what_they_need(self) -> ChartParserConfig:
         if len(set(self.lexical)) != len(self.lexical):
             raise ValueError("lexical names an input twice")
-        if self.encoder == "lstm" and self.attention_window is not None:
-            raise ValueError("attention_window is set, but an LSTM encoder has no attention")
+        for name, keys in _NEEDS.items():
+            for key in keys:
+                given = getattr(self, key) is not None
+                if name in self.lexical and not given:
+                    raise ValueError(f"the input '{name}' needs model.{key}, which is not set")
+                if name not in self.lexical and given:
+                    raise ValueError(
+                        f"{key} is set, but the input '{name}' that reads it is not in lexical"
+                    )
+        if "tag" in self.lexical and self.predict_tags:
+            raise ValueError("predict_tags is set, but the input 'tag' already reads the tags")
+        return self
+
+    @model_validator(mode="after")
+    def _limits_have_something_to_limit(self) -> ChartParserConfig:
         if self.relaxed_window and self.attention_window is None:
             raise ValueError("relaxed_window is set, but there is no attention_window to relax")
+        if self.encoder == "lstm":
+            if self.attention_window is not None:
+                raise ValueError("attention_window is set, but an LSTM encoder has no attention")
+            if self.position_only_layers:
+                raise ValueError(
+                    "position_only_layers is set, but an LSTM encoder has no attention"
+                )
+        absent = [number for number in self.position_only_layers if number >= self.layers]
+        if absent:
+            raise ValueError(
+                f"position_only_layers names layer {absent[0]}, but the layers are 0 to "
+                f"{self.layers - 1}"
+                if self.layers
+                else "position_only_layers is set, but there are no layers"
+            )
+        if self.position_only_layers and (self.position, self.matrices) != ("added", "full"):
+            raise ValueError(
+                "position_only_layers needs position = 'added' and matrices = 'full'; a factored "
+                "encoder is kept from its content with a limit of attention"
+            )
         return self
+
+
+_NEEDS = {
+    "vectors": ("vectors",),
+    "elmo": ("elmo_weights", "elmo_options"),
+    "transformer": ("transformer",),
+}
