@@ -40,8 +40,11 @@ def make_plan(
     size: str | None = None,
     seed: int = 1,
     settings: Mapping[str, str] | None = None,
+    lexical: tuple[str, ...] | None = None,
 ) -> Plan:
     """Choose the treebank and resolve the settings of each variant.
+
+    With ``lexical`` there is one variant, of these lexical inputs and named by them.
 
     Raises:
         RecipeError: unknown language, variant, size, track or setting.
@@ -49,6 +52,8 @@ def make_plan(
     """
     recipe = load_recipe(lang)
     chosen, note = _choose_treebank(recipe, treebank, track)
+    if lexical is not None:
+        variants = ("-".join(lexical),)
     configs = tuple(
         recipe.resolve(
             treebank=chosen.name,
@@ -58,6 +63,7 @@ def make_plan(
             size=size,
             seed=seed,
             settings=settings,
+            lexical=lexical,
         )
         for variant in dict.fromkeys(variants or recipe.base.variants)
     )

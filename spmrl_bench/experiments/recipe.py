@@ -111,6 +111,7 @@ class Recipe(BaseModel):
         size: str | None = None,
         seed: int = 1,
         settings: Mapping[str, str] | None = None,
+        lexical: tuple[str, ...] | None = None,
     ) -> RunConfig:
         """Settings of the run of one variant on one treebank.
 
@@ -120,12 +121,14 @@ class Recipe(BaseModel):
             size: ``published`` or ``small``; by default the track's.
             settings: ``model.KEY`` or ``train.KEY`` to value, from the command line; a
                 value is read as TOML where it is TOML, else as text.
+            lexical: lexical inputs instead of a variant's of the base; ``variant`` is then only
+                what the run is called.
 
         Raises:
             RecipeError: an unknown variant, size or key, a value out of range, or a key
                 that no layer sets.
         """
-        if variant not in self.base.variants:
+        if lexical is None and variant not in self.base.variants:
             raise RecipeError(unknown_name("variant", variant, self.base.variants))
         chosen = size or self.base.default_size[track]
         if chosen not in self.base.size:
@@ -140,7 +143,7 @@ class Recipe(BaseModel):
         for layer in layers:
             for section, values in merged.items():
                 values.update(getattr(layer, section).model_dump(exclude_unset=True))
-        merged["model"]["lexical"] = self.base.variants[variant]
+        merged["model"]["lexical"] = self.base.variants[variant] if lexical is None else lexical
         for key, text in (settings or {}).items():
             section, _, name = key.partition(".")
             if section not in merged or not name:
