@@ -8,7 +8,8 @@ the paper differ from it in how position enters, or in the matrices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -16,9 +17,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from spmrl_bench.nn import fused_encoder, kernels
-from spmrl_bench.nn.choices import Matrices, PositionInput
+from spmrl_bench.nn.choices import (
+    AttentionScale,
+    LayerNormForm,
+    Matrices,
+    PositionInput,
+    PositionTable,
+)
 from spmrl_bench.nn.limits import OPEN, Limit
-from spmrl_bench.nn.maps import KINDS, init_heads
+from spmrl_bench.nn.maps import KINDS, FullLinear, init_heads
+from spmrl_bench.nn.norms import layer_norm as norm_of
+from spmrl_bench.nn.positions import position_table as table_of
 from spmrl_bench.nn.precision import FLOAT32, Precision, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 
@@ -32,9 +41,10 @@ class SelfAttention(nn.Module):
     """Multi-head attention over the tokens of a sentence.
 
     For head ``h`` the weight of token ``j`` at token ``i`` is
-    ``softmax_j(q_i . k_j / sqrt(d_kv))``. With factored maps queries, keys and values have two
-    halves, so that ``q_i . k_j`` is ``q_i^c . k_j^c + q_i^p . k_j^p``; the same weights average
-    the content and the position values.
+    ``softmax_j(q_i . k_j / sqrt(d_kv))``, or with ``sqrt(d_model)`` in the released code. With
+    factored maps queries, keys and values have two halves, so that ``q_i . k_j`` is
+    ``q_i^c . k_j^c + q_i^p . k_j^p``; the same weights average the content and the position
+    values.
     """
 
     def __init__(
@@ -44,11 +54,13 @@ class SelfAttention(nn.Module):
         d_kv: int,
         dropout: float,
         matrices: Matrices = "factored",
+        scale: AttentionScale = "d_kv",
     ) -> None:
         super().__init__()
         self.heads = heads
         self.d_kv = d_kv
         self.dropout = dropout
+        self.factor = 1 / math.sqrt(d_model if scale == "d_model" else d_kv)
         linear = KINDS[matrices]
         self.project = linear(d_model, 3 * heads * d_kv, bias=False)
         self.output = linear(heads * d_kv, d_model, bias=False)
@@ -61,6 +73,7 @@ class SelfAttention(nn.Module):
         slots: Tensor,
         filled: Tensor,
         limit: Limit = OPEN,
+        asking: Tensor | None = None,
     ) -> Tensor:
         """``[tokens, d_model]`` to ``[tokens, d_model]``.
 
@@ -70,8 +83,14 @@ class SelfAttention(nn.Module):
             slots: ``layout.slots()``.
             filled: ``layout.filled()``; keys outside it get no weight.
             limit: of what the attention may use.
+            asking: ``[tokens, d_model]`` from which queries and keys are computed in place of
+                ``rows``, which give the values all the same; with full matrices only.
         """
-        joined = self.project.to_heads(rows, 3 * self.heads)
+        if asking is None:
+            joined = self.project.to_heads(rows, 3 * self.heads)
+        else:
+            assert isinstance(self.project, FullLinear)
+            joined = self.project.to_heads_of_two(asking, rows, 3 * self.heads, 2 * self.heads)
         spread = layout.spread(joined.flatten(1), slots)
         query, key, value = spread.view(*spread.shape[:2], 3, self.heads, self.d_kv).permute(
             2, 0, 3, 1, 4
@@ -82,6 +101,7 @@ class SelfAttention(nn.Module):
             value,
             attn_mask=limit.pairs(layout, filled),
             dropout_p=self.dropout if self.training else 0.0,
+            scale=self.factor,
         )
         back = layout.gather(context.transpose(1, 2).flatten(2), slots)
         return self.output.from_heads(back.view(len(rows), self.heads, self.d_kv))
@@ -101,16 +121,20 @@ class EncoderLayer(nn.Module):
         residual_dropout: float,
         relu_dropout: float,
         matrices: Matrices = "factored",
+        attention_scale: AttentionScale = "d_kv",
+        layer_norm: LayerNormForm = "usual",
     ) -> None:
         super().__init__()
-        self.attention = SelfAttention(d_model, heads, d_kv, attention_dropout, matrices)
+        self.attention = SelfAttention(
+            d_model, heads, d_kv, attention_dropout, matrices, attention_scale
+        )
         linear = KINDS[matrices]
         self.expand = linear(d_model, d_ff, bias=True)
         self.contract = linear(d_ff, d_model, bias=True)
         self.relu_dropout = SentenceDropout(relu_dropout)
         self.residual_dropout = SentenceDropout(residual_dropout)
-        self.attention_norm = nn.LayerNorm(d_model)
-        self.feed_forward_norm = nn.LayerNorm(d_model)
+        self.attention_norm = norm_of(d_model, layer_norm)
+        self.feed_forward_norm = norm_of(d_model, layer_norm)
 
     def forward(
         self,
@@ -119,9 +143,10 @@ class EncoderLayer(nn.Module):
         slots: Tensor,
         filled: Tensor,
         limit: Limit = OPEN,
+        asking: Tensor | None = None,
     ) -> Tensor:
-        """``[tokens, d_model]`` to ``[tokens, d_model]``."""
-        attended = self.attention(rows, layout, slots, filled, limit)
+        """``[tokens, d_model]`` to ``[tokens, d_model]``, see :class:`SelfAttention`."""
+        attended = self.attention(rows, layout, slots, filled, limit, asking)
         rows = self.attention_norm(rows + self.residual_dropout(attended, layout))
         hidden = self.expand(rows).relu_()
         contracted = self.contract(self.relu_dropout(hidden, layout))
@@ -131,10 +156,11 @@ class EncoderLayer(nn.Module):
 class Encoder(nn.Module):
     """A stack of layers over content and position.
 
-    The position starts as one learned vector per place in the sentence; START is place 0, so a
-    sentence of ``n`` words needs ``n + 2`` rows of the table. It is joined to the content as the
-    second half of a token vector, or added to it, both of full width then. With the matrices of
-    the layers this gives four encoders (Kitaev & Klein 2018, sections 3 and 4):
+    The position starts as one vector per place in the sentence, learned unless the table is
+    sinusoidal; START is place 0, so a sentence of ``n`` words needs ``n + 2`` rows of the table.
+    It is joined to the content as the second half of a token vector, or added to it, both of full
+    width then. With the matrices of the layers this gives four encoders (Kitaev & Klein 2018,
+    sections 3 and 4):
 
     ==============  ============  =================================================
     position        matrices      in the paper
@@ -146,7 +172,11 @@ class Encoder(nn.Module):
     ==============  ============  =================================================
 
     A layer norm over the input follows the released code of the paper, which the text does not
-    mention.
+    mention; ``input_norm`` leaves it out.
+
+    In position-only layers (section 3) queries and keys come from the rows of the position table
+    alone, as they are before they are added to the content and normalised. In the released code
+    these rows have a dropout of their own, whose rate is 0 there; here they have none.
     """
 
     def __init__(
@@ -164,14 +194,30 @@ class Encoder(nn.Module):
         precision: Precision = FLOAT32,
         matrices: Matrices = "factored",
         position: PositionInput = "concatenated",
+        position_table: PositionTable = "learned",
+        position_only_layers: Collection[int] = (),
+        attention_scale: AttentionScale = "d_kv",
+        layer_norm: LayerNormForm = "usual",
+        input_norm: bool = True,
     ) -> None:
         super().__init__()
         self.precision = precision
         self.added = position == "added"
         # Whether content and position stay apart; the kernels are made for this.
         self.halves = matrices == "factored" and not self.added
-        self.positions = nn.Embedding(max_positions, content_width(d_model, position))
-        self.input_norm = nn.LayerNorm(d_model)
+        self.fused = (
+            self.halves and attention_scale == "d_kv" and layer_norm == "usual" and input_norm
+        )
+        self.position_only = frozenset(position_only_layers)
+        if self.position_only and not (self.added and matrices == "full"):
+            raise ValueError(
+                "position-only layers need an added position and full matrices, not "
+                f"position = '{position}' and matrices = '{matrices}'"
+            )
+        if absent := self.position_only - set(range(layers)):
+            raise ValueError(f"position-only layer {min(absent)}: {_allowed(layers)}")
+        self.positions = table_of(position_table, max_positions, content_width(d_model, position))
+        self.input_norm = norm_of(d_model, layer_norm) if input_norm else nn.Identity()
         self.layers = nn.ModuleList(
             EncoderLayer(
                 d_model,
@@ -182,6 +228,8 @@ class Encoder(nn.Module):
                 residual_dropout=residual_dropout,
                 relu_dropout=relu_dropout,
                 matrices=matrices,
+                attention_scale=attention_scale,
+                layer_norm=layer_norm,
             )
             for _ in range(layers)
         )
@@ -199,8 +247,7 @@ class Encoder(nn.Module):
         """
         for number, given in limits.items():
             if not 0 <= number < len(self.layers):
-                allowed = f"0 to {len(self.layers) - 1}" if len(self.layers) else "none"
-                raise ValueError(f"layer {number}: the encoder's layers are {allowed}")
+                raise ValueError(f"layer {number}: {_allowed(len(self.layers))}")
             if not given.halves and not self.halves:
                 raise ValueError(
                     f"layer {number}: the attention to content and to position can be told apart "
@@ -224,13 +271,19 @@ class Encoder(nn.Module):
     def forward(self, content: Tensor, layout: Ragged) -> Tensor:
         """Content ``[tokens, content_width]`` to encoded tokens ``[tokens, d_model]``."""
         unlimited = all(limit == OPEN for limit in self.limits)
-        if self.halves and unlimited and kernels.usable(content):
+        if self.fused and unlimited and kernels.usable(content):
             return fused_encoder.encode(self, content, layout)
         position = self.positions(layout.position)
         joined = content + position if self.added else torch.cat((content, position), dim=1)
         rows = self.input_norm(joined)
         slots, filled = layout.slots(), layout.filled()
         with products(self.precision, content.device):
-            for layer, limit in zip(self.layers, self.limits, strict=True):
-                rows = layer(rows, layout, slots, filled, limit)
+            for number, layer in enumerate(self.layers):
+                asking = position if number in self.position_only else None
+                rows = layer(rows, layout, slots, filled, self.limits[number], asking)
         return rows.to(content.dtype)
+
+
+def _allowed(layers: int) -> str:
+    """Which layers an encoder has, in the words of an error."""
+    return f"the encoder's layers are {f'0 to {layers - 1}' if layers else 'none'}"

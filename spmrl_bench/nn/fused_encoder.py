@@ -41,10 +41,17 @@ def encode(module: Encoder, content: Tensor, layout: Ragged) -> Tensor:
 
 def _parameters(module: Encoder) -> list[Tensor]:
     """In the order in which ``_Pass.backward`` gives their gradients."""
-    found = [module.positions.weight, module.input_norm.weight, module.input_norm.bias]
+    norm = _input_norm(module)
+    found = [module.positions.weight, norm.weight, norm.bias]
     for layer in module.layers:
         found += _layer_parameters(layer)
     return found
+
+
+def _input_norm(module: Encoder) -> nn.LayerNorm:
+    """The layer norm that the kernels compute; other encoders do not come here."""
+    assert isinstance(module.input_norm, nn.LayerNorm)
+    return module.input_norm
 
 
 def _layer_parameters(layer: Any) -> list[Tensor]:
@@ -151,7 +158,7 @@ class _Pass:
         joined[0, : self.real] = content
         joined[0, self.real :] = 0
         torch.index_select(module.positions.weight, 0, self.position, out=joined[1])
-        rows, low, self.joined = self._norm(joined, module.input_norm)
+        rows, low, self.joined = self._norm(joined, _input_norm(module))
         for layer, seeds in zip(module.layers, self.seeds, strict=True):
             rows, low = self._layer(layer, rows, low, seeds)
         return rows[:, : self.real]
@@ -254,8 +261,11 @@ class _Pass:
     # Backwards ------------------------------------------------------------------------
 
     @torch.autocast("cpu", enabled=False)
-    def backward(self, gradient: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Gradients of the content and of ``_parameters``, from that of the result."""
+    def backward(self, gradient: Tensor) -> tuple[Tensor, list[Tensor | None]]:
+        """Gradients of the content and of ``_parameters``, from that of the result.
+
+        A fixed table of positions has none.
+        """
         module = self.module
         # The kernels work in place, and the gradient may belong to others too.
         rows = torch.zeros(2, self.tokens, gradient.shape[2])
@@ -265,10 +275,12 @@ class _Pass:
         for layer in reversed(module.layers):
             rows, more, parameters = self._layer_back(layer, self.kept.pop(), rows, more)
             found = parameters + found
-        rows, _, sums = self._norm_back(rows, more, self.joined, module.input_norm, branch=False)
-        table = torch.ops.aten.embedding_dense_backward(
-            rows[1, : self.real], self.layout.position, len(module.positions.weight), -1, False
-        )
+        rows, _, sums = self._norm_back(rows, more, self.joined, _input_norm(module), branch=False)
+        positions, table = module.positions.weight, None
+        if positions.requires_grad:
+            table = torch.ops.aten.embedding_dense_backward(
+                rows[1, : self.real], self.layout.position, len(positions), -1, False
+            )
         return rows[0, : self.real], [table, sums[0], sums[1], *found]
 
     def _layer_back(

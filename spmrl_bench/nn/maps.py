@@ -11,6 +11,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from spmrl_bench.nn.choices import Matrices
 
@@ -57,6 +58,16 @@ class FullLinear(nn.Linear):
     def to_heads(self, rows: Tensor, heads: int) -> Tensor:
         """``[tokens, inputs]`` to ``[tokens, heads, outputs / heads]``."""
         return self.forward(rows).view(len(rows), heads, -1)
+
+    def to_heads_of_two(self, first: Tensor, second: Tensor, heads: int, of_first: int) -> Tensor:
+        """As :meth:`to_heads`, but the first ``of_first`` heads read ``first``, the others
+        ``second``; for maps without bias."""
+        border = of_first * (self.out_features // heads)
+        parts = (
+            functional.linear(first, self.weight[:border]),
+            functional.linear(second, self.weight[border:]),
+        )
+        return torch.cat(parts, dim=1).view(len(second), heads, -1)
 
     def from_heads(self, per_head: Tensor) -> Tensor:
         """``[tokens, heads, inputs / heads]`` to ``[tokens, outputs]``."""

@@ -37,6 +37,11 @@ def build_encoder(config: ChartParserConfig) -> Encoder | LSTMEncoder:
         precision=config.precision,
         matrices=config.matrices,
         position=config.position,
+        position_table=config.position_table,
+        position_only_layers=config.position_only_layers,
+        attention_scale=config.attention_scale,
+        layer_norm=config.layer_norm,
+        input_norm=config.input_norm,
     )
     if config.attention_window is not None:
         window = Limit(window=config.attention_window, relaxed=config.relaxed_window)

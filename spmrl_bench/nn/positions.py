@@ -1,0 +1,62 @@
+"""What stands for a place in the sentence: a learned vector, or sines and cosines.
+
+Kitaev & Klein 2018 (appendix A) found learned vectors to be better, so they are the default.
+Both kinds are tables with a row for each place, and end with it: a longer sentence is an error.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from spmrl_bench.nn.choices import PositionTable
+
+#: The longest wave is this many times as long as the shortest, at the limit of many features.
+BASE = 10000.0
+
+
+def sinusoids(places: int, width: int) -> NDArray[np.float64]:
+    """The fixed table of Vaswani et al. 2017 (section 3.5), ``[places, width]``.
+
+    Feature ``2 i`` of place ``p`` is ``sin(p / 10000^(2 i / width))``, feature ``2 i + 1`` the
+    cosine of the same angle.
+
+    Args:
+        places: number of rows.
+        width: number of features, even.
+    """
+    angles = np.arange(places)[:, None] / BASE ** (np.arange(0, width, 2) / width)
+    table = np.empty((places, width))
+    table[:, 0::2], table[:, 1::2] = np.sin(angles), np.cos(angles)
+    return table
+
+
+class SinusoidalPositions(nn.Module):
+    """A table like ``nn.Embedding``, which has no parameters and is not saved."""
+
+    weight: Tensor
+
+    def __init__(self, places: int, width: int) -> None:
+        super().__init__()
+        self.embedding_dim = width
+        table = torch.from_numpy(sinusoids(places, width)).float()
+        self.register_buffer("weight", table, persistent=False)
+
+    def forward(self, places: Tensor) -> Tensor:
+        """int64 ``[tokens]`` to ``[tokens, width]``."""
+        return functional.embedding(places, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"{len(self.weight)}, {self.embedding_dim}"
+
+
+def position_table(
+    kind: PositionTable, places: int, width: int
+) -> nn.Embedding | SinusoidalPositions:
+    """A table of this kind; learned vectors start standard normal, as in the released code."""
+    if kind == "sinusoidal":
+        return SinusoidalPositions(places, width)
+    return nn.Embedding(places, width)
