@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from spmrl_bench.nn import kernels
+from spmrl_bench.nn.choices import LayerNormForm
 from spmrl_bench.nn.kernels import address
+from spmrl_bench.nn.norms import layer_norm as norm_of
 
 # Cells scored at once without a gradient: on the CPU their hidden layer and their scores stay in
 # its cache; a GPU needs enough of them to be busy.
@@ -43,10 +45,12 @@ def fenceposts(encoded: Tensor, left: Tensor) -> Tensor:
 class SpanScorer(nn.Module):
     """Scores of all labels but the empty one, whose score is fixed at zero."""
 
-    def __init__(self, d_model: int, d_hidden: int, labels: int) -> None:
+    def __init__(
+        self, d_model: int, d_hidden: int, labels: int, layer_norm: LayerNormForm = "usual"
+    ) -> None:
         super().__init__()
         self.first = nn.Linear(d_model, d_hidden)
-        self.norm = nn.LayerNorm(d_hidden)
+        self.norm = norm_of(d_hidden, layer_norm)
         self.second = nn.Linear(d_hidden, labels - 1)
 
     def project(self, posts: Tensor) -> Tensor:
@@ -74,7 +78,7 @@ class SpanScorer(nn.Module):
 
     def _block(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """:meth:`hidden` without a gradient."""
-        if not kernels.usable(projected):
+        if not (kernels.usable(projected) and isinstance(self.norm, nn.LayerNorm)):
             return self.hidden(projected, start, end)
         kernel, width = kernels.load("_span_scorer"), projected.shape[1]
         assert kernel is not None

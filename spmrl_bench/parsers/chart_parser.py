@@ -65,7 +65,9 @@ class ChartParser(nn.Module):
         # In this order, which the random numbers of their weights follow.
         self.lexical = build_lexical_model(config, vocabulary)
         self.encoder = build_encoder(config)
-        self.scorer = SpanScorer(config.d_model, config.d_label_hidden, len(vocabulary.labels))
+        self.scorer = SpanScorer(
+            config.d_model, config.d_label_hidden, len(vocabulary.labels), config.layer_norm
+        )
 
     @property
     def device(self) -> torch.device:
