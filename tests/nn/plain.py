@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention
 from spmrl_bench.nn.lexical import CharLSTM
+from spmrl_bench.nn.norms import ReleasedLayerNorm
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.span_scorer import SpanScorer
 
@@ -46,9 +47,13 @@ def randomise(module: nn.Module, seed: int, scale: float = 0.5) -> None:
             )
 
 
-def layer_norm(vector: Rows, norm: nn.LayerNorm) -> Rows:
+def layer_norm(vector: Rows, norm: nn.LayerNorm | ReleasedLayerNorm) -> Rows:
     """One vector, normalised over all its coordinates."""
     mean = sum(vector) / len(vector)
+    if isinstance(norm, ReleasedLayerNorm):
+        unbiased = sum((value - mean) ** 2 for value in vector) / (len(vector) - 1)
+        scaled = (vector - mean) / (math.sqrt(unbiased) + 0.001)
+        return scaled * array(norm.weight) + array(norm.bias)
     variance = sum((value - mean) ** 2 for value in vector) / len(vector)
     scaled = (vector - mean) / math.sqrt(variance + norm.eps)
     return scaled * array(norm.weight) + array(norm.bias)
@@ -85,6 +90,37 @@ def attention(module: SelfAttention, rows: Rows, lengths: list[int]) -> Rows:
                     mixed = sum(w * value[side, j] for w, j in zip(weights, tokens, strict=True))
                     columns = array(linear.weight)[:, head * half : (head + 1) * half]
                     result[i, side * width : (side + 1) * width] += columns @ mixed
+        begin += length
+    return result
+
+
+def full_attention(
+    module: SelfAttention, rows: Rows, asking: Rows, lengths: list[int], divisor: float
+) -> Rows:
+    """Attention with one matrix each for the queries, keys and values of a head.
+
+    Queries and keys are computed from ``asking``, values from ``rows``; ``divisor`` is what the
+    products of queries and keys are divided by.
+    """
+    result = np.zeros_like(rows)
+    begin = 0
+    for length in lengths:
+        tokens = range(begin, begin + length)
+        for head in range(module.heads):
+            w_query, w_key, w_value = (
+                array(module.project.weight)[
+                    (part * module.heads + head) * module.d_kv : (part * module.heads + head + 1)
+                    * module.d_kv
+                ]
+                for part in range(3)
+            )
+            columns = array(module.output.weight)[:, head * module.d_kv : (head + 1) * module.d_kv]
+            for i in tokens:
+                powers = [
+                    math.exp((w_query @ asking[i]) @ (w_key @ asking[j]) / divisor) for j in tokens
+                ]
+                for power, j in zip(powers, tokens, strict=True):
+                    result[i] += columns @ (power / sum(powers) * (w_value @ rows[j]))
         begin += length
     return result
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.choices import Matrices, PositionInput
+from spmrl_bench.nn.choices import AttentionScale, Matrices, PositionInput
 from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention, content_width
 from spmrl_bench.nn.maps import FactoredLinear, FullLinear
-from tests.nn.plain import layout_of, randomise
+from spmrl_bench.nn.norms import ReleasedLayerNorm
+from tests.nn import plain
+from tests.nn.plain import array, layout_of, randomise
 
 LENGTHS = [3, 1, 7]
 D_MODEL, HEADS, D_KV, D_FF = 12, 3, 4, 10
@@ -167,3 +171,63 @@ def test_bfloat16_products_are_close(position: PositionInput, matrices: Matrices
     found = module(content, layout_of(LENGTHS))
     assert found.dtype == torch.float32
     assert 0 < (found - expected).abs().max() < 0.3
+
+
+def test_dividing_by_the_root_of_d_model() -> None:
+    """As in the released code: the same as queries that are smaller by that ratio."""
+    usual, released = encoder(2), encoder(2, attention_scale="d_model")
+    layout, content = layout_of(LENGTHS), rows_of(D_MODEL // 2)
+    found = released(content, layout)
+    assert (found - usual(content, layout)).abs().max() > 1e-3
+    queries = HEADS * D_KV // 2
+    with torch.no_grad():
+        for each in usual.layers:
+            for part in (each.attention.project.content, each.attention.project.position):
+                part.weight[:queries] *= math.sqrt(D_KV / D_MODEL)
+    torch.testing.assert_close(found, usual(content, layout), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("scale", get_args(AttentionScale))
+def test_full_attention_by_hand(scale: AttentionScale) -> None:
+    module = SelfAttention(D_MODEL, HEADS, D_KV, 0.0, "full", scale).double()
+    randomise(module, seed=4)
+    layout, rows = layout_of(LENGTHS), rows_of(D_MODEL)
+    found = module(rows, layout, layout.slots(), layout.filled())
+    divisor = math.sqrt({"d_kv": D_KV, "d_model": D_MODEL}[scale])
+    expected = plain.full_attention(module, array(rows), array(rows), LENGTHS, divisor)
+    np.testing.assert_allclose(array(found), expected, atol=1e-12)
+
+
+def test_released_norms_by_hand() -> None:
+    """All norms of the stack are of the chosen form, that of the input too."""
+    module, content = encoder(2, layer_norm="released"), rows_of(D_MODEL // 2)
+    expected = plain.encoder(module, array(content), LENGTHS)
+    found = module(content, layout_of(LENGTHS))
+    np.testing.assert_allclose(array(found), expected, atol=1e-11)
+    norms = [each for each in module.modules() if isinstance(each, ReleasedLayerNorm)]
+    assert len(norms) == 1 + 2 * 2
+    assert (encoder(2)(content, layout_of(LENGTHS)) - found).abs().max() > 1e-3
+
+
+@every
+def test_without_a_norm_of_the_input(position: PositionInput, matrices: Matrices) -> None:
+    module = encoder(1, position=position, matrices=matrices, input_norm=False)
+    assert not [name for name in module.state_dict() if "input_norm" in name]
+    layout, content = layout_of(LENGTHS), rows_of(content_width(D_MODEL, position))
+    place = module.positions.weight[[k for n in LENGTHS for k in range(n)]]
+    rows = content + place if position == "added" else torch.cat((content, place), dim=1)
+    expected = module.layers[0](rows, layout, layout.slots(), layout.filled())
+    assert torch.equal(module(content, layout), expected)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [{"attention_scale": "d_model"}, {"layer_norm": "released"}, {"input_norm": False}],
+    ids=str,
+)
+def test_the_kernels_are_not_asked_for_what_they_do_not_compute(choice: dict[str, Any]) -> None:
+    module, layout = encoder(2, **choice), layout_of(LENGTHS)
+    content = rows_of(D_MODEL // 2)
+    expected = module(content, layout)
+    found = module.float()(content.float(), layout)
+    torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)

@@ -120,6 +120,46 @@ def test_a_relaxed_window_exempts_exactly_the_first_and_last_two_tokens() -> Non
     assert relaxed[1, 0, :4].tolist() == [[True] * 4 + [False] * 5] * 4  # of the batch, not it
 
 
+@pytest.mark.parametrize("window", [0, 1, 3])
+def test_a_relaxed_window_by_its_definition(window: int) -> None:
+    """For every length: START, the first word, the last word and STOP, as they overlap or not."""
+    lengths = list(range(1, 13))
+    layout = layout_of(lengths)
+    seen = Limit(window=window, relaxed=True).pairs(layout, layout.filled())[:, 0]
+    for n, found in zip(lengths, seen, strict=True):
+        ends = {0, 1, n - 2, n - 1}
+        expected = [
+            [abs(i - j) <= window or i in ends or j in ends for j in range(n)] for i in range(n)
+        ]
+        assert found[:n, :n].tolist() == expected
+        assert not found[:, n:].any()  # what lies beyond a sentence is seen by nobody
+
+
+def test_a_relaxed_window_lets_the_ends_see_all_and_be_seen_by_all() -> None:
+    module, n = encoder(), 12
+    module.limit({0: Limit(window=1, relaxed=True), 1: Limit(window=0), 2: Limit(window=0)})
+    rows = rows_of(D_MODEL // 2)[:n].requires_grad_()
+    found = module(rows, layout_of([n]))
+    for token in range(n):
+        (by_rows,) = torch.autograd.grad(found[token].square().sum(), rows, retain_graph=True)
+        reached = by_rows.abs().sum(1).nonzero().flatten().tolist()
+        ends = {0, 1, n - 2, n - 1}
+        near = {token - 1, token, token + 1}
+        assert reached == (list(range(n)) if token in ends else sorted(ends | near))
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_an_encoder_with_a_window_of_the_longest_sentence_is_the_encoder(relaxed: bool) -> None:
+    """The window counts the distance, so the longest sentence of n tokens needs n - 1."""
+    module, rows, layout = encoder(), rows_of(D_MODEL // 2), layout_of(LENGTHS)
+    whole = module(rows, layout)
+    for window, same in ((max(LENGTHS) - 1, True), (max(LENGTHS) - 2, False)):
+        module.limit(dict.fromkeys(range(3), Limit(window=window, relaxed=relaxed)))
+        difference = (module(rows, layout) - whole).abs().max()
+        # Relaxed, the only two tokens at that distance are among those that are exempt.
+        assert (difference < 1e-12) == (same or relaxed)
+
+
 def test_gradients_of_limited_attention_are_finite() -> None:
     module, rows = encoder(), rows_of(D_MODEL // 2).requires_grad_()
     module.limit(dict.fromkeys(range(3), Limit(window=0)))

@@ -121,3 +121,18 @@ def test_chosen_scores_pass_gradcheck(scorer: SpanScorer, posts: Tensor) -> None
         lambda rows: scorer.chosen_scores(scorer.project(rows), START, END, labels),
         (posts.requires_grad_(),),
     )
+
+
+def test_the_released_norm_stands_in_the_span_scorer_too() -> None:
+    module = SpanScorer(8, 5, LABELS, "released").double()
+    plain.randomise(module, seed=6)
+    posts = torch.randn(6, 8, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
+    start, end = torch.tensor([0, 1, 0, 3]), torch.tensor([1, 4, 5, 4])
+    expected = [
+        plain.span_scores(module, plain.array(posts[i]), plain.array(posts[j]))
+        for i, j in zip(start.tolist(), end.tolist(), strict=True)
+    ]
+    for rows, tolerance in ((posts, 1e-12), (posts.float(), 1e-4)):
+        scorer = module.to(rows.dtype)  # the kernels would compute the usual norm
+        found = plain.all_scores(scorer, scorer.project(rows), start, end)
+        np.testing.assert_allclose(plain.array(found), expected, atol=tolerance)

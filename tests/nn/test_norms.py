@@ -1,0 +1,81 @@
+"""The layer norm of the released code against its formula, in plain Python."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+import torch
+from torch import nn
+
+from spmrl_bench.nn.norms import ReleasedLayerNorm, layer_norm
+from tests.nn.plain import randomise
+
+
+def released(width: int) -> ReleasedLayerNorm:
+    module = ReleasedLayerNorm(width).double()
+    randomise(module, seed=1)
+    return module
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e3])
+@pytest.mark.parametrize("width", [2, 3, 12])
+def test_released_norm_by_hand(width: int, scale: float) -> None:
+    """(x - mean) / (unbiased deviation + 0.001) * gain + bias, also where 0.001 matters."""
+    module = released(width)
+    generator = torch.Generator().manual_seed(2)
+    rows = scale * torch.randn(5, width, generator=generator, dtype=torch.float64) + 3
+    for row, found in zip(rows.tolist(), module(rows).tolist(), strict=True):
+        mean, deviation = statistics.fmean(row), statistics.stdev(row)
+        for value, gain, bias, result in zip(
+            row, module.weight.tolist(), module.bias.tolist(), found, strict=True
+        ):
+            expected = (value - mean) / (deviation + 0.001) * gain + bias
+            assert result == pytest.approx(expected, abs=1e-9)
+
+
+def test_it_is_not_the_usual_form() -> None:
+    """For vectors of two features that are far apart, the ratio is the root of two."""
+    rows = torch.tensor([[-1000.0, 1000.0]], dtype=torch.float64)
+    usual = layer_norm(2).double()(rows)
+    assert (usual / layer_norm(2, "released").double()(rows)).tolist() == [
+        pytest.approx([2**0.5, 2**0.5], abs=1e-5)
+    ]
+
+
+def test_gradients_are_right_and_finite() -> None:
+    module = released(5)
+    rows = torch.randn(3, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    assert torch.autograd.gradcheck(module, (rows.requires_grad_(),))
+    equal = torch.full((1, 5), 7.0, dtype=torch.float64, requires_grad=True)
+    result = module(equal)
+    assert torch.equal(result[0], module.bias)
+    result.square().sum().backward()
+    assert equal.grad is not None
+    assert equal.grad.isfinite().all()
+
+
+def test_both_forms_start_with_the_same_parameters_and_draw_no_numbers() -> None:
+    torch.manual_seed(0)
+    state = torch.get_rng_state()
+    usual, other = layer_norm(4), layer_norm(4, "released")
+    assert torch.equal(torch.get_rng_state(), state)
+    assert isinstance(usual, nn.LayerNorm)
+    assert isinstance(other, ReleasedLayerNorm)
+    shared = usual.state_dict()
+    assert shared.keys() == other.state_dict().keys()
+    assert all(torch.equal(value, shared[name]) for name, value in other.state_dict().items())
+
+
+def test_the_result_is_not_rounded_to_bfloat16() -> None:
+    rows = torch.randn(3, 8, generator=torch.Generator().manual_seed(4)).bfloat16()
+    module = ReleasedLayerNorm(8)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = module(rows)
+    assert found.dtype == torch.float32
+    assert torch.equal(found, module(rows.float()))
+
+
+def test_a_single_feature_has_no_unbiased_deviation() -> None:
+    with pytest.raises(ValueError, match="width is 1; an unbiased deviation needs 2 features"):
+        ReleasedLayerNorm(1)

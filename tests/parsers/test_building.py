@@ -1,0 +1,83 @@
+"""Every setting of the encoder reaches it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from spmrl_bench.nn.encoder import Encoder
+from spmrl_bench.nn.limits import Limit
+from spmrl_bench.nn.lstm_encoder import LSTMEncoder
+from spmrl_bench.parsers.building import build_encoder, d_content
+from tests.nn.plain import layout_of
+from tests.parsers.examples import config
+
+ADDED = {"position": "added", "matrices": "full"}
+CHOICES: list[dict[str, Any]] = [
+    {},
+    {"encoder": "lstm"},
+    {"matrices": "full"},
+    {"position": "added"},
+    ADDED,
+    {"position_table": "sinusoidal"},
+    {**ADDED, "position_only_layers": (0,)},
+    {**ADDED, "position_only_layers": (0, 1)},
+    {"attention_scale": "d_model"},
+    {"layer_norm": "released"},
+    {"input_norm": False},
+    {"attention_window": 2},
+    {"attention_window": 2, "relaxed_window": True},
+    {"layers": 1},
+    {"heads": 4},
+    {"d_kv": 4},
+    {"d_ff": 16},
+]
+
+
+def encoded(**choices: Any) -> Tensor:
+    """One sentence, through an encoder whose weights depend on the settings by their shape only."""
+    settings = config(**choices)
+    module = build_encoder(settings)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    content = torch.randn(9, d_content(settings), generator=generator)
+    result: Tensor = module.eval()(content, layout_of([9]))
+    return result.detach()
+
+
+def test_every_choice_makes_another_encoder() -> None:
+    found = [encoded(**choices) for choices in CHOICES]
+    for k, (choices, rows) in enumerate(zip(CHOICES, found, strict=True)):
+        assert rows.shape == (9, 32), choices
+        for other, others in zip(found[:k], CHOICES[:k], strict=True):
+            assert (rows - other).abs().max() > 1e-3, (choices, others)
+
+
+@pytest.mark.parametrize("choices", CHOICES, ids=str)
+def test_a_built_encoder_is_loaded_again(choices: dict[str, Any]) -> None:
+    """A fixed table is not among the weights, and is there all the same."""
+    torch.manual_seed(0)
+    one, other = build_encoder(config(**choices)).eval(), build_encoder(config(**choices)).eval()
+    content = torch.randn(9, d_content(config(**choices)))
+    assert not torch.equal(one(content, layout_of([9])), other(content, layout_of([9])))
+    other.load_state_dict(one.state_dict())
+    assert torch.equal(one(content, layout_of([9])), other(content, layout_of([9])))
+
+
+def test_rates_and_limits() -> None:
+    rates = {"attention_dropout": 0.1, "residual_dropout": 0.2, "relu_dropout": 0.3}
+    module = build_encoder(config(**rates, attention_window=4, relaxed_window=True))
+    assert isinstance(module, Encoder)
+    assert module.limits == (Limit(window=4, relaxed=True),) * 2
+    for layer in module.layers:
+        assert layer.attention.dropout == 0.1
+        assert layer.residual_dropout.p == 0.2
+        assert layer.relu_dropout.p == 0.3
+    lstm = build_encoder(config(encoder="lstm", residual_dropout=0.4, layers=3))
+    assert isinstance(lstm, LSTMEncoder)
+    assert (len(lstm.layers), lstm.dropout.p) == (3, 0.4)
