@@ -68,6 +68,10 @@ class CheckpointError(SpmrlError):
     """A checkpoint is absent, incomplete or does not fit the recipe."""
 
 
+class PretrainedError(SpmrlError):
+    """A pre-trained file or folder is missing, broken or does not fit."""
+
+
 class RecordError(SpmrlError):
     """A result record or a published table cannot be written or read."""
 
