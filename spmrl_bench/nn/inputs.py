@@ -8,8 +8,8 @@ follow each other, START first and STOP last. A new input is a class of this kin
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, Self
@@ -44,6 +44,25 @@ class Codes:
     rows: Tensor
 
 
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of a batch, as lexical inputs read them.
+
+    Attributes:
+        layout: which tokens form a sentence; START is the first of each and STOP the last.
+        words: int64 ``[tokens]``, vocabulary index of each word.
+        tags: int64 ``[tokens]``, tag index of each token.
+        form_rows: int64 ``[tokens]``, row of each token in the table of form vectors.
+        codes: what the inputs with codes of their own read, by name of the input.
+    """
+
+    layout: Ragged
+    words: Tensor
+    tags: Tensor
+    form_rows: Tensor
+    codes: Mapping[str, Codes] = field(default_factory=dict)
+
+
 class CodedInput(nn.Module):
     """An input that reads codes of its own; subclasses define :meth:`codes` and ``forward``.
 
@@ -58,6 +77,10 @@ class CodedInput(nn.Module):
     def check(self, lengths: NDArray[np.int64]) -> str:
         """What is wrong with a sentence whose tokens have so many codes each; empty if nothing."""
         return ""
+
+    def pretrained(self) -> list[nn.Parameter]:
+        """Weights that were trained elsewhere and are trained on here."""
+        return []
 
     def save_assets(self, folder: Path) -> None:
         """Write what the weights do not hold and the input needs again into an existing folder."""

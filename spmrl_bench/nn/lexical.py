@@ -7,13 +7,16 @@ batch and then handed out to the tokens.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from spmrl_bench.nn import fused_lstm, kernels
+from spmrl_bench.nn.inputs import CodedInput, Tokens
 from spmrl_bench.nn.precision import FLOAT32, Precision, product_dtype, products
-from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.ragged import SentenceDropout
 
 
 class CharLSTM(nn.Module):
@@ -74,25 +77,34 @@ class LexicalModel(nn.Module):
         word_dropout: float,
         char_lstm: CharLSTM | None,
         form_dropout: float,
+        tags: int | None = None,
+        tag_dropout: float = 0.0,
+        coded: Mapping[str, CodedInput] | None = None,
     ) -> None:
         super().__init__()
         self.words = nn.Embedding(words, d_content) if words is not None else None
         self.word_dropout = SentenceDropout(word_dropout)
         self.char_lstm = char_lstm
         self.form_dropout = SentenceDropout(form_dropout)
+        self.tags = nn.Embedding(tags, d_content) if tags is not None else None
+        self.tag_dropout = SentenceDropout(tag_dropout)
+        self.coded = nn.ModuleDict(coded)
 
-    def forward(self, word_ids: Tensor, form_rows: Tensor, forms: Tensor, layout: Ragged) -> Tensor:
+    def forward(self, tokens: Tokens, forms: Tensor) -> Tensor:
         """Content vectors ``[tokens, d_content]``.
 
         Args:
-            word_ids: int64 ``[tokens]``, vocabulary index of each word.
-            form_rows: int64 ``[tokens]``, row of ``forms`` of each token.
+            tokens: of the batch.
             forms: ``[forms, d_content]``, output of the CharLSTM (without rows if unused).
-            layout: which tokens form a sentence.
         """
+        layout = tokens.layout
         parts = []
         if self.char_lstm is not None:
-            parts.append(self.form_dropout(forms.index_select(0, form_rows), layout))
+            parts.append(self.form_dropout(forms.index_select(0, tokens.form_rows), layout))
         if self.words is not None:
-            parts.append(self.word_dropout(self.words(word_ids), layout))
+            parts.append(self.word_dropout(self.words(tokens.words), layout))
+        if self.tags is not None:
+            parts.append(self.tag_dropout(self.tags(tokens.tags), layout))
+        for name, module in self.coded.items():
+            parts.append(module(tokens.codes[name], layout))
         return torch.stack(parts).sum(dim=0)

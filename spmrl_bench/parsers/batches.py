@@ -8,8 +8,8 @@ string again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,8 +18,10 @@ from torch import Tensor
 
 from spmrl_bench.chart.packing import cell_index
 from spmrl_bench.errors import SentenceTooLongError, TreeError
+from spmrl_bench.nn.inputs import Boundary, CodedInput, Codes, Tokens
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers.vocabulary import (
+    BOUNDARY_CHARACTERS,
     CHAR_START,
     CHAR_STOP,
     CHAR_UNK,
@@ -33,9 +35,6 @@ from spmrl_bench.parsers.vocabulary import (
 )
 from spmrl_bench.trees import Tree
 
-# START and STOP are spelt by this many copies of a character of their own.
-BOUNDARY_CHARACTERS = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -43,12 +42,14 @@ class Sentence:
 
     Attributes:
         words: int64 ``[n + 2]``, vocabulary index of START, the words, STOP.
+        tags: int64 ``[n + 2]``, tag index of each; UNK where no tags are given.
         forms: int64 ``[n + 2]``, row of each in the indexer's form table.
         cells: int64 ``[spans]``, packed chart cell of each gold labelled span.
         labels: int32 ``[spans]``, label index (never 0) of each; both empty without a tree.
     """
 
     words: NDArray[np.int64]
+    tags: NDArray[np.int64]
     forms: NDArray[np.int64]
     cells: NDArray[np.int64]
     labels: NDArray[np.int32]
@@ -71,11 +72,27 @@ def length_problem(words: Sequence[str], max_positions: int) -> str:
 
 
 class Indexer:
-    """Turns words and trees into :class:`Sentence` objects over one growing form table."""
+    """Turns words and trees into :class:`Sentence` objects over one growing form table.
 
-    def __init__(self, vocabulary: Vocabulary, max_positions: int) -> None:
+    Args:
+        vocabulary: of the parser.
+        max_positions: rows of its position table.
+        coded: the inputs that read codes of their own, by name.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        max_positions: int,
+        coded: Mapping[str, CodedInput] | None = None,
+    ) -> None:
         self.vocabulary = vocabulary
         self.max_positions = max_positions
+        self._coded = dict(coded or {})
+        self._codes = {
+            name: [module.codes(Boundary.START), module.codes(Boundary.STOP)]
+            for name, module in self._coded.items()
+        }
         self._rows: dict[str, int] = {}
         boundary = [CHAR_START, CHAR_STOP]
         self._spellings = [
@@ -95,27 +112,45 @@ class Indexer:
             self._spellings.append(
                 np.array([CHAR_WORD_START, *inner, CHAR_WORD_STOP], dtype=np.int64)
             )
+            for name, module in self._coded.items():
+                self._codes[name].append(module.codes(word))
         return row
 
+    def problem(self, words: Sequence[str]) -> str:
+        """What is wrong with the length of a sentence; empty if nothing is."""
+        if problem := length_problem(words, self.max_positions):
+            return problem
+        for name, module in self._coded.items():
+            codes = self._codes[name]
+            rows = [0, *map(self._form, words), 1]
+            if problem := module.check(np.array([len(codes[row]) for row in rows])):
+                return problem
+        return ""
+
     def check_length(self, words: Sequence[str]) -> None:
-        """Make sure that the position table is long enough.
+        """Make sure that the position table and all inputs take a sentence of this length.
 
         Raises:
-            SentenceTooLongError: it is not.
+            SentenceTooLongError: they do not.
         """
-        if problem := length_problem(words, self.max_positions):
+        if problem := self.problem(words):
             raise SentenceTooLongError(problem)
 
-    def sentence(self, words: Sequence[str]) -> Sentence:
-        """Index words without a tree.
+    def sentence(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Sentence:
+        """Index words, and their tags where there are any, without a tree.
 
         Raises:
             SentenceTooLongError: the position table is shorter than the sentence.
+            TreeError: the tags are not as many as the words.
         """
         self.check_length(words)
-        ids = self.vocabulary.word_ids
+        if tags is not None and len(tags) != len(words):
+            raise TreeError(f"{len(tags)} tags for {len(words)} words: {' '.join(words[:8])} ...")
+        ids, tag_ids = self.vocabulary.word_ids, self.vocabulary.tag_ids
+        numbers = [UNK] * len(words) if tags is None else [tag_ids.get(tag, UNK) for tag in tags]
         return Sentence(
             np.array([START, *(ids.get(word, UNK) for word in words), STOP], dtype=np.int64),
+            np.array([START, *numbers, STOP], dtype=np.int64),
             np.array([0, *map(self._form, words), 1], dtype=np.int64),
             np.empty(0, dtype=np.int64),
             np.empty(0, dtype=np.int32),
@@ -129,7 +164,7 @@ class Indexer:
             TreeError: no constituent covers the whole sentence, or a label is not in the
                 vocabulary.
         """
-        bare = self.sentence(tree.words)
+        bare = self.sentence(tree.words, tree.tags)
         n = len(tree)
         rows = list(label_rows(tree))
         if not rows or rows[0][:2] != (0, n):
@@ -142,7 +177,7 @@ class Indexer:
             raise TreeError(f"label {'+'.join(unknown[0])} is not in the parser's vocabulary")
         cells = np.array([cell_index(i, j, n) for i, j, _ in rows], dtype=np.int64)
         labels = np.array([self.vocabulary.label_ids[label] for *_, label in rows], np.int32)
-        return Sentence(bare.words, bare.forms, cells, labels)
+        return replace(bare, cells=cells, labels=labels)
 
     def spelling(self, form: int) -> NDArray[np.int64]:
         """Characters of one form with its start and end marks, int64."""
@@ -150,13 +185,30 @@ class Indexer:
 
     def spellings(self, forms: NDArray[np.int64], device: torch.device) -> tuple[Tensor, Tensor]:
         """Characters of the given forms: ids ``[longest, forms]`` and CPU lengths ``[forms]``."""
-        chosen = [self._spellings[row] for row in forms.tolist()]
-        lengths = np.array([len(spelling) for spelling in chosen], dtype=np.int64)
-        filled = np.arange(lengths.max())[None, :] < lengths[:, None]
-        characters = np.zeros(filled.shape, dtype=np.int64)
-        characters[filled] = np.concatenate(chosen)
+        characters, lengths = _filled([self._spellings[row] for row in forms.tolist()])
         transposed = torch.from_numpy(np.ascontiguousarray(characters.T))
         return transposed.to(device), torch.from_numpy(lengths)
+
+    def codes(self, forms: NDArray[np.int64], device: torch.device) -> dict[str, Codes]:
+        """What each input with codes of its own reads of tokens whose form-table rows are given."""
+        if not self._coded:
+            return {}
+        distinct, rows = np.unique(forms, return_inverse=True)
+        found = {}
+        for name, codes in self._codes.items():
+            values, lengths = _filled([codes[row] for row in distinct.tolist()])
+            tensors = (torch.from_numpy(array).to(device) for array in (values, lengths, rows))
+            found[name] = Codes(*tensors)
+        return found
+
+
+def _filled(chosen: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of numbers as ``[rows, longest]``, filled up with 0, and their lengths."""
+    lengths = np.array([len(numbers) for numbers in chosen], dtype=np.int64)
+    within = np.arange(lengths.max())[None, :] < lengths[:, None]
+    values = np.zeros(within.shape, dtype=np.int64)
+    values[within] = np.concatenate(chosen)
+    return values, lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,33 +216,47 @@ class Batch:
     """Several sentences as tensors.
 
     Attributes:
-        layout: tokens (words, START and STOP) by sentence.
-        words: int64 ``[tokens]`` vocabulary indices, some UNK in training.
-        form_rows: int64 ``[tokens]``, row of each token in the table of form vectors.
+        tokens: words, START and STOP of all sentences; some words are UNK in training.
         lengths: int32 ``[sentences]``, words of each sentence (NumPy, for the chart).
     """
 
-    layout: Ragged
-    words: Tensor
-    form_rows: Tensor
+    tokens: Tokens
     lengths: NDArray[np.int32]
+
+    @property
+    def layout(self) -> Ragged:
+        """Which tokens form a sentence."""
+        return self.tokens.layout
 
     @classmethod
     def of(
         cls,
         sentences: Sequence[Sentence],
+        indexer: Indexer,
         form_rows: NDArray[np.int64],
         words: NDArray[np.int64],
         device: torch.device,
     ) -> Batch:
-        """Put sentences together; ``form_rows`` and ``words`` run over all their tokens."""
+        """Put sentences together.
+
+        Args:
+            sentences: as the indexer made them.
+            indexer: of these sentences.
+            form_rows: int64 ``[tokens]``, row of each token in the table of form vectors.
+            words: int64 ``[tokens]``, vocabulary index of each token.
+            device: of the tensors.
+        """
         lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)
-        return cls(
+        tags = np.concatenate([sentence.tags for sentence in sentences])
+        forms = np.concatenate([sentence.forms for sentence in sentences])
+        tokens = Tokens(
             Ragged.of(lengths.astype(np.int64) + 2, device),
             torch.from_numpy(words).to(device),
+            torch.from_numpy(tags).to(device),
             torch.from_numpy(form_rows).to(device),
-            lengths,
+            indexer.codes(forms, device),
         )
+        return cls(tokens, lengths)
 
 
 def sub_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
@@ -219,8 +285,9 @@ class Pool:
         forms: int64 ``[distinct]``, form-table rows of the forms that occur.
     """
 
-    def __init__(self, sentences: Sequence[Sentence]) -> None:
+    def __init__(self, sentences: Sequence[Sentence], indexer: Indexer) -> None:
         self.sentences = sentences
+        self._indexer = indexer
         self._lengths = [len(sentence) for sentence in sentences]
         self._words = np.concatenate([sentence.words for sentence in sentences])
         occurring = np.concatenate([sentence.forms for sentence in sentences])
@@ -242,6 +309,7 @@ class Pool:
                 group,
                 Batch.of(
                     [self.sentences[k] for k in group],
+                    self._indexer,
                     self._form_rows[tokens],
                     self._words[tokens],
                     device,

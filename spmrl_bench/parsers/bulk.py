@@ -85,10 +85,8 @@ class Answerer:
     """
 
     def __init__(self, parser: ChartParser, on_long: OnLong, max_tokens: int = MAX_TOKENS) -> None:
-        from spmrl_bench.parsers.batches import length_problem
-
         self._parser = parser
-        self._problem = partial(length_problem, max_positions=parser.config.max_positions)
+        self._problem = parser.length_problem
         self._on_long = on_long
         self._max_tokens = max_tokens
         self._forms = parser.form_cache()
@@ -113,7 +111,7 @@ class Answerer:
     def _given_up(self, window: Window, k: int) -> str:
         if self._on_long == "skip":
             return NO_PARSE
-        from spmrl_bench.parsers.chart_parser import NO_TAG
+        from spmrl_bench.parsers.parsing import NO_TAG
 
         words = window.words[k]
         tags = [NO_TAG] * len(words) if window.tags is None else window.tags[k]

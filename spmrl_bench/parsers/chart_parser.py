@@ -8,49 +8,37 @@ better, and the loss is its lead over the gold tree.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from spmrl_bench.chart import Decoded
 from spmrl_bench.chart.packing import cell_offsets, cell_spans, node_offsets
-from spmrl_bench.errors import CheckpointError, SentenceTooLongError, TreeError
+from spmrl_bench.errors import TreeError
+from spmrl_bench.nn.inputs import CodedInput
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
+from spmrl_bench.nn.tagger import Tagger
 from spmrl_bench.parsers.batches import (
     Batch,
     Indexer,
     Pool,
     Sentence,
     length_problem,
-    sub_batches,
-    windows,
 )
 from spmrl_bench.parsers.building import build_encoder, d_content
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.decoding import decode_blocks
-from spmrl_bench.parsers.form_cache import FormCache
+from spmrl_bench.parsers.form_cache import FormCache, form_vectors
 from spmrl_bench.parsers.lexicon import build_lexical_model
-from spmrl_bench.parsers.vocabulary import (
-    EMPTY,
-    Vocabulary,
-)
+from spmrl_bench.parsers.parsing import Parsed, Scored, Tags, parse_stream
+from spmrl_bench.parsers.saved import load_saved, save_parser
+from spmrl_bench.parsers.vocabulary import EMPTY, FIRST_TAG, Vocabulary
 from spmrl_bench.trees import Tree
-
-# Tag given to words in a parse of bare tokens; the Penn Treebank's "unknown" tag.
-NO_TAG = "XX"
-# Sentences looked at together when parsing a stream, so that batches are of like length.
-WINDOW = 1000
-# Characters of a batch's distinct forms whose way through the LSTM is kept for the way back.
-CHARACTERS = 1 << 15
 
 
 class ChartParser(nn.Module):
@@ -58,25 +46,53 @@ class ChartParser(nn.Module):
 
     kind = "chart"
 
-    def __init__(self, config: ChartParserConfig, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, config: ChartParserConfig, vocabulary: Vocabulary, assets: Path | None = None
+    ) -> None:
+        """A parser with random weights.
+
+        Args:
+            config: its settings.
+            vocabulary: of the training trees.
+            assets: folder of a saved parser, where an input may find what it needs again.
+
+        Raises:
+            PretrainedError: a file that an input needs is missing, broken or does not fit.
+        """
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary
         # In this order, which the random numbers of their weights follow.
-        self.lexical = build_lexical_model(config, vocabulary)
+        self.lexical = build_lexical_model(config, vocabulary, assets)
         self.encoder = build_encoder(config)
         self.scorer = SpanScorer(
             config.d_model, config.d_label_hidden, len(vocabulary.labels), config.layer_norm
         )
+        self.tagger: Tagger | None = None
+        if config.predict_tags:
+            self.tagger = Tagger(config.d_model, config.d_tag_hidden, len(vocabulary.tags))
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return self.scorer.first.weight.device
 
+    @property
+    def reads_tags(self) -> bool:
+        """Whether a sentence can be parsed only with its tags."""
+        return "tag" in self.config.lexical
+
+    @property
+    def _coded(self) -> Mapping[str, CodedInput]:
+        return cast("Mapping[str, CodedInput]", self.lexical.coded)
+
+    def pretrained_parameters(self) -> list[nn.Parameter]:
+        """Weights that were trained elsewhere and are trained on here."""
+        return [weight for module in self._coded.values() for weight in module.pretrained()]
+
     def indexer(self) -> Indexer:
-        """A fresh indexer for this parser's vocabulary and position table."""
-        return Indexer(self.vocabulary, self.config.max_positions)
+        """A fresh indexer for this parser's vocabulary, position table and inputs."""
+        return Indexer(self.vocabulary, self.config.max_positions, self._coded)
 
     # Scores ---------------------------------------------------------------------------
 
@@ -85,41 +101,23 @@ class ChartParser(nn.Module):
         char_lstm = self.lexical.char_lstm
         if char_lstm is None:
             return torch.empty(0, d_content(self.config), device=self.device)
-        lengths = [len(indexer.spelling(form)) for form in forms.tolist()]
-        if sum(lengths) <= CHARACTERS:
-            vectors: Tensor = char_lstm(*indexer.spellings(forms, self.device))
-            return vectors
-        # Too much to keep for the way back, where each part is therefore computed again.
-        from torch.utils.checkpoint import checkpoint
-
-        def part(_: Tensor, characters: Tensor, of_form: Tensor) -> Tensor:
-            vectors: Tensor = char_lstm(characters, of_form)
-            return vectors
-
-        groups = list(sub_batches(lengths, CHARACTERS))
-        # Without an input that has a gradient, checkpoint would give none.
-        some = torch.zeros((), requires_grad=True)
-        parts = [
-            checkpoint(
-                part, some, *indexer.spellings(forms[group], self.device), use_reentrant=True
-            )
-            for group in groups
-        ]
-        order = np.argsort([place for group in groups for place in group])
-        return torch.cat(parts).index_select(0, torch.from_numpy(order).to(self.device))
+        return form_vectors(char_lstm, indexer, forms, self.device)
 
     def form_cache(self) -> FormCache | None:
         """An empty cache of form vectors; None if the parser does not use them."""
         char_lstm = self.lexical.char_lstm
         return FormCache(char_lstm) if char_lstm is not None else None
 
-    def projected_posts(self, batch: Batch, forms: Tensor) -> Tensor:
+    def encode(self, batch: Batch, forms: Tensor) -> Tensor:
+        """Encoded tokens ``[tokens, d_model]``, START and STOP among them."""
+        encoded: Tensor = self.encoder(self.lexical(batch.tokens, forms), batch.layout)
+        return encoded
+
+    def projected_posts(self, encoded: Tensor, batch: Batch) -> Tensor:
         """The span scorer's first linear map of all fenceposts, ``[fenceposts, hidden]``.
 
         A sentence of ``n`` words has ``n + 1`` fenceposts, sentence after sentence.
         """
-        content = self.lexical(batch.words, batch.form_rows, forms, batch.layout)
-        encoded = self.encoder(content, batch.layout)
         lengths = batch.layout.lengths
         # Fencepost k of a sentence lies right of its token k; STOP has none to its right.
         last = lengths.cumsum(0) - 1
@@ -160,14 +158,14 @@ class ChartParser(nn.Module):
         Returns:
             The mean loss per sentence.
         """
-        pool = Pool(sentences)
+        pool = Pool(sentences, indexer)
         pool.replace_by_unk(indexer.unk_probability, random)
         vectors = self.form_vectors(indexer, pool.forms)
         leaf = vectors.detach().requires_grad_(vectors.requires_grad)
         total = 0.0
         with self.encoder.steady_weights():
             for group, batch in pool.batches(max_tokens, self.device):
-                loss = self.margin_loss(batch, leaf, [sentences[k] for k in group])
+                loss = self.loss(batch, leaf, [sentences[k] for k in group])
                 if loss is not None:
                     (loss / len(sentences)).backward()
                     total += loss.item()
@@ -175,8 +173,28 @@ class ChartParser(nn.Module):
             vectors.backward(leaf.grad)
         return total / len(sentences)
 
+    def loss(self, batch: Batch, forms: Tensor, sentences: Sequence[Sentence]) -> Tensor | None:
+        """Sum over sentences of the margin loss and, if the parser tags, the tagger's loss.
+
+        None where there is nothing to learn from the batch.
+        """
+        encoded = self.encode(batch, forms)
+        loss = self.margin_loss(encoded, batch, sentences)
+        if self.tagger is None:
+            return loss
+        tagging = self.config.tag_loss_weight * self.tag_loss(encoded, batch)
+        return tagging if loss is None else loss + tagging
+
+    def tag_loss(self, encoded: Tensor, batch: Batch) -> Tensor:
+        """Sum over words of the cross-entropy of the gold tag."""
+        assert self.tagger is not None
+        gold = batch.tokens.tags
+        words = (gold >= FIRST_TAG).nonzero().squeeze(1)
+        scores = self.tagger(encoded.index_select(0, words))
+        return nn.functional.cross_entropy(scores, gold[words] - FIRST_TAG, reduction="sum")
+
     def margin_loss(
-        self, batch: Batch, forms: Tensor, sentences: Sequence[Sentence]
+        self, encoded: Tensor, batch: Batch, sentences: Sequence[Sentence]
     ) -> Tensor | None:
         """Sum over sentences of the lead of the loss-augmented best tree over the gold tree.
 
@@ -186,7 +204,7 @@ class ChartParser(nn.Module):
         which both trees agree cancel, so only the others are scored with a gradient; None
         when there are no others.
         """
-        projected = self.projected_posts(batch, forms)
+        projected = self.projected_posts(encoded, batch)
         start, end = self.span_rows(batch.lengths)
         gold = self._gold_labels(batch.lengths, sentences)
         blocks = self.scorer.blocks(projected.detach(), start, end)
@@ -230,8 +248,8 @@ class ChartParser(nn.Module):
 
         Args:
             sentences: words of each sentence; one without words gives a tree without words.
-            tags: tags to carry into the trees (the parser does not read them); without
-                them every word is tagged ``XX``.
+            tags: tags to carry into the trees, which the parser reads if it was trained with
+                them; without them every word has the tag that the parser predicts, or ``XX``.
             max_tokens: bound on a batch, see :func:`sub_batches`.
             forms: cache of this parser's form vectors, to be used by several calls; without
                 it each call has its own.
@@ -239,66 +257,107 @@ class ChartParser(nn.Module):
         Raises:
             SentenceTooLongError: a sentence has more words than the position table allows;
                 the trees of all sentences before it have been given by then.
-            TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words.
+            TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words, or
+                the parser reads tags and none are given.
         """
-        tag_stream = iter(tags) if tags is not None else None
         forms = self.form_cache() if forms is None else forms
-        done = 0
-        for window in windows(sentences, WINDOW):
-            # What comes before a sentence that is too long is answered before the error.
-            limit = next((k for k, words in enumerate(window) if self._too_long(words)), None)
-            ready = window[:limit]
-            for words, rows in zip(
-                ready, self._parse_window(ready, max_tokens, forms), strict=True
-            ):
-                given: Sequence[str] | None = [NO_TAG] * len(words)
-                if tag_stream is not None:
-                    given = next(tag_stream, None)
-                if given is None:
-                    raise TreeError(
-                        "there are fewer rows of tags than sentences; the first without tags "
-                        f"begins: {' '.join(words[:8])}"
-                    )
-                yield Tree.build(words, given, rows)
-            done += len(ready)
-            if limit is not None:
-                raise SentenceTooLongError(f"sentence {done + 1}: {self._too_long(window[limit])}")
 
-    def _too_long(self, words: Sequence[str]) -> str:
+        def parse_window(window: Sequence[Sequence[str]], given: Tags) -> Iterator[Parsed]:
+            return self._parse_window(window, given, max_tokens, forms)
+
+        return parse_stream(sentences, tags, parse_window, self.length_problem)
+
+    def length_problem(self, words: Sequence[str]) -> str:
         """What is wrong with the length of a sentence; empty if nothing is."""
-        return length_problem(words, self.config.max_positions)
+        problem = length_problem(words, self.config.max_positions)
+        return problem if problem or not self._coded else self.indexer().problem(words)
+
+    def _parse_window(
+        self,
+        window: Sequence[Sequence[str]],
+        tags: Tags,
+        max_tokens: int,
+        forms: FormCache | None,
+    ) -> Iterator[Parsed]:
+        results: list[Parsed] = [Parsed([], None) for _ in window]
+        for scored in self.scored(window, tags, max_tokens=max_tokens, forms=forms):
+            found = decode_blocks(scored.blocks, scored.lengths)
+            for k, constituents, own in zip(
+                scored.places,
+                self.constituents(found, scored.lengths),
+                scored.tags,
+                strict=True,
+            ):
+                results[k] = Parsed(constituents, own)
+        yield from results
 
     @torch.no_grad()
-    def _parse_window(
-        self, window: Sequence[Sequence[str]], max_tokens: int, forms: FormCache | None
-    ) -> list[list[tuple[int, int, str]]]:
-        """Constituents ``(start, end, label)`` in pre-order of each sentence of a window."""
-        results: list[list[tuple[int, int, str]]] = [[] for _ in window]
+    def scored(
+        self,
+        window: Sequence[Sequence[str]],
+        tags: Sequence[Sequence[str]] | None = None,
+        *,
+        max_tokens: int = 2000,
+        forms: FormCache | None = None,
+    ) -> Iterator[Scored]:
+        """Label scores of the sentences of a window, in groups of like lengths.
+
+        The blocks of a group are to be used up before the next group is asked for. Which
+        sentences form a group follows from their lengths and ``max_tokens`` alone; one without
+        words is in none.
+
+        Raises:
+            TreeError: the parser reads tags and none are given.
+        """
         places = [k for k, words in enumerate(window) if words]
         if not places:
-            return results
+            return
+        if self.reads_tags and tags is None:
+            raise TreeError(
+                "this parser reads tags, but none are given: give the tags of each sentence, or "
+                "train one that needs none (lexical inputs without 'tag', or "
+                "model.predict_tags = true)"
+            )
         indexer = self.indexer()
-        pool = Pool([indexer.sentence(window[k]) for k in places])
+        pool = Pool(
+            [indexer.sentence(window[k], None if tags is None else tags[k]) for k in places],
+            indexer,
+        )
         was_training = self.training
         self.eval()
-        if forms is not None:
-            vectors = forms.vectors(indexer, pool.forms)
-        else:
-            vectors = self.form_vectors(indexer, pool.forms)
-        with self.encoder.steady_weights():
-            for group, batch in pool.batches(max_tokens, self.device):
-                projected = self.projected_posts(batch, vectors)
-                blocks = self.scorer.blocks(projected, *self.span_rows(batch.lengths))
-                found = decode_blocks(blocks, batch.lengths)
-                for k, constituents in zip(group, self._constituents(found, batch), strict=True):
-                    results[places[k]] = constituents
-        self.train(was_training)
-        return results
+        try:
+            if forms is not None:
+                vectors = forms.vectors(indexer, pool.forms)
+            else:
+                vectors = self.form_vectors(indexer, pool.forms)
+            with self.encoder.steady_weights():
+                for group, batch in pool.batches(max_tokens, self.device):
+                    encoded = self.encode(batch, vectors)
+                    projected = self.projected_posts(encoded, batch)
+                    blocks = self.scorer.blocks(projected, *self.span_rows(batch.lengths))
+                    own = self._predicted_tags(encoded, batch)
+                    yield Scored([places[k] for k in group], batch.lengths, blocks, own)
+        finally:
+            self.train(was_training)
 
-    def _constituents(self, found: Decoded, batch: Batch) -> Iterator[list[tuple[int, int, str]]]:
-        """Labelled nodes of each decoded tree with unary chains written out."""
-        _, start, end = cell_spans(batch.lengths)
-        for low, high in zip(*_pairs(node_offsets(batch.lengths)), strict=True):
+    def _predicted_tags(self, encoded: Tensor, batch: Batch) -> list[list[str] | None]:
+        """The tagger's tags of the words of each sentence, None without a tagger."""
+        if self.tagger is None:
+            return [None] * len(batch.lengths)
+        found = self.tagger(encoded).argmax(dim=1).tolist()
+        rows: list[list[str] | None] = []
+        first = 0
+        for n in batch.lengths.tolist():
+            rows.append([self.vocabulary.tags[tag] for tag in found[first + 1 : first + 1 + n]])
+            first += n + 2
+        return rows
+
+    def constituents(
+        self, found: Decoded, lengths: NDArray[np.int32]
+    ) -> Iterator[list[tuple[int, int, str]]]:
+        """Labelled nodes of each decoded tree with unary chains written out, in pre-order."""
+        _, start, end = cell_spans(lengths)
+        for low, high in zip(*_pairs(node_offsets(lengths)), strict=True):
             labels = found.labels[low:high]
             kept = labels != EMPTY
             cells = found.cells[low:high][kept]
@@ -313,69 +372,33 @@ class ChartParser(nn.Module):
     # Files ----------------------------------------------------------------------------
 
     def save(self, folder: Path) -> None:
-        """Write ``parser.json`` and ``weights.safetensors`` into an existing folder."""
+        """Write ``parser.json``, ``weights.safetensors`` and what inputs need into a folder."""
         description = {
             "kind": self.kind,
             "config": self.config.model_dump(mode="json"),
             "vocabulary": self.vocabulary.to_json(),
         }
-        text = json.dumps(description, ensure_ascii=False, separators=(",", ":"))
-        (folder / "parser.json").write_text(text + "\n", encoding="utf-8")
-        weights = {name: tensor.contiguous() for name, tensor in self.state_dict().items()}
-        save_file(weights, folder / "weights.safetensors")
+        save_parser(self, description, folder)
+        for module in self._coded.values():
+            module.save_assets(folder)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """The inverse of :meth:`save`; see :func:`spmrl_bench.parsers.load_parser`."""
-        path = folder / "parser.json"
-        try:
-            description = json.loads(path.read_text(encoding="utf-8"))
-            config = ChartParserConfig.model_validate(description["config"])
-            vocabulary = Vocabulary.from_json(description["vocabulary"])
-            with _Unfilled():
-                parser = cls(config, vocabulary)
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-            raise CheckpointError(
-                f"{path}: not a parser description ({error}). "
-                "Train again, or copy the whole folder anew"
-            ) from None
-        weights_path = folder / "weights.safetensors"
-        try:
-            # What was read is used as it lies in the file, which is mapped into memory.
-            parser.load_state_dict(load_file(weights_path), assign=True)
-        except FileNotFoundError:
-            raise CheckpointError(
-                f"{weights_path}: missing. Train again, or copy the whole folder anew"
-            ) from None
-        except (OSError, SafetensorError, RuntimeError) as error:
-            reason = " ".join(str(error).split())[:300]
-            raise CheckpointError(
-                f"{weights_path}: does not fit {path.name}: {reason}. Was it cut short or "
-                "replaced? Train again, or copy the whole folder anew"
-            ) from None
-        return parser
+        """The inverse of :meth:`save`; see :func:`spmrl_bench.parsers.load_parser`.
 
+        Raises:
+            CheckpointError: the files are missing, broken, or do not fit each other.
+            PretrainedError: a file that the parser was trained with is missing or has changed.
+        """
 
-class _Unfilled(TorchFunctionMode):
-    """Within it, no random numbers are drawn for weights that will be replaced.
-
-    Memory that is not filled is not taken either. (The device ``meta`` would do as much, but
-    draws random numbers by way of the compiler, whose modules take a second to load.)
-    """
-
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> object:
-        kwargs = kwargs or {}
-        if func in (Tensor.normal_, Tensor.uniform_):
-            return args[0]
-        if getattr(func, "__module__", "") == nn.init.__name__:
-            return kwargs["tensor"] if "tensor" in kwargs else args[0]
-        return func(*args, **kwargs)
+        return load_saved(
+            folder,
+            lambda description: cls(
+                ChartParserConfig.model_validate(description["config"]),
+                Vocabulary.from_json(description["vocabulary"]),
+                assets=folder,
+            ),
+        )
 
 
 def _pairs(offsets: NDArray[np.int64]) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""Vectors of word forms, kept over a stream of text.
+"""Vectors of word forms: for a batch with a gradient, and kept over a stream of text.
 
 What the CharLSTM makes of a form depends on its spelling alone, and most words of a window of
 text have been seen in an earlier one. The cache holds as many vectors as fit into a fixed
@@ -25,6 +25,36 @@ MAX_FORMS = 1 << 16
 #: Bound on forms times the longest that go through the LSTM at once: what a cache can hold of its
 #: gates is worked on faster than memory, and much faster than memory that is used the first time.
 CHARACTERS = 1 << 13
+
+
+#: Characters of a batch's distinct forms whose way through the LSTM is kept for the way back.
+KEPT_CHARACTERS = 1 << 15
+
+
+def form_vectors(
+    char_lstm: CharLSTM, indexer: Indexer, forms: NDArray[np.int64], device: torch.device
+) -> Tensor:
+    """CharLSTM output of distinct forms, ``[forms, width]``, with a gradient."""
+    lengths = [len(indexer.spelling(form)) for form in forms.tolist()]
+    if sum(lengths) <= KEPT_CHARACTERS:
+        vectors: Tensor = char_lstm(*indexer.spellings(forms, device))
+        return vectors
+    # Too much to keep for the way back, where each part is therefore computed again.
+    from torch.utils.checkpoint import checkpoint
+
+    def part(_: Tensor, characters: Tensor, of_form: Tensor) -> Tensor:
+        vectors: Tensor = char_lstm(characters, of_form)
+        return vectors
+
+    groups = list(sub_batches(lengths, KEPT_CHARACTERS))
+    # Without an input that has a gradient, checkpoint would give none.
+    some = torch.zeros((), requires_grad=True)
+    parts = [
+        checkpoint(part, some, *indexer.spellings(forms[group], device), use_reentrant=True)
+        for group in groups
+    ]
+    order = np.argsort([place for group in groups for place in group])
+    return torch.cat(parts).index_select(0, torch.from_numpy(order).to(device))
 
 
 class FormCache:

@@ -164,5 +164,5 @@ def _parser(
 
 def batch_sizes(sentences: Sequence[Sentence], indexer: Indexer) -> tuple[list[int], int]:
     """Words of each sentence, and characters of all distinct forms, their marks included."""
-    _, characters = indexer.spellings(Pool(sentences).forms, torch.device("cpu"))
+    _, characters = indexer.spellings(Pool(sentences, indexer).forms, torch.device("cpu"))
     return [len(sentence) for sentence in sentences], int(characters.sum())

@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from spmrl_bench.nn.inputs import Tokens
 from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
+from spmrl_bench.nn.ragged import Ragged
 from tests.nn import plain
 from tests.nn.plain import array, layout_of, randomise
 
@@ -86,6 +88,10 @@ WORD_IDS = torch.tensor([1, 3, 2, 1, 2, 1, 0, 3, 2])
 FORM_ROWS = torch.tensor([0, 1, 2, 0, 2, 0, 1, 3, 2])
 
 
+def tokens(layout: Ragged, words: Tensor = WORD_IDS) -> Tokens:
+    return Tokens(layout, words, torch.zeros_like(words), FORM_ROWS)
+
+
 def lexical(word: bool, char: bool, dropout: float = 0.0) -> LexicalModel:
     module = LexicalModel(
         8,
@@ -105,7 +111,7 @@ def vectors() -> Tensor:
 @pytest.mark.parametrize(("word", "char"), [(True, False), (False, True), (True, True)])
 def test_content_is_the_sum_of_the_chosen_inputs(word: bool, char: bool) -> None:
     module, forms = lexical(word, char), vectors()
-    found = module(WORD_IDS, FORM_ROWS, forms, layout_of(LENGTHS))
+    found = module(tokens(layout_of(LENGTHS)), forms)
     for row, word_id, form_row in zip(found, WORD_IDS.tolist(), FORM_ROWS.tolist(), strict=True):
         expected = np.zeros(8)
         if word:
@@ -122,17 +128,15 @@ def test_characters_alone_bring_no_word_table() -> None:
     layout = layout_of(LENGTHS)
     forms = vectors()
     other_words = torch.zeros_like(WORD_IDS)
-    assert torch.equal(
-        module(WORD_IDS, FORM_ROWS, forms, layout), module(other_words, FORM_ROWS, forms, layout)
-    )
+    assert torch.equal(module(tokens(layout), forms), module(tokens(layout, other_words), forms))
 
 
 @pytest.mark.parametrize(("word", "char"), [(True, False), (False, True)])
 def test_dropout_of_an_input_is_shared_by_a_sentence(word: bool, char: bool) -> None:
     module, layout, forms = lexical(word, char, dropout=0.5), layout_of(LENGTHS), vectors()
     torch.manual_seed(0)
-    dropped = module(WORD_IDS, FORM_ROWS, forms, layout)
-    mask = dropped / module.eval()(WORD_IDS, FORM_ROWS, forms, layout)
+    dropped = module(tokens(layout), forms)
+    mask = dropped / module.eval()(tokens(layout), forms)
     np.testing.assert_allclose(sorted(set(array(mask).ravel().round(9))), [0, 2])
     for sentence in mask.split(LENGTHS):
         torch.testing.assert_close(sentence, sentence[:1].expand_as(sentence))
@@ -149,7 +153,7 @@ def test_inputs_have_masks_and_rates_of_their_own() -> None:
     forms = torch.full((4, 8), 10.0, dtype=torch.float64)
     torch.manual_seed(0)
     # Characters are always there, words in about half of the features.
-    found = module(WORD_IDS, FORM_ROWS, forms, layout).unique()
+    found = module(tokens(layout), forms).unique()
     assert found.tolist() == [10.0, 12.0]
     module.word_dropout.p, module.form_dropout.p = 0.5, 0.5
-    assert module(WORD_IDS, FORM_ROWS, forms, layout).unique().tolist() == [0, 2, 20, 22]
+    assert module(tokens(layout), forms).unique().tolist() == [0, 2, 20, 22]

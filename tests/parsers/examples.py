@@ -76,12 +76,15 @@ def steady_indexer(parser: ChartParser) -> Indexer:
     return indexer
 
 
-def batch_of(parser: ChartParser, sentences: Sequence[Sentence]) -> tuple[Batch, list[int]]:
+def batch_of(
+    parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]
+) -> tuple[Batch, list[int]]:
     """A batch in which every token has a form row of its own, and the forms of these rows."""
     forms = [form for sentence in sentences for form in sentence.forms.tolist()]
     words = [word for sentence in sentences for word in sentence.words.tolist()]
     batch = Batch.of(
         sentences,
+        indexer,
         torch.arange(len(forms)).numpy(),
         torch.tensor(words).numpy(),
         parser.device,

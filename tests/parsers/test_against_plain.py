@@ -77,12 +77,12 @@ def sentences(count: int, longest: int, seed: int = 0) -> list[list[str]]:
 def fast_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) -> list[Tensor]:
     """Scores ``[cells, labels - 1]`` of each sentence, as parsing computes them."""
     indexer = parser.indexer()
-    pool = Pool([indexer.sentence(words) for words in given])
+    pool = Pool([indexer.sentence(words) for words in given], indexer)
     found: list[Tensor] = [torch.empty(0)] * len(given)
     with torch.no_grad():
         vectors = parser.form_vectors(indexer, pool.forms)
         for group, batch in pool.batches(max_tokens, parser.device):
-            projected = parser.projected_posts(batch, vectors)
+            projected = parser.projected_posts(parser.encode(batch, vectors), batch)
             scores = all_scores(parser.scorer, projected, *parser.span_rows(batch.lengths))
             cells = [n * (n + 1) // 2 for n in batch.lengths.tolist()]
             for k, part in zip(group, scores.split(cells), strict=True):
@@ -200,7 +200,7 @@ def test_loss_passes_gradcheck() -> None:
     parser = lively_parser(**TINY).double().train()
     indexer = parser.indexer()
     gold = [indexer.gold(tree) for tree in (TREES[0], TREES[3], TREES[8])]
-    pool = Pool(gold)
+    pool = Pool(gold, indexer)
     names = [name for name, _ in parser.named_parameters()]
 
     def loss(*values: Tensor) -> Tensor:
@@ -221,7 +221,7 @@ class _Loss(torch.nn.Module):
     def forward(self, indexer: Any, pool: Pool) -> Tensor:
         vectors = self.parser.form_vectors(indexer, pool.forms)
         ((group, batch),) = pool.batches(1000, self.parser.device)
-        loss = self.parser.margin_loss(batch, vectors, [pool.sentences[k] for k in group])
+        loss = self.parser.loss(batch, vectors, [pool.sentences[k] for k in group])
         assert loss is not None
         return loss
 

@@ -123,11 +123,11 @@ def test_too_long_sentence_names_the_numbers(indexer: Indexer) -> None:
 def test_batch_puts_sentences_one_after_the_other(indexer: Indexer) -> None:
     sentences = [indexer.sentence(words) for words in (["the", "dog"], ["cat"])]
     words = np.concatenate([sentence.words for sentence in sentences])
-    batch = Batch.of(sentences, np.arange(7), words, CPU)
-    assert batch.words.tolist() == words.tolist()
+    batch = Batch.of(sentences, indexer, np.arange(7), words, CPU)
+    assert batch.tokens.words.tolist() == words.tolist()
     assert batch.layout.lengths.tolist() == [4, 3]
     assert batch.lengths.tolist() == [2, 1]
-    assert batch.form_rows.tolist() == list(range(7))
+    assert batch.tokens.form_rows.tolist() == list(range(7))
 
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 120))

@@ -28,7 +28,8 @@ from spmrl_bench.parsers.bulk import (
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.parsers.streams import Given
-from spmrl_bench.parsers.workers import Crew, available_threads
+from spmrl_bench.parsers.workers import Crew
+from spmrl_bench.processes import available_threads
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.brackets import write_brackets
 from tests.parsers.examples import TREES, parser_of

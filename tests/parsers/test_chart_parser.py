@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,7 +15,7 @@ import torch
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.choices import Matrices, PositionInput
 from spmrl_bench.nn.limits import OPEN, Limit
-from spmrl_bench.parsers import chart_parser
+from spmrl_bench.parsers import parsing
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import FIRST_CHAR, FIRST_WORD, UNK, Vocabulary
@@ -49,8 +50,9 @@ def lively_parser(**changes: Any) -> ChartParser:
 
 
 def posts_of(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> torch.Tensor:
-    batch, forms = batch_of(parser, sentences)
-    return parser.projected_posts(batch, parser.form_vectors(indexer, np.array(forms)))
+    batch, forms = batch_of(parser, indexer, sentences)
+    encoded = parser.encode(batch, parser.form_vectors(indexer, np.array(forms)))
+    return parser.projected_posts(encoded, batch)
 
 
 @both_variants
@@ -100,7 +102,7 @@ def test_charlstm_knows_words_by_their_characters_only() -> None:
     assert not [name for name in parser.state_dict() if "words" in name]
     indexer = parser.indexer()
     sentence = indexer.sentence(["the", "dog", "barks"])
-    other = Sentence(sentence.words * 0, sentence.forms, sentence.cells, sentence.labels)
+    other = replace(sentence, words=sentence.words * 0)
     assert torch.equal(posts_of(parser, indexer, [sentence]), posts_of(parser, indexer, [other]))
     changed = indexer.sentence(["the", "dog", "bark"])
     assert not torch.allclose(
@@ -118,7 +120,7 @@ def test_word_charlstm_also_knows_the_word() -> None:
     )
     indexer = parser.indexer()
     sentence = indexer.sentence(["the", "dog"])
-    other = Sentence(sentence.words.copy(), sentence.forms, sentence.cells, sentence.labels)
+    other = replace(sentence, words=sentence.words.copy())
     other.words[1] = UNK
     assert not torch.allclose(
         posts_of(parser, indexer, [sentence]), posts_of(parser, indexer, [other])
@@ -128,7 +130,7 @@ def test_word_charlstm_also_knows_the_word() -> None:
 def test_parsing_replaces_unseen_words_only() -> None:
     parser = lively_parser()
     seen: list[int] = []
-    parser.lexical.register_forward_pre_hook(lambda _, given: seen.extend(given[0].tolist()))
+    parser.lexical.register_forward_pre_hook(lambda _, given: seen.extend(given[0].words.tolist()))
     for _ in range(20):
         list(parser.parse([[*WORDS[:10], "zebra"]]))
     ids = parser.vocabulary.word_ids
@@ -145,13 +147,13 @@ def test_answers_are_in_input_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [list(tree.words) for tree in alone] == sentences
     assert len({tree.spans.tobytes() + repr(tree.labels).encode() for tree in alone}) > 10
     for window in (1, 5, 22, 23, 1000):
-        monkeypatch.setattr(chart_parser, "WINDOW", window)
+        monkeypatch.setattr(parsing, "WINDOW", window)
         for max_tokens in (1, 40, 2000):
             assert list(parser.parse(sentences, max_tokens=max_tokens)) == alone
 
 
 def test_tags_are_carried_into_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chart_parser, "WINDOW", 3)
+    monkeypatch.setattr(parsing, "WINDOW", 3)
     parser = lively_parser()
     sentences = random_sentences(8)
     tags = [[f"T{k}.{place}" for place in range(len(s))] for k, s in enumerate(sentences)]
@@ -173,7 +175,7 @@ def test_tags_must_fit_the_sentences() -> None:
 
 
 def test_endless_input_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chart_parser, "WINDOW", 4)
+    monkeypatch.setattr(parsing, "WINDOW", 4)
     taken = itertools.count()
 
     def endless() -> Iterator[list[str]]:

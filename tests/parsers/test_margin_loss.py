@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from spmrl_bench.chart.packing import cell_offsets
-from spmrl_bench.parsers import chart_parser
+from spmrl_bench.parsers import form_cache
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import FIRST_WORD, UNK, label_rows
@@ -31,8 +31,9 @@ def per_token_forms(parser: ChartParser, indexer: Indexer, forms: list[int]) -> 
 
 
 def margin(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> Tensor | None:
-    batch, forms = batch_of(parser, sentences)
-    return parser.margin_loss(batch, per_token_forms(parser, indexer, forms), sentences)
+    batch, forms = batch_of(parser, indexer, sentences)
+    encoded = parser.encode(batch, per_token_forms(parser, indexer, forms))
+    return parser.margin_loss(encoded, batch, sentences)
 
 
 def plain_charts(parser: ChartParser, tree: Tree) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -171,10 +172,8 @@ def test_gradient_is_that_of_a_dense_table_of_scores() -> None:
     total = torch.zeros(())
     for tree, sentence in zip(SHORT, sentences, strict=True):
         n = len(tree)
-        batch, forms = batch_of(parser, [sentence])
-        content = parser.lexical(
-            batch.words, batch.form_rows, per_token_forms(parser, indexer, forms), batch.layout
-        )
+        batch, forms = batch_of(parser, indexer, [sentence])
+        content = parser.lexical(batch.tokens, per_token_forms(parser, indexer, forms))
         encoded = parser.encoder(content, batch.layout)
         posts = torch.cat((encoded[:-1, 0::2], encoded[1:, 1::2]), dim=1)
         start, end = (torch.tensor(side) for side in zip(*spans(n), strict=True))
@@ -234,7 +233,7 @@ def test_forms_too_many_to_keep_are_computed_again(
     indexer = steady_indexer(parser)
     forms = indexer.gold(TREES[6]).forms[[3, 1, 5, 2]]
     weights = torch.arange(64.0).view(4, 16)
-    monkeypatch.setattr(chart_parser, "CHARACTERS", 20)
+    monkeypatch.setattr(form_cache, "KEPT_CHARACTERS", 20)
     calls = Calls(parser.lexical.char_lstm)
     torch.manual_seed(0)
     in_parts = parser.form_vectors(indexer, forms)
@@ -302,7 +301,8 @@ def test_training_words_become_unk_with_their_probability() -> None:
     parser.accumulate_gradients(
         [indexer.gold(tree)] * copies, indexer, np.random.default_rng(1), EVERYTHING
     )
-    ((words, form_rows, forms, _),) = calls.arguments
+    ((tokens, forms),) = calls.arguments
+    words, form_rows = tokens.words, tokens.form_rows
     rows = words.view(copies, len(tree) + 2)
     original = indexer.gold(tree).words
     replaced = (rows == UNK).double().mean(dim=0).numpy()
@@ -334,7 +334,7 @@ def test_unk_replacement_at_given_random_numbers(number: float, kept: str) -> No
     indexer = parser.indexer()
     calls = Calls(parser.lexical)
     parser.accumulate_gradients([indexer.gold(tree)], indexer, Fixed(number), EVERYTHING)
-    words = calls.arguments[0][0].tolist()[1:-1]
+    words = calls.arguments[0][0].words.tolist()[1:-1]
     assert words == [FIRST_WORD + "abc".index(word) if word in kept else UNK for word in tree.words]
 
 

@@ -48,13 +48,13 @@ def test_products_are_those_that_torch_counts(
     parser = ChartParser(config, Vocabulary.of(trees)).eval()
     indexer = parser.indexer()
     sentences = [indexer.gold(tree) for tree in trees]
-    pool = Pool(sentences)
+    pool = Pool(sentences, indexer)
     ((_, batch),) = pool.batches(1000, CPU)
     forms = parser.form_vectors(indexer, pool.forms)
     # The fused attention of the CPU is not counted.
     plain = sdpa_kernel(SDPBackend.MATH)
     with plain, FlopCounterMode(display=False) as counter, torch.no_grad():
-        projected = parser.projected_posts(batch, forms)
+        projected = parser.projected_posts(parser.encode(batch, forms), batch)
         all_scores(parser.scorer, projected, *parser.span_rows(batch.lengths))
     labels = len(parser.vocabulary.labels)
     lengths = [len(tree)] * 5
