@@ -19,6 +19,7 @@ COMMANDS = (
     "train",
     "eval",
     "table",
+    "study",
     "parse",
     "score",
     "score-dependencies",

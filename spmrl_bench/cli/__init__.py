@@ -20,6 +20,7 @@ from spmrl_bench.cli import (  # noqa: F401
     parsing,
     runs,
     scores,
+    study,
     treebanks,
 )
 from spmrl_bench.cli.app import FAILED, app

@@ -18,6 +18,7 @@ ORDER = (
     "train",
     "eval",
     "table",
+    "study",
     "parse",
     "score",
     "score-dependencies",

@@ -1,0 +1,147 @@
+"""A study as data: which systems it compares, what was published of them, and where.
+
+A study is a TOML file under ``recipes/studies``: a title, its source, and one row for each
+system. A row says how its run differs from the recipe (settings of the model or of training,
+lexical inputs), how the attention of the trained parser is limited before it is scored, and
+what the paper reports. What all rows share stands above them, under ``shared``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from spmrl_bench.analysis.layers import Layers
+from spmrl_bench.data import data_dirs
+from spmrl_bench.errors import RecipeError, unknown_name
+from spmrl_bench.experiments.recipe import Layer
+from spmrl_bench.parsers.config import LexicalInput
+from spmrl_bench.toml_files import read_toml, validated
+
+Inputs = Annotated[tuple[LexicalInput, ...], Field(min_length=1)]
+Text = Annotated[str, Field(min_length=1)]
+
+#: Settings that name the files of a pre-trained input; only their user can give them.
+FILES: Mapping[str, tuple[str, ...]] = {
+    "vectors": ("model.vectors",),
+    "elmo": ("model.elmo_weights", "model.elmo_options"),
+    "transformer": ("model.transformer",),
+}
+
+
+class AttentionLimits(BaseModel):
+    """What is taken from the attention of a trained parser before it is scored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    content: Layers = "all"
+    """Layers whose attention sees the content; in the others its product does not count."""
+    position: Layers = "all"
+    """Layers whose attention sees the position."""
+    window: Annotated[int, Field(ge=0)] | None = None
+    """Largest distance of two tokens that see each other; without it any."""
+    relaxed: bool = False
+    """Whether the first two and the last two tokens are free of the window."""
+    layers: Layers = "all"
+    """Layers that the window is for."""
+
+    @model_validator(mode="after")
+    def _relaxes_a_window(self) -> AttentionLimits:
+        if self.window is None and (self.relaxed or self.layers != "all"):
+            raise ValueError("relaxed and layers say something of a window, but there is none")
+        return self
+
+
+class Shared(Layer):
+    """What all rows of a study have in common; a row's own settings win."""
+
+    lexical: Inputs | None = None
+    """Lexical inputs; a row without any, and a study without, takes ``charlstm``."""
+
+
+class Row(Layer):
+    """One system of a study."""
+
+    name: Text
+    lexical: Inputs | None = None
+    position_only: Layers = "none"
+    """Layers whose queries and keys come from the positions alone, in training too."""
+    limit: AttentionLimits = AttentionLimits()
+    """Of the trained parser's attention."""
+    published: Annotated[float, Field(ge=0, le=100)] | None = None
+    """The figure of the source, in percent."""
+    source: Text | None = None
+    """Where the figure is, if not where the study says."""
+
+
+class Study(BaseModel):
+    """A study: systems that are scored alike, and their published figures."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Text
+    """The name of its file."""
+    title: Text
+    source: Text
+    """Paper, and the table or section with the published figures."""
+    measured: Text
+    """What the published figures were measured on."""
+    metric: Literal["dev F1"]
+    figure: Literal["systems", "windows"] = "systems"
+    """How it is drawn: one line for each system, or curves over the size of a window."""
+    reference: Text
+    """Name of the row that the others are compared with."""
+    shared: Shared = Field(default_factory=Shared)
+    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _rows_have_names_of_their_own(self) -> Study:
+        names = [row.name for row in self.rows]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"several rows are called '{twice[0]}'; give each its own name")
+        if self.reference not in names:
+            raise ValueError(f"reference: {unknown_name('row', self.reference, names)}")
+        return self
+
+    def inputs(self, row: Row) -> tuple[LexicalInput, ...]:
+        """The lexical inputs of a row's run."""
+        return row.lexical or self.shared.lexical or ("charlstm",)
+
+    def settings(self, row: Row) -> dict[str, Any]:
+        """``model.KEY`` and ``train.KEY`` that the study sets for a row's run."""
+        found: dict[str, Any] = {}
+        for layer in (self.shared, row):
+            for section in ("model", "train"):
+                values = getattr(layer, section).model_dump(exclude_unset=True)
+                found |= {f"{section}.{key}": value for key, value in values.items()}
+        return found
+
+
+def study_names() -> list[str]:
+    """Names of the studies of the program and of the user."""
+    return sorted(_study_paths())
+
+
+def load_study(name: str) -> Study:
+    """A study by its name, or a user's by the path of its TOML file.
+
+    Raises:
+        RecipeError: there is no such study, or the file has mistakes (all of them, one a line).
+    """
+    path = Path(name) if name.endswith(".toml") else _study_paths().get(name)
+    if path is None:
+        raise RecipeError(unknown_name("study", name, study_names()))
+    if not path.is_file():
+        raise RecipeError(f"{name}: no such study file")
+    content = read_toml(path, RecipeError)
+    return validated(Study, {"name": path.stem, **content}, path, RecipeError)
+
+
+def _study_paths() -> dict[str, Path]:
+    """The files of the studies by name; a user's own cannot replace one of the program's."""
+    folders = [folder / "studies" for folder in reversed(data_dirs("recipes"))]
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}

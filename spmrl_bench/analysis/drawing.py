@@ -1,0 +1,129 @@
+"""What the figures share: colours that colour-blind readers tell apart, captions, files.
+
+Figures are made without pyplot, which keeps a state and looks for a screen.
+"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spmrl_bench.errors import RecordError, SpmrlError
+from spmrl_bench.files import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Of the palette of Okabe & Ito, which those who cannot tell red from green tell apart.
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
+GREY = "#595959"
+PALE = "#D9D9D9"
+
+FORMATS = ("pdf", "png", "svg")
+
+_STYLE: dict[str, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": PALE,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.hashsalt": "spmrl-bench",  # else names inside the file are drawn at random
+    "svg.fonttype": "none",  # words stay words
+}
+_POINT = 1 / 72  # inches
+_CAPTION_SIZE = 7.5
+_LINE = 1.3 * _CAPTION_SIZE * _POINT
+
+
+class Sheet:
+    """A figure with a title above it and a caption below; lengths in inches."""
+
+    def __init__(self, width: float, height: float, title: str, caption: str) -> None:
+        """Make room for a figure of this size beside title and caption.
+
+        Raises:
+            SpmrlError: matplotlib is not installed.
+        """
+        matplotlib = load_matplotlib()
+        lines = [
+            line
+            for paragraph in caption.splitlines()
+            # About 0.46 of a font size is the mean width of a character.
+            for line in textwrap.wrap(paragraph, int((width - 0.3) / (0.46 * _CAPTION_SIZE / 72)))
+        ]
+        below = len(lines) * _LINE + 0.25 if lines else 0.1
+        above = 0.42
+        total = height + below + above
+        with matplotlib.rc_context(_STYLE):
+            self.figure: Figure = matplotlib.figure.Figure(
+                figsize=(width, total), layout="constrained"
+            )
+        engine = self.figure.get_layout_engine()
+        engine.set(rect=(0.01, below / total, 0.98, 1 - (below + above) / total))
+        self.figure.text(
+            0.15 / width, 1 - 0.12 / total, title, fontsize=11, va="top", fontweight="bold"
+        )
+        self.figure.text(
+            0.15 / width,
+            0.1 / total,
+            "\n".join(lines),
+            fontsize=_CAPTION_SIZE,
+            va="bottom",
+            color=GREY,
+            linespacing=1.3,
+        )
+
+    def axes(self, columns: int, **options: Any) -> Any:
+        """Axes side by side."""
+        with load_matplotlib().rc_context(_STYLE):
+            return self.figure.subplots(1, columns, **options)
+
+    def grid(self, rows: int, columns: int, **options: Any) -> Any:
+        """A grid of axes, ``[rows, columns]``."""
+        with load_matplotlib().rc_context(_STYLE):
+            return self.figure.subplots(rows, columns, squeeze=False, **options)
+
+    def save(self, path: Path) -> None:
+        """Write the figure; the ending of the name decides the format.
+
+        Raises:
+            SpmrlError: there is no such format.
+            RecordError: the file cannot be written.
+        """
+        form = path.suffix.removeprefix(".").lower()
+        if form not in FORMATS:
+            raise SpmrlError(
+                f"{path}: the ending of a figure's name is one of "
+                f"{', '.join('.' + name for name in FORMATS)}"
+            )
+        buffer = io.BytesIO()
+        # The same figure gives the same bytes, whenever it is drawn.
+        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[form]
+        with load_matplotlib().rc_context(_STYLE):
+            self.figure.savefig(buffer, format=form, dpi=200, metadata=dates)
+        try:
+            write_bytes(path, buffer.getvalue())
+        except OSError as error:
+            raise RecordError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def load_matplotlib() -> Any:
+    """The library, with its figures.
+
+    Raises:
+        SpmrlError: it is not installed.
+    """
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError:
+        raise SpmrlError(
+            "figures need matplotlib: install it with pip install 'spmrl-bench[report]'"
+        ) from None
+    return matplotlib

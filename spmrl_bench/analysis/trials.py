@@ -1,0 +1,240 @@
+"""What a study works on: for each row the runs it needs, and the limits of its attention.
+
+All that a study, a treebank and the user's settings can contradict each other in is found here,
+before anything is trained.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spmrl_bench.analysis.definition import FILES, AttentionLimits, Row, Study
+from spmrl_bench.analysis.layers import layer_numbers
+from spmrl_bench.errors import RecipeError
+from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
+from spmrl_bench.nn.limits import OPEN, Limit
+from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.treebanks.treebank import Treebank
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One row of a study, ready to be trained and scored.
+
+    Attributes:
+        row: as the study defines it.
+        configs: one run for each seed.
+        limits: of the trained parser's attention, by layer; without any it is as trained.
+    """
+
+    row: Row
+    configs: tuple[RunConfig, ...]
+    limits: Mapping[int, Limit]
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """A study on a treebank.
+
+    Attributes:
+        study: its definition.
+        treebank: what it is measured on.
+        trials: of the rows that can be trained.
+        left_out: name of each other row, and why.
+        settings: ``KEY=VALUE`` of the user, for all rows.
+        note: which treebank was taken and why.
+    """
+
+    study: Study
+    treebank: Treebank
+    trials: tuple[Trial, ...]
+    left_out: Mapping[str, str]
+    settings: tuple[str, ...]
+    note: str
+
+
+def plan_study(
+    study: Study,
+    *,
+    lang: str | None = None,
+    treebank: str | None = None,
+    size: str | None = None,
+    seeds: int = 1,
+    settings: Mapping[str, str] | None = None,
+) -> StudyPlan:
+    """Resolve the runs of every row of a study.
+
+    Args:
+        study: its definition.
+        lang: recipe; by default that of the treebank's language.
+        treebank: by default the first of the recipe's that is present.
+        size: ``published`` or ``small``; by default the track's.
+        seeds: how many runs each row has, with the seeds 1, 2, ...
+        settings: ``model.KEY`` or ``train.KEY`` to value, for all rows. The files of a
+            pre-trained input concern only the rows that have it.
+
+    Raises:
+        RecipeError: neither language nor treebank is given, an unknown name or setting, a
+            setting that the study decides, tags where there are none, limits of what has none.
+        TreebankError: the treebank is absent.
+    """
+    if seeds < 1:
+        raise RecipeError(f"{seeds} seeds; a study needs 1 or more")
+    given = dict(settings or {})
+    _check_settings(study, given)
+    recipe = load_recipe(lang or _recipe_of(treebank))
+    chosen = make_plan(str(recipe.path), treebank=treebank, size=size)
+    bank = chosen.treebank
+    trials, left_out = [], {}
+    for row in study.rows:
+        missing = _missing_files(study, row, given)
+        if missing:
+            left_out[row.name] = "needs " + " and ".join(f"--set {key}=..." for key in missing)
+            continue
+        try:
+            trials.append(_trial(study, row, recipe, bank, size, seeds, given))
+        except RecipeError as error:
+            raise RecipeError(f"study {study.name}, row '{row.name}': {error}") from None
+    if study.reference in left_out:
+        raise RecipeError(
+            f"study {study.name}: the row that all are compared with, '{study.reference}', "
+            f"{left_out[study.reference]}"
+        )
+    pairs = tuple(f"{key}={value}" for key, value in sorted(given.items()))
+    return StudyPlan(study, bank, tuple(trials), left_out, pairs, chosen.note)
+
+
+def joint_plan(work: StudyPlan) -> Plan:
+    """All runs of a study, each once: rows that differ only in limits share theirs."""
+    distinct: list[RunConfig] = []
+    for trial in work.trials:
+        distinct += [config for config in trial.configs if config not in distinct]
+    return Plan(work.treebank, tuple(distinct), work.note)
+
+
+def attention_limits(limits: AttentionLimits, model: ChartParserConfig) -> dict[int, Limit]:
+    """The limits of each layer of a model; layers without any are left out.
+
+    A window that the model was trained with stays where the row has none of its own.
+
+    Raises:
+        RecipeError: there is no attention or no such layer, or content and position cannot be
+            told apart.
+    """
+    if limits == AttentionLimits():
+        return {}
+    if model.encoder == "lstm":
+        raise RecipeError("attention is limited here, but an LSTM encoder has none")
+    try:
+        content = layer_numbers(limits.content, model.layers)
+        position = layer_numbers(limits.position, model.layers)
+        windowed = layer_numbers(limits.layers, model.layers)
+    except ValueError as problem:
+        raise RecipeError(f"limit: {problem}") from None
+    mixed = (model.position, model.matrices) != ("concatenated", "factored")
+    if mixed and min(len(content), len(position)) < model.layers:
+        raise RecipeError(
+            "the attention to content and to position can be told apart only with "
+            "model.position=concatenated and model.matrices=factored"
+        )
+    found = {}
+    for number in range(model.layers):
+        own = limits.window is not None and number in windowed
+        found[number] = Limit(
+            content=number in content,
+            position=number in position,
+            window=limits.window if own else model.attention_window,
+            relaxed=limits.relaxed if own else model.relaxed_window,
+        )
+    return {number: limit for number, limit in found.items() if limit != OPEN}
+
+
+def _trial(
+    study: Study,
+    row: Row,
+    recipe: Recipe,
+    bank: Treebank,
+    size: str | None,
+    seeds: int,
+    given: Mapping[str, str],
+) -> Trial:
+    lexical = study.inputs(row)
+    if "tag" in lexical and bank.manifest.tags == "none":
+        raise RecipeError(
+            f"reads tags, but treebank {bank.name} has none. Choose a treebank with tags"
+        )
+    settings = {key: value for key, value in given.items() if _concerns(key, lexical)}
+    settings |= {key: _as_toml(value) for key, value in study.settings(row).items()}
+
+    def resolve(seed: int) -> RunConfig:
+        return recipe.resolve(
+            treebank=bank.name,
+            track=bank.track,
+            fingerprint=bank.fingerprint,
+            variant="-".join(lexical),
+            size=size,
+            seed=seed,
+            settings=settings,
+            lexical=lexical,
+        )
+
+    if row.position_only != "none":
+        layers = resolve(1).model.layers
+        try:
+            chosen = layer_numbers(row.position_only, layers)
+        except ValueError as problem:
+            raise RecipeError(f"position_only: {problem}") from None
+        settings["model.position_only_layers"] = _as_toml(chosen)
+    configs = tuple(resolve(seed) for seed in range(1, seeds + 1))
+    return Trial(row, configs, attention_limits(row.limit, configs[0].model))
+
+
+def _recipe_of(treebank: str | None) -> str:
+    """The recipe for a treebank's language."""
+    if treebank is None:
+        raise RecipeError("name a treebank (--treebank german-mini) or a language (--lang german)")
+    language = load_manifest(treebank).language
+    if language not in list_recipes():
+        raise RecipeError(
+            f"treebank {treebank} is of language {language}, which has no recipe: name one "
+            f"with --lang. Known: {', '.join(list_recipes())}"
+        )
+    return language
+
+
+def _check_settings(study: Study, given: Mapping[str, str]) -> None:
+    """Refuse settings that some row of the study decides: it would no longer be the study's."""
+    decided = {key for row in study.rows for key in study.settings(row)}
+    if any(row.position_only != "none" for row in study.rows):
+        decided.add("model.position_only_layers")
+    for key in given:
+        if key in decided:
+            raise RecipeError(
+                f"--set {key}: the rows of study {study.name} decide it. Without it, or with a "
+                "study file of your own"
+            )
+
+
+def _concerns(key: str, lexical: Sequence[str]) -> bool:
+    """Whether a setting is of use to a run with these inputs."""
+    for name in FILES:
+        if key == f"model.{name}" or key.startswith(f"model.{name}_"):
+            return name in lexical
+    return True
+
+
+def _missing_files(study: Study, row: Row, given: Mapping[str, str]) -> list[str]:
+    """The settings of files that a row needs and nobody gave."""
+    known = {*given, *study.settings(row)}
+    needed = [key for name in study.inputs(row) for key in FILES.get(name, ())]
+    return [key for key in needed if key not in known]
+
+
+def _as_toml(value: Any) -> str:
+    """A setting as on the command line; TOML reads numbers, texts and lists as JSON does."""
+    return json.dumps(value)

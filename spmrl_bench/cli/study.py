@@ -1,0 +1,96 @@
+"""The command that repeats the analyses of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import (
+    Device,
+    ResultsFolder,
+    RunsFolder,
+    Settings,
+    Size,
+    parse_settings,
+    print_rows,
+)
+
+
+@app.command()
+def study(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="A study, or a study file. Without it: lists them."),
+    ] = None,
+    treebank: Annotated[
+        str | None,
+        typer.Option(help="Treebank. Default: the first of the language's that is present."),
+    ] = None,
+    lang: Annotated[
+        str | None, typer.Option(help="Recipe. Default: that of the treebank's language.")
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Runs of each row, with the seeds 1, 2, ...")
+    ] = 1,
+    size: Size = None,
+    settings: Settings = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs trained at a time.")] = 1,
+    device: Device = "auto",
+    runs: RunsFolder = Path("runs"),
+    results: ResultsFolder = Path("results"),
+) -> None:
+    """Repeat an analysis of the paper: train its systems, score them on dev, set them side by side.
+
+    Trains what is missing, and goes on where it stopped when the same command is given again;
+    rows that differ only in the limits of a trained parser's attention share their runs. The
+    table goes to `studies/NAME-TREEBANK` in the results folder as CSV, Markdown and LaTeX, with
+    a figure as PNG and SVG.
+
+    Examples:
+
+        spmrl-bench study
+
+        spmrl-bench study test-time-windows --treebank english-wsj-sample --seeds 3 --jobs 2
+
+        spmrl-bench study encoders --treebank german-mini --set train.max_epochs=5
+    """
+    from spmrl_bench.analysis.definition import load_study, study_names
+
+    if name is None:
+        rows = [(one, load_study(one)) for one in study_names()]
+        print_rows(
+            ("study", "rows", "title", "source"),
+            [(one, str(len(it.rows)), it.title, it.source) for one, it in rows],
+        )
+        return
+    chosen = load_study(name)
+    from spmrl_bench.analysis.report import write_report
+    from spmrl_bench.analysis.run_study import run_study
+    from spmrl_bench.analysis.summary import summarise
+    from spmrl_bench.analysis.table import markdown
+    from spmrl_bench.analysis.trials import plan_study
+
+    work = plan_study(
+        chosen,
+        lang=lang,
+        treebank=treebank,
+        size=size,
+        seeds=seeds,
+        settings=parse_settings(settings),
+    )
+    place = results / "studies" / f"{chosen.name}-{work.treebank.name}"
+    measured = run_study(
+        work,
+        runs_dir=runs,
+        scores_path=place.with_name(f"{place.name}.json"),
+        device=device,
+        jobs=jobs,
+    )
+    summary = summarise(work, measured)
+    problem = write_report(summary, place)
+    typer.echo(markdown(summary), nl=False)
+    if problem:
+        typer.echo(f"spmrl-bench: no figure: {problem}", err=True)
