@@ -1,0 +1,154 @@
+"""Several parsers of one treebank as one: their label scores are averaged and decoded once.
+
+Unlike a vote over finished trees this gives a tree that the parsers agree on cell by cell, and
+needs no rule for ties. The parsers of Kitaev & Klein were released so (``benepar_en_ensemble``,
+two parsers with ELMo), and Kitaev, Cao & Klein 2019 report ensembles made the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.decoding import decode_blocks
+from spmrl_bench.parsers.form_cache import FormCache
+from spmrl_bench.parsers.parsing import Parsed, Scored, Tags, parse_stream
+from spmrl_bench.parsers.vocabulary import Label, Vocabulary
+from spmrl_bench.trees import Tree
+
+
+class EnsembleError(SpmrlError):
+    """Parsers that cannot be averaged."""
+
+
+class Ensemble:
+    """Parses like a :class:`ChartParser`, with the mean of the label scores of several.
+
+    The members may differ in everything but the set of their labels: seed, size, encoder,
+    lexical inputs, and the order of the labels. Their scores are added block by block, so that
+    no chart of label scores is ever held as a whole.
+
+    Attributes:
+        parsers: the members; one that is given twice counts twice.
+        vocabulary: that of the first, whose order of labels settles ties.
+    """
+
+    def __init__(self, parsers: Sequence[ChartParser]) -> None:
+        """Average these parsers, the first of which is number 1 in errors.
+
+        Raises:
+            EnsembleError: there are none, their labels are not the same, or they are on several
+                devices.
+        """
+        if not parsers:
+            raise EnsembleError("an ensemble needs at least one parser, but none is given")
+        self.parsers = tuple(parsers)
+        self.vocabulary: Vocabulary = self.parsers[0].vocabulary
+        self._columns = [
+            self._columns_of(parser, number) for number, parser in enumerate(self.parsers, 1)
+        ]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the members are."""
+        return self.parsers[0].device
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether a sentence can be parsed only with its tags: a member needs them."""
+        return any(parser.reads_tags for parser in self.parsers)
+
+    def _columns_of(self, parser: ChartParser, number: int) -> Tensor | None:
+        """Where the labels of the first member are among this one's; None where they are alike.
+
+        The empty label has no column, so the label with index 1 is in column 0.
+        """
+        own, first = parser.vocabulary, self.vocabulary
+        if parser.device != self.device:
+            raise EnsembleError(
+                f"parser {number} is on {parser.device}, but parser 1 is on {self.device}: move "
+                "all to one device (parser.to(DEVICE), or load_parser(FOLDER, DEVICE))"
+            )
+        for label in first.labels:
+            if label not in own.label_ids:
+                raise _different(label, 1, number)
+        for label in own.labels:
+            if label not in first.label_ids:
+                raise _different(label, number, 1)
+        if own.labels == first.labels:
+            return None
+        columns = [own.label_ids[label] - 1 for label in first.labels[1:]]
+        return torch.tensor(columns, device=self.device)
+
+    def length_problem(self, words: Sequence[str]) -> str:
+        """What is wrong with the length of a sentence; empty if every member can take it."""
+        problems = (parser.length_problem(words) for parser in self.parsers)
+        return next(filter(None, problems), "")
+
+    def parse(
+        self,
+        sentences: Iterable[Sequence[str]],
+        tags: Iterable[Sequence[str]] | None = None,
+        *,
+        max_tokens: int = 2000,
+    ) -> Iterator[Tree]:
+        """Best trees of tokenised sentences, lazily and in input order.
+
+        Args:
+            sentences: as of :meth:`ChartParser.parse`.
+            tags: likewise; without them every word has the tag that the first member with a
+                tagger predicts, or ``XX``.
+            max_tokens: bound on a batch of each member.
+
+        Raises:
+            SentenceTooLongError: as of :meth:`ChartParser.parse`, for any member.
+            TreeError: likewise.
+        """
+        caches = [parser.form_cache() for parser in self.parsers]
+
+        def parse_window(window: Sequence[Sequence[str]], given: Tags) -> Iterator[Parsed]:
+            return self._parse_window(window, given, max_tokens, caches)
+
+        return parse_stream(sentences, tags, parse_window, self.length_problem)
+
+    def _parse_window(
+        self,
+        window: Sequence[Sequence[str]],
+        tags: Tags,
+        max_tokens: int,
+        caches: Sequence[FormCache | None],
+    ) -> Iterator[Parsed]:
+        results = [Parsed([], None) for _ in window]
+        scored = [
+            parser.scored(window, tags, max_tokens=max_tokens, forms=forms)
+            for parser, forms in zip(self.parsers, caches, strict=True)
+        ]
+        # Groups follow from the lengths of the sentences, so they are the same in all members.
+        for group in zip(*scored, strict=True):
+            found = decode_blocks(self._mean(group), group[0].lengths)
+            constituents = self.parsers[0].constituents(found, group[0].lengths)
+            predicted = next((each.tags for each in group if None not in each.tags), group[0].tags)
+            for place, nodes, row in zip(group[0].places, constituents, predicted, strict=True):
+                results[place] = Parsed(nodes, row)
+        yield from results
+
+    def _mean(self, group: Sequence[Scored]) -> Iterator[Tensor]:
+        """Mean label scores of one group, block by block, in the first member's order of labels."""
+        for blocks in zip(*(each.blocks for each in group), strict=True):
+            total = torch.zeros_like(blocks[0], dtype=torch.float32)
+            for block, columns in zip(blocks, self._columns, strict=True):
+                total += block if columns is None else block.index_select(1, columns)
+            yield total.div_(len(blocks))
+
+
+def _different(label: Label, having: int, lacking: int) -> EnsembleError:
+    """The error of a label that one member has and another lacks."""
+    name = "+".join(label)
+    return EnsembleError(
+        f"parser {having} has the label {name}, which parser {lacking} lacks: the members of an "
+        "ensemble must be trained on the same treebank, with the same transforms"
+    )
