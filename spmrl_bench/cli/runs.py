@@ -59,7 +59,7 @@ def train(
         track=track,
         variants=variant,
         size=size,
-        seed=seed,
+        seeds=[seed],
         settings=parse_settings(settings),
     )
     run_train(work, runs_dir=runs, device=device, fresh=fresh)
@@ -101,7 +101,7 @@ def evaluate(
         track=track,
         variants=variant,
         size=size,
-        seed=seed,
+        seeds=[seed],
         settings=parse_settings(settings),
     )
     run_evaluate(work, runs_dir=runs, results_dir=results, device=device)

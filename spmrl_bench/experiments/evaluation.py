@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.leaderboard.record import SplitResult
-from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.right_branching import RightBranching
 from spmrl_bench.scoring import BracketCounts, load_prm, score_trees
 from spmrl_bench.scoring.signature import sign
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees import Tree
+
+
+class Parses(Protocol):
+    """A parser of one run, or an ensemble of several."""
+
+    def parse(
+        self, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]
+    ) -> Iterable[Tree]:
+        """A tree for each sentence, in the same order, with these tags."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +33,11 @@ class Evaluated:
     tokens_per_second: float
 
 
-def evaluate_parser(parser: ChartParser, gold: Sequence[Tree], prm_name: str) -> Evaluated:
+def evaluate_parser(parser: Parses, gold: Sequence[Tree], prm_name: str) -> Evaluated:
     """Parse the words of gold trees and count brackets.
 
-    The gold tags are copied into the parses: the parser does not read them, but parameter
-    sets delete punctuation by tag, and tags that differ would hide sentences.
+    The treebank's tags are copied into the parses, whether or not the parser reads them:
+    parameter sets delete punctuation by tag, and tags that differ would hide sentences.
     """
     begun = time.perf_counter()
     parses = list(parser.parse([tree.words for tree in gold], [tree.tags for tree in gold]))
@@ -37,7 +46,7 @@ def evaluate_parser(parser: ChartParser, gold: Sequence[Tree], prm_name: str) ->
     return Evaluated(counts, sum(map(len, gold)) / seconds)
 
 
-def dev_f1(parser: ChartParser, gold: Sequence[Tree], prm_name: str) -> float:
+def dev_f1(parser: Parses, gold: Sequence[Tree], prm_name: str) -> float:
     """F1 in percent; 0 where no bracket counts on either side."""
     return evaluate_parser(parser, gold, prm_name).counts.f1 or 0.0
 
@@ -56,22 +65,28 @@ def split_result(
     split: str,
     config: RunConfig | None,
     tokens_per_second: float | None = None,
+    *,
+    members: int = 1,
 ) -> SplitResult:
     """Counts with their figures and signature, as a record keeps them.
 
     Args:
         config: of the run that parsed; None for the baseline, whose signature then names
             ``right-branching`` as its variant.
+        members: of how many runs the parser is an ensemble; 1 for a parser of its own.
     """
+    reads_tags = config is not None and "tag" in config.model.lexical
     signature = sign(
         counts,
         load_prm(treebank.prm),
         treebank=treebank.name,
         fingerprint=treebank.fingerprint,
         split=split,
-        tags="none",
+        tags=treebank.manifest.tags if reads_tags else "none",
         transforms=treebank.manifest.transforms,
         variant=config.variant if config else "right-branching",
+        settings=config.settings if config else None,
+        ensemble=members if members > 1 else None,
         size=config.size if config else None,
         precision=config.model.precision if config else None,
         seed=config.seed if config else None,

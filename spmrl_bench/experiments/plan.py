@@ -12,6 +12,7 @@ from pathlib import Path
 
 from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
+from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names
 from spmrl_bench.treebanks.presence import status_of
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
@@ -19,7 +20,10 @@ from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 
 @dataclass(frozen=True)
 class Plan:
-    """What one command works on: a treebank and the settings of each variant's run."""
+    """What one command works on: a treebank and the settings of each run.
+
+    The runs of a variant, one for each seed, follow each other.
+    """
 
     treebank: Treebank
     configs: tuple[RunConfig, ...]
@@ -27,8 +31,10 @@ class Plan:
     """Which treebank was taken and why, for the user."""
 
     def folder(self, runs_dir: Path, config: RunConfig) -> Path:
-        """Folder of one run."""
-        return runs_dir / config.treebank / f"{config.size}-{config.variant}-seed{config.seed}"
+        """Folder of one run; its name has the settings that were changed."""
+        changed = settings_folder(config.settings)
+        name = "-".join(filter(None, (config.size, config.variant, changed, f"seed{config.seed}")))
+        return runs_dir / config.treebank / name
 
 
 def make_plan(
@@ -38,18 +44,20 @@ def make_plan(
     track: str | None = None,
     variants: Sequence[str] | None = None,
     size: str | None = None,
-    seed: int = 1,
+    seeds: Sequence[int] = (1,),
     settings: Mapping[str, str] | None = None,
     lexical: tuple[str, ...] | None = None,
 ) -> Plan:
-    """Choose the treebank and resolve the settings of each variant.
+    """Choose the treebank and resolve the settings of each variant, for each seed.
 
     With ``lexical`` there is one variant, of these lexical inputs and named by them.
 
     Raises:
-        RecipeError: unknown language, variant, size, track or setting.
+        RecipeError: unknown language, variant, size, track or setting, or no seed.
         TreebankError: the treebank asked for, or every one of the recipe, is absent.
     """
+    if not seeds:
+        raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
     chosen, note = _choose_treebank(recipe, treebank, track)
     if lexical is not None:
@@ -66,6 +74,7 @@ def make_plan(
             lexical=lexical,
         )
         for variant in dict.fromkeys(variants or recipe.base.variants)
+        for seed in dict.fromkeys(seeds)
     )
     return Plan(chosen, configs, note)
 

@@ -10,15 +10,18 @@ is trained.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic_core import PydanticUndefined
 
 from spmrl_bench.data import data_dir, data_dirs
 from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.parsers.config import ChartParserConfig, LexicalInput
+from spmrl_bench.settings_text import variant_text
 from spmrl_bench.toml_files import read_toml, validated
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.manifest import Track
@@ -91,6 +94,14 @@ class RunConfig(BaseModel):
     seed: Annotated[int, Field(ge=0)]
     model: ChartParserConfig
     train: TrainConfig
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Which of the settings above the command line changed: ``section.key`` and value as in
+    JSON, sorted. What it set to the recipe's own value is not there."""
+
+    @property
+    def name(self) -> str:
+        """The variant, with what was changed of its recipe in brackets."""
+        return variant_text(self.variant, self.settings)
 
 
 class Recipe(BaseModel):
@@ -144,6 +155,7 @@ class Recipe(BaseModel):
             for section, values in merged.items():
                 values.update(getattr(layer, section).model_dump(exclude_unset=True))
         merged["model"]["lexical"] = self.base.variants[variant] if lexical is None else lexical
+        recipe_own = {section: dict(values) for section, values in merged.items()}
         for key, text in (settings or {}).items():
             section, _, name = key.partition(".")
             if section not in merged or not name:
@@ -151,7 +163,7 @@ class Recipe(BaseModel):
             if (section, name) == ("model", "lexical"):
                 raise RecipeError(f"setting '{key}': the variant decides it; choose a --variant")
             merged[section][name] = _toml_value(text)
-        return validated(
+        config = validated(
             RunConfig,
             {
                 "recipe": self.name,
@@ -165,6 +177,34 @@ class Recipe(BaseModel):
             f"recipe {self.name} ({variant}, {chosen})",
             RecipeError,
         )
+        return config.model_copy(
+            update={"settings": _changed(config, recipe_own, sorted(settings or {}))}
+        )
+
+
+def _changed(
+    config: RunConfig, recipe_own: Mapping[str, Mapping[str, Any]], keys: Sequence[str]
+) -> dict[str, Any]:
+    """Of the settings of these keys, those whose value is not the recipe's own.
+
+    Raises:
+        RecipeError: a value is infinite, which JSON cannot keep.
+    """
+    found = {}
+    for key in keys:
+        section, _, name = key.partition(".")
+        layer = {"model": ModelLayer, "train": TrainLayer}[section]
+        # A setting that no layer gives has the default of the model.
+        default = RunConfig.model_fields[section].annotation.model_fields[name].default  # type: ignore[union-attr]
+        own = recipe_own[section].get(name, default)
+        comparable = {} if own is PydanticUndefined else {name: own}
+        before = layer(**comparable).model_dump(mode="json", exclude_unset=True).get(name, ...)
+        now = getattr(config, section).model_dump(mode="json")[name]
+        if isinstance(now, float) and not math.isfinite(now):
+            raise RecipeError(f"setting '{key}': {now} is no finite number; leave it out instead")
+        if now != before:
+            found[key] = now
+    return found
 
 
 def _toml_value(text: str) -> Any:

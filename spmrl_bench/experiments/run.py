@@ -1,160 +1,109 @@
-"""A recipe's run: train every variant, select on dev, score the selected one on test.
+"""A recipe's runs: train every variant, select on dev, score the selected one on test.
 
-A run is one variant on one treebank with one size and seed. Training continues what is in
-the run's folder; scoring reads it and leaves a record.
+A run is one variant on one treebank with one size, seed and settings. Training continues what
+is in the run's folder; scoring reads it and leaves a record. Where a variant was trained from
+several seeds, selection looks at the mean of their dev F1, because the best of several seeds
+says more about luck than about the variant.
 """
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
-from spmrl_bench.errors import (
-    CheckpointError,
-    SentenceTooLongError,
-    TreeError,
-)
+from spmrl_bench.errors import CheckpointError, RecipeError
+from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import (
+    Parses,
     baseline_counts,
-    dev_f1,
     evaluate_parser,
     split_result,
 )
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.experiments.run_folder import best_weights, check_settings, claim, read_config
+from spmrl_bench.experiments.run_folder import best_weights, check_settings, read_config
 from spmrl_bench.files import recover_folder
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.leaderboard.record import (
     Record,
+    SplitResult,
     Training,
     TreebankInfo,
     read_records,
     write_record,
 )
-from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.scoring.signature import prm_signature
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.checkpoint import read_progress
-from spmrl_bench.training.random import Stream, seed_torch
-from spmrl_bench.training.report import Report, speed
+from spmrl_bench.training.report import speed
 from spmrl_bench.training.schedule import Progress
-from spmrl_bench.training.trainer import Trainer
-from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.treebank import Treebank
 
 
-def train(work: Plan, *, runs_dir: Path, device: str = "auto", fresh: bool = False) -> list[Path]:
-    """Train every variant of a plan; returns the run folders.
+def train(
+    work: Plan, *, runs_dir: Path, device: str = "auto", fresh: bool = False, jobs: int = 1
+) -> list[Path]:
+    """Train every run of a plan; returns the run folders.
 
-    A finished run is left alone and an interrupted one continues. ``fresh`` deletes what the
-    folders hold first.
-
-    Raises:
-        SpmrlError: a run folder was trained with other settings, a sentence cannot be
-            learnt, training diverges, or the device is not there.
+    A finished run is left alone and an interrupted one continues; one that fails does not stop
+    the others. Arguments and errors are those of
+    :func:`~spmrl_bench.experiments.campaign.train_all`.
     """
-    choose_device(device)
-    folders = []
-    for number, config in enumerate(work.configs):
-        folder = work.folder(runs_dir, config)
-        _train_one(work, config, folder, device, fresh=fresh, say_note=number == 0)
-        folders.append(folder)
-    return folders
-
-
-def _train_one(
-    work: Plan, config: RunConfig, folder: Path, device: str, *, fresh: bool, say_note: bool
-) -> None:
-    """Train or continue one run; the folder is not touched before all input has been read."""
-    if not fresh:
-        check_settings(folder, config)
-    train_trees, dev_trees = work.treebank.split("train"), work.treebank.split("dev")
-    with Report(folder, f"{config.treebank} {config.variant}") as report:
-        if say_note:
-            report.say(
-                f"{work.note}: {len(train_trees):,} training, {len(dev_trees):,} dev sentences"
-            )
-        recover_folder(folder / LAST)
-        saved = None if fresh else read_progress(folder / LAST)
-        if saved is not None and saved.stopped_by is not None:
-            report.say(f"{report.title}: already trained, best dev F1 {saved.best_dev_f1:.2f}")
-            return
-        seed_torch(config.seed, Stream.WEIGHTS)
-        parser = ChartParser(config.model, Vocabulary.of(train_trees)).to(choose_device(device))
-        indexer = parser.indexer()
-        sentences = _indexed(work.treebank, indexer)
-        claim(folder, config, fresh)
-        trainer = Trainer(
-            parser,
-            config.train,
-            seed=config.seed,
-            sentences=sentences,
-            indexer=indexer,
-            dev_f1=lambda model: dev_f1(model, dev_trees, work.treebank.prm),
-            run_dir=folder,
-            report=report,
-        )
-        report.event("start", settings=config.model_dump(mode="json"), versions=find_versions())
-        if saved is not None:
-            report.say(f"{report.title}: continuing after {saved.steps} steps")
-        done = trainer.fit()
-        done_in = (done.train_seconds + done.dev_seconds) / 60
-        report.say(
-            f"{report.title}: best dev F1 {done.best_dev_f1:.2f} after {done.epoch} epochs, "
-            f"{done_in:.1f} minutes, {speed(done):,.0f} tokens/s (stopped by {done.stopped_by})"
-        )
-
-
-def _indexed(bank: Treebank, indexer: Indexer) -> list[Sentence]:
-    """The training sentences, indexed; one too long in any split is found now, not after hours.
-
-    Raises:
-        SentenceTooLongError, TreeError: with the treebank, the split and the sentence.
-    """
-    sentences = []
-    for split in SPLITS:
-        for number, tree in enumerate(bank.split(split), start=1):
-            try:
-                if split == "train":
-                    sentences.append(indexer.gold(tree))
-                else:
-                    indexer.check_length(tree.words)
-            except (SentenceTooLongError, TreeError) as error:
-                place = f"{bank.name}, split {split}, sentence {number}"
-                raise type(error)(f"{place}: {error}") from None
-    return sentences
+    train_all([work], runs_dir=runs_dir, device=device, jobs=jobs, fresh=fresh)
+    return [work.folder(runs_dir, config) for config in work.configs]
 
 
 def evaluate(
-    work: Plan, *, runs_dir: Path, results_dir: Path, device: str = "auto"
+    work: Plan,
+    *,
+    runs_dir: Path,
+    results_dir: Path,
+    device: str = "auto",
+    ensemble: bool = False,
 ) -> list[Record]:
-    """Score the trained variants on dev and the best of them on test; returns their records.
+    """Score the trained runs on dev and those of the best variant on test; returns their records.
 
-    Records are written to ``results_dir/runs``. A run that was scored before with the same
-    weights, trees and parameters is not scored again. Ties on dev go to the variant that the
-    recipe names first.
+    The best variant is the one with the highest mean dev F1 over its seeds; ties go to the one
+    that the recipe names first. Records are written to ``results_dir/runs``. A run that was
+    scored before with the same weights, trees and parameters is not scored again.
+
+    Args:
+        ensemble: also score the runs of the best variant as one parser; its record is the last.
 
     Raises:
-        CheckpointError: a variant is not trained to its end, or with other settings.
+        CheckpointError: a run is not trained to its end, or with other settings.
+        RecipeError: an ensemble of a single run.
         RecordError: an earlier record is broken, or the new one cannot be written.
     """
     choose_device(device)
+    seeds = {config.seed for config in work.configs}
+    if ensemble and len(seeds) < 2:
+        raise RecipeError(
+            "an ensemble needs two runs of a variant at least: train and score several seeds, "
+            "for instance with --seeds 5"
+        )
     runs = [_finished_run(work, config, runs_dir) for config in work.configs]
-    best = max(runs, key=lambda run: run.progress.best_dev_f1 or 0.0)
+    members = _best(runs)
     earlier = read_records(results_dir / "runs")
     records = []
     for run in runs:
-        record = _find(earlier, work.treebank, run, selected=run is best)
+        record = _find(earlier, work.treebank, [run], selected=run in members)
         if record is None:
-            record = _score(work, run, device, selected=run is best)
+            record = _score(work, run, device, selected=run in members)
+            write_record(record, results_dir / "runs")
+        records.append(record)
+    if ensemble:
+        record = _find(earlier, work.treebank, members, selected=True)
+        if record is None:
+            record = _score_ensemble(work, members, device)
             write_record(record, results_dir / "runs")
         records.append(record)
     return records
@@ -167,6 +116,17 @@ class _Run:
     progress: Progress
     weights: str
     """SHA-256 of the best parser's weights."""
+
+
+def _best(runs: Sequence[_Run]) -> list[_Run]:
+    """The runs of the variant with the highest mean dev F1; of equal ones, of the first."""
+    variants: dict[str, list[_Run]] = {}
+    for run in runs:
+        variants.setdefault(run.config.variant, []).append(run)
+    return max(
+        variants.values(),
+        key=lambda found: fmean(run.progress.best_dev_f1 or 0.0 for run in found),
+    )
 
 
 def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
@@ -185,11 +145,14 @@ def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
     return _Run(config, folder, progress, best_weights(folder))
 
 
-def _find(records: Sequence[Record], bank: Treebank, run: _Run, *, selected: bool) -> Record | None:
-    """The record of a run that was scored before in the same role and the same way."""
+def _find(
+    records: Sequence[Record], bank: Treebank, runs: Sequence[_Run], *, selected: bool
+) -> Record | None:
+    """The record of a run, or of an ensemble of runs, that was scored before in the same way."""
     prm = prm_signature(load_prm(bank.prm))
+    members = [run.weights for run in runs]
     for record in records:
-        same = (record.weights, record.selected) == (run.weights, selected)
+        same = (record.members, record.selected) == (members, selected)
         if same and f"|prm:{prm}|" in record.dev.signature_long:
             return record
     return None
@@ -197,13 +160,46 @@ def _find(records: Sequence[Record], bank: Treebank, run: _Run, *, selected: boo
 
 def _score(work: Plan, run: _Run, device: str, *, selected: bool) -> Record:
     """Score one run: dev always, test and the baseline only if dev selected it."""
-    bank, config = work.treebank, run.config
+    bank = work.treebank
     parser = load_parser(run.folder, device)
+    baseline = None
+    if selected:
+        baseline = split_result(baseline_counts(bank, "test"), bank, "test", None)
+    return _record(work, [run], [parser], parser, selected=selected, baseline=baseline)
+
+
+def _score_ensemble(work: Plan, runs: Sequence[_Run], device: str) -> Record:
+    """Score all runs of the selected variant as one parser, on dev and on test."""
+    from spmrl_bench.parsers.ensemble import Ensemble
+
+    parsers = [load_parser(run.folder, device) for run in runs]
+    return _record(work, runs, parsers, Ensemble(parsers), selected=True, baseline=None)
+
+
+def _record(
+    work: Plan,
+    runs: Sequence[_Run],
+    parsers: Sequence[ChartParser],
+    scored: Parses,
+    *,
+    selected: bool,
+    baseline: SplitResult | None,
+) -> Record:
+    """Score a parser and say how it came about.
+
+    Args:
+        runs: whose parsers it is made of; the first one's settings are those of all.
+        parsers: the parsers of these runs.
+        scored: the parser of the only run, or the ensemble of all.
+        baseline: scores of the baseline on test.
+    """
+    bank, config, weights = work.treebank, runs[0].config, [run.weights for run in runs]
     results = {}
     for split in ("dev", "test") if selected else ("dev",):
-        scored = evaluate_parser(parser, bank.split(split), bank.prm)
-        results[split] = split_result(scored.counts, bank, split, config, scored.tokens_per_second)
-    state = run.progress
+        found = evaluate_parser(scored, bank.split(split), bank.prm)
+        results[split] = split_result(
+            found.counts, bank, split, config, found.tokens_per_second, members=len(runs)
+        )
     return Record(
         finished=datetime.datetime.now(datetime.UTC),
         lang=config.recipe,
@@ -214,23 +210,39 @@ def _score(work: Plan, run: _Run, device: str, *, selected: bool) -> Record:
         size=config.size,
         seed=config.seed,
         selected=selected,
-        weights=run.weights,
+        weights=weights[0] if len(runs) == 1 else _joint(weights),
+        ensemble=weights if len(runs) > 1 else [],
         recipe=config.model_dump(mode="json"),
         dev=results["dev"],
         test=results.get("test"),
-        baseline=split_result(baseline_counts(bank, "test"), bank, "test", None)
-        if selected
-        else None,
-        training=Training(
-            epochs=state.epoch,
-            updates=state.steps,
-            parameters=sum(parameter.numel() for parameter in parser.parameters()),
-            wall_seconds=state.train_seconds + state.dev_seconds,
-            tokens_per_second=speed(state),
-            peak_memory_bytes=state.peak_memory_bytes,
-            peak_gpu_memory_bytes=state.peak_gpu_memory_bytes,
-        ),
-        hardware=find_hardware(parser.device),
+        baseline=baseline,
+        training=_training([run.progress for run in runs], parsers),
+        hardware=find_hardware(parsers[0].device),
         versions=find_versions(),
         commit=find_commit(),
+    )
+
+
+def _joint(weights: Sequence[str]) -> str:
+    """What stands for the weights of an ensemble: the SHA-256 of its members' hashes."""
+    return hashlib.sha256("".join(weights).encode()).hexdigest()
+
+
+def _training(states: Sequence[Progress], parsers: Sequence[ChartParser]) -> Training:
+    """What the training of all took together; memory is that of the largest."""
+    whole = Progress(
+        tokens=sum(state.tokens for state in states),
+        train_seconds=sum(state.train_seconds for state in states),
+        dev_seconds=sum(state.dev_seconds for state in states),
+    )
+    memory = [state.peak_memory_bytes for state in states]
+    gpu_memory = [state.peak_gpu_memory_bytes for state in states]
+    return Training(
+        epochs=sum(state.epoch for state in states),
+        updates=sum(state.steps for state in states),
+        parameters=sum(p.numel() for parser in parsers for p in parser.parameters()),
+        wall_seconds=whole.train_seconds + whole.dev_seconds,
+        tokens_per_second=speed(whole),
+        peak_memory_bytes=max((size for size in memory if size is not None), default=None),
+        peak_gpu_memory_bytes=max((size for size in gpu_memory if size is not None), default=None),
     )

@@ -1,8 +1,9 @@
 """The settings noted in a run's folder: they say what the checkpoints in it belong to.
 
-A run lives in a folder of its own, ``RUNS/treebank/size-variant-seedN/``: the settings
-(``run.json``), the event log, the last checkpoint and the best parser. Training with other
-settings would mix two runs, so it is refused, with the keys that differ.
+A run lives in a folder of its own, ``RUNS/treebank/size-variant-seedN/``, in whose name the
+settings that were changed of the recipe stand before the seed: the settings (``run.json``), the
+event log, the last checkpoint and the best parser. Training with other settings would mix two
+runs, so it is refused, with the keys that differ.
 """
 
 from __future__ import annotations

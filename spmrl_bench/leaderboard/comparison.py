@@ -3,7 +3,8 @@
 The number of a score says nothing about how it was made; its signature and its record do. Two
 scores compare where everything agrees that decides what is measured: scorer, parameter set,
 treebank with the hash of its files, split, sentences, those left out, transforms, tags. Which
-run it was (variant, size, precision, seed, version of the program) is what one compares.
+run it was (variant, settings, members of an ensemble, size, precision, seed, version of the
+program) is what one compares.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from spmrl_bench.errors import ScoreError, unknown_name
 from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.scoring.counts import Column
 
-RUN_KEYS = frozenset({"variant", "size", "precision", "seed", "version"})
+RUN_KEYS = frozenset({"variant", "settings", "ensemble", "size", "precision", "seed", "version"})
 SPLITS = ("dev", "test")
 ABSENT = "absent"
 

@@ -1,4 +1,4 @@
-"""The result of one finished run, as one immutable JSON document.
+"""The result of one finished run, or of an ensemble of runs, as one immutable JSON document.
 
 A number in a table is worth only what can be said about where it came from. A
 :class:`Record` therefore keeps, beside the scores, the resolved recipe, the treebank and its
@@ -31,7 +31,7 @@ from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.files import write_text
 from spmrl_bench.scoring.counts import BracketCounts, Column
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 2: ensembles
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name the file
 
 _AGGREGATES = ("recall", "precision", "f1", "complete_match")
@@ -162,7 +162,10 @@ class Hardware(_Part):
 
 
 class Record(_Part):
-    """One finished run: one variant, trained from one seed on one treebank."""
+    """One finished run: one variant, trained from one seed on one treebank.
+
+    Or several such runs of one variant, from other seeds, that parse together.
+    """
 
     schema_version: int = Field(default=SCHEMA_VERSION, description="Version of this layout.")
     finished: AwareDatetime = Field(description="When the run was scored, with time zone.")
@@ -172,7 +175,15 @@ class Record(_Part):
     size: str = Field(description="Size of the model: published or small.")
     seed: int = Field(description="Seed of all random streams.")
     selected: bool = Field(description="Whether dev F1 chose this variant for the test split.")
-    weights: str = Field(description="SHA-256 of the scored weights, in hex.")
+    weights: str = Field(
+        description="SHA-256 of the scored weights, in hex; of an ensemble, that of the hashes in "
+        "`ensemble`, one after the other."
+    )
+    ensemble: list[str] = Field(
+        default=[],
+        description="SHA-256 of the weights of each member of an ensemble; empty for a parser of "
+        "one run. `seed` and `recipe` are those of the first member, `training` of all together.",
+    )
     recipe: dict[str, Any] = Field(description="The resolved recipe, as it was trained.")
     dev: SplitResult = Field(description="Scores on dev of the iterate that was kept.")
     test: SplitResult | None = Field(
@@ -196,7 +207,20 @@ class Record(_Part):
             raise ValueError("test scores of a variant that dev did not select")
         if self.baseline is not None and self.test is None:
             raise ValueError("a baseline without test scores")
+        if len(self.ensemble) == 1:
+            raise ValueError("an ensemble of one member")
         return self
+
+    @property
+    def members(self) -> list[str]:
+        """SHA-256 of the weights of each run that it is the record of."""
+        return self.ensemble or [self.weights]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What was changed of the recipe: ``section.key`` and value."""
+        found = self.recipe.get("settings")
+        return found if isinstance(found, dict) else {}
 
     def to_text(self) -> str:
         """The file: JSON on one line, keys sorted, so that equal records are equal bytes."""

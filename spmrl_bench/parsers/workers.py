@@ -14,8 +14,8 @@ import signal
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from multiprocessing import get_context, parent_process, resource_tracker
+from contextlib import AbstractContextManager
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsers.bulk import Answer, Answerer, Answers, OnLong, Window, WorkerLostError
+from spmrl_bench.processes import available_threads, environment, interrupts_blocked
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -94,7 +95,7 @@ class Crew(AbstractContextManager[Answers]):
         threads = max(1, available_threads() // workers)
         context = get_context("spawn")
         self._workers: list[_Worker] = []
-        with _interrupts_blocked(), _variable("OMP_NUM_THREADS", str(threads)):
+        with interrupts_blocked(), environment("OMP_NUM_THREADS", str(threads)):
             for number in range(1, workers + 1):
                 ours, theirs = context.Pipe()
                 process = context.Process(
@@ -183,45 +184,6 @@ class Crew(AbstractContextManager[Answers]):
                         self._idle.append(worker)
                         if number is not None:
                             found[number] = answer
-
-
-def available_threads() -> int:
-    """Threads that all processes together should use."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Within it, Ctrl-C waits; processes that are started there never see it.
-
-    It goes to all processes of a terminal, but only this one should speak about it.
-    """
-    # It comes with the first process otherwise, and leaves the signal unblocked.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _variable(name: str, value: str) -> Iterator[None]:
-    """Sets a variable of the environment for the processes started within."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
 
 
 def _work(

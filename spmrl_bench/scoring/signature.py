@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
@@ -19,6 +20,7 @@ from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.policy import PUBLISHED, Policy
 from spmrl_bench.scoring.prm import Parameters
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
+from spmrl_bench.settings_text import settings_text
 
 #: Keys in the order of a signature, with their short forms.
 KEYS = {
@@ -36,6 +38,8 @@ KEYS = {
     "tags": "t",
     "transforms": "tr",
     "variant": "var",
+    "settings": "set",
+    "ensemble": "ens",
     "size": "sz",
     "precision": "prec",
     "seed": "seed",
@@ -102,6 +106,8 @@ def sign(
     tags: str | None = None,
     transforms: Iterable[str] = (),
     variant: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    ensemble: int | None = None,
     size: str | None = None,
     precision: str | None = None,
     seed: int | None = None,
@@ -120,6 +126,8 @@ def sign(
         tags: where the tags of the parser's input came from.
         transforms: names of the transforms that the gold trees went through, in order.
         variant: name of the model variant.
+        settings: of the run that are not the recipe's own, ``section.key`` and value.
+        ensemble: number of parsers that parsed together; absent for a single one.
         size: name of the model size.
         precision: of the parser's matrix products; float32, the usual one, is not shown.
         seed: seed of the run.
@@ -144,6 +152,8 @@ def sign(
             "tags": tags,
             "transforms": "+".join(transforms) or None,
             "variant": variant,
+            "settings": settings_text(settings or {}) or None,
+            "ensemble": None if ensemble is None else str(ensemble),
             "size": size,
             "precision": None if precision is None else _unusual(precision, "float32"),
             "seed": None if seed is None else str(seed),

@@ -64,6 +64,10 @@ class Treebank:
         self._digests: dict[str, list[str]] = {}
         self._made: dict[str, SplitContent] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: it reads the sentences anew, from the cache."""
+        return self.__dict__ | {"_contents": {}, "_layers": {}, "_made": {}}
+
     def split(self, name: str) -> list[Tree]:
         """The trees of ``"train"``, ``"dev"`` or ``"test"`` after all transforms.
 

@@ -25,7 +25,7 @@ from spmrl_bench.leaderboard.record import Record, read_records
 from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.treebanks.treebank import open_treebank
-from tests.laboratory import SIZES, Laboratory, build_laboratory
+from tests.laboratory import MODEL, QUICK, SIZES, TRAIN, Laboratory, build_laboratory
 
 RUNS, RESULTS = Path("runs"), Path("results")
 FOLDERS = [RUNS / "tiny-open" / f"small-{name}-seed1" for name in ("charlstm", "word-charlstm")]
@@ -150,11 +150,11 @@ def test_files_with_other_counts_are_refused(laboratory: Laboratory) -> None:
 
 
 def test_every_variant_has_a_folder_that_says_how_it_was_trained(laboratory: Laboratory) -> None:
-    folders = train(laboratory, seed=3)
+    folders = train(laboratory, seeds=[3])
     assert folders == [
         RUNS / "tiny-open" / f"small-{variant}-seed3" for variant in ("charlstm", "word-charlstm")
     ]
-    for folder, config in zip(folders, plan(laboratory, seed=3).configs, strict=True):
+    for folder, config in zip(folders, plan(laboratory, seeds=[3]).configs, strict=True):
         noted = json.loads((folder / "run.json").read_text(encoding="utf-8"))
         assert noted == config.model_dump(mode="json")
         start = json.loads((folder / "events.jsonl").read_text(encoding="utf-8").splitlines()[0])
@@ -171,7 +171,7 @@ def test_a_finished_run_is_left_alone_and_a_fresh_one_trained_anew(
     capsys.readouterr()
     train(trained, variants=["charlstm"])
     assert everything(FIRST) == before
-    assert "tiny-open charlstm: already trained, best dev F1 " in capsys.readouterr().err
+    assert "tiny-open charlstm seed 1: already trained, best dev F1 " in capsys.readouterr().err
 
     train(trained, variants=["charlstm"], fresh=True)
     after = everything(FIRST)
@@ -183,17 +183,19 @@ def test_a_finished_run_is_left_alone_and_a_fresh_one_trained_anew(
 
 def test_other_settings_in_the_folder_are_listed(trained: Laboratory) -> None:
     before = everything(FIRST)
-    settings = {"train.max_epochs": "3", "model.d_ff": "8"}
+    trained.write_base(
+        size__small__model=MODEL | {"d_ff": 8}, size__small__train=TRAIN | QUICK | {"max_epochs": 3}
+    )
     for work in (train, evaluate):
         with pytest.raises(CheckpointError) as caught:
-            work(trained, variants=["charlstm"], settings=settings)
+            work(trained, variants=["charlstm"])
         assert str(caught.value) == (
             f"{FIRST}: holds a run with other settings: model.d_ff is 16 there, 8 now; "
             "train.max_epochs is 1 there, 3 now. "
             "Start anew with --fresh, choose another --runs folder, or give the earlier settings"
         )
     assert everything(FIRST) == before
-    train(trained, variants=["charlstm"], settings=settings, fresh=True)
+    train(trained, variants=["charlstm"], fresh=True)
 
 
 def test_another_treebank_content_is_another_run(trained: Laboratory) -> None:
@@ -293,7 +295,7 @@ def test_dev_selects_and_only_the_selected_variant_sees_test(
 def test_trained_anew_is_scored_anew(trained: Laboratory, splits_parsed: list[int]) -> None:
     options: dict[str, Any] = {"variants": ["charlstm"]}
     evaluate(trained, **options)
-    options["settings"] = {"train.max_epochs": "3"}
+    trained.write_base(size__small__train=TRAIN | QUICK | {"max_epochs": 3})
     train(trained, fresh=True, **options)
     evaluate(trained, **options)
     assert splits_parsed == [SIZES["dev"], SIZES["test"]] * 2
@@ -351,7 +353,7 @@ def test_baseline_is_right_branching_with_its_own_signature(trained: Laboratory)
 
 def test_eval_before_training_and_before_its_end(trained: Laboratory) -> None:
     with pytest.raises(CheckpointError, match=r"not trained yet; run 'spmrl-bench train'"):
-        evaluate(trained, seed=2)
+        evaluate(trained, seeds=[2])
     path = FOLDERS[1] / "last" / "progress.json"
     progress = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps(progress | {"stopped_by": None}), encoding="utf-8")

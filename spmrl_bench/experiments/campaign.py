@@ -1,0 +1,133 @@
+"""Training many runs, of one treebank or of several, one after the other or side by side.
+
+A run that fails stops no other; what failed is said when the rest is done. Runs that are
+finished are left alone and interrupted ones continue, so the same call again does what is
+left, however the one before it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from spmrl_bench.errors import ReadError, RecipeError, SpmrlError
+from spmrl_bench.experiments.one_run import Run, train_run
+from spmrl_bench.experiments.plan import Plan
+from spmrl_bench.experiments.run_folder import check_settings
+from spmrl_bench.experiments.side_by_side import DefectError, train_side_by_side
+from spmrl_bench.parsers.device import choose_device
+
+Failure = tuple[Run, Exception]
+"""A run, and what ended it."""
+
+
+def train_all(
+    plans: Sequence[Plan],
+    *,
+    runs_dir: Path,
+    device: str = "auto",
+    jobs: int = 1,
+    fresh: bool = False,
+) -> None:
+    """Train all runs of the plans that are not finished.
+
+    Args:
+        jobs: how many processes train at once, each with its share of the threads; there are
+            never more than the plans have runs, finished ones included, so that a run which
+            continues has as many threads as before. 1 trains in this process.
+        fresh: delete what the folders hold first.
+
+    Raises:
+        SpmrlError: before anything is trained: a run folder was trained with other settings,
+            or the device is not there. After all else is trained: a run failed.
+        KeyboardInterrupt: Ctrl-C; every run has saved where it is.
+    """
+    if jobs < 1:
+        raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
+    choose_device(device)
+    runs = _runs(plans, runs_dir)
+    if not fresh:
+        for run in runs:
+            check_settings(run.folder, run.config)
+    console = Console(stderr=True)
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    left = []
+    for run in runs:
+        f1 = None if fresh else run.finished_f1()
+        if f1 is None:
+            left.append(run)
+        else:
+            say(f"{run.title}: already trained, best dev F1 {f1:.2f}")
+    notes = _notes(plans, left)
+    jobs = min(jobs, len(runs))
+    if jobs > 1:
+        failures = train_side_by_side(left, notes, device, fresh=fresh, jobs=jobs, say=say)
+    else:
+        failures = _train_in_turn(left, notes, device, fresh=fresh, say=say)
+    _raise(failures, len(left))
+
+
+def _runs(plans: Sequence[Plan], runs_dir: Path) -> list[Run]:
+    """The runs of all plans; one that several plans name is one run."""
+    runs: dict[Path, Run] = {}
+    for plan in plans:
+        for config in plan.configs:
+            folder = plan.folder(runs_dir, config)
+            runs.setdefault(folder, Run(plan.treebank, config, folder))
+    return list(runs.values())
+
+
+def _notes(plans: Sequence[Plan], left: Sequence[Run]) -> dict[Path, str]:
+    """By folder of the first run that is left of each plan: which treebank was taken and why."""
+    notes: dict[Path, str] = {}
+    for plan in plans:
+        first = next((run for run in left if run.treebank is plan.treebank), None)
+        if first is not None:
+            notes[first.folder] = plan.note
+    return notes
+
+
+def _train_in_turn(
+    runs: Sequence[Run],
+    notes: dict[Path, str],
+    device: str,
+    *,
+    fresh: bool,
+    say: Callable[[str], None],
+) -> list[Failure]:
+    """Train in this process; returns what failed."""
+    failures: list[Failure] = []
+    for number, run in enumerate(runs, start=1):
+        try:
+            train_run(run, device, fresh=fresh, note=notes.get(run.folder))
+        except SpmrlError as error:
+            failures.append((run, error))
+            if number < len(runs):
+                say(f"{run.title}: FAILED, {first_line(error)}")
+    return failures
+
+
+def first_line(error: Exception) -> str:
+    """What went wrong, for one line of a log."""
+    return str(error).partition("\n")[0]
+
+
+def _raise(failures: Sequence[Failure], of: int) -> None:
+    """Raise what failed, if anything did: each message once, a defect of the program first."""
+    errors: dict[str, Exception] = {}
+    for _, error in failures:
+        if isinstance(error, DefectError):
+            raise error
+        errors.setdefault(str(error), error)
+    if not errors:
+        return
+    if len(errors) == 1:
+        raise next(iter(errors.values()))
+    kinds = {type(error) for error in errors.values()} - {ReadError}
+    kind = kinds.pop() if len(kinds) == 1 else SpmrlError
+    raise kind(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))

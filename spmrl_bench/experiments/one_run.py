@@ -1,0 +1,119 @@
+"""Training one run: one variant on one treebank with one size, seed and settings.
+
+What is in the run's folder is continued. The folder is not touched before all input has been read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from spmrl_bench.errors import SentenceTooLongError, TreeError
+from spmrl_bench.experiments.evaluation import dev_f1
+from spmrl_bench.experiments.recipe import RunConfig
+from spmrl_bench.experiments.run_folder import claim
+from spmrl_bench.files import recover_folder
+from spmrl_bench.leaderboard.environment import find_versions
+from spmrl_bench.parsers.batches import Indexer, Sentence
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.device import choose_device
+from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.training import LAST
+from spmrl_bench.training.checkpoint import read_progress
+from spmrl_bench.training.random import Stream, seed_torch
+from spmrl_bench.training.report import Report, speed
+from spmrl_bench.training.trainer import Trainer
+from spmrl_bench.treebanks.manifest import SPLITS
+from spmrl_bench.treebanks.treebank import Treebank
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run to train."""
+
+    treebank: Treebank
+    config: RunConfig
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """What it is called while it is trained."""
+        return f"{self.config.treebank} {self.config.name} seed {self.config.seed}"
+
+    def finished_f1(self) -> float | None:
+        """Best dev F1 of a run that training has ended; None of any other.
+
+        Raises:
+            CheckpointError: the checkpoint is incomplete.
+        """
+        recover_folder(self.folder / LAST)
+        saved = read_progress(self.folder / LAST)
+        return None if saved is None or saved.stopped_by is None else saved.best_dev_f1
+
+
+def train_run(
+    run: Run, device: str, *, fresh: bool, note: str | None, console: Console | None = None
+) -> None:
+    """Train a run, or continue what its folder has.
+
+    Args:
+        note: which treebank was taken and why, to be said with the numbers of its sentences.
+        console: where to report; by default standard error.
+
+    Raises:
+        SpmrlError: a sentence cannot be learnt, training diverges, or the folder cannot be
+            written.
+        KeyboardInterrupt: Ctrl-C, after the batch was finished and saved.
+    """
+    config, bank = run.config, run.treebank
+    train_trees, dev_trees = bank.split("train"), bank.split("dev")
+    with Report(run.folder, run.title, console) as report:
+        if note is not None:
+            report.say(f"{note}: {len(train_trees):,} training, {len(dev_trees):,} dev sentences")
+        saved = None if fresh else read_progress(run.folder / LAST)
+        seed_torch(config.seed, Stream.WEIGHTS)
+        parser = ChartParser(config.model, Vocabulary.of(train_trees)).to(choose_device(device))
+        indexer = parser.indexer()
+        sentences = _indexed(bank, indexer)
+        claim(run.folder, config, fresh)
+        trainer = Trainer(
+            parser,
+            config.train,
+            seed=config.seed,
+            sentences=sentences,
+            indexer=indexer,
+            dev_f1=lambda model: dev_f1(model, dev_trees, bank.prm),
+            run_dir=run.folder,
+            report=report,
+        )
+        report.event("start", settings=config.model_dump(mode="json"), versions=find_versions())
+        if saved is not None:
+            report.say(f"{report.title}: continuing after {saved.steps} steps")
+        done = trainer.fit()
+        done_in = (done.train_seconds + done.dev_seconds) / 60
+        report.say(
+            f"{report.title}: best dev F1 {done.best_dev_f1:.2f} after {done.epoch} epochs, "
+            f"{done_in:.1f} minutes, {speed(done):,.0f} tokens/s (stopped by {done.stopped_by})"
+        )
+
+
+def _indexed(bank: Treebank, indexer: Indexer) -> list[Sentence]:
+    """The training sentences, indexed; one too long in any split is found now, not after hours.
+
+    Raises:
+        SentenceTooLongError, TreeError: with the treebank, the split and the sentence.
+    """
+    sentences = []
+    for split in SPLITS:
+        for number, tree in enumerate(bank.split(split), start=1):
+            try:
+                if split == "train":
+                    sentences.append(indexer.gold(tree))
+                else:
+                    indexer.check_length(tree.words)
+            except (SentenceTooLongError, TreeError) as error:
+                place = f"{bank.name}, split {split}, sentence {number}"
+                raise type(error)(f"{place}: {error}") from None
+    return sentences

@@ -1,0 +1,48 @@
+"""What processes that share a machine need: their part of the threads, and quiet at Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+
+
+def available_threads() -> int:
+    """Threads that all processes together should use."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Within it, Ctrl-C waits; processes that are started there never see it.
+
+    It goes to all processes of a terminal, but only this one should speak about it.
+    """
+    # It comes with the first process otherwise, and leaves the signal unblocked.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def environment(name: str, value: str) -> Iterator[None]:
+    """Sets a variable of the environment for the processes started within."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
