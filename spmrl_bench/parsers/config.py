@@ -112,6 +112,11 @@ class ChartParserConfig(BaseModel):
     transformer_frozen: bool = False
     """Whether training leaves the pre-trained weights as they are."""
 
+    @property
+    def _concatenated(self) -> bool:
+        """Whether the content is only half of a token vector."""
+        return self.encoder == "attention" and self.position == "concatenated"
+
     @model_validator(mode="after")
     def _inputs_have_what_they_need(self) -> ChartParserConfig:
         if len(set(self.lexical)) != len(self.lexical):
@@ -125,6 +130,12 @@ class ChartParserConfig(BaseModel):
                     raise ValueError(
                         f"{key} is set, but the input '{name}' that reads it is not in lexical"
                     )
+        content = self.d_model // (2 if self._concatenated else 1)
+        if "charconcat" in self.lexical and content % 16:
+            raise ValueError(
+                f"the input 'charconcat' needs a content whose width 16 divides, and it is "
+                f"{content} wide; make d_model a multiple of {32 if self._concatenated else 16}"
+            )
         if "tag" in self.lexical and self.predict_tags:
             raise ValueError("predict_tags is set, but the input 'tag' already reads the tags")
         return self

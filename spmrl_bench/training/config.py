@@ -10,12 +10,14 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class TrainConfig(BaseModel):
-    """How one parser is trained (recipes state every setting but max_minutes)."""
+    """How one parser is trained (recipes state every setting without a default)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     learning_rate: Annotated[float, Field(gt=0)]
     """Rate after the warm-up."""
+    pretrained_learning_rate: Annotated[float, Field(gt=0)] | None = None
+    """Rate of weights that were trained elsewhere, with the same schedule; without it, the same."""
     adam_betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
     adam_epsilon: Annotated[float, Field(gt=0)]
     batch_size: Count

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import torch
@@ -64,7 +65,7 @@ class Trainer:
         self.report = report
         self.batches = -(-len(sentences) // config.batch_size)
         self.optimiser = torch.optim.Adam(
-            parser.parameters(),
+            _parameter_groups(parser, config),
             lr=config.learning_rate,
             betas=config.adam_betas,
             eps=config.adam_epsilon,
@@ -127,7 +128,7 @@ class Trainer:
         place = (state.epoch, number)
         seed_torch(self.seed, Stream.DROPOUT, *place)
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate(self.config, state)
+            group["lr"] = learning_rate(self.config, state) * group["share"]
         self.parser.train()
         self.optimiser.zero_grad(set_to_none=False)
         loss = self.parser.accumulate_gradients(
@@ -195,6 +196,18 @@ class Trainer:
             yield
         finally:
             signal.signal(signal.SIGINT, previous)
+
+
+def _parameter_groups(parser: ChartParser, config: TrainConfig) -> list[dict[str, Any]]:
+    """The weights, by the share of the learning rate that they are trained with."""
+    pretrained = parser.pretrained_parameters()
+    rate = config.pretrained_learning_rate or config.learning_rate
+    known = set(map(id, pretrained))
+    others = [weight for weight in parser.parameters() if id(weight) not in known]
+    groups = [{"params": others, "share": 1.0}]
+    if pretrained:
+        groups.append({"params": pretrained, "share": rate / config.learning_rate})
+    return groups
 
 
 def _larger(first: int | None, second: int | None) -> int | None:

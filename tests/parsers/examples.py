@@ -51,6 +51,7 @@ def config(**changes: Any) -> ChartParserConfig:
             "word_dropout": 0.0,
             "form_dropout": 0.0,
             "char_dropout": 0.0,
+            "tag_dropout": 0.0,
             **changes,
         }
     )
