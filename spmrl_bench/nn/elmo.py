@@ -1,0 +1,305 @@
+"""ELMo (Peters et al. 2018): words as the layers of a language model that reads characters.
+
+The language model is used as it was published; :mod:`spmrl_bench.pretrained.elmo_files` says
+what its files hold. Learned are the weights with which its layers are mixed and the map to the
+width of the parser, as in Kitaev & Klein 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from spmrl_bench.nn.inputs import Boundary, CodedInput, Codes, Frozen
+from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.pretrained.elmo_files import (
+    PADDING,
+    SENTENCE_START,
+    SENTENCE_STOP,
+    WORD_START,
+    WORD_STOP,
+    Affine,
+    ElmoWeights,
+    LSTMWeights,
+    read_elmo,
+)
+
+#: Bound on the numbers that one kind of filter gives for the forms worked on at once.
+FILTERED = 1 << 24
+#: Tokens whose gates are computed at once from the input of a layer.
+GATES = 1 << 10
+
+
+def character_ids(form: str | Boundary, longest: int) -> NDArray[np.int64]:
+    """The characters of a form between its marks, int64 ``[longest]`` at most.
+
+    A form is its bytes in UTF-8, cut where there are more than ``longest`` with the marks (a
+    character of several bytes can be cut in two, which is how the models were trained). START
+    and STOP are a character each. There is no form that stands for them: ``<S>`` is three bytes.
+    """
+    if isinstance(form, Boundary):
+        inner = [SENTENCE_START if form is Boundary.START else SENTENCE_STOP]
+    else:
+        inner = list(form.encode("utf-8", "ignore")[: longest - 2])
+    return np.array([WORD_START, *inner, WORD_STOP], dtype=np.int64)
+
+
+class CharCNN(nn.Module):
+    """Vectors of forms: filters over their characters, highways, and a projection.
+
+    A filter sees the whole width of a word, which padding fills up to a fixed number of
+    characters, so that padding takes part in the largest value of each filter.
+    """
+
+    def __init__(self, weights: ElmoWeights) -> None:
+        super().__init__()
+        options = weights.options.char_cnn
+        self.longest = options.max_characters_per_token
+        self.activation = torch.relu if options.activation == "relu" else torch.tanh
+        self.embedding = _parameter(weights.characters)
+        self.convolutions = nn.ModuleList(_filters(kind) for kind in weights.filters)
+        self._widest = max(width for width, _ in options.filters)
+        self._most = max(number for _, number in options.filters)
+        self.transforms = nn.ModuleList(_linear(transform) for transform, _ in weights.highways)
+        self.carries = nn.ModuleList(_linear(carry) for _, carry in weights.highways)
+        self.projection = _linear(weights.projection)
+
+    def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors of forms, ``[forms, projection_dim]``.
+
+        Args:
+            characters: int64 ``[forms, any]``, see :func:`character_ids`.
+            lengths: int64 ``[forms]``; what lies beyond is not read.
+        """
+        order = lengths.argsort(descending=True)
+        parts: list[Tensor] = []
+        start = 0
+        while start < len(order):
+            # The longest of the rest; beyond the first filters that see nothing but padding all
+            # see the same, up to the fixed width.
+            columns = min(self.longest, int(lengths[order[start]]) + self._widest)
+            chosen = order[start : start + max(1, FILTERED // (columns * self._most))]
+            start += len(chosen)
+            given = characters.index_select(0, chosen)[:, :columns]
+            ids = given.new_full((len(chosen), columns), PADDING)
+            ids[:, : given.shape[1]] = given
+            beyond = torch.arange(columns, device=ids.device) >= lengths[chosen][:, None]
+            parts.append(self._filtered(ids.masked_fill_(beyond, PADDING)))
+        rows = torch.cat(parts)
+        rows = torch.empty_like(rows).index_copy_(0, order, rows)
+        for transform, carry in zip(self.transforms, self.carries, strict=True):
+            gate = torch.sigmoid(carry(rows))
+            rows = gate * torch.relu(transform(rows)) + (1 - gate) * rows
+        result: Tensor = self.projection(rows)
+        return result
+
+    def _filtered(self, ids: Tensor) -> Tensor:
+        """``[forms, columns]`` to ``[forms, filters]``: the largest value of each."""
+        embedded = functional.embedding(ids, self.embedding).transpose(1, 2)
+        largest = [convolution(embedded).amax(dim=2) for convolution in self.convolutions]
+        return self.activation(torch.cat(largest, dim=1))
+
+
+class ProjectedLSTM(nn.Module):
+    """One layer in one direction: cells, from which a narrower state is made; both are clipped."""
+
+    def __init__(
+        self, weights: LSTMWeights, *, cell_clip: float | None, state_clip: float | None
+    ) -> None:
+        super().__init__()
+        self.cell_clip, self.state_clip = cell_clip, state_clip
+        self.cells, width = weights.projection.shape
+        kernel, bias = weights.gates.weight, weights.gates.bias.copy()
+        bias[2 * self.cells : 3 * self.cells] += 1  # of the forget gate
+        inputs = len(kernel) - width
+        self.from_input = _parameter(kernel[:inputs])
+        self.from_state = _parameter(kernel[inputs:])
+        self.bias = _parameter(bias)
+        self.projection = _parameter(weights.projection)
+
+    def forward(self, rows: Tensor, counts: list[int]) -> Tensor:
+        """States ``[tokens, projection_dim]`` of sentences that all begin without one.
+
+        Args:
+            rows: ``[tokens, projection_dim]``, step by step: the first tokens of all sentences,
+                the second of those that have one, and so on; sentences always in the same order.
+            counts: sentences that have a token at each step, never more than before.
+        """
+        state = rows.new_zeros(counts[0], self.projection.shape[1])
+        cell = rows.new_zeros(counts[0], self.cells)
+        states = []
+        for steps in _groups(counts, GATES):
+            tokens, rows = rows.split((sum(steps), len(rows) - sum(steps)))
+            for given in torch.addmm(self.bias, tokens, self.from_input).split(steps):
+                gates = torch.addmm(given, state[: len(given)], self.from_state)
+                take, new, keep, show = gates.chunk(4, dim=1)
+                cell = take.sigmoid() * new.tanh() + keep.sigmoid() * cell[: len(given)]
+                if self.cell_clip is not None:
+                    cell = cell.clamp(-self.cell_clip, self.cell_clip)
+                state = (show.sigmoid() * cell.tanh()) @ self.projection
+                if self.state_clip is not None:
+                    state = state.clamp(-self.state_clip, self.state_clip)
+                states.append(state)
+        return torch.cat(states)
+
+
+class BiLM(nn.Module):
+    """All layers of the language model: the vectors of forms, and the states of both directions.
+
+    Every sentence begins without a state. AllenNLP and ``bilm-tf`` hand the last states of a
+    batch on to the next one, so that what a word becomes depends on what was read before; here
+    it depends on its sentence alone.
+    """
+
+    def __init__(self, weights: ElmoWeights) -> None:
+        super().__init__()
+        options = weights.options.lstm
+        self.skip = options.use_skip_connections
+        self.characters = CharCNN(weights)
+        self.directions = nn.ModuleList(
+            nn.ModuleList(
+                ProjectedLSTM(layer, cell_clip=options.cell_clip, state_clip=options.proj_clip)
+                for layer in layers
+            )
+            for layers in (weights.forward, weights.backward)
+        )
+        self.layers = 1 + options.n_layers
+        self.width = 2 * options.projection_dim
+
+    def forward(self, codes: Codes, layout: Ragged) -> Tensor:
+        """``[layers, tokens, width]``, START and STOP included.
+
+        The first layer is the vector of the form, twice; of each other the first half is the
+        state of the forward direction and the second that of the backward one.
+        """
+        forms = self.characters(codes.values, codes.lengths)
+        rows = forms.index_select(0, codes.rows)
+        steps = layout.position
+        counts = torch.bincount(steps).tolist()  # the same from either end
+        last = layout.lengths.index_select(0, layout.sentence) - 1
+        forward, backward = (
+            self._states(rows, _step_by_step(from_end, layout), counts, layers)
+            for from_end, layers in zip((steps, last - steps), self.directions, strict=True)
+        )
+        pairs = zip([rows, *forward], [rows, *backward], strict=True)
+        return torch.stack([torch.cat(pair, dim=1) for pair in pairs])
+
+    def _states(
+        self, rows: Tensor, order: Tensor, counts: list[int], layers: nn.Module
+    ) -> list[Tensor]:
+        """What each layer of one direction gives, ``[tokens, projection_dim]`` like ``rows``."""
+        given = rows.index_select(0, order)
+        found = []
+        assert isinstance(layers, nn.ModuleList)
+        for number, layer in enumerate(layers):
+            states = layer(given, counts)
+            given = given + states if number and self.skip else states
+            found.append(torch.empty_like(given).index_copy_(0, order, given))
+        return found
+
+
+class Elmo(CodedInput):
+    """The layers of a language model, mixed and mapped to the width of the content.
+
+    The mix is ``sum_k s_k layer_k`` where ``s`` is the softmax of learned weights, at first all
+    equal; the factor that Peters et al. put before the sum is left out, as the map that follows
+    can have any size. The vectors of START and STOP come from the language model too.
+    """
+
+    def __init__(
+        self, weights: ElmoWeights, d_content: int, *, dropout: float, form_dropout: float
+    ) -> None:
+        """An input with a map still to be learned.
+
+        Args:
+            weights: of the language model.
+            d_content: width of the result.
+            dropout: on the mix, for each of its numbers.
+            form_dropout: on the result, for each sentence and feature.
+        """
+        super().__init__()
+        model = BiLM(weights)
+        self.longest = weights.options.char_cnn.max_characters_per_token
+        self.model = Frozen(model)
+        self.mix = nn.Parameter(torch.zeros(model.layers))
+        self.dropout = nn.Dropout(dropout)
+        self.linear = nn.Linear(model.width, d_content, bias=False)
+        self.form_dropout = SentenceDropout(form_dropout)
+
+    @classmethod
+    def read(
+        cls,
+        options_path: str | PathLike[str],
+        weights_path: str | PathLike[str],
+        d_content: int,
+        *,
+        dropout: float,
+        form_dropout: float,
+    ) -> Elmo:
+        """The input with a language model from its two files.
+
+        Raises:
+            PretrainedError: as :func:`spmrl_bench.pretrained.elmo_files.read_elmo`.
+        """
+        weights = read_elmo(options_path, weights_path)
+        return cls(weights, d_content, dropout=dropout, form_dropout=form_dropout)
+
+    def codes(self, form: str | Boundary) -> NDArray[np.int64]:
+        """Its characters, see :func:`character_ids`."""
+        return character_ids(form, self.longest)
+
+    def forward(self, codes: Codes, layout: Ragged) -> Tensor:
+        """``[tokens, d_content]``."""
+        layers = self.model(codes, layout)
+        mixed = torch.tensordot(self.mix.softmax(0), layers, dims=1)
+        return self.form_dropout(self.linear(self.dropout(mixed)), layout)
+
+
+def _step_by_step(steps: Tensor, layout: Ragged) -> Tensor:
+    """int64 ``[tokens]``: the order in which an LSTM reads them, long sentences first.
+
+    Args:
+        steps: int64 ``[tokens]``, at which step of its sentence each token is read.
+        layout: of the sentences.
+    """
+    sentences = len(layout.lengths)
+    ranks = torch.empty_like(layout.lengths)
+    ranks[layout.lengths.argsort(descending=True)] = torch.arange(sentences, device=ranks.device)
+    return (steps * sentences + ranks.index_select(0, layout.sentence)).argsort()
+
+
+def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
+    """The counts in their order, in groups whose sum keeps within a bound if it can."""
+    group: list[int] = []
+    for count in counts:
+        if group and sum(group) + count > bound:
+            yield group
+            group = []
+        group.append(count)
+    if group:
+        yield group
+
+
+def _parameter(array: NDArray[np.float32]) -> nn.Parameter:
+    return nn.Parameter(torch.from_numpy(np.ascontiguousarray(array)), requires_grad=False)
+
+
+def _linear(affine: Affine) -> nn.Linear:
+    inputs, outputs = affine.weight.shape
+    linear = nn.Linear(inputs, outputs, device="meta")
+    linear.weight, linear.bias = _parameter(affine.weight.T), _parameter(affine.bias)
+    return linear
+
+
+def _filters(affine: Affine) -> nn.Conv1d:
+    width, d, number = affine.weight.shape
+    convolution = nn.Conv1d(d, number, width, device="meta")
+    convolution.weight = _parameter(affine.weight.transpose(2, 1, 0))
+    convolution.bias = _parameter(affine.bias)
+    return convolution

@@ -1,0 +1,306 @@
+"""ELMo: the options and the weights of a bidirectional language model over characters.
+
+A model is two files, as ``bilm-tf`` writes and AllenNLP reads them: its sizes in JSON, and its
+weights in HDF5. With ``d`` the width of a character, ``n`` the sum of all filters, ``c`` cells
+and ``p`` the width of a state the tensors are
+
+==========================================  ===============  ====================================
+key                                         shape            what it is
+==========================================  ===============  ====================================
+``char_embed``                              261, d           see below
+``CNN/W_cnn_i``, ``CNN/b_cnn_i``            1, width, d, k   the ``i``-th of ``filters``; bias: k
+``CNN_high_i/W_transform``, ``b_transform``  n, n            highway ``i``; bias: n
+``CNN_high_i/W_carry``, ``b_carry``         n, n             its gate, which is open (1) for the
+                                                             transformed and shut for the input
+``CNN_proj/W_proj``, ``b_proj``             n, p             bias: p
+``RNN_k/RNN/MultiRNNCell/Celli/LSTMCell/``                   layer ``i``, ``k`` = 0 forward and 1
+                                                             backward; of it
+``W_0``                                     2p, 4c           rows: input, then state; columns:
+                                                             input gate, new cell, forget gate,
+                                                             output gate
+``B``                                       4c               without the 1 that the forget gate
+                                                             gets on top
+``W_P_0``                                   c, p             from cells to the state
+==========================================  ===============  ====================================
+
+and every matrix is applied to a row at its left. A character is a byte of a word in UTF-8, or
+one of the five marks above them. (Programs that pad sentences give each character a number one
+higher and keep 0 for padding; here no token is padding.)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from spmrl_bench.errors import PretrainedError
+from spmrl_bench.toml_files import validated
+
+Array = NDArray[np.float32]
+
+#: Characters above the 256 bytes. A word is its bytes between two marks, filled up with padding;
+#: START and STOP of a sentence are words of one character of their own.
+SENTENCE_START, SENTENCE_STOP, WORD_START, WORD_STOP, PADDING = range(256, 261)
+CHARACTERS = 261
+
+Size = Annotated[int, Field(ge=1)]
+Clip = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _Options(BaseModel):
+    # The files also hold what the language model was trained with.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class CharacterOptions(_Options):
+    """Of the embedding of characters."""
+
+    dim: Size
+    """Width of a character."""
+
+
+class CNNOptions(_Options):
+    """How the characters of a word become a vector."""
+
+    activation: Literal["relu", "tanh"]
+    """After the largest value of each filter is taken; highways always have ``relu``."""
+    embedding: CharacterOptions
+    filters: Annotated[tuple[tuple[Size, Size], ...], Field(min_length=1)]
+    """Width and number of the filters of each kind."""
+    n_highway: Annotated[int, Field(ge=0)] = 0
+    n_characters: Literal[261, 262]
+    """Of which the 262nd is the padding of sentences."""
+    max_characters_per_token: Annotated[int, Field(ge=3, le=10_000)]
+    """Marks included; longer words are cut."""
+
+    @model_validator(mode="after")
+    def _filters_fit(self) -> CNNOptions:
+        widest = max(width for width, _ in self.filters)
+        if widest > self.max_characters_per_token:
+            raise ValueError(
+                f"filters has one of width {widest}, but max_characters_per_token is "
+                f"{self.max_characters_per_token}"
+            )
+        return self
+
+
+class LSTMOptions(_Options):
+    """How the vectors of words become states."""
+
+    dim: Size
+    """Cells of a layer and direction."""
+    projection_dim: Size
+    """Width of a state and of the vector of a word."""
+    n_layers: Size
+    use_skip_connections: bool
+    """Whether the input of each layer but the first is added to its output."""
+    cell_clip: Clip | None = None
+    """Largest absolute value of a cell; without it any."""
+    proj_clip: Clip | None = None
+    """Of a coordinate of a state."""
+
+
+class ElmoOptions(_Options):
+    """The sizes of a model."""
+
+    char_cnn: CNNOptions
+    lstm: LSTMOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """Weight and bias of a map, or of filters ``[width, d, k]``; rows are at the left."""
+
+    weight: Array
+    bias: Array
+
+
+@dataclass(frozen=True, slots=True)
+class LSTMWeights:
+    """One layer in one direction; the shapes and the order of gates are those of the file."""
+
+    gates: Affine
+    projection: Array
+
+
+@dataclass(frozen=True, slots=True)
+class ElmoWeights:
+    """A whole model.
+
+    Attributes:
+        options: its sizes.
+        characters: float32 ``[261, d]``.
+        filters: of each kind, ``[width, d, k]``.
+        highways: from the first on, each as (transform, carry).
+        projection: from filters to the vector of a word.
+        forward: layers from the first word to the last.
+        backward: layers from the last word to the first.
+    """
+
+    options: ElmoOptions
+    characters: Array
+    filters: tuple[Affine, ...]
+    highways: tuple[tuple[Affine, Affine], ...]
+    projection: Affine
+    forward: tuple[LSTMWeights, ...]
+    backward: tuple[LSTMWeights, ...]
+
+
+def read_elmo(options_path: str | PathLike[str], weights_path: str | PathLike[str]) -> ElmoWeights:
+    """Read a model, and check every tensor against the options.
+
+    Raises:
+        PretrainedError: a file cannot be read or is of another format, an option is missing or
+            out of range, or a tensor is missing or of another shape than the options say; or
+            the package h5py is not installed.
+    """
+    options = read_options(options_path)
+    cnn, lstm = options.char_cnn, options.lstm
+    d, p, c = cnn.embedding.dim, lstm.projection_dim, lstm.dim
+    n = sum(number for _, number in cnn.filters)
+    with _opened(Path(weights_path)) as file:
+        file.check_numbers("CNN/W_cnn_{}", len(cnn.filters), "char_cnn.filters")
+        file.check_numbers("CNN_high_{}", cnn.n_highway, "char_cnn.n_highway")
+        for direction in (0, 1):
+            file.check_numbers(_CELL.format(direction, "{}"), lstm.n_layers, "lstm.n_layers")
+        characters = file.tensor("char_embed", CHARACTERS, d)
+        filters = []
+        for i, (width, number) in enumerate(cnn.filters):
+            weight = file.tensor(f"CNN/W_cnn_{i}", 1, width, d, number)
+            filters.append(Affine(weight[0], file.tensor(f"CNN/b_cnn_{i}", number)))
+        highways = []
+        for i in range(cnn.n_highway):
+            group = f"CNN_high_{i}"
+            highways.append(
+                (file.affine(group, "transform", n, n), file.affine(group, "carry", n, n))
+            )
+        projection = file.affine("CNN_proj", "proj", n, p)
+        directions: list[tuple[LSTMWeights, ...]] = []
+        for direction in (0, 1):
+            layers = []
+            for i in range(lstm.n_layers):
+                cell = _CELL.format(direction, i) + "/LSTMCell"
+                gates = Affine(
+                    file.tensor(f"{cell}/W_0", 2 * p, 4 * c), file.tensor(f"{cell}/B", 4 * c)
+                )
+                layers.append(LSTMWeights(gates, file.tensor(f"{cell}/W_P_0", c, p)))
+            directions.append(tuple(layers))
+    return ElmoWeights(
+        options, characters, tuple(filters), tuple(highways), projection, *directions
+    )
+
+
+_CELL = "RNN_{}/RNN/MultiRNNCell/Cell{}"
+
+
+def read_options(path: str | PathLike[str]) -> ElmoOptions:
+    """Read the JSON file of a model's options.
+
+    Raises:
+        PretrainedError: as :func:`read_elmo`.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise PretrainedError(f"{path}: cannot be read: {error.strerror}") from None
+    except json.JSONDecodeError as error:
+        raise PretrainedError(
+            f"{path}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}"
+        ) from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise PretrainedError(f"{path}: not valid JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise PretrainedError(
+            f"{path}: found a JSON {type(content).__name__}, expected an object of options"
+        )
+    return validated(ElmoOptions, content, path, PretrainedError)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[_File]:
+    try:
+        import h5py
+    except ImportError:
+        raise PretrainedError(
+            f"{path}: reading HDF5 files needs the package h5py, which is not installed; "
+            "pip install 'spmrl-bench[pretrained]'"
+        ) from None
+    try:
+        with path.open("rb"):
+            pass  # whose errors say what is wrong, which those of h5py do not
+        file = h5py.File(path, "r")
+    except OSError as error:
+        reason = error.strerror if type(error) is not OSError else f"not an HDF5 file ({error})"
+        raise PretrainedError(f"{path}: cannot be read: {reason}") from None
+    with file:
+        yield _File(path, file, h5py.Dataset)
+
+
+class _File:
+    """An HDF5 file, read with errors that name the file and the key."""
+
+    def __init__(self, path: Path, file: Any, dataset: type[Any]) -> None:
+        self._path = path
+        self._file = file
+        self._dataset = dataset
+
+    def affine(self, group: str, name: str, inputs: int, outputs: int) -> Affine:
+        """``W_name`` and ``b_name`` of a group."""
+        weight = self.tensor(f"{group}/W_{name}", inputs, outputs)
+        return Affine(weight, self.tensor(f"{group}/b_{name}", outputs))
+
+    def tensor(self, key: str, *shape: int) -> Array:
+        """One tensor, float32 of this shape."""
+        found = self._get(key)
+        if not isinstance(found, self._dataset):
+            what = "a group" if found is not None else "nothing"
+            raise self._error(key, f"found {what}, expected a tensor of shape {_shown(shape)}")
+        if found.shape != shape:
+            raise self._error(
+                key,
+                f"found shape {_shown(found.shape)}, expected {_shown(shape)} as the options say. "
+                "Do the two files belong together?",
+            )
+        if found.dtype.kind != "f":
+            raise self._error(key, f"found numbers of type {found.dtype}, expected float32")
+        try:
+            array = np.ascontiguousarray(found[...], dtype=np.float32)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._error(key, f"cannot be read: {error}") from None
+        if not np.isfinite(array).all():
+            raise self._error(key, "found numbers that are not finite")
+        return array
+
+    def check_numbers(self, key: str, count: int, option: str) -> None:
+        """Make sure that ``key`` is not numbered further than an option says."""
+        extra = key.format(count)
+        if self._get(extra) is not None:
+            raise self._error(
+                extra,
+                f"not expected, as {option} stops before it. Do the two files belong together?",
+            )
+
+    def _get(self, key: str) -> Any:
+        """A tensor, a group, or None."""
+        try:
+            return self._file.get(key)
+        except (OSError, RuntimeError, KeyError, ValueError) as error:
+            raise self._error(key, f"cannot be read: {error}") from None
+
+    def _error(self, key: str, problem: str) -> PretrainedError:
+        return PretrainedError(f"{self._path}: {key}: {problem}")
+
+
+def _shown(shape: tuple[int, ...] | None) -> str:
+    """A shape in words; a dataset can be without one."""
+    return " x ".join(map(str, shape)) if shape else "of no dimension"
