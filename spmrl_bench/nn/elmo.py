@@ -213,7 +213,7 @@ class Elmo(CodedInput):
     """
 
     def __init__(
-        self, weights: ElmoWeights, d_content: int, *, dropout: float, form_dropout: float
+        self, weights: ElmoWeights, d_content: int, dropout: float, form_dropout: float
     ) -> None:
         """An input with a map still to be learned.
 
@@ -238,7 +238,6 @@ class Elmo(CodedInput):
         options_path: str | PathLike[str],
         weights_path: str | PathLike[str],
         d_content: int,
-        *,
         dropout: float,
         form_dropout: float,
     ) -> Elmo:
@@ -248,7 +247,7 @@ class Elmo(CodedInput):
             PretrainedError: as :func:`spmrl_bench.pretrained.elmo_files.read_elmo`.
         """
         weights = read_elmo(options_path, weights_path)
-        return cls(weights, d_content, dropout=dropout, form_dropout=form_dropout)
+        return cls(weights, d_content, dropout, form_dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
         """Its characters, see :func:`character_ids`."""
