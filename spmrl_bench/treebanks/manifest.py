@@ -70,6 +70,8 @@ class Split(_Closed):
     files: Patterns
     #: Patterns of files to leave out.
     exclude: list[Text] = []
+    #: Patterns of files with a line of tags for each sentence, in place of the trees' own tags.
+    tag_files: Patterns | None = None
     #: ``"1..1000"``: only these sentences of the files, counted from 1 before anything is left out.
     range: str | None = None
     rows: Rows | None = None

@@ -23,6 +23,7 @@ from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.treebanks.manifest import DependencyLayer, FileManifest, Rows, Split
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, FoundFiles, check_range, find_files
+from spmrl_bench.treebanks.tag_files import with_tags
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import Graph, to_tree
 from spmrl_bench.trees.transforms import Stage, Transform, transform_named, word_transforms
@@ -48,13 +49,23 @@ class SplitContent:
 
 
 def split_files(manifest: FileManifest, folder: Path, split: Split) -> FoundFiles:
-    """The files of a split, with the table that marks its sentences among the missing ones."""
+    """The files of a split; among the missing ones also its table and its files of tags."""
     found = find_files(
         folder, split.files, exclude=split.exclude, tags=_TAGS_IN_NAMES[manifest.tags]
     )
+    missing = found.missing
     if split.rows is not None and not (folder / split.rows.table).is_file():
-        return FoundFiles(found.paths, (*found.missing, split.rows.table))
-    return found
+        missing = (*missing, split.rows.table)
+    if split.tag_files is not None:
+        missing = (*missing, *find_files(folder, split.tag_files).missing)
+    return FoundFiles(found.paths, missing)
+
+
+def side_files(folder: Path, split: Split) -> list[Path]:
+    """The files of a split that hold no sentences but decide what becomes of them."""
+    table = [folder / split.rows.table] if split.rows is not None else []
+    tags = find_files(folder, split.tag_files).paths if split.tag_files is not None else ()
+    return [*table, *tags]
 
 
 def layer_files(manifest: FileManifest, folder: Path, split_name: str) -> FoundFiles:
@@ -87,7 +98,7 @@ def read_split(
             the split's range are left out, those that a table leaves out are not.
 
     Raises:
-        ReadError: a file is malformed or empty.
+        ReadError: a file is malformed or empty, or the files of tags do not fit the sentences.
         TreebankError: the manifest's range or table does not fit the files.
     """
     items: list[Any] = []
@@ -120,6 +131,8 @@ def read_split(
     chosen = _chosen(items, folder, split)
     skipped = tuple(str(item) for item in chosen if isinstance(item, ReadError))
     kept = [item for item in chosen if item is not None and not isinstance(item, ReadError)]
+    if split.tag_files is not None:
+        kept = with_tags(kept, find_files(folder, split.tag_files).paths)
     return SplitContent(kept, len(chosen) - len(kept) - len(skipped), skipped)
 
 

@@ -22,6 +22,7 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.checksums import verified_digests
 from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.mini.generate import generate, grammar_digest
+from spmrl_bench.treebanks.patterns import find_files
 from spmrl_bench.treebanks.presence import absence, find_folder, status_of
 from spmrl_bench.treebanks.reading import (
     SplitContent,
@@ -30,6 +31,7 @@ from spmrl_bench.treebanks.reading import (
     layer_files,
     read_layer,
     read_split,
+    side_files,
     split_files,
     transform_tree,
 )
@@ -218,15 +220,17 @@ class Treebank:
     def _division(self, manifest: FileManifest, name: str) -> list[object]:
         """What is read for a split: which of the sentences of which bytes."""
         split = getattr(manifest.splits, name)
+        folder = self._present_folder()
         if name not in self._digests:
-            folder = self._present_folder()
-            paths = list(split_files(manifest, folder, split).paths)
-            if split.rows is not None:
-                paths.append(folder / split.rows.table)
+            paths = [*split_files(manifest, folder, split).paths, *side_files(folder, split)]
             self._digests[name] = verified_digests(manifest, folder, paths)
         rows = split.rows.model_dump(exclude={"table"}) if split.rows else None
         division: list[object] = [rows, self._digests[name]]
-        return [*division, split.range] if split.range is not None else division
+        if split.range is not None:
+            division.append(split.range)
+        if split.tag_files is not None:
+            division.append({"tag_files": len(find_files(folder, split.tag_files).paths)})
+        return division
 
     def _generated(self, manifest: MiniManifest) -> dict[str, SplitContent]:
         """All splits at once, because no sentence may occur in two of them."""
