@@ -2,7 +2,7 @@
 # creates the virtual environment, installs the pinned dependencies and builds the extension.
 #
 #   make lang=german train eval                 train both variants, score the better one
-#   make lang=german size=small seed=2 train    options pass through when given
+#   make lang=german seeds=5 jobs=2 train eval  options pass through when given
 #   make table | recipes | treebanks            results; what can be trained; what is present
 #   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
 #   make new-treebank dir=DIR lang=german       write a manifest and a recipe for a folder
@@ -15,9 +15,9 @@ INSTALLED := $(VENV)/.installed
 BENCH := $(BIN)/spmrl-bench
 EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxd spmrl_bench/*/*.h)
 
-# lang= is the argument of train and eval; the others become --NAME VALUE.
+# lang= is the argument of train and eval; the others become --NAME VALUE. ensemble=1 is for eval.
 option = $(if $($(1)),--$(1) $($(1)))
-RUN_OPTIONS = $(lang) $(foreach name,treebank track variant size seed device,$(call option,$(name)))
+RUN_OPTIONS = $(lang) $(foreach name,treebank track variant size seed seeds device,$(call option,$(name)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -44,10 +44,10 @@ $(INSTALLED): pyproject.toml setup.py constraints.txt $(EXTENSIONS)
 	@touch $@
 
 train: $(INSTALLED)
-	@$(BENCH) train $(RUN_OPTIONS)
+	@$(BENCH) train $(RUN_OPTIONS) $(call option,jobs)
 
 eval: $(INSTALLED)
-	@$(BENCH) eval $(RUN_OPTIONS)
+	@$(BENCH) eval $(RUN_OPTIONS) $(if $(ensemble),--ensemble)
 
 table: $(INSTALLED)
 	@$(BENCH) table

@@ -31,9 +31,10 @@ def table(
         spmrl-bench table --format csv > scores.csv
     """
     from spmrl_bench.files import write_text
+    from spmrl_bench.leaderboard.markdown import to_markdown
     from spmrl_bench.leaderboard.published import read_figures
     from spmrl_bench.leaderboard.record import read_records
-    from spmrl_bench.leaderboard.table import group_records, table_frame, to_csv, to_markdown
+    from spmrl_bench.leaderboard.table import group_records, table_frame, to_csv
 
     check_choice("format", form, ("markdown", "csv"))
     records = read_records(results / "runs")

@@ -32,7 +32,13 @@ Size = Annotated[
     str | None,
     typer.Option(help="`published` or `small`. Default: what the recipe says for the track."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all random choices.")]
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Seed of all random choices.", show_default="1")
+]
+Seeds = Annotated[
+    int | None,
+    typer.Option(min=1, help="So many runs of each variant, with the seeds 1, 2, ..."),
+]
 Device = Annotated[str, typer.Option(help="`auto` (CUDA when present), `cpu`, `cuda`, `cuda:1`.")]
 Settings = Annotated[
     list[str] | None,
@@ -68,6 +74,16 @@ def parse_settings(pairs: list[str] | None) -> dict[str, str]:
             raise SpmrlError(f"--set {pair}: expected KEY=VALUE, such as train.max_epochs=5")
         settings[key.strip()] = value.strip()
     return settings
+
+
+def chosen_seeds(seed: int | None, seeds: int | None) -> list[int]:
+    """The seeds that --seed or --seeds asks for; 1 if neither is given."""
+    if seed is not None and seeds is not None:
+        raise SpmrlError(
+            f"--seed {seed} and --seeds {seeds}: give one of the two; --seeds {seeds} takes the "
+            f"seeds 1 to {seeds}"
+        )
+    return list(range(1, seeds + 1)) if seeds is not None else [1 if seed is None else seed]
 
 
 def first_of(names: tuple[str, ...]) -> str:

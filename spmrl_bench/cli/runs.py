@@ -14,11 +14,13 @@ from spmrl_bench.cli.options import (
     ResultsFolder,
     RunsFolder,
     Seed,
+    Seeds,
     Settings,
     Size,
     Track,
     TreebankName,
     Variant,
+    chosen_seeds,
     parse_settings,
     required_lang,
 )
@@ -31,7 +33,11 @@ def train(
     track: Track = None,
     variant: Variant = None,
     size: Size = None,
-    seed: Seed = 1,
+    seed: Seed = None,
+    seeds: Seeds = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Runs trained at once, each with its share of the threads.")
+    ] = 1,
     device: Device = "auto",
     settings: Settings = None,
     runs: RunsFolder = Path("runs"),
@@ -42,13 +48,15 @@ def train(
     """Train the variants of a language's recipe on its first treebank that is present.
 
     A run that was interrupted continues where it stopped when the same command is given
-    again; a finished one is not trained twice.
+    again; a finished one is not trained twice. A run that fails does not stop the others.
 
     Examples:
 
         spmrl-bench train german
 
         spmrl-bench train german --track mini --variant charlstm --seed 2
+
+        spmrl-bench train german --seeds 5 --jobs 2 --set model.matrices=full
     """
     from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import train as run_train
@@ -59,10 +67,10 @@ def train(
         track=track,
         variants=variant,
         size=size,
-        seeds=[seed],
+        seeds=chosen_seeds(seed, seeds),
         settings=parse_settings(settings),
     )
-    run_train(work, runs_dir=runs, device=device, fresh=fresh)
+    run_train(work, runs_dir=runs, device=device, fresh=fresh, jobs=jobs)
 
 
 @app.command("eval")
@@ -72,28 +80,39 @@ def evaluate(
     track: Track = None,
     variant: Variant = None,
     size: Size = None,
-    seed: Seed = 1,
+    seed: Seed = None,
+    seeds: Seeds = None,
     device: Device = "auto",
     settings: Settings = None,
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
+    ensemble: Annotated[
+        bool,
+        typer.Option(
+            "--ensemble", help="Also score all runs of the selected variant as one parser."
+        ),
+    ] = False,
 ) -> None:
     """Select the variant with the best dev F1, score it on test, and print the table.
 
-    Takes the same options as `train` and scores what it trained. The test split is scored
-    for the selected variant only. Each run leaves a record in the results folder.
+    Takes the same options as `train` and scores what it trained. With several seeds, the mean
+    over the seeds selects. The test split is scored for the runs of the selected variant only.
+    Each run leaves a record in the results folder.
 
     Examples:
 
         spmrl-bench eval german
 
         spmrl-bench eval german --track mini --variant charlstm --seed 2
+
+        spmrl-bench eval german --seeds 5 --ensemble
     """
     from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import evaluate as run_evaluate
+    from spmrl_bench.leaderboard.markdown import to_markdown
     from spmrl_bench.leaderboard.published import read_figures
     from spmrl_bench.leaderboard.record import read_records
-    from spmrl_bench.leaderboard.table import group_records, to_markdown
+    from spmrl_bench.leaderboard.table import group_records
 
     work = make_plan(
         required_lang(lang),
@@ -101,10 +120,10 @@ def evaluate(
         track=track,
         variants=variant,
         size=size,
-        seeds=[seed],
+        seeds=chosen_seeds(seed, seeds),
         settings=parse_settings(settings),
     )
-    run_evaluate(work, runs_dir=runs, results_dir=results, device=device)
+    run_evaluate(work, runs_dir=runs, results_dir=results, device=device, ensemble=ensemble)
     bank = work.treebank.name
     records = [one for one in read_records(results / "runs") if one.treebank.name == bank]
     typer.echo(to_markdown(group_records(records), read_figures()), nl=False)

@@ -71,7 +71,7 @@ def train_side_by_side(
         KeyboardInterrupt: Ctrl-C again; every run continues from its last checkpoint.
     """
     threads = max(1, available_threads() // jobs)
-    waiting = sorted(runs, key=_length)  # the next one is the last
+    waiting = sorted(reversed(runs), key=_length)  # the next one is the last
     busy: list[_Job] = []
     failures: list[Failure] = []
     started, interrupted = 0, False

@@ -120,8 +120,8 @@ def write_content(folder: Path, content: object) -> Path:
 
 
 def test_newer_schema_is_refused_before_its_unknown_keys(tmp_path: Path) -> None:
-    content = make_record().model_dump(mode="json") | {"schema_version": 2, "novelty": 1}
-    with pytest.raises(RecordError, match=r"newer version of spmrl_bench \(schema 2"):
+    content = make_record().model_dump(mode="json") | {"schema_version": 3, "novelty": 1}
+    with pytest.raises(RecordError, match=r"newer version of spmrl_bench \(schema 3"):
         read_record(write_content(tmp_path, content))
 
 

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
+from spmrl_bench.leaderboard.markdown import to_markdown
 from spmrl_bench.leaderboard.published import read_figures
-from spmrl_bench.leaderboard.table import group_records, table_frame, to_csv, to_markdown
+from spmrl_bench.leaderboard.table import group_records, table_frame, to_csv
 from tests.leaderboard.examples import (
     HALF,
     PERFECT,
