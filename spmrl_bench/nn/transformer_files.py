@@ -1,0 +1,355 @@
+"""Folders of pre-trained encoders: finding them, reading them, and saying what is wrong with one.
+
+The library ``transformers`` only warns of weights that are missing or do not fit and then makes
+them up, takes a tokenizer without words, downloads whatever a name on the hub stands for today,
+and draws progress bars. Here a folder is read whole or not at all, and silently.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+from torch import nn
+
+from spmrl_bench.errors import PretrainedError
+
+#: What is fetched from the hub: no pickled weights, and nothing made for other programs.
+WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
+#: A folder needs one of these groups to have a tokenizer.
+TOKENIZERS = (
+    ("tokenizer.json",),
+    ("vocab.txt",),
+    ("vocab.json", "merges.txt"),
+    ("sentencepiece.bpe.model",),
+    ("spiece.model",),
+)
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+# Kept by old files beside the weights, but computed today.
+_COMPUTED = re.compile(r"(^|\.)(position_ids|token_type_ids)$")
+
+
+def library() -> Any:
+    """The module ``transformers``, which takes seconds to load.
+
+    Raises:
+        PretrainedError: it is not installed.
+    """
+    try:
+        return importlib.import_module("transformers")
+    except ImportError as error:
+        raise PretrainedError(
+            f"the input 'transformer' needs the package transformers ({error}). "
+            "Install it: pip install 'spmrl-bench[pretrained]'"
+        ) from None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within it, the library prints neither warnings nor progress bars."""
+    progress = library().utils.logging
+    drawn = progress.is_progress_bar_enabled()
+    loggers = [logging.getLogger(name) for name in ("transformers", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    progress.disable_progress_bar()
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if drawn:
+            progress.enable_progress_bar()
+
+
+def reason(error: BaseException) -> str:
+    """The message of a library in one line, cut where it becomes a lecture."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else text[:300] + " ..."
+
+
+def attempt(what: str, action: Callable[[], Any], remedy: str) -> Any:
+    """The result of a call of the library, whose errors are of any class.
+
+    Raises:
+        PretrainedError: it failed: ``what``, the reason, and the ``remedy``.
+    """
+    try:
+        with quiet():
+            return action()
+    except PretrainedError:
+        raise
+    except Exception as error:
+        raise PretrainedError(f"{what} ({reason(error)}). {remedy}") from None
+
+
+def locate(name: str, revision: str | None) -> Path:
+    """The folder of an encoder; one of the hub is fetched, once.
+
+    Args:
+        name: a folder, or a name on the hub.
+        revision: 40 hexadecimal digits of a commit on the hub; None for a folder.
+
+    Raises:
+        PretrainedError: there is no such folder, the revision is missing or could change, or
+            the hub has no answer.
+    """
+    path = Path(name)
+    if path.is_dir():
+        if revision is not None:
+            raise PretrainedError(
+                f"{name}: a folder, but transformer_revision is set ({revision}), and only an "
+                "encoder of the hub has revisions. Leave the revision out"
+            )
+        return path
+    if path.exists() or not _HUB_NAME.fullmatch(name):
+        raise PretrainedError(
+            f"{name}: {'a file' if path.exists() else 'no such folder'}. The setting transformer "
+            "names a folder with config.json, model.safetensors and a tokenizer, or an encoder of "
+            "the hub, such as ORGANISATION/NAME"
+        )
+    if revision is None or not _COMMIT.fullmatch(revision):
+        found = "is not set" if revision is None else f"is '{revision}'"
+        raise PretrainedError(
+            f"{name}: no such folder, and for an encoder of the hub transformer_revision {found}. "
+            "Set it to the 40 hexadecimal digits of a commit (see the encoder's history on the "
+            "hub), so that the name always stands for the same weights"
+        )
+    return _fetched(name, revision)
+
+
+def _fetched(name: str, revision: str) -> Path:
+    library()
+    hub = importlib.import_module("huggingface_hub")
+
+    def fetch(cached: bool) -> Path:
+        # A pattern with a slash matches what lies in folders of the repository.
+        return Path(
+            hub.snapshot_download(
+                name,
+                revision=revision,
+                allow_patterns=list(WANTED),
+                ignore_patterns=["*/*"],
+                local_files_only=cached,
+            )
+        )
+
+    try:
+        folder: Path = attempt(name, lambda: fetch(cached=True), "")
+        weight_files(folder)
+        check_has_tokenizer(folder)
+        return folder
+    except PretrainedError:  # not fetched yet, or only in part
+        found: Path = attempt(
+            f"{name}: revision {revision} cannot be fetched from the hub",
+            lambda: fetch(cached=False),
+            "Check the name, the revision and the connection; or copy the encoder's folder to "
+            "this machine and set transformer to its path",
+        )
+        return found
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files with the weights of an encoder.
+
+    Raises:
+        PretrainedError: there is none, or none that can be read without running its code.
+    """
+    found = sorted(folder.glob("*.safetensors"))
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        try:
+            parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            _broken(index, reason(error))
+        absent = sorted(parts - {path.name for path in found})
+        if absent:
+            raise PretrainedError(
+                f"{folder / absent[0]}: missing, but {index.name} names it. Copy the whole folder "
+                "of the encoder"
+            )
+    if found:
+        return found
+    pickled = sorted([*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.h5")])
+    if pickled:
+        raise PretrainedError(
+            f"{pickled[0]}: weights in a format that is not read, because a pickled file can run "
+            "any code. Convert them to model.safetensors, or choose a revision that has it"
+        )
+    raise PretrainedError(
+        f"{folder}: no weights (model.safetensors). Copy the whole folder of the encoder, or "
+        "choose a revision that has them"
+    )
+
+
+def check_has_tokenizer(folder: Path) -> None:
+    """Make sure that there is a tokenizer, for which the library would make up an empty one.
+
+    Raises:
+        PretrainedError: there is none.
+    """
+    if any(all((folder / file).is_file() for file in group) for group in TOKENIZERS):
+        return
+    groups = ", or ".join(" with ".join(group) for group in TOKENIZERS)
+    raise PretrainedError(
+        f"{folder}: no tokenizer. It needs {groups}. Copy the whole folder of the encoder"
+    )
+
+
+def read_config(folder: Path) -> Any:
+    """The library's configuration of an encoder.
+
+    Raises:
+        PretrainedError: ``config.json`` is missing, broken, or of no encoder.
+    """
+    path = folder / "config.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PretrainedError(
+            f"{path}: missing, so {folder} is not the folder of an encoder. It needs config.json, "
+            "model.safetensors and a tokenizer"
+        ) from None
+    except (OSError, ValueError) as error:
+        _broken(path, reason(error))
+    if not isinstance(content, dict) or not isinstance(content.get("model_type"), str):
+        _broken(path, "it does not say its model_type")
+    kind = content["model_type"]
+    auto = importlib.import_module(f"{library().__name__}.models.auto.modeling_auto")
+    encoders = {*auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, "xlnet"}
+    if kind not in encoders:
+        raise PretrainedError(
+            f"{path}: model_type '{kind}' is no encoder that reads a sentence in both directions "
+            "and that the installed transformers knows. Use one such as bert, roberta, "
+            "xlm-roberta, xlnet, electra or deberta-v2"
+        )
+    config = attempt(
+        f"{path}: cannot be read",
+        lambda: library().AutoConfig.from_pretrained(
+            str(folder), trust_remote_code=False, local_files_only=True
+        ),
+        "Copy the file anew",
+    )
+    for key, what in (
+        ("is_encoder_decoder", "an encoder with a decoder"),
+        ("is_decoder", "a decoder, which reads a sentence in one direction"),
+    ):
+        if getattr(config, key, False):
+            raise PretrainedError(f"{path}: {what} ({key} is true). Use an encoder")
+    return config
+
+
+def _broken(path: Path, problem: str) -> NoReturn:
+    raise PretrainedError(f"{path}: cannot be read ({problem}). Copy the file anew")
+
+
+def read_encoder(folder: Path, config: Any) -> nn.Module:
+    """The encoder of a folder, float32, in evaluation mode, without its pooler.
+
+    Raises:
+        PretrainedError: weights are missing, or do not fit the configuration.
+    """
+    files = weight_files(folder)
+    where = str(files[0]) if len(files) == 1 else f"{folder}/*.safetensors"
+
+    def load() -> Any:
+        # What the library makes up, a pooler say, must not shift the parser's random numbers.
+        with torch.random.fork_rng(devices=[]):
+            return library().AutoModel.from_pretrained(
+                str(folder),
+                config=config,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # to be told of all of them
+            )
+
+    encoder, report = attempt(f"{where}: cannot be read", load, "Copy the files anew")
+    _check_weights(where, encoder, report)
+    return _without_pooler(encoder)
+
+
+def empty_encoder(folder: Path, config: Any) -> nn.Module:
+    """An encoder whose weights do not matter, because they will be replaced.
+
+    Raises:
+        PretrainedError: the library cannot build it.
+    """
+
+    def build() -> Any:
+        with torch.random.fork_rng(devices=[]):
+            return library().AutoModel.from_config(config, trust_remote_code=False)
+
+    encoder = attempt(
+        f"{folder / 'config.json'}: no encoder can be built from it", build, "Copy the file anew"
+    )
+    return _without_pooler(encoder)
+
+
+def _without_pooler(encoder: nn.Module) -> nn.Module:
+    # It reads the first token for tasks with one answer for a text; nothing here would train it.
+    if getattr(encoder, "pooler", None) is not None:
+        encoder.register_module("pooler", None)
+    return encoder.float().eval()
+
+
+def _check_weights(where: str, encoder: nn.Module, report: dict[str, Any]) -> None:
+    prefix = f"{getattr(encoder, 'base_model_prefix', '')}."
+    parts = {name for name, _ in encoder.named_children()}
+    parts |= {name for name, _ in encoder.named_parameters(recurse=False)}
+
+    def counts(key: str) -> bool:
+        """Whether a key is of the encoder, not of a head or of the pooler."""
+        part = key.removeprefix(prefix).split(".")[0]
+        return part in parts - {"pooler"} and not _COMPUTED.search(key)
+
+    missing = [key for key in report["missing_keys"] if counts(key)]
+    if missing:
+        raise PretrainedError(
+            f"{where}: no weights for {_some(missing)}, which config.json asks for. "
+            "Copy config.json and the weights from one and the same encoder"
+        )
+    unfit = {key: sizes for key, *sizes in report["mismatched_keys"] if counts(key)}
+    if unfit:
+        found, wanted = (list(size) for size in unfit[min(unfit)])
+        raise PretrainedError(
+            f"{where}: the shape of {_some(unfit)} is {found}, but config.json asks for {wanted}. "
+            "Copy config.json and the weights from one and the same encoder"
+        )
+    surplus = [key for key in report["unexpected_keys"] if counts(key)]
+    if surplus:
+        raise PretrainedError(
+            f"{where}: {_some(surplus)} has no place in the encoder that config.json describes. "
+            "Copy config.json and the weights from one and the same encoder"
+        )
+    if report.get("error_msgs"):
+        raise PretrainedError(f"{where}: {'; '.join(report['error_msgs'])}. Copy the files anew")
+
+
+def _some(keys: Iterable[str]) -> str:
+    first, *others = sorted(keys)
+    return f"{first} (and {len(others)} more)" if others else first
+
+
+def positions(encoder: nn.Module, config: Any) -> int | None:
+    """How many sub-words an encoder can read at once; None if any number."""
+    for name, module in encoder.named_modules():
+        table = name.rpartition(".")[2] == "position_embeddings"
+        if table and isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            # RoBERTa and its kin count from the row after that of the padding.
+            return module.num_embeddings - module.padding_idx - 1
+    stated = getattr(config, "max_position_embeddings", None)
+    return stated if isinstance(stated, int) and stated > 0 else None
