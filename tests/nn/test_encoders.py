@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.choices import AttentionScale, Matrices, PositionInput
+from spmrl_bench.nn.choices import AttentionScale, LayerNormForm, Matrices, PositionInput
 from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention, content_width
 from spmrl_bench.nn.maps import FactoredLinear, FullLinear
 from spmrl_bench.nn.norms import ReleasedLayerNorm
@@ -162,9 +162,12 @@ def test_attention_is_drawn_as_in_the_released_code(matrices: Matrices) -> None:
         assert weight.std().item() == pytest.approx(expected, rel=0.1), name
 
 
+@pytest.mark.parametrize("form", get_args(LayerNormForm))
 @every
-def test_bfloat16_products_are_close(position: PositionInput, matrices: Matrices) -> None:
-    module = encoder(2, position=position, matrices=matrices).float()
+def test_bfloat16_products_are_close(
+    position: PositionInput, matrices: Matrices, form: LayerNormForm
+) -> None:
+    module = encoder(2, position=position, matrices=matrices, layer_norm=form).float()
     content = rows_of(content_width(D_MODEL, position)).float()
     expected = module(content, layout_of(LENGTHS))
     module.precision = "bf16"
