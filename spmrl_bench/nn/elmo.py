@@ -50,6 +50,30 @@ def character_ids(form: str | Boundary, longest: int) -> NDArray[np.int64]:
     return np.array([WORD_START, *inner, WORD_STOP], dtype=np.int64)
 
 
+class _Map(nn.Module):
+    """An affine map with published weights."""
+
+    def __init__(self, affine: Affine) -> None:
+        super().__init__()
+        self.weight, self.bias = _parameter(affine.weight), _parameter(affine.bias)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return torch.addmm(self.bias, rows, self.weight)
+
+
+class _Filters(nn.Module):
+    """Filters of one width with published weights, and the largest value of each."""
+
+    def __init__(self, affine: Affine) -> None:
+        super().__init__()
+        self.weight = _parameter(affine.weight.transpose(2, 1, 0))
+        self.bias = _parameter(affine.bias)
+
+    def forward(self, embedded: Tensor) -> Tensor:
+        """``[forms, d, columns]`` to ``[forms, filters]``."""
+        return functional.conv1d(embedded, self.weight, self.bias).amax(dim=2)
+
+
 class CharCNN(nn.Module):
     """Vectors of forms: filters over their characters, highways, and a projection.
 
@@ -63,12 +87,12 @@ class CharCNN(nn.Module):
         self.longest = options.max_characters_per_token
         self.activation = torch.relu if options.activation == "relu" else torch.tanh
         self.embedding = _parameter(weights.characters)
-        self.convolutions = nn.ModuleList(_filters(kind) for kind in weights.filters)
+        self.filters = nn.ModuleList(_Filters(kind) for kind in weights.filters)
         self._widest = max(width for width, _ in options.filters)
         self._most = max(number for _, number in options.filters)
-        self.transforms = nn.ModuleList(_linear(transform) for transform, _ in weights.highways)
-        self.carries = nn.ModuleList(_linear(carry) for _, carry in weights.highways)
-        self.projection = _linear(weights.projection)
+        self.transforms = nn.ModuleList(_Map(transform) for transform, _ in weights.highways)
+        self.carries = nn.ModuleList(_Map(carry) for _, carry in weights.highways)
+        self.projection = _Map(weights.projection)
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Vectors of forms, ``[forms, projection_dim]``.
@@ -102,7 +126,7 @@ class CharCNN(nn.Module):
     def _filtered(self, ids: Tensor) -> Tensor:
         """``[forms, columns]`` to ``[forms, filters]``: the largest value of each."""
         embedded = functional.embedding(ids, self.embedding).transpose(1, 2)
-        largest = [convolution(embedded).amax(dim=2) for convolution in self.convolutions]
+        largest = [filters(embedded) for filters in self.filters]
         return self.activation(torch.cat(largest, dim=1))
 
 
@@ -287,18 +311,3 @@ def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
 
 def _parameter(array: NDArray[np.float32]) -> nn.Parameter:
     return nn.Parameter(torch.from_numpy(np.ascontiguousarray(array)), requires_grad=False)
-
-
-def _linear(affine: Affine) -> nn.Linear:
-    inputs, outputs = affine.weight.shape
-    linear = nn.Linear(inputs, outputs, device="meta")
-    linear.weight, linear.bias = _parameter(affine.weight.T), _parameter(affine.bias)
-    return linear
-
-
-def _filters(affine: Affine) -> nn.Conv1d:
-    width, d, number = affine.weight.shape
-    convolution = nn.Conv1d(d, number, width, device="meta")
-    convolution.weight = _parameter(affine.weight.transpose(2, 1, 0))
-    convolution.bias = _parameter(affine.bias)
-    return convolution
