@@ -20,6 +20,7 @@ COMMANDS = (
     "eval",
     "table",
     "study",
+    "attention",
     "parse",
     "score",
     "score-dependencies",

@@ -32,7 +32,6 @@ _STYLE: dict[str, Any] = {
     "axes.axisbelow": True,
     "grid.color": PALE,
     "grid.linewidth": 0.6,
-    "legend.frameon": False,
     "svg.hashsalt": "spmrl-bench",  # else names inside the file are drawn at random
     "svg.fonttype": "none",  # words stay words
 }
@@ -42,7 +41,11 @@ _LINE = 1.3 * _CAPTION_SIZE * _POINT
 
 
 class Sheet:
-    """A figure with a title above it and a caption below; lengths in inches."""
+    """A figure with a title above it and a caption below; lengths are in inches.
+
+    Attributes:
+        figure: to draw into, between the two.
+    """
 
     def __init__(self, width: float, height: float, title: str, caption: str) -> None:
         """Make room for a figure of this size beside title and caption.
@@ -54,8 +57,10 @@ class Sheet:
         lines = [
             line
             for paragraph in caption.splitlines()
-            # About 0.46 of a font size is the mean width of a character.
-            for line in textwrap.wrap(paragraph, int((width - 0.3) / (0.46 * _CAPTION_SIZE / 72)))
+            # About 0.55 of a font size is the mean width of a character.
+            for line in textwrap.wrap(
+                paragraph, int((width - 0.3) / (0.55 * _CAPTION_SIZE * _POINT))
+            )
         ]
         below = len(lines) * _LINE + 0.25 if lines else 0.1
         above = 0.42
@@ -80,14 +85,9 @@ class Sheet:
         )
 
     def axes(self, columns: int, **options: Any) -> Any:
-        """Axes side by side."""
+        """Axes side by side, as ``Figure.subplots`` gives them."""
         with load_matplotlib().rc_context(_STYLE):
             return self.figure.subplots(1, columns, **options)
-
-    def grid(self, rows: int, columns: int, **options: Any) -> Any:
-        """A grid of axes, ``[rows, columns]``."""
-        with load_matplotlib().rc_context(_STYLE):
-            return self.figure.subplots(rows, columns, squeeze=False, **options)
 
     def save(self, path: Path) -> None:
         """Write the figure; the ending of the name decides the format.
@@ -96,12 +96,7 @@ class Sheet:
             SpmrlError: there is no such format.
             RecordError: the file cannot be written.
         """
-        form = path.suffix.removeprefix(".").lower()
-        if form not in FORMATS:
-            raise SpmrlError(
-                f"{path}: the ending of a figure's name is one of "
-                f"{', '.join('.' + name for name in FORMATS)}"
-            )
+        form = check_format(path)
         buffer = io.BytesIO()
         # The same figure gives the same bytes, whenever it is drawn.
         dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[form]
@@ -113,6 +108,20 @@ class Sheet:
             raise RecordError(f"{path}: cannot be written: {error.strerror}") from None
 
 
+def check_format(path: Path) -> str:
+    """The format of a figure by the ending of its name.
+
+    Raises:
+        SpmrlError: there is no such format.
+    """
+    form = path.suffix.removeprefix(".").lower()
+    if form not in FORMATS:
+        raise SpmrlError(
+            f"{path}: a figure's name ends with one of {', '.join('.' + name for name in FORMATS)}"
+        )
+    return form
+
+
 def load_matplotlib() -> Any:
     """The library, with its figures.
 
@@ -121,6 +130,7 @@ def load_matplotlib() -> Any:
     """
     try:
         import matplotlib
+        import matplotlib.colors
         import matplotlib.figure
     except ImportError:
         raise SpmrlError(

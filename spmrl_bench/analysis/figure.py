@@ -6,6 +6,7 @@ are drawn as points, since their axis does not begin at zero; differences as bar
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,8 +30,8 @@ def draw_study(summary: Summary) -> Sheet:
 
 def _caption(summary: Summary, marks: str) -> str:
     several = any(line.spread is not None for line in summary.lines)
-    bars = " Thin lines: one standard deviation." if several else ""
-    return f"{summary.caption} {marks}{bars}"
+    seeds = "Small points: seeds; thin lines: one standard deviation." if several else ""
+    return " ".join(filter(None, (summary.caption, marks, seeds)))
 
 
 # ---- Systems: one line of the figure for each ----
@@ -39,9 +40,7 @@ def _caption(summary: Summary, marks: str) -> str:
 def _systems(summary: Summary, lines: Sequence[Line]) -> Sheet:
     study = summary.work.study
     published = any(line.published_difference is not None for line in lines)
-    marks = "Small points: seeds; large points: means." + (
-        " Diamonds: published differences." if published else ""
-    )
+    marks = "Diamonds: published differences." if published else ""
     sheet = Sheet(7.6, 0.75 + 0.34 * len(lines), _title(summary), _caption(summary, marks))
     left, right = sheet.axes(2, sharey=True)
     for place, line in enumerate(lines):
@@ -59,17 +58,28 @@ def _systems(summary: Summary, lines: Sequence[Line]) -> Sheet:
                 )
         if line.published_difference is not None:
             right.plot(line.published_difference, place, **_PUBLISHED)
-    left.set_yticks(range(len(lines)), [line.row.name for line in lines])
+    names = [_name(line, study.reference) for line in lines]
+    left.set_yticks(range(len(lines)), names)
     left.set_ylim(len(lines) - 0.5, -0.5)
     left.set_xlabel(f"{study.metric} (%)")
     left.grid(axis="both")
     right.axvline(0, color="black", linewidth=0.8)
-    right.set_xlabel(f"difference to '{study.reference}' (points)")
+    right.set_xlabel("difference to the reference (points)")
     right.grid(axis="x")
+    for axes in (left, right):
+        axes.locator_params(axis="x", nbins=5)
     right.tick_params(axis="y", length=0)
     handles = _handles(published)
-    right.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    right.legend(
+        handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False
+    )
     return sheet
+
+
+def _name(line: Line, reference: str) -> str:
+    """The name of a row; the reference is marked, and a long one takes two lines."""
+    name = textwrap.fill(line.row.name, 34)
+    return f"{name}\n(reference)" if line.row.name == reference else name
 
 
 _PUBLISHED: dict[str, Any] = {
@@ -104,49 +114,67 @@ def _handles(published: bool) -> list[Any]:
 
 def _windows(summary: Summary, lines: Sequence[Line]) -> Sheet:
     study = summary.work.study
-    published = any(line.row.published is not None for line in lines)
     marks = (
         "A window is the largest distance of two tokens that see each other; a relaxed one lets "
         "the first two and the last two tokens see all and be seen by all."
     )
-    sheet = Sheet(7.6, 3.1, _title(summary), _caption(summary, marks))
+    sheet = Sheet(7.6, 3.3, _title(summary), _caption(summary, marks))
     left, right = sheet.axes(2)
     sizes = sorted({size for size, _ in map(_window, lines) if size is not None})
-    places = {size: place for place, size in enumerate(sizes)}
-    open_place = len(sizes)
-    for name, colour, marker in _SERIES:
-        curve = [line for line in lines if _window(line)[0] is None]
-        curve += [line for line in lines if _window(line)[1] == name]
-        curve.sort(key=lambda line: places.get(_window(line)[0] or -1, open_place))
-        xs = [places.get(_window(line)[0] or -1, open_place) for line in curve]
+    for number, (kind, colour, marker) in enumerate(_SERIES):
+        curve = _curve(lines, kind)
+        # Side by side, so that the spread of one does not hide that of the other.
+        shift = 0.12 * number - 0.06
+        xs = [_place(line, sizes) + shift for line in curve]
         style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4.5}
+        spread: dict[str, Any] = {"elinewidth": 0.8, "capsize": 2}
         left.errorbar(
-            xs, [line.mean for line in curve], yerr=_spreads(curve), capsize=2, label=name, **style
+            xs, [line.mean for line in curve], yerr=_spreads(curve), label=kind, **style, **spread
         )
         for x, line in zip(xs, curve, strict=True):
             if line.measured is not None and line.spread is not None:
                 seeds = line.measured.f1
-                left.plot([x] * len(seeds), seeds, ".", color=GREY, markersize=3, alpha=0.6)
-        here = [line.difference.points if line.difference else 0.0 for line in curve]
-        right.plot(xs, here, label=f"{name}, here", **style)
-        if published:
-            theirs = [(x, line) for x, line in zip(xs, curve, strict=True) if _has_published(line)]
+                left.plot([x] * len(seeds), seeds, ".", color=GREY, markersize=3.5, alpha=0.8)
+        right.errorbar(
+            xs,
+            [line.difference.points if line.difference else 0.0 for line in curve],
+            yerr=_difference_spreads(curve),
+            label=f"{kind}, here",
+            **style,
+            **spread,
+        )
+        theirs = [(x, line) for x, line in zip(xs, curve, strict=True) if _has_published(line)]
+        if theirs:
             right.plot(
                 [x for x, _ in theirs],
                 [line.published_difference or 0.0 for _, line in theirs],
-                label=f"{name}, published",
-                **(style | {"markerfacecolor": "white"}),
+                label=f"{kind}, published",
                 linestyle="--",
+                **(style | {"markerfacecolor": "white"}),
             )
     left.set_ylabel(f"{study.metric} (%)")
-    right.set_ylabel(f"difference to '{study.reference}' (points)")
-    right.axhline(0, color="black", linewidth=0.8)
+    right.set_ylabel("difference to no window (points)")
+    right.axhline(0, color="black", linewidth=0.8, zorder=0.5)
     for axes in (left, right):
-        axes.set_xticks(range(open_place + 1), [*map(str, sizes), "∞"])
+        axes.set_xticks(range(len(sizes) + 1), [*map(str, sizes), "∞"])
         axes.set_xlabel("window (tokens)")
         axes.grid(axis="y")
-        axes.legend(loc="lower right")
+        axes.legend(
+            loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize=8
+        )
     return sheet
+
+
+def _curve(lines: Sequence[Line], kind: str) -> list[Line]:
+    """The rows of one kind of window from the smallest on; without a window is of both kinds."""
+    chosen = [line for line in lines if _window(line)[0] is None or _window(line)[1] == kind]
+    return sorted(chosen, key=lambda line: (_window(line)[0] is None, _window(line)[0]))
+
+
+def _place(line: Line, sizes: Sequence[int]) -> int:
+    """Where a row stands on the axis, which has a place for each size and one for no window."""
+    size = _window(line)[0]
+    return len(sizes) if size is None else sizes.index(size)
 
 
 def _window(line: Line) -> tuple[int | None, str]:
@@ -167,6 +195,13 @@ def _has_published(line: Line) -> bool:
 def _spreads(lines: Sequence[Line]) -> list[float] | None:
     spreads = [line.spread for line in lines if line.spread is not None]
     return spreads if len(spreads) == len(lines) else None
+
+
+def _difference_spreads(lines: Sequence[Line]) -> list[float] | None:
+    """Of the differences; the reference row has none to itself."""
+    found = [(line.difference.spread if line.difference else 0.0) for line in lines]
+    known = [spread for spread in found if spread is not None]
+    return known if len(known) == len(found) and any(known) else None
 
 
 def _title(summary: Summary) -> str:

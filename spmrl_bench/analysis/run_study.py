@@ -59,11 +59,6 @@ class Measured:
         """Dev F1 of each seed in percent; 0 where no bracket counts on either side."""
         return tuple(score.f1 or 0.0 for score in self.scores)
 
-    @property
-    def weights(self) -> tuple[str, ...]:
-        """The weights of each seed; rows with the same ones are the same parsers."""
-        return tuple(score.key.weights for score in self.scores)
-
 
 def run_study(
     work: StudyPlan,

@@ -7,7 +7,6 @@ where the difference is larger than its spread over the seeds.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -108,19 +107,13 @@ def summarise(work: StudyPlan, measured: Sequence[Measured]) -> Summary:
 
 
 def difference(one: Measured, other: Measured) -> Difference:
-    """What ``one`` has more than ``other``.
+    """What ``one`` has more than ``other``, seed by seed.
 
-    Rows that limit the same parsers are compared parser by parser; the spread of others is that
-    of a difference of independent figures.
+    Runs of one seed see the same sentences in the same order, so their difference varies less
+    than either of them.
     """
-    points = statistics.fmean(one.f1) - statistics.fmean(other.f1)
-    if len(one.f1) < 2 or len(other.f1) < 2:
-        return Difference(points, None)
-    if one.weights == other.weights:
-        pairs = zip(one.f1, other.f1, strict=True)
-        return Difference(points, _deviation([mine - theirs for mine, theirs in pairs]))
-    deviations = [_deviation(scores) or 0.0 for scores in (one.f1, other.f1)]
-    return Difference(points, math.hypot(*deviations))
+    pairs = [mine - theirs for mine, theirs in zip(one.f1, other.f1, strict=True)]
+    return Difference(statistics.fmean(pairs), _deviation(pairs))
 
 
 def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, str, Difference]]]:
@@ -156,15 +149,17 @@ def _caption(work: StudyPlan, measured: Sequence[Measured]) -> str:
     study, bank = work.study, work.treebank
     config = measured[0].config
     seeds = len(measured[0].scores)
-    many = "mean and standard deviation over" if seeds > 1 else "of"
+    over = f"mean and standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
     scored = measured[0].scores[0]
+    epochs = sorted({epoch for one in measured for epoch in one.epochs})
+    most = sorted({one.config.train.max_epochs for one in measured})
+    layers = sorted({one.config.model.layers for one in measured})
+    rules = sorted({rule for one in measured for rule in one.stopped_by})
     sentences = [
-        f"{study.title}. {study.metric[:1].upper()}{study.metric[1:]} in percent on {bank.name} "
-        f"({scored.sentences:,} sentences), {many} {_count(seeds, 'seed')}.",
-        f"Budget: size {config.size}, {_range(m.config.model.layers for m in measured)} layers, "
-        f"{_range(e for m in measured for e in m.epochs)} epochs of at most "
-        f"{_range(m.config.train.max_epochs for m in measured)}, "
-        f"ended by {_joined(sorted({s for m in measured for s in m.stopped_by}))}"
+        f"{study.metric[:1].upper()}{study.metric[1:]} in percent on {bank.name} "
+        f"({scored.sentences:,} sentences), {over}.",
+        f"Budget: size {config.size}, {_range(layers, 'layer')}, trained for "
+        f"{_range(epochs, 'epoch')} of at most {_range(most)}, ended by {' or '.join(rules)}"
         + (f", with {', '.join(work.settings)}." if work.settings else "."),
     ]
     if any("tag" in one.config.model.lexical for one in measured):
@@ -182,7 +177,7 @@ def _notes(work: StudyPlan, measured: Sequence[Measured]) -> list[str]:
     ]
     skipped = sorted({score.skipped for one in measured for score in one.scores} - {0})
     if skipped:
-        notes.append(f"LEFT OUT of scores: up to {_count(skipped[-1], 'sentence')} of each.")
+        notes.append(f"LEFT OUT of scores: up to {skipped[-1]:,} sentences of each.")
     notes += [f"Left out: '{name}' {why}." for name, why in work.left_out.items()]
     return notes
 
@@ -210,15 +205,7 @@ def _order(measured: Sequence[Measured]) -> tuple[list[str], list[str]]:
     ]
 
 
-def _range(values: object) -> str:
-    """``5``, or ``5 to 12``."""
-    found = sorted(set(values))  # type: ignore[call-overload]
-    return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
-
-
-def _joined(names: Sequence[str]) -> str:
-    return " or ".join(names)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
+def _range(values: Sequence[int], what: str = "") -> str:
+    """``1 epoch``, or ``5 to 12 epochs``, of ascending numbers."""
+    number = str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
+    return f"{number} {what}{'' if list(values) == [1] else 's'}" if what else number

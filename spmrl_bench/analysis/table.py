@@ -82,10 +82,11 @@ def _document(summary: Summary) -> Document:
         numeric=frozenset(columns) - {"system"},
         notes=(
             summary.caption,
-            f"Differences are to '{study.reference}', in points.",
+            f"Differences are to '{study.reference}', in points"
+            + (", with their standard deviation over the seeds." if several else "."),
             *summary.notes,
         ),
-        items=(*summary.reversals, f"`{_common_signature(summary)}`"),
+        items=(*summary.reversals, f"common to all signatures: `{_common_signature(summary)}`"),
     )
     return Document(study.title, tables=(table,))
 

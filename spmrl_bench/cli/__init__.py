@@ -13,6 +13,7 @@ import sys
 
 # Importing a module of commands registers them with the application.
 from spmrl_bench.cli import (  # noqa: F401
+    attention,
     bench,
     comparisons,
     dependencies,

@@ -19,6 +19,7 @@ ORDER = (
     "eval",
     "table",
     "study",
+    "attention",
     "parse",
     "score",
     "score-dependencies",
