@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import ResultsFolder, check_choice, print_rows
 from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.leaderboard.published import Figure
+    from spmrl_bench.leaderboard.record import Record
 
 
 @app.command()
@@ -22,7 +26,9 @@ def table(
     """Print the tables of all result records, and write them to table.md and table.csv.
 
     Scores of different treebanks or tracks, or scores counted in different ways, never share
-    a table. Of several records of one run the newest is shown.
+    a table. Of several records of one run the newest is shown. Tracks with records of two
+    languages or more also get the table that `multilingual` prints, as multilingual-TRACK.md,
+    .csv, .tex and .html.
 
     Examples:
 
@@ -53,7 +59,27 @@ def table(
             write_text(results / name, texts[kind])
     except OSError as error:
         raise SpmrlError(f"{results}: cannot write the tables: {error.strerror}") from error
+    _write_multilingual(records, figures, results)
     typer.echo(texts[form], nl=False)
+
+
+def _write_multilingual(records: list[Record], figures: list[Figure], results: Path) -> None:
+    """Write the tables over languages, also those of one language that are there already."""
+    from spmrl_bench.leaderboard.multilingual import tracks_of
+    from spmrl_bench.leaderboard.multilingual_report import SUFFIXES, track_file, write_track
+    from spmrl_bench.leaderboard.published import read_prior_work
+
+    several = tracks_of(records)
+    there = [
+        track
+        for track in tracks_of(records, languages=1)
+        if track not in several and track_file(results, track, SUFFIXES[0]).exists()
+    ]
+    prior = read_prior_work()
+    for track in (*several, *there):
+        write_track(records, track, results, figures, prior)
+        name = track_file(results, track, f"{{{','.join(SUFFIXES)}}}")
+        typer.echo(f"wrote {name}", err=True)
 
 
 @app.command()

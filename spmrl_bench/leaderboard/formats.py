@@ -28,7 +28,8 @@ class Table:
         frame: text in every cell; the first column says what a row is. May be empty.
         numeric: names of the columns that are set flush right.
         breaks: numbers of the rows before which a line is drawn, such as before averages.
-        strong: ``(row, column)`` positions of the cells that stand out.
+        strong: ``(row, column)`` positions of the cells that are set in bold; in Markdown they
+            are plain, because in a terminal the asterisks are in the way.
         notes: sentences below the table; text between backquotes is set as code.
         items: a list below the notes, such as signatures.
     """
@@ -87,13 +88,7 @@ def to_markdown(document: Document) -> str:
 def _pipe_table(table: Table) -> str:
     from tabulate import tabulate
 
-    rows = [
-        [
-            f"**{_piped(cell)}**" if (row, column) in table.strong and cell else _piped(cell)
-            for column, cell in enumerate(cells)
-        ]
-        for row, cells in enumerate(table.rows())
-    ]
+    rows = [[_piped(cell) for cell in cells] for cells in table.rows()]
     align = ["right" if name in table.numeric else "left" for name in table.headings()]
     headings = [_piped(name) for name in table.headings()]
     return tabulate(rows, headings, tablefmt="pipe", disable_numparse=True, colalign=align)
@@ -192,10 +187,7 @@ def _latex_table(table: Table) -> list[str]:
         if row in table.breaks and row:
             lines.append(r"\midrule")
         written = [
-            rf"\textbf{{{latex_text(cell)}}}"
-            if (row, column) in table.strong and cell
-            else latex_text(cell)
-            for column, cell in enumerate(cells)
+            _latex_cell(cell, (row, column) in table.strong) for column, cell in enumerate(cells)
         ]
         lines.append(_latex_row(written))
     lines += [r"\bottomrule", r"\end{tabular}"]
@@ -211,6 +203,15 @@ def _latex_row(cells: Iterable[str]) -> str:
     line = " & ".join(cells)
     # At the beginning of a row, LaTeX takes these for an argument of the row end before it.
     return ("{}" if line.startswith(("[", "*")) else "") + line + r" \\"
+
+
+def _latex_cell(cell: str, strong: bool) -> str:
+    """Text of a cell; a deviation is set small, so that a page has room for ten columns."""
+    number, sign, deviation = cell.partition(" ± ")
+    text = latex_text(number)
+    if strong and number:
+        text = rf"\textbf{{{text}}}"
+    return text + (rf"{{\tiny\,$\pm${latex_text(deviation)}}}" if sign else "")
 
 
 def _latex_heading(name: str, numeric: bool) -> str:

@@ -1,0 +1,158 @@
+"""Every language of a track: what to train, training it, and scoring it.
+
+The table of Kitaev & Klein 2018 over nine languages is one experiment, repeated for each
+recipe that has a treebank of the track. One call does all of it and can be given again after an
+interruption: finished runs are not trained twice, and what was scored is not scored twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
+from spmrl_bench.experiments.campaign import train_all
+from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.recipe import list_recipes, load_recipe
+from spmrl_bench.experiments.run import evaluate
+from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.treebanks.catalogue import is_known, load_manifest
+from spmrl_bench.treebanks.manifest import Track
+from spmrl_bench.treebanks.presence import status_of
+
+
+@dataclass(frozen=True)
+class TrackPlan:
+    """What there is of a track.
+
+    Attributes:
+        plans: one for each recipe with a treebank that is present.
+        absent: recipes of the track without, each with the places that were looked in.
+    """
+
+    plans: tuple[Plan, ...]
+    absent: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class TrackRun:
+    """What a run over a track gave.
+
+    Attributes:
+        records: of all runs that were trained to their end and scored.
+        failure: what kept the others from it, or None.
+    """
+
+    records: tuple[Record, ...]
+    failure: SpmrlError | None
+
+    @property
+    def seconds(self) -> float:
+        """Training time of all its runs, over all sittings."""
+        return sum(record.training.wall_seconds for record in self.records)
+
+
+def plan_track(
+    track: str,
+    *,
+    languages: Sequence[str] | None = None,
+    variants: Sequence[str] | None = None,
+    size: str | None = None,
+    seeds: Sequence[int] = (1,),
+    settings: Mapping[str, str] | None = None,
+) -> TrackPlan:
+    """Find the recipes of a track and resolve the settings of their runs.
+
+    Args:
+        track: a treebank of this track is taken from each recipe, the first that is present.
+        languages: names of recipes; by default all that have a treebank of the track.
+        variants: of each recipe; by default all of it.
+        size: ``published`` or ``small``; by default the track's.
+        seeds: of every variant.
+        settings: as of :func:`~spmrl_bench.experiments.plan.make_plan`.
+
+    Raises:
+        RecipeError: unknown track, language, variant, size or setting, or a language that was
+            named has no treebank of the track.
+        TreebankError: no treebank of the track is present, or that of a language that was named
+            is not.
+    """
+    if track not in get_args(Track):
+        raise RecipeError(unknown_name("track", track, get_args(Track)))
+    of_track = {name: banks for name in list_recipes() if (banks := _banks(name, track))}
+    chosen = list(dict.fromkeys(languages or of_track))
+    for name in chosen:
+        if not _banks(name, track):
+            raise RecipeError(
+                f"recipe {name} has no treebank of track {track}; "
+                f"recipes that have: {', '.join(of_track) or 'none'}"
+            )
+    plans: list[Plan] = []
+    absent: list[tuple[str, str]] = []
+    for name in chosen:
+        missing = _where_missing(name, track)
+        if missing is not None and not languages:
+            absent.append((name, missing))
+            continue
+        # Of a language that was named, this says where its treebank was looked for.
+        plans.append(
+            make_plan(
+                name, track=track, variants=variants, size=size, seeds=seeds, settings=settings
+            )
+        )
+    if not plans:
+        places = "".join(f"\n  {name}: {where}" for name, where in absent)
+        raise TreebankError(f"no treebank of track {track} is present{places}")
+    return TrackPlan(tuple(plans), tuple(absent))
+
+
+def _banks(recipe: str, track: str) -> list[str]:
+    """The treebanks of a track in a recipe; those without a manifest have no track."""
+    listed = load_recipe(recipe).language.treebanks
+    return [bank for bank in listed if is_known(bank) and load_manifest(bank).track == track]
+
+
+def _where_missing(recipe: str, track: str) -> str | None:
+    """Where the treebanks of a track were looked for in vain; None where one is present."""
+    statuses = [status_of(load_manifest(bank)) for bank in _banks(recipe, track)]
+    if any(status.present for status in statuses):
+        return None
+    return "; ".join(f"{status.name}: looked in {status.where}" for status in statuses)
+
+
+def run_track(
+    work: TrackPlan, *, runs_dir: Path, results_dir: Path, device: str = "auto", jobs: int = 1
+) -> TrackRun:
+    """Train what is not trained and score what is not scored.
+
+    A run that fails keeps no other from being trained and scored; the languages that it belongs
+    to are not scored.
+
+    Args:
+        work: of :func:`plan_track`.
+        runs_dir: folder of the training runs.
+        results_dir: records are written to its folder ``runs``.
+        device: of :func:`~spmrl_bench.parsers.device.choose_device`.
+        jobs: how many processes train at once.
+
+    Raises:
+        SpmrlError: nothing could be scored.
+        KeyboardInterrupt: Ctrl-C; every run has saved where it is.
+    """
+    failure: SpmrlError | None = None
+    try:
+        train_all(work.plans, runs_dir=runs_dir, device=device, jobs=jobs)
+    except SpmrlError as error:
+        failure = error
+    records: list[Record] = []
+    for plan in work.plans:
+        try:
+            records += evaluate(plan, runs_dir=runs_dir, results_dir=results_dir, device=device)
+        except SpmrlError as error:
+            # What ended the training says more than that it has not ended.
+            failure = failure or error
+    if failure is not None and not records:
+        raise failure
+    return TrackRun(tuple(records), failure)
