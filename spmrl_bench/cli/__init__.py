@@ -18,6 +18,7 @@ from spmrl_bench.cli import (  # noqa: F401
     comparisons,
     dependencies,
     listings,
+    multilingual,
     parsing,
     runs,
     scores,

@@ -1,0 +1,92 @@
+"""The command that trains, scores and tabulates all languages of a track."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import (
+    Device,
+    ResultsFolder,
+    RunsFolder,
+    Seeds,
+    Settings,
+    Size,
+    Variant,
+    chosen_seeds,
+    parse_settings,
+)
+
+
+@app.command()
+def multilingual(
+    track: Annotated[
+        str, typer.Option(help="Track of the treebanks: spmrl, ptb, ctb, open or mini.")
+    ],
+    languages: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LANG,LANG,...",
+            help="Only these recipes. Default: all with a treebank of the track that is present.",
+        ),
+    ] = None,
+    variant: Variant = None,
+    size: Size = None,
+    seeds: Seeds = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that train at once.")] = 1,
+    device: Device = "auto",
+    settings: Settings = None,
+    runs: RunsFolder = Path("runs"),
+    results: ResultsFolder = Path("results"),
+) -> None:
+    """Train and score the variants of every language of a track, and print one table of all.
+
+    Writes multilingual-TRACK as .md, .csv, .tex and .html to the results folder: dev F1 of each
+    variant, test scores of the one that dev selects, averages, and published figures. Given again
+    after an interruption it continues; what is trained or scored is not done twice.
+
+    Examples:
+
+        spmrl-bench multilingual --track mini --seeds 2 --jobs 2
+
+        spmrl-bench multilingual --track spmrl --languages german,french
+    """
+    from spmrl_bench.experiments.multilingual import plan_track, run_track
+    from spmrl_bench.leaderboard.multilingual_report import write_track
+    from spmrl_bench.leaderboard.published import read_figures, read_prior_work
+    from spmrl_bench.leaderboard.record import read_records
+
+    work = plan_track(
+        track,
+        languages=_names(languages),
+        variants=variant,
+        size=size,
+        seeds=chosen_seeds(None, seeds),
+        settings=parse_settings(settings),
+    )
+    for name, where in work.absent:
+        typer.echo(f"absent: {name} ({where})", err=True)
+    done = run_track(work, runs_dir=runs, results_dir=results, device=device, jobs=jobs)
+    records = read_records(results / "runs")
+    text = write_track(records, track, results, read_figures(), read_prior_work())
+    typer.echo(text)
+    typer.echo(f"Training time of {len(done.records)} runs: {_duration(done.seconds)}.")
+    if work.absent:
+        typer.echo(f"Absent: {', '.join(name for name, _ in work.absent)}.")
+    if done.failure is not None:
+        raise done.failure
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
