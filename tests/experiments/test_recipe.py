@@ -18,6 +18,7 @@ from spmrl_bench.experiments.recipe import (
     load_recipe,
 )
 from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from tests.laboratory import MODEL, TRAIN, Laboratory
 
@@ -237,3 +238,43 @@ def test_a_mistake_between_two_settings_names_both_and_nothing_else() -> None:
     assert str(caught.value).endswith(
         "model: attention_window is set, but an LSTM encoder has no attention"
     )
+
+
+def settings_of(laboratory: Laboratory, **settings: str) -> dict[str, object]:
+    """``settings`` with ``__`` for the dot, as the configuration keeps them."""
+    given = {key.replace("__", "."): value for key, value in settings.items()}
+    return resolve(load_recipe(str(laboratory.recipe)), settings=given).settings
+
+
+def test_only_what_changes_the_recipe_is_a_setting(laboratory: Laboratory) -> None:
+    assert settings_of(laboratory) == {}
+    own = str(TRAIN["learning_rate"])
+    assert settings_of(laboratory, train__learning_rate=own, model__d_ff=str(MODEL["d_ff"])) == {}
+    assert settings_of(laboratory, train__learning_rate=f"{own}00") == {}
+    assert settings_of(laboratory, train__adam_betas="[0.90, 0.980]") == {}
+    # Options of the model that no recipe states have its default.
+    assert settings_of(laboratory, model__matrices="factored", model__input_norm="true") == {}
+    assert settings_of(laboratory, train__max_minutes="3") == {"train.max_minutes": 3.0}
+    laboratory.write_recipe(["tiny-open"], train={"learning_rate": 0.5})
+    assert settings_of(laboratory, train__learning_rate="5e-1") == {}
+    assert settings_of(laboratory, train__learning_rate=own) == {"train.learning_rate": 0.01}
+
+
+def test_settings_do_not_depend_on_their_order_or_spelling(laboratory: Laboratory) -> None:
+    recipe = load_recipe(str(laboratory.recipe))
+    one = resolve(recipe, settings={"model.matrices": "full", "model.layers": "2"})
+    other = resolve(recipe, settings={"model.layers": "+2", "model.matrices": '"full"'})
+    assert one == other
+    assert list(one.settings) == list(other.settings) == ["model.layers", "model.matrices"]
+    assert one.name == "charlstm (layers=2, matrices=full)"
+    assert RunConfig.model_validate_json(one.model_dump_json()) == one
+
+
+def test_settings_that_json_cannot_keep_are_refused(laboratory: Laboratory) -> None:
+    with pytest.raises(RecipeError, match=r"setting 'train.max_minutes': inf is no finite number"):
+        settings_of(laboratory, train__max_minutes="inf")
+
+
+def test_a_key_without_its_section_means_one_thing() -> None:
+    """Names of runs leave the section of a setting out."""
+    assert not set(ChartParserConfig.model_fields) & set(TrainConfig.model_fields)

@@ -1,0 +1,312 @@
+"""Many runs: side by side they give what they give in turn, and none takes another with it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from spmrl_bench.errors import (
+    CheckpointError,
+    RecipeError,
+    SentenceTooLongError,
+    SpmrlError,
+    TrainingError,
+)
+from spmrl_bench.experiments import side_by_side
+from spmrl_bench.experiments.campaign import train_all
+from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.side_by_side import DefectError
+from spmrl_bench.treebanks.treebank import Treebank
+from tests.laboratory import Laboratory
+
+RUNS = Path("runs")
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 120.0  # seconds, of which a test on an idle machine needs a few
+
+
+def plan(laboratory: Laboratory, bank: str = "tiny-open", **options: Any) -> Plan:
+    options = {"variants": ["charlstm"]} | options
+    return make_plan(str(laboratory.recipe), treebank=bank, **options)
+
+
+def folders(*plans: Plan, runs: Path = RUNS) -> list[Path]:
+    return [plan.folder(runs, config) for plan in plans for config in plan.configs]
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "best" / "weights.safetensors").read_bytes()
+
+
+def lengthen(laboratory: Laboratory, bank: str) -> None:
+    """Give a treebank a training sentence that no model of the laboratory can take."""
+    path = laboratory.treebanks / bank / "train.mrg"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[-1] = f"(S (NP {'(DT the) ' * 40}(NN dog)) (VBZ sees))"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """As many threads in this process as side by side on a machine of two cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "2")
+        yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
+    laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plans = [plan(laboratory, seeds=[1, 2]), plan(laboratory, "tiny-mini")]
+    train_all(plans, runs_dir=RUNS, jobs=2)
+    lines = capfd.readouterr().err.splitlines()
+    train_all(plans, runs_dir=Path("in-turn"))
+    for folder, other in zip(folders(*plans), folders(*plans, runs=Path("in-turn")), strict=True):
+        assert weights(folder) == weights(other)
+        events = [json.loads(line) for line in (folder / "events.jsonl").open(encoding="utf-8")]
+        assert [event["event"] for event in events] == ["start", "evaluation", "stop"]
+    # One line for the beginning, the evaluation and the end of each, one for each treebank.
+    assert len(lines) == 3 * 3 + 2
+    for title in ("tiny-open charlstm seed 1", "tiny-open charlstm seed 2", "tiny-mini charlstm"):
+        own = [line for line in lines if line.startswith(title)]
+        assert [" started (" in own[0], " dev F1 " in own[1], ": best dev F1 " in own[2]] == [
+            True
+        ] * 3
+    assert sum(line.startswith("using tiny-") for line in lines) == 2
+
+    train_all(plans, runs_dir=RUNS, jobs=2)
+    again = capfd.readouterr().err.splitlines()
+    assert len(again[-3:]) == 3
+    assert all(": already trained, best dev F1 " in line for line in again[-3:])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_fails_stops_no_other(
+    laboratory: Laboratory, jobs: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lengthen(laboratory, "tiny-open")
+    plans = [plan(laboratory), plan(laboratory, "tiny-mini")]
+    with pytest.raises(SentenceTooLongError, match=r"^tiny-open, split train, sentence 40: "):
+        train_all(plans, runs_dir=RUNS, jobs=jobs)
+    failed, done = folders(*plans)
+    assert weights(done)
+    assert not failed.exists()
+    assert "tiny-open charlstm seed 1: FAILED, tiny-open, split train" in capfd.readouterr().err
+
+
+def test_everything_that_failed_is_said_in_the_end(laboratory: Laboratory) -> None:
+    for bank in ("tiny-open", "tiny-mini"):
+        lengthen(laboratory, bank)
+    plans = [plan(laboratory, seeds=[1, 2]), plan(laboratory, "tiny-mini")]
+    with pytest.raises(SentenceTooLongError) as caught:
+        train_all(plans, runs_dir=RUNS)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "3 of 3 runs failed:"
+    # The same message once.
+    assert [line.partition(",")[0] for line in lines[1:]] == ["tiny-open", "tiny-mini"]
+
+
+def test_a_process_that_is_killed_is_named_and_its_run_continues(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = side_by_side._start
+
+    def start_and_kill(run: Any, *arguments: Any) -> Any:
+        job = start(run, *arguments)
+        if run.config.seed == 1:
+            job.process.kill()
+        return job
+
+    monkeypatch.setattr(side_by_side, "_start", start_and_kill)
+    work = plan(laboratory, seeds=[1, 2])
+    with pytest.raises(
+        TrainingError,
+        match=r"seed 1: its process was killed by SIGKILL \(is there enough memory\? Fewer --jobs",
+    ):
+        train_all([work], runs_dir=RUNS, jobs=2)
+    one, other = folders(work)
+    assert not one.exists()
+    assert weights(other)
+    monkeypatch.undo()
+
+
+class Defective(Treebank):
+    """A treebank that cannot be read for a reason that no user can cause."""
+
+    def split(self, name: str) -> list[Any]:
+        raise ZeroDivisionError(name)
+
+
+def test_a_defect_of_the_program_keeps_its_traceback(laboratory: Laboratory) -> None:
+    good = plan(laboratory, "tiny-mini")
+    bad = plan(laboratory)
+    bank = Defective(bad.treebank.manifest, laboratory.treebanks / "tiny-open")
+    plans = [Plan(bank, bad.configs, bad.note), good]
+    with pytest.raises(
+        DefectError, match=r"tiny-open charlstm seed 1 failed:\nTraceback[^$]*ZeroDi"
+    ):
+        train_all(plans, runs_dir=RUNS, jobs=2)
+    assert weights(folders(good)[0])
+
+
+def test_what_can_be_known_before_is_said_before_anything_is_trained(
+    laboratory: Laboratory,
+) -> None:
+    with pytest.raises(RecipeError, match="0 jobs: at least 1"):
+        train_all([plan(laboratory)], runs_dir=RUNS, jobs=0)
+    with pytest.raises(RecipeError, match="unknown device 'gpu'"):
+        train_all([plan(laboratory)], runs_dir=RUNS, device="gpu")
+    first, second = plan(laboratory), plan(laboratory, "tiny-mini")
+    train_all([second], runs_dir=RUNS)
+    laboratory.write_base(size__small__train={"max_epochs": 7})
+    laboratory.write_recipe(["tiny-open"], train={"learning_rate": 0.5})
+    noted = RUNS / "tiny-mini" / "small-charlstm-seed1" / "run.json"
+    noted.write_text(noted.read_text().replace('"d_ff": 16', '"d_ff": 8'), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"other settings: model.d_ff is 8 there, 16 now"):
+        train_all([first, second], runs_dir=RUNS)
+    assert not folders(first)[0].exists()
+
+
+def test_a_run_of_two_plans_is_trained_once(
+    laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
+) -> None:
+    train_all([plan(laboratory), plan(laboratory, seeds=[1])], runs_dir=RUNS, jobs=2)
+    assert capfd.readouterr().err.count("best dev F1") == 1
+
+
+# Ctrl-C and sudden death, as from a terminal ------------------------------------------------
+
+SETTINGS = {"train.max_epochs": "40", "train.stop_patience": "100", "train.batch_size": "8"}
+
+
+@pytest.fixture
+def command(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command that trains two seeds at once for some seconds."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "treebanks").symlink_to(laboratory.manifests)
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    options = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
+    call = "from spmrl_bench.cli import main; main()"
+    return [
+        *(sys.executable, "-c", call, "train", str(laboratory.recipe), "--treebank", "tiny-open"),
+        *("--variant", "charlstm", "--seeds", "2", "--jobs", "2", *options),
+    ]
+
+
+@contextlib.contextmanager
+def running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """The command in a process group of its own, as a shell starts it."""
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def wait_for_both(process: subprocess.Popen[str]) -> None:
+    """Wait until both runs have said something of their training."""
+    assert process.stderr is not None
+    missing = {"seed 1  epoch", "seed 2  epoch"}
+    for line in process.stderr:
+        missing = {part for part in missing if part not in line}
+        if not missing:
+            return
+    raise AssertionError(f"never seen: {missing}")
+
+
+def wait_for_the_end_of_all(process: subprocess.Popen[str]) -> None:
+    """Wait until no process of the group is left."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return
+        process.poll()
+        time.sleep(0.05)
+    raise AssertionError("a process outlived the one that started it")
+
+
+def events(folder: Path) -> list[str]:
+    return [json.loads(line)["event"] for line in (folder / "events.jsonl").open(encoding="utf-8")]
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_interrupted_and_killed_runs_end_at_once_and_continue_to_the_same_weights(
+    laboratory: Laboratory, command: list[str]
+) -> None:
+    work = plan(laboratory, seeds=[1, 2], settings=SETTINGS)
+    with running(command) as process:
+        wait_for_both(process)
+        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: to all of them
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 130, errors
+        assert errors.count("finishing the batch") == 1
+        assert errors.rstrip().endswith(
+            "spmrl-bench: interrupted; give the same command again (without --fresh) to continue"
+        )
+        assert "Traceback" not in errors
+        wait_for_the_end_of_all(process)
+    assert [events(folder)[-1] for folder in folders(work)] == ["interrupt"] * 2
+
+    with running(command) as process:
+        wait_for_both(process)
+        process.kill()
+        wait_for_the_end_of_all(process)
+
+    with running(command) as process:
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, errors
+        assert errors.count(": continuing after ") == 2
+    train_all([work], runs_dir=Path("in-turn"))
+    for folder, other in zip(folders(work), folders(work, runs=Path("in-turn")), strict=True):
+        assert weights(folder) == weights(other)
+        assert events(folder).count("resume") == 2
+
+
+def test_the_command_ends_with_the_error_of_a_run(
+    laboratory: Laboratory, command: list[str]
+) -> None:
+    lengthen(laboratory, "tiny-open")
+    result = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", timeout=PATIENCE, check=False
+    )
+    assert result.returncode == 1
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("spmrl-bench: tiny-open, split train, sentence 40: ")
+    assert "Traceback" not in result.stderr
+
+
+def test_errors_keep_their_class_on_the_way_between_processes() -> None:
+    """Also those whose constructor wants more than a message."""
+    from multiprocessing import Pipe
+
+    from spmrl_bench.errors import ReadError
+
+    here, there = Pipe()
+    job = side_by_side._Job(None, None, here)  # type: ignore[arg-type]
+    there.send(("mistake", (ReadError, "f.mrg:1: no tree")))
+    kind, error = job.receive()
+    assert (kind, type(error), str(error)) == ("mistake", ReadError, "f.mrg:1: no tree")
+    assert isinstance(error, SpmrlError)
