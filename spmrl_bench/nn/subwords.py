@@ -31,7 +31,7 @@ from torch import Tensor
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes
 from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.nn.transformer_files import attempt, check_has_tokenizer, library, reason
+from spmrl_bench.pretrained.transformer_files import attempt, check_has_tokenizer, library, reason
 
 #: What transcriptions write for quotes, and what encoders have read.
 PLAIN_QUOTES = {"``": '"', "''": '"', "`": "'"}

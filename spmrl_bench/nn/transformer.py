@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from spmrl_bench.errors import PretrainedError
-from spmrl_bench.nn import transformer_files
 from spmrl_bench.nn.choices import SubwordPooling
 from spmrl_bench.nn.inputs import Boundary, CodedInput, Codes, Frozen
 from spmrl_bench.nn.precision import FLOAT32, Precision, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.subwords import Rectangle, Subwords
+from spmrl_bench.pretrained import transformer_files
 
 #: Folder, within that of a saved parser, of what the encoder needs beside its weights.
 ASSETS = "transformer"
