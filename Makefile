@@ -3,6 +3,7 @@
 #
 #   make lang=german train eval                 train both variants, score the better one
 #   make lang=german seeds=5 jobs=2 train eval  options pass through when given
+#   make track=mini seeds=2 jobs=2 multilingual every language of a track, and one table of all
 #   make table | recipes | treebanks            results; what can be trained; what is present
 #   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
 #   make new-treebank dir=DIR lang=german       write a manifest and a recipe for a folder
@@ -23,10 +24,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval table parse score recipes treebanks validate new-treebank test lint campaign bench
+.PHONY: help install train eval multilingual table parse score recipes treebanks validate new-treebank test lint campaign bench
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | sed -n 1,9p
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
 install: $(INSTALLED)
 
@@ -48,6 +49,9 @@ train: $(INSTALLED)
 
 eval: $(INSTALLED)
 	@$(BENCH) eval $(RUN_OPTIONS) $(if $(ensemble),--ensemble)
+
+multilingual: $(INSTALLED)
+	@$(BENCH) multilingual $(foreach name,track languages variant size seeds jobs device,$(call option,$(name)))
 
 table: $(INSTALLED)
 	@$(BENCH) table

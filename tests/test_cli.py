@@ -18,6 +18,7 @@ from tests.leaderboard.examples import make_record
 COMMANDS = (
     "train",
     "eval",
+    "multilingual",
     "table",
     "study",
     "attention",
