@@ -3,7 +3,7 @@
 #
 #   make lang=german train eval                 train both variants, score the better one
 #   make lang=german seeds=5 jobs=2 train eval  options pass through when given
-#   make track=mini seeds=2 jobs=2 multilingual every language of a track, and one table of all
+#   make track=mini seeds=2 multilingual        every language of a track, and one table of all
 #   make table | recipes | treebanks            results; what can be trained; what is present
 #   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
 #   make new-treebank dir=DIR lang=german       write a manifest and a recipe for a folder
