@@ -73,7 +73,8 @@ def evaluate(
 
     The best variant is the one with the highest mean dev F1 over its seeds; ties go to the one
     that the recipe names first. Records are written to ``results_dir/runs``. A run that was
-    scored before with the same weights, trees and parameters is not scored again.
+    scored before with the same weights, trees and parameters is not scored again, unless it has
+    been selected since, or another variant instead of it.
 
     Args:
         ensemble: also score the runs of the best variant as one parser; its record is the last.
@@ -148,13 +149,16 @@ def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
 def _find(
     records: Sequence[Record], bank: Treebank, runs: Sequence[_Run], *, selected: bool
 ) -> Record | None:
-    """The record of a run, or of an ensemble of runs, that was scored before in the same way."""
+    """The newest record of a run, or of an ensemble of runs, if it was scored in the same way.
+
+    One that was scored in the other role since, when other seeds or variants competed, is not
+    enough: tables show the newest, and would say that another variant was selected.
+    """
     prm = prm_signature(load_prm(bank.prm))
     members = [run.weights for run in runs]
-    for record in records:
-        same = (record.members, record.selected) == (members, selected)
-        if same and f"|prm:{prm}|" in record.dev.signature_long:
-            return record
+    for record in reversed(records):
+        if record.members == members and f"|prm:{prm}|" in record.dev.signature_long:
+            return record if record.selected == selected else None
     return None
 
 

@@ -21,6 +21,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -71,7 +72,7 @@ def train_side_by_side(
         KeyboardInterrupt: Ctrl-C again; every run continues from its last checkpoint.
     """
     threads = max(1, available_threads() // jobs)
-    waiting = sorted(reversed(runs), key=_length)  # the next one is the last
+    waiting = deque(sorted(runs, key=_length, reverse=True))
     busy: list[_Job] = []
     failures: list[Failure] = []
     started, interrupted = 0, False
@@ -79,7 +80,7 @@ def train_side_by_side(
         try:
             while busy or (waiting and not interrupts.asked):
                 while waiting and len(busy) < jobs and not interrupts.asked:
-                    run = waiting.pop()
+                    run = waiting.popleft()
                     started += 1
                     say(f"{run.title}: started ({started} of {len(runs)})")
                     busy.append(_start(run, device, fresh, notes.get(run.folder), threads))

@@ -22,7 +22,9 @@ from spmrl_bench.experiments.evaluation import Evaluated, baseline_counts, evalu
 from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.leaderboard.record import Record, read_records
+from spmrl_bench.leaderboard.table import group_records
 from spmrl_bench.parsers.decoding import decode_blocks
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.laboratory import MODEL, QUICK, SIZES, TRAIN, Laboratory, build_laboratory
@@ -44,9 +46,11 @@ def train(
     return run.train(work, runs_dir=runs_dir, device=device, fresh=fresh)
 
 
-def evaluate(laboratory: Laboratory, *, device: str = "auto", **options: Any) -> list[Record]:
+def evaluate(
+    laboratory: Laboratory, *, device: str = "auto", ensemble: bool = False, **options: Any
+) -> list[Record]:
     work = plan(laboratory, **options)
-    return run.evaluate(work, runs_dir=RUNS, results_dir=RESULTS, device=device)
+    return run.evaluate(work, runs_dir=RUNS, results_dir=RESULTS, device=device, ensemble=ensemble)
 
 
 def plan(laboratory: Laboratory, **options: Any) -> Plan:
@@ -290,6 +294,110 @@ def test_dev_selects_and_only_the_selected_variant_sees_test(
     assert evaluate(trained) == records
     assert splits_parsed == []
     assert read_records(RESULTS / "runs") == records
+
+
+def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_see_test(
+    laboratory: Laboratory, splits_parsed: list[int]
+) -> None:
+    train(laboratory, seeds=[1, 2])
+    folders = {
+        (variant, seed): RUNS / "tiny-open" / f"small-{variant}-seed{seed}"
+        for variant in ("charlstm", "word-charlstm")
+        for seed in (1, 2)
+    }
+    # The single best run is of the other variant.
+    f1 = {("charlstm", 1): 70, ("charlstm", 2): 40, ("word-charlstm", 1): 55}
+    for run_of, value in (f1 | {("word-charlstm", 2): 56}).items():
+        pretend_dev_f1(folders[run_of], value)
+    records = evaluate(laboratory, seeds=[1, 2])
+    assert [(record.variant, record.seed) for record in records] == list(folders)
+    for record in records:
+        assert record.selected == (record.variant == "word-charlstm")
+        assert (record.test is not None) == (record.baseline is not None) == record.selected
+    assert len(splits_parsed) == 4 + 2
+    # One seed selects otherwise, and the table says so until all seeds are compared again.
+    (first, second) = evaluate(laboratory)
+    assert (first.selected, second.selected) == (True, False)
+    assert len(read_records(RESULTS / "runs")) == 6
+    again = evaluate(laboratory, seeds=[1, 2])
+    assert [record.selected for record in again] == [record.selected for record in records]
+    assert [record.dev.f1 for record in again] == [record.dev.f1 for record in records]
+    assert [record in records for record in again] == [False, True, False, True]
+    (group,) = group_records(read_records(RESULTS / "runs"))
+    assert {record.test is not None for record in group.rows if record.selected} == {True}
+    assert evaluate(laboratory, seeds=[1, 2]) == again
+
+
+def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Laboratory) -> None:
+    settings = {"train.max_epochs": "2", "model.d_ff": "8", "model.heads": str(MODEL["heads"])}
+    options: dict[str, Any] = {"variants": ["charlstm"], "settings": settings}
+    (folder,) = train(laboratory, **options)
+    assert folder == RUNS / "tiny-open" / "small-charlstm-d_ff=8,max_epochs=2-seed1"
+    (record,) = evaluate(laboratory, **options)
+    assert record.settings == {"model.d_ff": 8, "train.max_epochs": 2}
+    assert "|variant:charlstm|settings:d_ff=8,max_epochs=2|size:small|" in record.dev.signature_long
+    # The same command with the same settings in other words finds the run and its record.
+    settings = {"model.d_ff": "+8", "train.max_epochs": "2"}
+    assert train(laboratory, variants=["charlstm"], settings=settings) == [folder]
+    assert evaluate(laboratory, variants=["charlstm"], settings=settings) == [record]
+    assert len(list(folder.parent.iterdir())) == 1
+
+
+def test_run_folders_of_before_settings_had_names_are_known(trained: Laboratory) -> None:
+    path = FIRST / "run.json"
+    noted = json.loads(path.read_text(encoding="utf-8"))
+    del noted["settings"]
+    path.write_text(json.dumps(noted), encoding="utf-8")
+    (record,) = evaluate(trained, variants=["charlstm"])
+    assert record.settings == {}
+
+
+def test_no_seed_is_no_plan(laboratory: Laboratory) -> None:
+    with pytest.raises(RecipeError, match="no seeds"):
+        plan(laboratory, seeds=[])
+    assert [config.seed for config in plan(laboratory, seeds=[3, 0, 3]).configs] == [3, 0] * 2
+
+
+def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
+    laboratory: Laboratory, splits_parsed: list[int]
+) -> None:
+    seeds = [3, 1, 2]
+    folders = train(laboratory, seeds=seeds, settings={"train.max_epochs": "4"})
+    options: dict[str, Any] = {"seeds": seeds, "settings": {"train.max_epochs": "4"}}
+    *singles, record = evaluate(laboratory, ensemble=True, **options)
+    members = [single for single in singles if single.selected]
+    assert [single.seed for single in members] == seeds
+    assert record.ensemble == [single.weights for single in members]
+    assert (record.variant, record.seed, record.selected) == (members[0].variant, 3, True)
+    assert record.weights not in record.ensemble
+    assert record.settings == {"train.max_epochs": 4}
+    assert record.training.updates == sum(single.training.updates for single in members)
+    assert record.training.parameters == sum(single.training.parameters for single in members)
+    assert "|ensemble:3|" in record.dev.signature_long
+    assert all("ensemble:" not in single.dev.signature_long for single in singles)
+
+    bank = open_treebank("tiny-open")
+    selected = [folder for folder in folders if folder.name.startswith(f"small-{record.variant}-")]
+    parser = Ensemble([load_parser(folder) for folder in selected])
+    for split, result in (("dev", record.dev), ("test", record.test)):
+        assert result is not None
+        counts = evaluate_parser(parser, bank.split(split), "spmrl").counts
+        assert result.bracket_counts().rows.tolist() == counts.rows.tolist()
+
+    splits_parsed.clear()
+    assert evaluate(laboratory, ensemble=True, **options) == [*singles, record]
+    assert evaluate(laboratory, **options) == singles
+    assert splits_parsed == []
+    assert read_records(RESULTS / "runs")[-1] == record
+    assert [find_record(str(folder), RESULTS) for folder in selected] == members
+
+
+def test_an_ensemble_needs_several_runs_all_of_them_trained(trained: Laboratory) -> None:
+    with pytest.raises(RecipeError, match=r"an ensemble needs two runs .* --seeds 5"):
+        evaluate(trained, ensemble=True)
+    with pytest.raises(CheckpointError, match=r"small-charlstm-seed2: not trained yet"):
+        evaluate(trained, ensemble=True, seeds=[1, 2])
+    assert not RESULTS.exists()
 
 
 def test_trained_anew_is_scored_anew(trained: Laboratory, splits_parsed: list[int]) -> None:

@@ -28,6 +28,13 @@ def test_other_variant_size_seed_and_version_compare() -> None:
     assert comparable_results(one, other, "dev") == (one.dev, dev)
 
 
+def test_settings_and_members_of_an_ensemble_are_what_one_compares() -> None:
+    dev = make_result(PERFECT, HALF, settings="matrices=full", ensemble="5")
+    one, other = make_record(), make_record(dev=dev)
+    assert comparable_results(one, other, "dev") == (one.dev, dev)
+    assert ("dev.settings", "absent", "matrices=full") in record_differences(one, other)
+
+
 UNSELECTED = {"selected": False, "test": None, "baseline": None}
 
 

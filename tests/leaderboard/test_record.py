@@ -119,6 +119,21 @@ def write_content(folder: Path, content: object) -> Path:
     return path
 
 
+def test_records_of_before_ensembles_are_read(tmp_path: Path) -> None:
+    content = make_record().model_dump(mode="json") | {"schema_version": 1}
+    del content["ensemble"]
+    record = read_record(write_content(tmp_path, content))
+    assert (record.ensemble, record.settings) == ([], {})
+    assert record.members == [record.weights]
+
+
+def test_an_ensemble_has_several_members() -> None:
+    with pytest.raises(ValidationError, match="an ensemble of one member"):
+        make_record(ensemble=["ab" * 32])
+    record = make_record(ensemble=["ab" * 32, "cd" * 32])
+    assert record.members == ["ab" * 32, "cd" * 32]
+
+
 def test_newer_schema_is_refused_before_its_unknown_keys(tmp_path: Path) -> None:
     content = make_record().model_dump(mode="json") | {"schema_version": 3, "novelty": 1}
     with pytest.raises(RecordError, match=r"newer version of spmrl_bench \(schema 3"):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import math
 from datetime import UTC, datetime
+from typing import Any
 
 import pandas as pd
+import pytest
 
 from spmrl_bench.leaderboard.markdown import to_markdown
 from spmrl_bench.leaderboard.published import read_figures
+from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.leaderboard.table import group_records, table_frame, to_csv
 from tests.leaderboard.examples import (
     HALF,
@@ -149,6 +153,118 @@ def test_csv_keeps_unrounded_numbers_and_names_the_group() -> None:
     assert pd.isna(frame["test_f1"][1])
     assert list(frame["published_test_f1"].dropna()) == [87.69]
     assert set(frame["published_treebank"].dropna()) == {"german-spmrl"}
+
+
+def run_of(seed: int, dev: int, test: int | None = None, **changes: Any) -> Record:
+    """A run with so many of 8 sentences right on dev, and on test if it was selected."""
+    variant = changes.get("variant", "charlstm")
+
+    def scored(right: int, split: str) -> SplitResult:
+        rows = [PERFECT] * right + [HALF] * (8 - right)
+        return make_result(*rows, split=split, variant=variant, seed=str(seed))
+
+    fields: dict[str, Any] = {
+        "seed": seed,
+        "selected": test is not None,
+        "dev": scored(dev, "dev"),
+        "test": None if test is None else scored(test, "test"),
+        "baseline": None if test is None else make_result(*[HALF] * 8, split="test"),
+    }
+    return make_record(**(fields | changes))
+
+
+def cells(text: str, row: str) -> list[str]:
+    """The cells of the row of a Markdown table whose first cell is this."""
+    lines = (line for line in text.splitlines() if line.startswith("| "))
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    (found,) = (one for one in rows if one[0] == row)
+    return found
+
+
+def test_seeds_of_a_variant_are_one_row_with_mean_and_sample_standard_deviation() -> None:
+    # Complete match of 2, 4 and 6 in 8 sentences: 25, 50 and 75; mean 50, s = 25 (n - 1).
+    runs = [
+        run_of(3, 6, 2),
+        run_of(1, 2, 4),
+        run_of(2, 4, 6),
+        run_of(1, 3, variant="word-charlstm"),
+    ]
+    (group,) = group_records(runs)
+    text = to_markdown([group], FIGURES)
+    row = cells(text, "charlstm")
+    assert row[:3] == ["charlstm", "small", "mean of 3"]
+    assert row[7] == "50.00 ± 25.00"
+    assert "±" not in "".join(cells(text, "word-charlstm"))
+    assert len([line for line in text.splitlines() if line.startswith("| ")]) == 1 + 3
+    f1 = {right: run_of(1, right).dev.f1 for right in (2, 3, 4, 6)}
+    assert (
+        "Means over seeds, ± their sample standard deviation. F1 of each run:\n\n"
+        f"- charlstm: seed 1 dev {f1[2]:.2f}, test {f1[4]:.2f}; "
+        f"seed 2 dev {f1[4]:.2f}, test {f1[6]:.2f}; seed 3 dev {f1[6]:.2f}, test {f1[2]:.2f}\n"
+    ) in text
+    assert "Means over seeds" not in to_markdown(group_records(runs[:1]), FIGURES)
+
+
+def test_csv_has_the_mean_and_every_run() -> None:
+    runs = [run_of(1, 2, 4), run_of(2, 4, 6), run_of(1, 1, variant="word-charlstm")]
+    frame = pd.read_csv(io.StringIO(to_csv(table_frame(group_records(runs), FIGURES))))
+    assert list(frame["kind"]) == ["mean", "run", "run", "run", "baseline"]
+    assert list(frame["runs"][:4]) == [2, 1, 1, 1]
+    assert list(frame["seed"].fillna(0)) == [0, 1, 2, 1, 0]
+    values = [run.dev.f1 or 0.0 for run in runs[:2]]
+    assert frame["dev_f1"][0] == pytest.approx(sum(values) / 2)
+    assert frame["dev_f1_sd"][0] == pytest.approx(abs(values[0] - values[1]) / math.sqrt(2))
+    assert list(frame["dev_f1"][1:3]) == values
+    assert frame["dev_f1_sd"][1:].isna().all()
+
+
+def test_a_variant_that_was_not_tested_with_every_seed_has_no_mean_on_test() -> None:
+    text = to_markdown(group_records([run_of(1, 2, 4), run_of(2, 4)]), FIGURES)
+    row = cells(text, "charlstm")
+    assert "±" in row[3]
+    assert row[4:9] == [""] * 5
+    assert ", test " in text.partition("F1 of each run")[2]
+
+
+def test_the_signature_of_a_mean_has_the_values_of_all_its_runs() -> None:
+    runs = [
+        run_of(seed, 4).model_copy(
+            update={
+                "dev": make_result(PERFECT).model_copy(update={"signature": f"s:dev|seed:{seed}"})
+            }
+        )
+        for seed in (1, 2, 3)
+    ]
+    assert "- [1] `s:dev|seed:1+2+3`\n" in to_markdown(group_records(runs), FIGURES)
+
+
+def test_settings_and_ensembles_are_rows_of_their_own() -> None:
+    settings = {"model.matrices": "full", "model.position": "added"}
+    runs = [
+        run_of(1, 4, 4),
+        run_of(1, 3, 3, recipe={"settings": settings}),
+        run_of(1, 2, 2, recipe={"settings": {"model.precision": "bf16"}}),
+        run_of(1, 6, 6, ensemble=["ab" * 32, "cd" * 32]),
+    ]
+    (group,) = group_records(runs)
+    assert (len(group.rows), group.older) == (4, 0)
+    text = to_markdown([group], FIGURES)
+    rows = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
+    assert rows[1:] == [
+        "charlstm, ensemble of 2",
+        "charlstm",
+        "charlstm (matrices=full, position=added)",
+        "charlstm (precision=bf16)",
+        "right-branching",
+    ]
+    # Published figures are not of ensembles and not of other models.
+    published = [cells(text, row)[-1] for row in rows[1:]]
+    assert published == ["", "dev 91.26", "", "dev 91.26", ""]
+    frame = pd.read_csv(io.StringIO(to_csv(table_frame([group], FIGURES))))
+    assert list(frame["kind"]) == ["ensemble", "run", "run", "run", "baseline"]
+    assert frame["runs"][0] == 2
+    assert frame["settings"][2] == "matrices=full,position=added"
+    assert set(frame["variant"]) == {"charlstm", "right-branching"}
 
 
 def test_no_records_give_headings_only() -> None:

@@ -26,6 +26,8 @@ def test_long_and_short_form() -> None:
         tags="none",
         transforms=["raise-crossing-branches", "strip-functions"],
         variant="charlstm",
+        settings={"train.max_epochs": 5, "model.matrices": "full"},
+        ensemble=3,
         size="small",
         precision="bf16",
         seed=3,
@@ -35,11 +37,11 @@ def test_long_and_short_form() -> None:
     assert signature.long() == (
         f"scorer:own|match:labelled|prm:{prm}|treebank:german-squoia(9ab09ab0)|split:test"
         "|sentences:5|skipped:2|tags:none|transforms:raise-crossing-branches+strip-functions"
-        f"|variant:charlstm|size:small|precision:bf16|seed:3|version:{__version__}"
+        f"|variant:charlstm|settings:matrices=full,max_epochs=5|ensemble:3|size:small|precision:bf16|seed:3|version:{__version__}"
     )
     assert signature.short() == (
         f"sc:own|m:labelled|p:{prm}|tb:german-squoia(9ab09ab0)|s:test|n:5|skip:2|t:none"
-        "|tr:raise-crossing-branches+strip-functions|var:charlstm|sz:small|prec:bf16|seed:3"
+        "|tr:raise-crossing-branches+strip-functions|var:charlstm|set:matrices=full,max_epochs=5|ens:3|sz:small|prec:bf16|seed:3"
         f"|v:{__version__}"
     )
     assert signature.as_dict()["skipped"] == "2"
@@ -81,6 +83,18 @@ def test_seed_zero_is_a_seed() -> None:
 def test_parameter_files_of_one_name_differ() -> None:
     other = replace(SPMRL, delete_labels=frozenset(["TOP"]))
     assert sign(COUNTS, SPMRL) != sign(COUNTS, other)
+
+
+def test_settings_of_the_recipe_and_single_parsers_are_not_named() -> None:
+    keys = sign(COUNTS, SPMRL, variant="charlstm", settings={}).as_dict()
+    assert "settings" not in keys
+    assert "ensemble" not in keys
+
+
+def test_a_setting_cannot_forge_a_key() -> None:
+    signature = sign(COUNTS, SPMRL, settings={"model.vectors": "v|skipped:0"})
+    assert signature.as_dict()["settings"] == 'vectors="v%7Cskipped%3A0"'
+    assert signature.long().count("|") == len(signature.items) - 1
 
 
 def test_a_value_cannot_forge_a_key() -> None:
