@@ -271,12 +271,14 @@ class _File:
                 f"found shape {_shown(found.shape)}, expected {_shown(shape)} as the options say. "
                 "Do the two files belong together?",
             )
-        if found.dtype.kind != "f":
-            raise self._error(key, f"found numbers of type {found.dtype}, expected float32")
         try:
-            array = np.ascontiguousarray(found[...], dtype=np.float32)
-        except (OSError, RuntimeError, ValueError) as error:
+            kind, array = found.dtype, found[...]
+        except (OSError, RuntimeError, ValueError, TypeError) as error:
             raise self._error(key, f"cannot be read: {error}") from None
+        if kind.kind != "f":
+            raise self._error(key, f"found numbers of type {kind}, expected float32")
+        with np.errstate(over="ignore"):  # what is too large is not finite afterwards
+            array = np.ascontiguousarray(array, dtype=np.float32)
         if not np.isfinite(array).all():
             raise self._error(key, "found numbers that are not finite")
         return array

@@ -127,9 +127,22 @@ def instead(key: str, value: Any) -> Callable[[h5py.File], None]:
     return change
 
 
+def of_odd_numbers(file: h5py.File) -> None:
+    """A tensor of a type that HDF5 can describe and NumPy cannot hold."""
+    kind = h5py.h5t.IEEE_F64LE.copy()
+    kind.set_ebias(99_999)
+    del file["CNN/b_cnn_1"]
+    h5py.h5d.create(file.id, b"CNN/b_cnn_1", kind, h5py.h5s.create_simple((4,)))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (of_odd_numbers, "CNN/b_cnn_1: cannot be read: Insufficient precision"),
+        (
+            instead("CNN/b_cnn_1", np.full(4, 1e300)),
+            "CNN/b_cnn_1: found numbers that are not finite",
+        ),
         (without("char_embed"), "char_embed: found nothing, expected a tensor of shape 261 x 4"),
         (without("CNN_proj"), "CNN_proj/W_proj: found nothing, expected a tensor of shape 12 x 5"),
         (without("RNN_1"), f"{CELL}/W_0: found nothing, expected a tensor of shape 10 x 28"),

@@ -61,6 +61,7 @@ def check(found: WordVectors) -> None:
         PLAIN.replace(" ", "\t"),
         PLAIN.replace(" ", "  "),
         PLAIN + "\n\n",
+        PLAIN + " \r\n\r\n",
         "\ufeff" + PLAIN,
     ],
     ids=[
@@ -73,6 +74,7 @@ def check(found: WordVectors) -> None:
         "tabs",
         "two spaces",
         "empty lines at the end",
+        "blank lines at the end",
         "byte order mark",
     ],
 )
@@ -124,6 +126,7 @@ def test_the_first_of_several_lines_of_a_word_counts(
         ("a 1 2 3\nb 1 2\n", "2: found 2 numbers, expected 3, as in the first line ('b 1 2')"),
         ("a 1 2\nb 1. 2. 3.\n", "2: found 3 numbers, expected 2, as in the first line ('b 1. 2"),
         ("2 3\na 1 2 3\nb 1\n", "3: found 1 number, expected 3, as the first line says ('b 1')"),
+        ("a 1 2 3\nb 1  2\n", "2: found 2 numbers, expected 3, as in the first line"),
         ("a 1 2\n 3 4\n", "2: found no word before the numbers"),
         ("a 1 2\nb 3 x\n", "2: number 2 is 'x', expected a finite decimal number"),
         ("a 1 2\nb 3 4\nc nan 6\n", "3: number 1 is 'nan'"),
