@@ -267,6 +267,19 @@ def test_treebanks_says_what_is_present_and_what_is_missing(
             "unknown variant 'charlst'. Did you mean charlstm or word-charlstm?",
         ),
         (("train", "german", "--set", "x"), "--set x: expected KEY=VALUE"),
+        (
+            ("train", "german", "--seed", "3", "--seeds", "5"),
+            "--seed 3 and --seeds 5: give one of the two; --seeds 5 takes the seeds 1 to 5",
+        ),
+        (
+            ("eval", "german", "--seed", "1", "--seeds", "2"),
+            "--seed 1 and --seeds 2: give one of the two",
+        ),
+        (("eval", "german", "--ensemble"), "an ensemble needs two runs of a variant at least"),
+        (
+            ("eval", "german", "--track", "mini", "--seeds", "2", "--ensemble"),
+            "small-charlstm-seed1: not trained yet; run 'spmrl-bench train' with the same options",
+        ),
         (("table", "--format", "markdwon"), "unknown format 'markdwon'. Did you mean markdown?"),
         (("table",), "no records in results/runs: 'spmrl-bench eval LANG' writes them"),
         (("parse", "--model", "nowhere"), "nowhere: no trained parser here"),
@@ -330,6 +343,33 @@ def test_interrupt_has_its_own_status_and_says_how_to_continue(
     assert result.stderr.strip() == (
         "spmrl-bench: interrupted; give the same command again (without --fresh) to continue"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "seeds"),
+    [((), [1]), (("--seed", "0"), [0]), (("--seeds", "1"), [1]), (("--seeds", "3"), [1, 2, 3])],
+)
+def test_seeds_and_jobs_reach_training(
+    options: tuple[str, ...], seeds: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    monkeypatch.setattr(
+        "spmrl_bench.experiments.run.train", lambda work, **rest: calls.append((work, rest["jobs"]))
+    )
+    result = run("train", "german", "--track", "mini", *options, "--jobs", "4")
+    assert (result.exit_code, result.stderr) == (0, "")
+    ((work, jobs),) = calls
+    assert jobs == 4
+    assert [config.seed for config in work.configs if config.variant == "charlstm"] == seeds
+
+
+@pytest.mark.parametrize(
+    "options", [("--seeds", "0"), ("--seed", "-1"), ("--jobs", "0"), ("--jobs", "two")]
+)
+def test_numbers_out_of_range_are_usage_errors(options: tuple[str, str]) -> None:
+    result = run("train", "german", *options)
+    assert result.exit_code == 2
+    assert options[0] in result.stderr
 
 
 def test_interrupt_of_a_short_command_just_stops(monkeypatch: pytest.MonkeyPatch) -> None:
