@@ -31,7 +31,13 @@ from torch import Tensor
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes
 from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.pretrained.transformer_files import attempt, check_has_tokenizer, library, reason
+from spmrl_bench.pretrained.transformer_files import (
+    attempt,
+    check_has_tokenizer,
+    library,
+    quiet,
+    reason,
+)
 
 #: What transcriptions write for quotes, and what encoders have read.
 PLAIN_QUOTES = {"``": '"', "''": '"', "`": "'"}
@@ -198,12 +204,15 @@ class Subwords:
         """Write the files that :meth:`read` needs into an existing folder.
 
         Raises:
-            PretrainedError: they cannot be written.
+            OSError: they cannot be written.
         """
         try:
-            self._tokenizer.save_pretrained(str(folder))
-        except OSError as error:
-            raise PretrainedError(f"{folder}: cannot be written ({reason(error)})") from None
+            with quiet():
+                self._tokenizer.save_pretrained(str(folder))
+        except OSError:
+            raise
+        except Exception as error:  # the library's own for a full disk
+            raise OSError(reason(error)) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,16 +198,11 @@ class Transformer(CodedInput):
         """Write the configuration and the tokenizer into the folder ``transformer`` of a folder.
 
         Raises:
-            PretrainedError: they cannot be written.
+            OSError: they cannot be written.
         """
         kept = folder / ASSETS
-        try:
-            kept.mkdir(exist_ok=True)
-            self._config.save_pretrained(str(kept))
-        except OSError as error:
-            raise PretrainedError(
-                f"{kept}: cannot be written ({transformer_files.reason(error)})"
-            ) from None
+        kept.mkdir(exist_ok=True)
+        self._config.save_pretrained(str(kept))
         self.subwords.save(kept)
 
 

@@ -30,8 +30,15 @@ _LETTERS = tuple("abcdefghiklmnorstuxyzABCZ01ü[]")
 _SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 
 
-def make(kind: str, folder: Path, positions: int = 64) -> Path:
-    """Write an encoder of a kind into a new folder, which is returned."""
+def make(kind: str, folder: Path, positions: int = 64, dropout: float = 0.1) -> Path:
+    """Write an encoder of a kind into a new folder, which is returned.
+
+    Args:
+        kind: one of :data:`KINDS`.
+        folder: that does not exist yet.
+        positions: rows of its position table (XLNet has none).
+        dropout: of the encoder itself, in training.
+    """
     import transformers
 
     folder.mkdir(parents=True)
@@ -46,6 +53,7 @@ def make(kind: str, folder: Path, positions: int = 64) -> Path:
             d_inner=24,
             initializer_range=0.4,
             pad_token_id=0,
+            dropout=dropout,
         )
         model = transformers.XLNetLMHeadModel(config)
         layers: Any = model.transformer.layer
@@ -64,6 +72,8 @@ def make(kind: str, folder: Path, positions: int = 64) -> Path:
             pad_token_id=0 if kind == "bert" else 1,
             bos_token_id=0,
             eos_token_id=2,
+            hidden_dropout_prob=dropout,
+            attention_probs_dropout_prob=dropout,
             **_SIZES,
         )
         model = getattr(transformers, f"{name}ForMaskedLM")(config)
