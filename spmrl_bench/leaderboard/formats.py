@@ -98,6 +98,11 @@ def _piped(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ")
 
 
+def _signed(cell: str, minus: str) -> str:
+    """A cell that is a negative number with a minus instead of the hyphen."""
+    return re.sub(r"^-(?=\d)", lambda _: minus, cell)
+
+
 # ---- LaTeX ----
 
 _LATEX = {
@@ -208,18 +213,18 @@ def _latex_row(cells: Iterable[str]) -> str:
 def _latex_cell(cell: str, strong: bool) -> str:
     """Text of a cell; a deviation is set small, so that a page has room for ten columns."""
     number, sign, deviation = cell.partition(" ± ")
-    text = latex_text(number)
+    text = _signed(latex_text(number), "$-$")
     if strong and number:
         text = rf"\textbf{{{text}}}"
     return text + (rf"{{\tiny\,$\pm${latex_text(deviation)}}}" if sign else "")
 
 
 def _latex_heading(name: str, numeric: bool) -> str:
-    """A heading of several words, one below the other, so that narrow columns stay narrow."""
-    words = name.split(" ")
-    if len(words) == 1:
+    """A heading, its last word below the others, so that narrow columns stay narrow."""
+    first, _, last = name.rpartition(" ")
+    if not first:
         return latex_text(name)
-    inner = r" \\ ".join(latex_text(word) for word in words)
+    inner = rf"{latex_text(first)} \\ {latex_text(last)}"
     return rf"\begin{{tabular}}[b]{{@{{}}{'r' if numeric else 'l'}@{{}}}}{inner}\end{{tabular}}"
 
 
@@ -356,7 +361,7 @@ def _html_body(table: Table, kinds: Sequence[str]) -> list[str]:
             lines += ["</tbody>", "<tbody>"]
         lines.append("<tr>")
         for column, (cell, kind) in enumerate(zip(cells, kinds, strict=True)):
-            text = html.escape(cell)
+            text = _signed(html.escape(cell), "&minus;")
             if (row, column) in table.strong and cell:
                 text = f"<strong>{text}</strong>"
             tag, scope = ("th", ' scope="row"') if column == 0 else ("td", "")

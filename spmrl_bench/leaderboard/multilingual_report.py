@@ -115,7 +115,7 @@ def track_document(
         "with the best mean F1 on dev is scored on test.",
         *scores.left_out,
     ]
-    tables = [_system_table(system) for system in scores.systems]
+    tables = [_system_table(scores.track, system) for system in scores.systems]
     return Document(
         title=f"Scores by language, {scores.track} track",
         intro=tuple(intro),
@@ -126,18 +126,18 @@ def track_document(
 # ---- The table of one system ----
 
 
-def _system_table(system: System) -> Table:
+def _system_table(track: str, system: System) -> Table:
     dev = [f"dev F1 {variant}" for variant in system.variants]
     test = ["test recall", "test precision", "test F1"]
     columns = ["language", "treebank", "seeds", *dev, "p", "selected", *test]
-    columns.append(f"{BASELINE} F1")
+    columns.append(f"test F1 {BASELINE}")
     lines = [_row_line(system, row) for row in system.rows]
     lines += [_average_line(system, average) for average in system.averages]
     strong = {
         (number, 3 + system.variants.index(row.selected)) for number, row in enumerate(system.rows)
     }
     return Table(
-        title=f"Model size {system.name}",
+        title=f"Model size {system.name}: {track} track",
         frame=pd.DataFrame(lines, columns=columns),
         numeric=frozenset({*dev, "p", *test, columns[-1]}),
         breaks=frozenset({len(system.rows)} if system.averages else ()),

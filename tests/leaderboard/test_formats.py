@@ -1,0 +1,203 @@
+"""Tables as Markdown, LaTeX and HTML: the structure of each, and no character that breaks it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+from spmrl_bench.leaderboard.formats import (
+    Document,
+    Table,
+    latex_text,
+    to_html,
+    to_latex,
+    to_markdown,
+)
+
+NASTY = r"50 % of a_b & {c} \d #1 $2 ~x ^y <i>|</i>"
+TABLE = Table(
+    title="Scores of <both> & more",
+    frame=pd.DataFrame(
+        [
+            ["Björkelund", "82.53 ± 0.31", "-1.20"],
+            [NASTY, "", "+2.00"],
+            ["[average]", "84.00", ""],
+        ],
+        columns=["system", "dev F1 charlstm", "difference"],
+    ),
+    numeric=frozenset({"dev F1 charlstm", "difference"}),
+    breaks=frozenset({2}),
+    strong=frozenset({(0, 1), (1, 1)}),
+    notes=("`*`: p < 0.05 & not corrected.", "Second note."),
+    items=("german-mini: `sc:own|m:labelled|tr:a+b_c`",),
+)
+DOCUMENT = Document("Title & <more>", ("An introduction with ± and `code`.",), (TABLE,))
+
+VOID = {"meta", "br"}
+
+
+class Structure(HTMLParser):
+    """Collects elements, and fails where tags are not nested."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self.open[-1] if self.open else "", data))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def parse(text: str) -> Structure:
+    structure = Structure()
+    structure.feed(text)
+    structure.close()
+    assert structure.open == []
+    return structure
+
+
+def test_html_is_one_accessible_page() -> None:
+    page = to_html(DOCUMENT)
+    found = parse(page)
+    assert page.startswith("<!DOCTYPE html>")
+    assert found.of("html") == [{"lang": "en"}]
+    assert [t for t in found.texts if t[0] == "caption"] == [("caption", "Scores of <both> & more")]
+    scopes = [attributes["scope"] for attributes in found.of("th")]
+    assert scopes == ["col"] * 3 + ["row"] * 3
+    assert len(found.of("tr")) == 4
+    assert len(found.of("tbody")) == 2
+    (region,) = found.of("div")[:1]
+    assert region["tabindex"] == "0"
+    assert region["aria-labelledby"] == found.of("caption")[0]["id"]
+    assert found.of("script") == []
+    assert found.of("link") == []
+    assert "http" not in page  # nothing is fetched
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_html_shows_the_cells_as_they_are() -> None:
+    texts = parse(to_html(DOCUMENT)).texts
+    assert ("th", NASTY) in texts
+    assert ("strong", "82.53 ± 0.31") in texts
+    assert ("td", "\N{MINUS SIGN}1.20") in texts
+    assert ("td", "+2.00") in texts
+    assert ("code", "sc:own|m:labelled|tr:a+b_c") in texts
+    assert ("h1", "Title & <more>") in texts
+
+
+def test_html_and_markdown_of_a_table_without_rows() -> None:
+    empty = Document("T", (), (Table("Nothing", pd.DataFrame(columns=["a"]), notes=("Why.",)),))
+    assert ("h2", "Nothing") in parse(to_html(empty)).texts
+    assert to_markdown(empty) == "# T\n\n## Nothing\n\nWhy.\n"
+    assert "begin" not in to_latex(empty)
+
+
+def check_latex(text: str) -> None:
+    """Environments and braces are balanced and no special character is left bare."""
+    assert text.isascii()
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+    environments: list[str] = []
+    for kind, name in re.findall(r"\\(begin|end)\{([a-z*]+)\}", body):
+        if kind == "begin":
+            environments.append(name)
+        else:
+            assert environments.pop() == name
+    assert environments == []
+    bare = re.sub(r"\\[\\{}&%$#_]", "", body)
+    depth = 0
+    for character in bare:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth >= 0
+    assert depth == 0
+    assert bare.count("$") % 2 == 0
+    assert not re.search(r"[#%]", bare)
+    outside = re.sub(r"\$[^$]*\$|\\[\^~_]\{", "", bare)
+    assert not re.search(r"[_^]", outside)
+
+
+def latex_rows(text: str) -> list[list[str]]:
+    """The cells of each row of the outer table."""
+    rows = []
+    for line in text.splitlines():
+        if line.endswith(r"\\") and not line.startswith("\\"):
+            inner = re.sub(r"\\begin\{tabular\}.*?\\end\{tabular\}", "HEAD", line[:-2])
+            rows.append(re.split(r"(?<!\\)&", inner))
+    return rows
+
+
+def test_latex_is_well_formed() -> None:
+    text = to_latex(DOCUMENT)
+    check_latex(text)
+    rows = latex_rows(text)
+    assert [len(row) for row in rows] == [3] * 4
+    assert r"\begin{tabular}{lrr}" in text
+    for rule in (r"\toprule", r"\bottomrule"):
+        assert text.count(rule) == 1
+    assert text.count(r"\midrule") == 2
+    assert r"\caption{Scores of \textless{}both\textgreater{} \& more}" in text
+    assert r"\usepackage{booktabs}" in text.splitlines()[1]
+
+
+def test_latex_cells() -> None:
+    text = to_latex(DOCUMENT)
+    assert r"Bj\"{o}rkelund & \textbf{82.53}{\tiny\,$\pm$0.31} & $-$1.20 \\" in text
+    assert "{}[average] & 84.00 &  \\\\" in text  # else the row end would take [average]
+    assert r"\textbf{}" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Crabbé", r"Crabb\'{e}"),
+        ("Müller", r"M\"{u}ller"),
+        ("naïve", r"na\"{\i}ve"),
+        ("Dvořák", r"Dvo\v{r}\'{a}k"),
+        ("Świątek", r"\'{S}wiatek"),  # plain LaTeX has no ogonek
+        ("a_b^c~d", r"a\_b\textasciicircum{}c\textasciitilde{}d"),
+        ("100 %", r"100 \%"),
+        ("日", "?"),
+        ("a\nb", "a b"),
+    ],
+)
+def test_latex_text(text: str, written: str) -> None:
+    assert latex_text(text) == written
+
+
+def test_markdown() -> None:
+    lines = [" ".join(line.split()) for line in to_markdown(DOCUMENT).splitlines()]
+    assert [re.sub("-+", "-", line) if line.startswith("|:") else line for line in lines] == [
+        "# Title & <more>",
+        "",
+        "An introduction with ± and `code`.",
+        "",
+        "## Scores of <both> & more",
+        "",
+        "| system | dev F1 charlstm | difference |",
+        "|:-|-:|-:|",
+        "| Björkelund | 82.53 ± 0.31 | -1.20 |",
+        "| " + NASTY.replace("|", r"\|") + " | | +2.00 |",
+        "| [average] | 84.00 | |",
+        "",
+        "`*`: p < 0.05 & not corrected.",
+        "",
+        "Second note.",
+        "",
+        "- german-mini: `sc:own|m:labelled|tr:a+b_c`",
+    ]
