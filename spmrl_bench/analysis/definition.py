@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from spmrl_bench.analysis.layers import Layers
 from spmrl_bench.data import data_dirs
@@ -21,7 +21,14 @@ from spmrl_bench.experiments.recipe import Layer
 from spmrl_bench.parsers.config import LexicalInput
 from spmrl_bench.toml_files import read_toml, validated
 
-Inputs = Annotated[tuple[LexicalInput, ...], Field(min_length=1)]
+
+def _some(inputs: tuple[LexicalInput, ...]) -> tuple[LexicalInput, ...]:
+    if not inputs:
+        raise ValueError("name one input or more")
+    return inputs
+
+
+Inputs = Annotated[tuple[LexicalInput, ...], AfterValidator(_some)]
 Text = Annotated[str, Field(min_length=1)]
 
 #: Settings that name the files of a pre-trained input; only their user can give them.
@@ -95,7 +102,10 @@ class Study(BaseModel):
     reference: Text
     """Name of the row that the others are compared with."""
     shared: Shared = Field(default_factory=Shared)
-    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+    free: tuple[Text, ...] = ()
+    """Settings that are not the study's subject, though some rows have their own: its user may
+    change them for the other rows."""
+    rows: tuple[Row, ...]
 
     @model_validator(mode="after")
     def _rows_have_names_of_their_own(self) -> Study:

@@ -8,27 +8,34 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field
-
-LayerNumber = Annotated[int, Field(ge=0)]
-#: ``all`` and ``none``, a share of the stack, or layers by number, the first of which is 0.
-Layers = (
-    Literal["all", "none", "first half", "last half", "first 3/4", "last 3/4"]
-    | tuple[LayerNumber, ...]
-)
+from pydantic import BeforeValidator
 
 _SHARES = {"half": Fraction(1, 2), "3/4": Fraction(3, 4)}
+NAMES = ("all", "none", *(f"{end} {share}" for share in _SHARES for end in ("first", "last")))
 
 
-def layer_numbers(layers: Layers, count: int) -> tuple[int, ...]:
+def _checked(value: object) -> object:
+    """One message for a value that is neither a name nor a list of numbers."""
+    if isinstance(value, str) and value in NAMES:
+        return value
+    if isinstance(value, list | tuple) and all(type(n) is int and n >= 0 for n in value):
+        return tuple(value)
+    raise ValueError(f"layers are {', '.join(map(repr, NAMES))}, or a list of numbers from 0 on")
+
+
+#: ``all`` and ``none``, a share of the stack, or layers by number, the first of which is 0.
+Layers = Annotated[str | tuple[int, ...], BeforeValidator(_checked)]
+
+
+def layer_numbers(layers: str | tuple[int, ...], count: int) -> tuple[int, ...]:
     """The layers of a stack that a name stands for, in ascending order.
 
     A share that is no whole number of layers is rounded up: the first half of five is three.
 
     Args:
-        layers: the name, or the numbers themselves.
+        layers: one of NAMES, or the numbers themselves.
         count: how many layers the stack has.
 
     Raises:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from spmrl_bench.analysis.definition import FILES, AttentionLimits, Row, Study
@@ -20,6 +21,9 @@ from spmrl_bench.nn.limits import OPEN, Limit
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
+
+# Settings whose files must exist; those of a transformer may be the name of one on a hub.
+_PATHS = {*FILES["vectors"], *FILES["elmo"]}
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def plan_study(
         size: ``published`` or ``small``; by default the track's.
         seeds: how many runs each row has, with the seeds 1, 2, ...
         settings: ``model.KEY`` or ``train.KEY`` to value, for all rows. The files of a
-            pre-trained input concern only the rows that have it.
+            pre-trained input concern only the rows that have it; a row's own settings win.
 
     Raises:
         RecipeError: neither language nor treebank is given, an unknown name or setting, a
@@ -209,10 +213,13 @@ def _recipe_of(treebank: str | None) -> str:
 
 def _check_settings(study: Study, given: Mapping[str, str]) -> None:
     """Refuse settings that some row of the study decides: it would no longer be the study's."""
-    decided = {key for row in study.rows for key in study.settings(row)}
+    decided = {key for row in study.rows for key in study.settings(row)} - set(study.free)
+    decided.add("model.lexical")
     if any(row.position_only != "none" for row in study.rows):
         decided.add("model.position_only_layers")
-    for key in given:
+    for key, value in given.items():
+        if key in _PATHS and not Path(value).exists():
+            raise RecipeError(f"--set {key}: no such file: {value}")
         if key in decided:
             raise RecipeError(
                 f"--set {key}: the rows of study {study.name} decide it. Without it, or with a "

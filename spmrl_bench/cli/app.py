@@ -48,7 +48,7 @@ class _Commands(TyperGroup):
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as interrupt:
             message = str(interrupt) or "interrupted"
-            if ctx.invoked_subcommand in ("train", "eval", "multilingual"):
+            if ctx.invoked_subcommand in ("train", "eval", "multilingual", "study"):
                 message += "; give the same command again (without --fresh) to continue"
             typer.echo(f"\nspmrl-bench: {message}", err=True)
             raise typer.Exit(INTERRUPTED) from None

@@ -1,0 +1,223 @@
+"""Study files: what those of the program say, and what a file may not say."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.analysis.definition import FILES, Study, load_study, study_names
+from spmrl_bench.errors import RecipeError
+from spmrl_bench.parsers import config
+from tests.conftest import shared_data
+
+SMALL = """\
+title = "Two parsers"
+source = "nowhere"
+measured = "nothing"
+metric = "dev F1"
+reference = "one"
+
+[[rows]]
+name = "one"
+
+[[rows]]
+name = "two"
+"""
+
+
+def study(text: str, tmp_path: Path) -> Study:
+    path = tmp_path / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_study(str(path))
+
+
+def mistakes(text: str, tmp_path: Path) -> list[str]:
+    with pytest.raises(RecipeError) as caught:
+        study(text, tmp_path)
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{tmp_path / 'own.toml'}: ") for line in lines)
+    return [line.split(": ", 1)[1] for line in lines]
+
+
+# The studies of the program -------------------------------------------------------------
+
+
+def test_the_paper_has_five_tables_and_the_code_differs_from_it() -> None:
+    assert study_names() == [
+        "encoders",
+        "lexical",
+        "paper-and-code",
+        "test-time-ablation",
+        "test-time-windows",
+        "trained-windows",
+    ]
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_published_figure_has_a_source(name: str) -> None:
+    found = load_study(name)
+    assert "P18-1249" in found.source
+    assert (found.figure == "windows") == name.endswith("windows")
+
+
+def published(pattern: str) -> dict[tuple[str, ...], float]:
+    """Dev F1 of the paper by the groups of a pattern of its setting, as collected elsewhere."""
+    found = {}
+    path = shared_data("published/constituency.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            match = re.fullmatch(pattern, row["setting"])
+            of_paper = row["source"].startswith("Kitaev & Klein 2018")
+            if match and of_paper and (row["split"], row["metric"]) == ("dev", "F1"):
+                found[(row["system"], *match.groups(""))] = float(row["value"])
+    return found
+
+
+def test_ablation_has_the_figures_of_table_1() -> None:
+    layers = {"all": "all 8", "none": "none"}
+    layers |= {"first half": "first 4 only", "last half": "last 4 only"}
+    layers |= {"first 3/4": "first 6 only", "last 3/4": "last 6 only"}
+    theirs = published(
+        "test-time ablation: content attention in layers=(.*); position attention in layers=(.*)"
+    )
+    ours = {}
+    for row in load_study("test-time-ablation").rows:
+        shares = (row.limit.content, row.limit.position)
+        assert row.name == f"content: {shares[0]}, position: {shares[1]}"
+        key = [layers[share] for share in shares if isinstance(share, str)]
+        ours["K&K18 factored", *key] = row.published
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("test-time-windows", "test-time window"),
+        ("trained-windows", "window at training and test time"),
+    ],
+)
+def test_windows_have_the_figures_of_tables_2_and_3(name: str, setting: str) -> None:
+    theirs = published(setting + r", distance (\w+)(?:, (strict|relaxed).*)?")
+    found = load_study(name)
+    ours = {}
+    for row in found.rows:
+        settings = found.settings(row)
+        window = row.limit.window or settings.get("model.attention_window")
+        relaxed = row.limit.relaxed or settings.get("model.relaxed_window", False)
+        kind = "relaxed" if relaxed else "strict"
+        ours["K&K18 factored", str(window or "infinite"), kind if window else ""] = row.published
+        assert row.name == (f"window {window}, {kind}" if window else "no window")
+    assert ours == theirs
+
+
+def test_inputs_have_the_figures_of_table_4() -> None:
+    names = {"none": (), "predicted tags": ("tag",)}
+    names |= {"CharLSTM": ("charlstm",), "CharConcat": ("charconcat",)}
+    rows = published("lexical model: morphology=(.*); learned word embeddings=(yes|no)")
+    theirs = {
+        (("word",) if words == "yes" else ()) + names[morphology]: value
+        for (_, morphology, words), value in rows.items()
+    }
+    found = load_study("lexical")
+    ours = {found.inputs(row): row.published for row in found.rows}
+    assert {inputs: ours[inputs] for inputs in theirs} == theirs
+    rest = {inputs for inputs, value in ours.items() if value is not None and inputs not in theirs}
+    assert rest == {("elmo",)}
+
+
+def test_encoders_have_the_figures_of_table_5_and_section_3() -> None:
+    table = published("encoder comparison")
+    section = {
+        key[0]: value for key, value in published(".*(?:derived|matrices|parameter count).*").items()
+    }
+    found = {row.name: row.published for row in load_study("encoders").rows}
+    assert found.pop("LSTM") == table[("LSTM encoder (Gaddy et al. 2018)",)]
+    assert found.pop("unfactored") == table[("K&K18 base (unfactored)",)]
+    assert found.pop("factored") == table[("K&K18 factored",)]
+    charlstm = found.pop("factored, CharLSTM instead of words and tags")
+    assert charlstm == table[("K&K18 factored + CharLSTM",)]
+    position_only = found.pop("unfactored, attention to positions only")
+    assert position_only == section["K&K18 position-only attention"]
+    concatenated = found.pop("position concatenated, full matrices")
+    assert concatenated == section["K&K18 concatenated inputs, unfactored weights"]
+    sparse = found.pop("position added, block-sparse matrices")
+    assert sparse == section["K&K18 block-sparse weights, additive inputs"]
+    assert found == {"factored, sinusoidal positions": None}
+
+
+def test_the_files_of_an_input_are_those_that_the_parser_needs() -> None:
+    needed = {name: tuple(f"model.{key}" for key in keys) for name, keys in config._NEEDS.items()}
+    assert needed == FILES
+
+
+# Mistakes -------------------------------------------------------------------------------
+
+
+def test_unknown_study_lists_near_names() -> None:
+    with pytest.raises(
+        RecipeError, match=r"unknown study 'encodrs'. Did you mean encoders\? Known"
+    ):
+        load_study("encodrs")
+    with pytest.raises(RecipeError, match=r"^none\.toml: no such study file$"):
+        load_study("none.toml")
+
+
+def test_all_mistakes_are_reported_at_once_with_their_keys(tmp_path: Path) -> None:
+    text = SMALL.replace("dev F1", "dev F2") + "limit = { windo = 3 }\nmodle = 1\npublished = 101\n"
+    found = mistakes(text, tmp_path)
+    assert found[0] == "metric: input should be 'dev F1'; found 'dev F2'"
+    assert found[1].startswith("rows.1.limit.windo: unknown key. Did you mean window? Known: ")
+    assert found[3].startswith("rows.1.modle: unknown key. Did you mean model? Known: ")
+    assert found[2] == "rows.1.published: input should be less than or equal to 100; found 101"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('limit = { content = "first third" }', "rows.1.limit.content: layers are 'all', 'none', "),
+        ("limit = { content = [-1] }", "rows.1.limit.content: layers are 'all', 'none', "),
+        ("limit = { relaxed = true }", "rows.1.limit: relaxed and layers say something of a win"),
+        ("lexical = []", "rows.1.lexical: name one input or more"),
+        ('lexical = ["words"]', "rows.1.lexical.0: input should be 'word', 'tag', "),
+        ("model = { layer = 3 }", "rows.1.model.layer: unknown key. Did you mean layers"),
+        ("train = { max_epochs = 0 }", "rows.1.train.max_epochs: input should be greater than or"),
+    ],
+)
+def test_a_mistake_in_a_row_is_one_line(line: str, message: str, tmp_path: Path) -> None:
+    found = mistakes(f"{SMALL}{line}\n", tmp_path)
+    assert len(found) == 1
+    assert found[0].startswith(message)
+
+
+def test_rows_have_names_of_their_own_and_the_reference_is_one_of_them(tmp_path: Path) -> None:
+    twice = SMALL.replace('name = "two"', 'name = "one"')
+    assert mistakes(twice, tmp_path)[0].startswith(
+        "(the whole file): several rows are called 'one'"
+    )
+    none = SMALL.replace('reference = "one"', 'reference = "onne"')
+    (message,) = mistakes(none, tmp_path)
+    assert "unknown row 'onne'. Did you mean one?" in message
+
+
+def test_a_row_wins_over_what_all_share(tmp_path: Path) -> None:
+    shared = '[shared]\nlexical = ["word"]\nmodel = { layers = 2, heads = 3 }\n\n[[rows]]'
+    text = SMALL.replace("[[rows]]", shared, 1) + 'lexical = ["tag"]\nmodel = { layers = 5 }\n'
+    found = study(text, tmp_path)
+    assert [found.inputs(row) for row in found.rows] == [("word",), ("tag",)]
+    assert found.settings(found.rows[0]) == {"model.layers": 2, "model.heads": 3}
+    assert found.settings(found.rows[1]) == {"model.layers": 5, "model.heads": 3}
+
+
+def test_a_users_study_is_found_by_name_and_cannot_replace_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
+    folder = tmp_path / "recipes" / "studies"
+    folder.mkdir(parents=True)
+    (folder / "mine.toml").write_text(SMALL, encoding="utf-8")
+    (folder / "encoders.toml").write_text(SMALL, encoding="utf-8")
+    assert load_study("mine").title == "Two parsers"
+    assert load_study("encoders").title != "Two parsers"
