@@ -343,6 +343,16 @@ def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Labor
     assert len(list(folder.parent.iterdir())) == 1
 
 
+def test_the_signature_says_where_the_tags_came_from_that_the_parser_read(
+    laboratory: Laboratory,
+) -> None:
+    laboratory.write_base(variants={"charlstm": ["charlstm"], "tag": ["tag", "charlstm"]})
+    train(laboratory)
+    plain, tagged = evaluate(laboratory)
+    assert "|tags:none|" in plain.dev.signature_long
+    assert "|tags:gold|" in tagged.dev.signature_long
+
+
 def test_run_folders_of_before_settings_had_names_are_known(trained: Laboratory) -> None:
     path = FIRST / "run.json"
     noted = json.loads(path.read_text(encoding="utf-8"))
