@@ -1,0 +1,30 @@
+"""Trained runs, which the tests of this folder share."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.running import RUNS, train
+from tests.laboratory import Laboratory, build_laboratory
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of both variants, for copying."""
+    folder = tmp_path_factory.mktemp("finished")
+    built = build_laboratory(folder / "laboratory")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [built.manifests])
+        patch.setenv("TREEBANKS", str(built.treebanks))
+        train(built, runs_dir=folder / "runs")
+    return folder / "runs"
+
+
+@pytest.fixture
+def trained(laboratory: Laboratory, finished: Path) -> Laboratory:
+    """A laboratory where both variants are trained; their folders are in FOLDERS."""
+    shutil.copytree(finished, RUNS)
+    return laboratory

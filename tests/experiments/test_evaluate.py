@@ -1,0 +1,252 @@
+"""Scoring runs: what is selected, what is scored when, and what a record says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench.errors import (
+    CheckpointError,
+    RecipeError,
+)
+from spmrl_bench.experiments import run
+from spmrl_bench.experiments.evaluation import Evaluated, baseline_counts, evaluate_parser
+from spmrl_bench.experiments.find_record import find_record
+from spmrl_bench.leaderboard.record import read_records
+from spmrl_bench.leaderboard.table import group_records
+from spmrl_bench.parsers.decoding import decode_blocks
+from spmrl_bench.parsers.ensemble import Ensemble
+from spmrl_bench.parsers.registry import load_parser
+from spmrl_bench.treebanks.treebank import open_treebank
+from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, train
+from tests.laboratory import QUICK, SIZES, TRAIN, Laboratory
+
+
+@pytest.fixture
+def splits_parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of sentences of the splits that ``evaluate`` parses."""
+    found: list[int] = []
+
+    def watched(parser: Any, gold: Any, prm: str) -> Evaluated:
+        found.append(len(gold))
+        return evaluate_parser(parser, gold, prm)
+
+    monkeypatch.setattr(run, "evaluate_parser", watched)
+    return found
+
+
+def pretend_dev_f1(folder: Path, f1: float) -> None:
+    """Let a finished run have had another best dev F1."""
+    path = folder / "last" / "progress.json"
+    progress = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(progress | {"best_dev_f1": f1}), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("f1", "selected"),
+    [((50.0, 60.0), "word-charlstm"), ((60.0, 50.0), "charlstm"), ((50.0, 50.0), "charlstm")],
+    ids=["second better", "first better", "tie goes to the first"],
+)
+def test_dev_selects_and_only_the_selected_variant_sees_test(
+    trained: Laboratory,
+    splits_parsed: list[int],
+    f1: tuple[float, float],
+    selected: str,
+) -> None:
+    for folder, value in zip(FOLDERS, f1, strict=True):
+        pretend_dev_f1(folder, value)
+    records = evaluate(trained)
+    assert [record.variant for record in records] == ["charlstm", "word-charlstm"]
+    for record in records:
+        assert record.selected == (record.variant == selected)
+        assert (record.test is not None) == record.selected
+        assert (record.baseline is not None) == record.selected
+    assert sorted(splits_parsed) == sorted([SIZES["dev"], SIZES["dev"], SIZES["test"]])
+
+    splits_parsed.clear()
+    assert evaluate(trained) == records
+    assert splits_parsed == []
+    assert read_records(RESULTS / "runs") == records
+
+
+def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_see_test(
+    laboratory: Laboratory, splits_parsed: list[int]
+) -> None:
+    train(laboratory, seeds=[1, 2])
+    folders = {
+        (variant, seed): RUNS / "tiny-open" / f"small-{variant}-seed{seed}"
+        for variant in ("charlstm", "word-charlstm")
+        for seed in (1, 2)
+    }
+    # The single best run is of the other variant.
+    f1 = {("charlstm", 1): 70, ("charlstm", 2): 40, ("word-charlstm", 1): 55}
+    for run_of, value in (f1 | {("word-charlstm", 2): 56}).items():
+        pretend_dev_f1(folders[run_of], value)
+    records = evaluate(laboratory, seeds=[1, 2])
+    assert [(record.variant, record.seed) for record in records] == list(folders)
+    for record in records:
+        assert record.selected == (record.variant == "word-charlstm")
+        assert (record.test is not None) == (record.baseline is not None) == record.selected
+    assert len(splits_parsed) == 4 + 2
+    # One seed selects otherwise, and the table says so until all seeds are compared again.
+    (first, second) = evaluate(laboratory)
+    assert (first.selected, second.selected) == (True, False)
+    assert len(read_records(RESULTS / "runs")) == 6
+    again = evaluate(laboratory, seeds=[1, 2])
+    assert [record.selected for record in again] == [record.selected for record in records]
+    assert [record.dev.f1 for record in again] == [record.dev.f1 for record in records]
+    assert [record in records for record in again] == [False, True, False, True]
+    (group,) = group_records(read_records(RESULTS / "runs"))
+    assert {record.test is not None for record in group.rows if record.selected} == {True}
+    assert evaluate(laboratory, seeds=[1, 2]) == again
+
+
+def test_the_signature_says_where_the_tags_came_from_that_the_parser_read(
+    laboratory: Laboratory,
+) -> None:
+    laboratory.write_base(variants={"charlstm": ["charlstm"], "tag": ["tag", "charlstm"]})
+    train(laboratory)
+    plain, tagged = evaluate(laboratory)
+    assert "|tags:none|" in plain.dev.signature_long
+    assert "|tags:gold|" in tagged.dev.signature_long
+
+
+def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
+    laboratory: Laboratory, splits_parsed: list[int]
+) -> None:
+    seeds = [3, 1, 2]
+    folders = train(laboratory, seeds=seeds, settings={"train.max_epochs": "4"})
+    options: dict[str, Any] = {"seeds": seeds, "settings": {"train.max_epochs": "4"}}
+    *singles, record = evaluate(laboratory, ensemble=True, **options)
+    members = [single for single in singles if single.selected]
+    assert [single.seed for single in members] == seeds
+    assert record.ensemble == [single.weights for single in members]
+    assert (record.variant, record.seed, record.selected) == (members[0].variant, 3, True)
+    assert record.weights not in record.ensemble
+    assert record.settings == {"train.max_epochs": 4}
+    assert record.training.updates == sum(single.training.updates for single in members)
+    assert record.training.parameters == sum(single.training.parameters for single in members)
+    assert "|ensemble:3|" in record.dev.signature_long
+    assert all("ensemble:" not in single.dev.signature_long for single in singles)
+
+    bank = open_treebank("tiny-open")
+    selected = [folder for folder in folders if folder.name.startswith(f"small-{record.variant}-")]
+    parser = Ensemble([load_parser(folder) for folder in selected])
+    for split, result in (("dev", record.dev), ("test", record.test)):
+        assert result is not None
+        counts = evaluate_parser(parser, bank.split(split), "spmrl").counts
+        assert result.bracket_counts().rows.tolist() == counts.rows.tolist()
+
+    splits_parsed.clear()
+    assert evaluate(laboratory, ensemble=True, **options) == [*singles, record]
+    assert evaluate(laboratory, **options) == singles
+    assert splits_parsed == []
+    assert read_records(RESULTS / "runs")[-1] == record
+    assert [find_record(str(folder), RESULTS) for folder in selected] == members
+
+
+def test_an_ensemble_needs_several_runs_all_of_them_trained(trained: Laboratory) -> None:
+    with pytest.raises(RecipeError, match=r"an ensemble needs two runs .* --seeds 5"):
+        evaluate(trained, ensemble=True)
+    with pytest.raises(CheckpointError, match=r"small-charlstm-seed2: not trained yet"):
+        evaluate(trained, ensemble=True, seeds=[1, 2])
+    assert not RESULTS.exists()
+
+
+def test_trained_anew_is_scored_anew(trained: Laboratory, splits_parsed: list[int]) -> None:
+    options: dict[str, Any] = {"variants": ["charlstm"]}
+    evaluate(trained, **options)
+    trained.write_base(size__small__train=TRAIN | QUICK | {"max_epochs": 3})
+    train(trained, fresh=True, **options)
+    evaluate(trained, **options)
+    assert splits_parsed == [SIZES["dev"], SIZES["test"]] * 2
+    assert len(read_records(RESULTS / "runs")) == 2
+
+
+def test_record_says_what_was_done(laboratory: Laboratory) -> None:
+    (folder,) = train(laboratory, variants=["charlstm"], settings={"train.max_epochs": "8"})
+    (record,) = evaluate(laboratory, variants=["charlstm"], settings={"train.max_epochs": "8"})
+    bank = open_treebank("tiny-open")
+    progress = json.loads((folder / "last" / "progress.json").read_text(encoding="utf-8"))
+    weights = (folder / "best" / "weights.safetensors").read_bytes()
+    parser = load_parser(folder)
+
+    assert (record.lang, record.variant, record.size, record.seed) == (
+        "elvish", "charlstm", "small", 1
+    )  # fmt: skip
+    assert record.treebank.model_dump() == {
+        "name": "tiny-open",
+        "track": "open",
+        "language": "elvish",
+        "fingerprint": bank.fingerprint,
+    }
+    assert record.weights == hashlib.sha256(weights).hexdigest()
+    assert record.recipe == json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    # The dev score of training and the final one are the same figure.
+    assert record.dev.f1 == progress["best_dev_f1"]
+    assert record.test is not None
+    assert record.test.sentences == SIZES["test"]
+    counts = evaluate_parser(parser, bank.split("test"), "spmrl").counts
+    assert record.test.bracket_counts().rows.tolist() == counts.rows.tolist()
+    for split, result in (("dev", record.dev), ("test", record.test)):
+        for part in ("treebank:tiny-open", f"split:{split}", "variant:charlstm", "prm:spmrl"):
+            assert part in result.signature_long
+        assert result.tokens_per_second is not None
+        assert result.tokens_per_second > 0
+    assert record.training.updates == progress["steps"] == 8 * 2
+    assert record.training.epochs == 8
+    assert record.training.parameters == sum(p.numel() for p in parser.parameters())
+    assert record.training.tokens_per_second > 0
+    assert record.training.peak_memory_bytes is not None
+    assert record.hardware.device == "cpu"
+
+
+def test_baseline_is_right_branching_with_its_own_signature(trained: Laboratory) -> None:
+    (record,) = evaluate(trained, variants=["charlstm"])
+    assert record.baseline is not None
+    counts = baseline_counts(open_treebank("tiny-open"), "test")
+    assert record.baseline.f1 == counts.f1
+    assert 0 < (record.baseline.f1 or 0) < 100
+    assert record.baseline.tokens_per_second is None
+    assert "variant:right-branching" in record.baseline.signature_long
+    assert "seed:" not in record.baseline.signature_long
+
+
+def test_eval_before_training_and_before_its_end(trained: Laboratory) -> None:
+    with pytest.raises(CheckpointError, match=r"not trained yet; run 'spmrl-bench train'"):
+        evaluate(trained, seeds=[2])
+    path = FOLDERS[1] / "last" / "progress.json"
+    progress = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(progress | {"stopped_by": None}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"word-charlstm-seed1: training has not ended"):
+        evaluate(trained)
+    assert not RESULTS.exists()
+
+
+def test_records_are_found_by_their_run_folders(trained: Laboratory) -> None:
+    records = evaluate(trained)
+    assert [find_record(str(folder), RESULTS) for folder in FOLDERS] == records
+
+
+def test_eval_without_the_best_weights(trained: Laboratory) -> None:
+    (FIRST / "best" / "weights.safetensors").unlink()
+    with pytest.raises(CheckpointError, match="best: no weights"):
+        evaluate(trained, variants=["charlstm"])
+
+
+def test_decode_is_given_every_sentence_of_dev_once(
+    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[int] = []
+
+    def watched(blocks: Any, lengths: Any, gold: Any = None) -> Any:
+        decoded.append(len(lengths))
+        return decode_blocks(blocks, lengths, gold)
+
+    monkeypatch.setattr("spmrl_bench.parsers.chart_parser.decode_blocks", watched)
+    evaluate(trained, variants=["charlstm"])
+    assert sum(decoded) == SIZES["dev"] + SIZES["test"]
