@@ -327,7 +327,7 @@ def _row_notes(
     }
     for split, number in skipped.items():
         if number:
-            notes.append(f"{treebank}: {number} sentences of {split} are left out of the scores.")
+            notes.append(f"{treebank}: the scores of {split} leave out {number} of its sentences.")
     return notes
 
 

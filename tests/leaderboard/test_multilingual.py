@@ -1,0 +1,478 @@
+"""The table over languages: what is in a row, what an average is of, and what is marked."""
+
+from __future__ import annotations
+
+import io
+import random
+import statistics
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from spmrl_bench.leaderboard.estimates import Estimate, average
+from spmrl_bench.leaderboard.multilingual import System, score_track, tracks_of
+from spmrl_bench.leaderboard.multilingual_report import render_track, track_document, track_frame
+from spmrl_bench.leaderboard.published import read_figures, read_prior_work
+from spmrl_bench.leaderboard.published_tables import differences
+from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.scoring.counts import Status
+from spmrl_bench.scoring.significance import Ratio, bracket_ratios, compare
+from tests.leaderboard.examples import SKIPPED, make_record, make_result, make_treebank
+
+FIGURES, PRIOR = read_figures(), read_prior_work()
+ORDER = ("charlstm", "word-charlstm")
+SENTENCES = 60
+NOT_COMPARABLE = "not comparable"
+
+
+def rows(errors: float, seed: int) -> list[tuple[int, ...]]:
+    """Counts of sentences of the same lengths, with about this share of wrong brackets."""
+    lengths, chance = random.Random(0), random.Random(seed)
+    made = []
+    for _ in range(SENTENCES):
+        size = lengths.randint(2, 9)
+        right = sum(chance.random() > errors for _ in range(size))
+        made.append((size + 1, Status.VALID, right, size, size, size - right, size + 1, size + 1))
+    return made
+
+
+def one_run(
+    language: str,
+    variant: str = "charlstm",
+    seed: int = 1,
+    *,
+    errors: float = 0.2,
+    selected: bool = False,
+    bank: str | None = None,
+    track: str = "mini",
+    prm: str = "spmrl(1234)",
+    **changes: Any,
+) -> Record:
+    """A run with scores of its own; a selected one also has test scores."""
+    name = bank or f"{language}-{track}"
+    number = seed * 1000 + sum(map(ord, language + variant))
+
+    def result(rate: float, split: str, shift: int) -> Any:
+        made = rows(rate, number + shift)
+        return make_result(*made, split=split, prm=prm, treebank=name, variant=variant)
+
+    fields = {
+        "lang": language,
+        "treebank": make_treebank(name, track, language=language),
+        "variant": variant,
+        "seed": seed,
+        "weights": f"{number:08d}" * 8,
+        "selected": selected,
+        "dev": result(errors, "dev", 0),
+        "test": result(errors, "test", 1) if selected else None,
+        "baseline": result(0.8, "test", 2) if selected else None,
+    }
+    return make_record(**(fields | changes))
+
+
+def both(language: str, seeds: tuple[int, ...] = (1,), **changes: Any) -> list[Record]:
+    """Runs of both variants, of which ``charlstm`` is the better."""
+    made = []
+    for seed in seeds:
+        made.append(one_run(language, seed=seed, errors=0.1, selected=True, **changes))
+        made.append(one_run(language, "word-charlstm", seed, errors=0.3, **changes))
+    return made
+
+
+def only(records: list[Record], track: str = "mini") -> System:
+    (system,) = score_track(records, track, variants=ORDER).systems
+    return system
+
+
+def f1(result: Any) -> float:
+    return float(result.f1)
+
+
+def test_one_seed() -> None:
+    records = both("german") + both("french")
+    system = only(records)
+    assert system.variants == ORDER
+    assert [row.treebank for row in system.rows] == ["french-mini", "german-mini"]
+    (row,) = [row for row in system.rows if row.language == "german"]
+    chosen, other = records[:2]
+    assert row.dev == {"charlstm": {1: f1(chosen.dev)}, "word-charlstm": {1: f1(other.dev)}}
+    assert row.selected == "charlstm"
+    assert chosen.test is not None
+    assert row.test == {
+        "recall": {1: chosen.test.recall},
+        "precision": {1: chosen.test.precision},
+        "f1": {1: chosen.test.f1},
+    }
+    assert chosen.baseline is not None
+    assert row.baseline["f1"] == chosen.baseline.f1
+    assert row.notes == ()
+    assert "±" not in render_track(records, "mini", FIGURES, PRIOR)["md"]
+
+
+def test_several_seeds_give_mean_and_deviation() -> None:
+    records = both("german", (1, 2, 3)) + both("french", (1, 2, 3))
+    system = only(records)
+    row = system.rows[1]
+    values = [f1(one.dev) for one in records[:6] if one.variant == "charlstm"]
+    assert Estimate.of(row.dev["charlstm"]) == Estimate(
+        statistics.fmean(values), statistics.stdev(values), 3
+    )
+    text = render_track(records, "mini", FIGURES, PRIOR)["md"]
+    assert f"{statistics.fmean(values):.2f}* ± {statistics.stdev(values):.2f}" in text
+    assert "| 1 to 3 " in text
+    assert "±: standard deviation over the seeds." in text
+
+
+def test_mean_over_seeds_selects_not_the_best_seed() -> None:
+    records = [
+        one_run("german", "charlstm", 1, errors=0.15, selected=True),
+        one_run("german", "charlstm", 2, errors=0.15, selected=True),
+        one_run("german", "word-charlstm", 1, errors=0.02),
+        one_run("german", "word-charlstm", 2, errors=0.6),
+    ]
+    (row,) = only(records).rows
+    assert max(row.dev["word-charlstm"].values()) > max(row.dev["charlstm"].values())
+    assert row.selected == "charlstm"
+    assert sorted(row.test["f1"]) == [1, 2]
+
+
+def test_p_and_mark_are_those_of_the_significance_test() -> None:
+    records = both("german")
+    (row,) = only(records).rows
+    good, bad = (bracket_ratios(record.dev.bracket_counts())[:1] for record in records)
+    (expected,) = compare(bad, good)
+    assert row.contests["word-charlstm"] == expected
+    assert row.p == expected.p_randomisation < 0.05
+    assert row.significant
+    text = render_track(records, "mini", FIGURES, PRIOR)["md"]
+    assert f" {f1(records[0].dev):.2f}* |" in text
+    assert f" {expected.p_randomisation:.4f} |" in text
+
+
+def test_small_difference_is_not_marked() -> None:
+    records = [
+        one_run("german", errors=0.20, selected=True),
+        one_run("german", "word-charlstm", errors=0.22),
+    ]
+    (row,) = only(records).rows
+    assert row.p is not None
+    assert row.p > 0.05
+    assert not row.significant
+    markdown = render_track(records, "mini", FIGURES, PRIOR)["md"]
+    assert "* " not in "".join(line for line in markdown.splitlines() if "german-mini" in line)
+
+
+def test_seeds_are_summed_by_sentence() -> None:
+    records = both("german", (1, 2))
+    (row,) = only(records).rows
+
+    def summed(variant: str) -> Ratio:
+        found = [
+            bracket_ratios(one.dev.bracket_counts())[0] for one in records if one.variant == variant
+        ]
+        return Ratio.of(
+            "f1",
+            found[0].numerator + found[1].numerator,
+            found[0].denominator + found[1].denominator,
+        )
+
+    (expected,) = compare([summed("word-charlstm")], [summed("charlstm")])
+    assert row.contests["word-charlstm"] == expected
+    assert "summed over the seeds" in render_track(records, "mini", FIGURES, PRIOR)["md"]
+
+
+def test_only_common_seeds_are_compared() -> None:
+    records = both("german", (1, 2))
+    without = [one for one in records if (one.variant, one.seed) != ("word-charlstm", 2)]
+    (row,) = only(without).rows
+    (first,) = only(records[:2]).rows
+    assert row.contests == first.contests
+    assert row.notes == (
+        "german-mini: variants have different seeds (charlstm: 1, 2; word-charlstm: 1).",
+    )
+    apart = [records[0], records[3]]
+    (row,) = only(apart).rows
+    assert row.contests == {}
+    assert not row.significant
+
+
+def test_variants_that_do_not_compare_are_not_tested() -> None:
+    short = make_result(*rows(0.3, 5)[:-1], SKIPPED, prm="spmrl(1234)", treebank="german-mini")
+    records = [one_run("german", selected=True), one_run("german", "word-charlstm", dev=short)]
+    (row,) = only(records).rows
+    assert row.contests == {}
+    assert any("word-charlstm is not compared: " in note for note in row.notes)
+    assert "german-mini: the scores of dev leave out 1 of its sentences." in row.notes
+
+
+def test_averages_recomputed_by_hand() -> None:
+    records = both("german", (1, 2)) + both("french", (1, 2)) + both("polish", (1, 2))
+    (found,) = only(records).averages
+    assert found.languages == ("french", "german", "polish")
+    by_seed = {
+        seed: statistics.fmean(
+            f1(one.dev) for one in records if (one.variant, one.seed) == ("charlstm", seed)
+        )
+        for seed in (1, 2)
+    }
+    expected = found.dev["charlstm"]
+    assert expected is not None
+    assert expected.mean == pytest.approx(statistics.fmean(by_seed.values()))
+    assert expected.sd == pytest.approx(statistics.stdev(by_seed.values()))
+    tests = [f1(one.test) for one in records if one.test is not None]
+    tested = found.test["f1"]
+    assert tested is not None
+    assert tested.mean == pytest.approx(statistics.fmean(tests))
+    shown = f"{expected.mean:.2f} ± {expected.sd:.2f}"
+    line = next(
+        line
+        for line in render_track(records, "mini", FIGURES, PRIOR)["md"].splitlines()
+        if line.startswith("| average")
+    )
+    assert shown in line
+    assert "3 languages, spmrl" in line
+
+
+def test_average_of_estimates() -> None:
+    assert average([("a", {1: 80.0}), ("b", {1: 90.0})]) == Estimate(85.0, None, 1)
+    assert average([("a", {1: 80.0}), ("b", {})]) is None
+    assert average([]) is None
+    # Each language counts once.
+    mixed = [("a", {1: 80.0}), ("a", {1: 60.0}), ("b", {1: 90.0})]
+    assert average(mixed) == Estimate(80.0, None, 1)
+    # Seeds 1 and 2 average to 82 and 86.
+    several = [("a", {1: 80.0, 2: 82.0}), ("b", {1: 84.0, 2: 90.0})]
+    assert average(several) == Estimate(84.0, pytest.approx(statistics.stdev((82, 86))), 2)
+    uneven = average([("a", {1: 80.0, 2: 82.0}), ("b", {1: 84.0})])
+    assert uneven is not None
+    assert (uneven.mean, uneven.sd) == (82.5, None)
+
+
+def test_missing_variant_of_a_language_has_no_average() -> None:
+    records = [*both("german"), one_run("french", errors=0.1, selected=True)]
+    system = only(records)
+    (found,) = system.averages
+    assert found.dev["word-charlstm"] is None
+    assert found.dev["charlstm"] is not None
+    assert system.rows[0].p is None
+    text = render_track(records, "mini", FIGURES, PRIOR)["md"]
+    assert "No average of dev F1 word-charlstm over 2 languages" in text
+    assert "nan" not in text.lower()
+    assert "None" not in text
+
+
+def test_selected_variant_without_test_scores_is_said() -> None:
+    records = [
+        one_run("german", errors=0.3, selected=True),
+        one_run("german", "word-charlstm", errors=0.1),
+    ]
+    (row,) = only(records).rows
+    assert row.selected == "word-charlstm"
+    assert row.test == {}
+    assert row.notes == ("german-mini: word-charlstm is not scored on test (seed 1).",)
+
+
+def test_newest_record_of_a_run_counts_and_test_scores_of_its_weights_stay() -> None:
+    old = one_run("german", errors=0.3, selected=True, finished=datetime(2019, 1, 1, tzinfo=UTC))
+    new = one_run("german", errors=0.1, selected=True, weights="ef" * 32)
+    for order in ([old, new], [new, old]):
+        (row,) = only(order).rows
+        assert row.dev["charlstm"] == {1: f1(new.dev)}
+        assert row.test["f1"] == {1: f1(new.test)}
+    # Scored again, no longer selected by another command: the same weights have test scores.
+    again = new.model_copy(
+        update={
+            "selected": False,
+            "test": None,
+            "baseline": None,
+            "finished": datetime(2022, 1, 1, tzinfo=UTC),
+        }
+    )
+    (row,) = only([old, new, again]).rows
+    assert row.test["f1"] == {1: f1(new.test)}
+
+
+def test_two_treebanks_of_a_language_count_once_in_averages() -> None:
+    records = (
+        both("english", bank="english-gum", track="open")
+        + both("english", bank="english-wsj", track="open")
+        + both("french", track="open")
+    )
+    records[2] = one_run("english", bank="english-wsj", track="open", errors=0.5, selected=True)
+    system = only(records, "open")
+    assert [row.treebank for row in system.rows] == ["english-gum", "english-wsj", "french-open"]
+    (found,) = system.averages
+    gum, wsj, french = (f1(one.dev) for one in records if one.variant == "charlstm")
+    value = found.dev["charlstm"]
+    assert value is not None
+    assert value.mean == pytest.approx(((gum + wsj) / 2 + french) / 2)
+    assert "counts each language once" in render_track(records, "open", FIGURES, PRIOR)["md"]
+
+
+def test_scores_of_different_parameters_are_not_averaged() -> None:
+    records = both("german") + both("french") + both("english", prm="COLLINS(5678)")
+    system = only(records)
+    (found,) = system.averages
+    assert found.languages == ("french", "german")
+    text = render_track(records, "mini", FIGURES, PRIOR)["md"]
+    assert (
+        "Scores that were counted in different ways are not averaged: english-mini with prm "
+        "COLLINS(5678); french-mini, german-mini with prm spmrl(1234)." in text
+    )
+
+
+def test_two_states_of_a_treebank_are_not_mixed() -> None:
+    old = both("german", finished=datetime(2019, 1, 1, tzinfo=UTC))
+    new = [
+        one.model_copy(update={"treebank": make_treebank(fingerprint="cd" * 32)})
+        for one in both("german", (7,))
+    ]
+    system = only([*old, *new, *both("french")])
+    assert [row.seeds for row in system.rows] == [[1], [7]]
+    assert system.left_out == (
+        f"Not shown: 2 records of german-mini that do not compare (fingerprint is {'ab' * 32} "
+        f"there, {'cd' * 32} here).",
+    )
+
+
+def test_experiments_on_one_language_are_left_out_with_a_note() -> None:
+    changed = {"variant": "charlstm", "settings": {"model.layers": 2}}
+    records = [
+        *both("german"),
+        *both("french"),
+        one_run("german", "tag", errors=0.01, selected=True),
+        one_run("german", recipe=changed, selected=True),
+        one_run("german", ensemble=["ab" * 32, "cd" * 32], selected=True, errors=0.0),
+    ]
+    scores = score_track(records, "mini", variants=ORDER)
+    (system,) = scores.systems
+    assert scores.left_out == (
+        "Not shown, records of one language only: small, layers=2 (german).",
+    )
+    assert system.left_out == ("Not shown, variants of one language only: tag (german).",)
+    assert system.variants == ORDER
+    assert system.rows[1].selected == "charlstm"
+    assert system.rows[1].dev["charlstm"] == {1: f1(records[0].dev)}
+    # By themselves they are shown.
+    (alone,) = score_track([records[5]], "mini", variants=ORDER).systems
+    assert alone.name == "small, layers=2"
+
+
+def test_sizes_and_settings_are_systems_of_their_own() -> None:
+    changed = {"settings": {"train.max_epochs": 1}}
+    records = [
+        *both("german"),
+        *both("french"),
+        *both("german", recipe=changed),
+        *both("french", recipe=changed),
+        *both("german", size="published"),
+        *both("french", size="published"),
+    ]
+    systems = score_track(records, "mini", variants=ORDER).systems
+    assert [system.name for system in systems] == ["published", "small", "small, max_epochs=1"]
+    assert all(len(system.rows) == 2 for system in systems)
+
+
+def test_tracks_of_two_languages() -> None:
+    records = both("german") + both("french") + both("english", track="open")
+    assert tracks_of(records) == ["mini"]
+    assert tracks_of(records, languages=1) == ["mini", "open"]
+
+
+def test_no_difference_to_figures_of_another_treebank() -> None:
+    records = both("german") + both("english")
+    scores = score_track(records, "mini", variants=ORDER)
+    assert differences(scores.systems[0], FIGURES) == []
+    tables = track_document(scores, FIGURES, PRIOR).tables
+    own, published = tables[:1], tables[1:]
+    assert len(published) == 3  # SPMRL dev and test, Penn Treebank
+    assert all(NOT_COMPARABLE in table.title for table in published)
+    assert not any("K&K18" in cell for table in own for row in table.rows() for cell in row)
+    for table in published:
+        systems = [row[0] for row in table.rows()]
+        assert not any(name.startswith(("ours", "difference")) for name in systems)
+        assert any("do not compare" in note for note in table.notes)
+    frame = track_frame(scores, FIGURES, PRIOR)
+    assert "difference" not in set(frame["kind"])
+    assert not frame.loc[frame["kind"] == "published", "comparable"].any()
+
+
+def test_differences_to_figures_of_the_same_treebank() -> None:
+    records = both("german", track="spmrl") + both("french", track="spmrl")
+    scores = score_track(records, "spmrl", variants=ORDER)
+    tables = {table.title: table for table in track_document(scores, FIGURES, PRIOR).tables}
+    assert not any(NOT_COMPARABLE in title for title in tables)
+    dev = tables["Beside published scores on the SPMRL treebanks (dev F1)"]
+    lines = {row[0]: row[1:] for row in dev.rows()}
+    german, french = f1(records[0].dev), f1(records[2].dev)
+    assert list(dev.frame.columns) == ["system", "french", "german", "average"]
+    shown = dict(
+        zip(dev.frame.columns[1:], lines["difference to K&K18, small, charlstm"], strict=True)
+    )
+    assert shown == {
+        "german": f"{german - 91.26:+.2f}",
+        "french": f"{french - 84.27:+.2f}",
+        "average": f"{(german + french) / 2 - (91.26 + 84.27) / 2:+.2f}",
+    }
+    test = tables["Beside published scores on the SPMRL treebanks (test F1)"]
+    lines = {row[0]: row[1:] for row in test.rows()}
+    tested = f1(records[0].test)
+    (apart,) = [line for name, line in lines.items() if name.startswith("difference")]
+    assert f"{tested - 87.69:+.2f}" in apart
+    assert lines["Cross & Huang 2016"].count("") == 2  # French only, so no average
+    frame = track_frame(scores, FIGURES, PRIOR)
+    values = frame[(frame["kind"] == "difference") & (frame["language"] == "german")]["value"]
+    assert list(values) == pytest.approx(
+        [german - 91.26, f1(records[1].dev) - 91.39, tested - 87.69]
+    )
+
+
+def test_english_is_set_beside_recall_and_precision() -> None:
+    records = both("english", bank="english-ptb", track="ptb")
+    scores = score_track(records, "ptb", variants=ORDER)
+    (table,) = track_document(scores, FIGURES, PRIOR).tables[1:]
+    assert table.title == "Beside published scores on the Penn Treebank (english)"
+    rows_ = table.rows()
+    assert ["K&K18", "charlstm", "93.61", "93.20", "93.90", "93.55"] in rows_
+    test = records[0].test
+    assert test is not None
+    assert test.recall is not None
+    assert test.precision is not None
+    assert [
+        "difference to K&K18",
+        "charlstm",
+        f"{f1(records[0].dev) - 93.61:+.2f}",
+        f"{test.recall - 93.20:+.2f}",
+        f"{test.precision - 93.90:+.2f}",
+        f"{f1(test) - 93.55:+.2f}",
+    ] in rows_
+
+
+def test_csv_has_all_numbers_unrounded() -> None:
+    records = both("german", (1, 2)) + both("french", (1, 2))
+    text = render_track(records, "mini", FIGURES, PRIOR)["csv"]
+    frame = pd.read_csv(io.StringIO(text))
+    own = frame[(frame["kind"] == "own") & (frame["language"] == "german")]
+    dev = own[(own["split"] == "dev") & (own["variant"] == "charlstm")].iloc[0]
+    values = [f1(one.dev) for one in records[:4] if one.variant == "charlstm"]
+    assert dev["value"] == pytest.approx(statistics.fmean(values), abs=1e-12)
+    assert dev["sd"] == pytest.approx(statistics.stdev(values), abs=1e-12)
+    assert dev["seeds"] == "1, 2"
+    assert dev["selected"]
+    assert set(own["metric"]) == {"recall", "precision", "f1"}
+    assert set(frame["kind"]) == {"own", "average", "baseline", "published"}
+    published = frame[frame["kind"] == "published"]
+    assert published["source"].notna().all()
+
+
+def test_the_same_records_in_any_order_give_the_same_files() -> None:
+    records = both("german", (1, 2)) + both("french", (1, 2))
+    for number, record in enumerate(records):
+        moment = datetime(2020, 5, 1, 12, number, tzinfo=UTC)
+        records[number] = record.model_copy(update={"finished": moment})
+    shuffled = random.Random(1).sample(records, len(records))
+    assert render_track(records, "mini", FIGURES, PRIOR) == render_track(
+        shuffled, "mini", FIGURES, PRIOR
+    )
