@@ -105,8 +105,8 @@ class CharCNN(nn.Module):
         parts: list[Tensor] = []
         start = 0
         while start < len(order):
-            # The longest of the rest; beyond the first filters that see nothing but padding all
-            # see the same, up to the fixed width.
+            # As wide as the longest of the rest needs: windows that lie wholly in padding are all
+            # alike, so that one of them is enough.
             columns = min(self.longest, int(lengths[order[start]]) + self._widest)
             chosen = order[start : start + max(1, FILTERED // (columns * self._most))]
             start += len(chosen)
