@@ -122,33 +122,38 @@ class Transformer(CodedInput):
         return cls(name, encoder, subwords, d_content, pooling, frozen, dropout, precision)
 
     def _check_fit(self, encoder: Any) -> None:
-        rows = encoder.get_input_embeddings().weight.shape[0]
+        unusable = f"{self.name}: no encoder that gives each sub-word a vector"
+        remedy = "Use one such as bert, roberta, xlm-roberta, xlnet, electra or deberta-v2"
+        rows: int = transformer_files.attempt(
+            unusable, lambda: encoder.get_input_embeddings().weight.shape[0], remedy
+        )
         if self.subwords.size > rows:
             raise PretrainedError(
                 f"{self.name}: its tokenizer has ids up to {self.subwords.size - 1}, but the "
                 f"encoder has {rows} embeddings. Copy the tokenizer and the weights from one and "
                 "the same encoder"
             )
+        transformer_files.attempt(unusable, lambda: self._try_out(encoder), remedy)
+
+    @torch.no_grad()
+    def _try_out(self, encoder: Any) -> None:
+        """Read a sentence of one word, alone and filled up, which must make no difference."""
         specials = self.subwords.specials
-        if not 0 <= specials.padding < rows:
-            raise PretrainedError(
-                f"{self.name}: pad_token_id of its config.json is {specials.padding}, but the "
-                f"encoder has {rows} embeddings. Copy config.json and the weights from one and "
-                "the same encoder"
-            )
-        ids = torch.tensor([[*specials.start, specials.unknown, *specials.stop]])
-
-        def try_out() -> None:
-            with torch.no_grad():
-                found = self._states(encoder, ids, torch.zeros_like(ids), torch.ones_like(ids))
-            if found.shape != (*ids.shape, self._config.hidden_size):
-                raise ValueError(f"vectors of shape {list(found.shape)} for {ids.shape[1]} tokens")
-
-        transformer_files.attempt(
-            f"{self.name}: no encoder that gives each sub-word a vector",
-            try_out,
-            "Use one such as bert, roberta, xlm-roberta or xlnet",
-        )
+        alone = torch.tensor([[*specials.start, specials.unknown, *specials.stop]])
+        length = alone.shape[1]
+        both = nn.functional.pad(alone, (0, 2), value=specials.padding)
+        filled = torch.arange(length + 2)[None] < length
+        states = [
+            self._states(encoder, ids, torch.zeros_like(ids), filled[:, : ids.shape[1]])
+            for ids in (alone, both)
+        ]
+        wanted = (*alone.shape, self._config.hidden_size)
+        if states[0].shape != wanted:
+            raise ValueError(f"{length} tokens give {list(states[0].shape)} numbers")
+        difference = (states[1][:, :length] - states[0]).abs().max()
+        # Weights that do not matter yet may be no numbers, and then this is no number either.
+        if difference > 0.01 * states[0].abs().max():
+            raise ValueError("what it gives a sentence depends on the sentences beside it")
 
     def _states(self, encoder: Any, ids: Tensor, types: Tensor, filled: Tensor) -> Tensor:
         more = {"token_type_ids": types} if self._typed else {}

@@ -24,7 +24,7 @@ SENTENCES = (
 )
 
 _WHOLE = ("the", "The", "cat", "sat", "on", "mat", "matri", "un", "think", ".", "!", "(", ")", '"')
-_PIECES = ("s", "mo", "nial", "able", "th", "ink", "ri", "ch")
+_PIECES = ("mo", "nial", "able", "th", "ink", "ri", "ch")
 _LETTERS = tuple("abcdefghiklmnorstuxyzABCZ01ü[]")
 
 _SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
@@ -78,6 +78,31 @@ def make(kind: str, folder: Path, positions: int = 64, dropout: float = 0.1) -> 
         )
         model = getattr(transformers, f"{name}ForMaskedLM")(config)
     model.save_pretrained(folder)
+    return folder
+
+
+def make_other(kind: str, folder: Path, bert: Path) -> Path:
+    """Write an encoder of a kind not among :data:`KINDS`, with the tokenizer of a BERT."""
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
+    tokenizer.save_pretrained(folder)
+    path = folder / "tokenizer_config.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    _config(folder, **(content | {"tokenizer_class": "PreTrainedTokenizerFast"}))
+    special: dict[str, dict[str, Any]] = {
+        "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24},
+        "funnel": {"block_sizes": [1, 1], "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 24},
+        "perceiver": {"d_model": 16, "num_latents": 4, "d_latents": 16},
+    }
+    sizes = special.get(kind, {**_SIZES, "intermediate_size": 24, "embedding_size": 8})
+    if kind != "funnel":
+        sizes["max_position_embeddings"] = 64
+    config = transformers.AutoConfig.for_model(
+        kind, vocab_size=len(tokenizer), pad_token_id=0, initializer_range=0.4, **sizes
+    )
+    torch.manual_seed(7)
+    transformers.AutoModelForMaskedLM.from_config(config).save_pretrained(folder)
     return folder
 
 

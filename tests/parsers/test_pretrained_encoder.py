@@ -36,7 +36,7 @@ def learn(parser: ChartParser, steps: int) -> None:
     indexer = parser.indexer()
     gold = [indexer.gold(tree) for tree in TREES]
     known = {id(weight) for weight in parser.pretrained_parameters()}
-    groups = [
+    groups: list[dict[str, Any]] = [
         {"params": [weight for weight in parser.parameters() if id(weight) not in known]},
         {"params": parser.pretrained_parameters(), "lr": 0.0005},
     ]
