@@ -123,7 +123,7 @@ def _best(runs: Sequence[_Run]) -> list[_Run]:
     """The runs of the variant with the highest mean dev F1; of equal ones, of the first."""
     variants: dict[str, list[_Run]] = {}
     for run in runs:
-        variants.setdefault(run.config.variant, []).append(run)
+        variants.setdefault(run.config.name, []).append(run)
     return max(
         variants.values(),
         key=lambda found: fmean(run.progress.best_dev_f1 or 0.0 for run in found),
