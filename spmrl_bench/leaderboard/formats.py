@@ -140,6 +140,12 @@ _LATEX = {
     "\N{LEFT SINGLE QUOTATION MARK}": "`",
     "\N{RIGHT SINGLE QUOTATION MARK}": "'",
 }
+# Size and space between columns, with which ten columns fit the width of a page.
+_USUAL, _NARROW = (
+    r"\footnotesize\setlength{\tabcolsep}{4pt}",
+    r"\scriptsize\setlength{\tabcolsep}{1.5pt}",
+)
+_MANY = 7
 # Combining marks after a letter, as Unicode decomposes accented letters.
 _ACCENTS = {
     "\u0300": "`",
@@ -181,7 +187,7 @@ def _latex_table(table: Table) -> list[str]:
     columns = "".join("r" if name in table.numeric else "l" for name in headings)
     lines = [
         r"\begin{table*}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
+        rf"\centering{_NARROW if len(headings) > _MANY else _USUAL}",
         rf"\caption{{{latex_text(table.title)}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
@@ -216,7 +222,7 @@ def _latex_cell(cell: str, strong: bool) -> str:
     text = _signed(latex_text(number), "$-$")
     if strong and number:
         text = rf"\textbf{{{text}}}"
-    return text + (rf"{{\tiny\,$\pm${latex_text(deviation)}}}" if sign else "")
+    return text + (rf"{{\tiny$\pm${latex_text(deviation)}}}" if sign else "")
 
 
 def _latex_heading(name: str, numeric: bool) -> str:
@@ -284,7 +290,8 @@ p, li { max-width: 70ch; }
 .wide:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums;
   border-bottom: 2px solid var(--ink); }
-caption { text-align: left; font-size: 1.2rem; font-weight: 650; padding-bottom: .6rem; }
+caption { text-align: left; white-space: nowrap; font-size: 1.2rem; font-weight: 650;
+  padding-bottom: .6rem; }
 th, td { padding: .35rem .7rem; text-align: left; white-space: nowrap; }
 thead th { white-space: normal; vertical-align: bottom; border-top: 2px solid var(--ink);
   border-bottom: 1px solid var(--ink); font-weight: 600; }

@@ -28,6 +28,7 @@ _OTHER_TREEBANK = (
     "These figures are of another treebank than the scores above, so they do not compare with "
     "them and no difference is computed."
 )
+_DELTA = "Δ: ours minus the published score of the same treebank, in points."
 _SPLITS = ("dev", "test")
 
 Cells = Mapping[str, Estimate | None]
@@ -134,7 +135,7 @@ def _wide_tables(
                 frame=frame,
                 numeric=frozenset(columns),
                 breaks=frozenset(breaks - {0, len(rows)}),
-                notes=() if scores else (_OTHER_TREEBANK,),
+                notes=(_DELTA,) if scores else (_OTHER_TREEBANK,),
                 items=_sources([*sources, *more]),
             )
         )
@@ -208,6 +209,7 @@ def _own_rows(
     own: Rows = []
     apart: Rows = []
     for system in scores.systems:
+        name_of = f", {system.name}" if len(scores.systems) > 1 else ""
         rows = {row.language: row for row in system.rows if banks.get(row.language) == row.treebank}
         alike = len({row.convention for row in rows.values()}) == 1
         found = [
@@ -225,7 +227,7 @@ def _own_rows(
             }
             if alike:
                 cells[AVERAGE] = average([(name, columns.get(name, {})) for name in banks])
-            own.append((f"ours, {system.name}, {variant}", cells))
+            own.append((f"ours{name_of}, {variant}", cells))
             points = {
                 one.row.language: one.points
                 for one in found
@@ -234,7 +236,7 @@ def _own_rows(
                 and (split == "test" or one.variant == variant)
             }
             if points:
-                label = f"difference to {found[0].published.system}, {system.name}, {variant}"
+                label = f"Δ {found[0].published.system}{name_of}, {variant}"
                 apart.append((label, _with_average(points, banks)))
     return own, apart
 
@@ -280,7 +282,7 @@ def _long_tables(
             frame=pd.DataFrame(lines, columns=columns),
             numeric=frozenset(columns[2:]),
             breaks=frozenset(breaks - {0, len(lines)}),
-            notes=() if scores else (_OTHER_TREEBANK,),
+            notes=(_DELTA,) if scores else (_OTHER_TREEBANK,),
             items=_sources(sources),
         )
     ]
@@ -299,7 +301,7 @@ def _own_lines(system: System, row: Row, figures: Sequence[Figure]) -> list[list
         found = [one for one in differences(system, figures) if one.row is row]
         points = {(one.split, one.metric): one.points for one in found if one.variant == variant}
         if points:
-            label = f"difference to {found[0].published.system}"
+            label = f"Δ {found[0].published.system}"
             lines.append([label, variant, *_long_cells(points, True)])
     return lines
 

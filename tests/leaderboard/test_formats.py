@@ -157,7 +157,7 @@ def test_latex_is_well_formed() -> None:
 
 def test_latex_cells() -> None:
     text = to_latex(DOCUMENT)
-    assert r"Bj\"{o}rkelund & \textbf{82.53}{\tiny\,$\pm$0.31} & $-$1.20 \\" in text
+    assert r"Bj\"{o}rkelund & \textbf{82.53}{\tiny$\pm$0.31} & $-$1.20 \\" in text
     assert "{}[average] & 84.00 &  \\\\" in text  # else the row end would take [average]
     assert r"\textbf{}" not in text
 

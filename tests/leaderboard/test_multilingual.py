@@ -392,7 +392,7 @@ def test_no_difference_to_figures_of_another_treebank() -> None:
     assert not any("K&K18" in cell for table in own for row in table.rows() for cell in row)
     for table in published:
         systems = [row[0] for row in table.rows()]
-        assert not any(name.startswith(("ours", "difference")) for name in systems)
+        assert not any(name.startswith(("ours", "Δ")) for name in systems)
         assert any("do not compare" in note for note in table.notes)
     frame = track_frame(scores, FIGURES, PRIOR)
     assert "difference" not in set(frame["kind"])
@@ -408,9 +408,7 @@ def test_differences_to_figures_of_the_same_treebank() -> None:
     lines = {row[0]: row[1:] for row in dev.rows()}
     german, french = f1(records[0].dev), f1(records[2].dev)
     assert list(dev.frame.columns) == ["system", "french", "german", "average"]
-    shown = dict(
-        zip(dev.frame.columns[1:], lines["difference to K&K18, small, charlstm"], strict=True)
-    )
+    shown = dict(zip(dev.frame.columns[1:], lines["Δ K&K18, charlstm"], strict=True))
     assert shown == {
         "german": f"{german - 91.26:+.2f}",
         "french": f"{french - 84.27:+.2f}",
@@ -419,7 +417,7 @@ def test_differences_to_figures_of_the_same_treebank() -> None:
     test = tables["Beside published scores on the SPMRL treebanks (test F1)"]
     lines = {row[0]: row[1:] for row in test.rows()}
     tested = f1(records[0].test)
-    (apart,) = [line for name, line in lines.items() if name.startswith("difference")]
+    (apart,) = [line for name, line in lines.items() if name.startswith("Δ")]
     assert f"{tested - 87.69:+.2f}" in apart
     assert lines["Cross & Huang 2016"].count("") == 2  # French only, so no average
     frame = track_frame(scores, FIGURES, PRIOR)
@@ -441,7 +439,7 @@ def test_english_is_set_beside_recall_and_precision() -> None:
     assert test.recall is not None
     assert test.precision is not None
     assert [
-        "difference to K&K18",
+        "Δ K&K18",
         "charlstm",
         f"{f1(records[0].dev) - 93.61:+.2f}",
         f"{test.recall - 93.20:+.2f}",
