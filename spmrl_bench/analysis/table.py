@@ -77,7 +77,7 @@ def _document(summary: Summary) -> Document:
             for line in lines
         ]
     table = Table(
-        title=f"Study {study.name} on {summary.work.treebank.name}",
+        title=f"{study.title}: {summary.work.treebank.name}",
         frame=pd.DataFrame(columns),
         numeric=frozenset(columns) - {"system"},
         notes=(
@@ -88,7 +88,7 @@ def _document(summary: Summary) -> Document:
         ),
         items=(*summary.reversals, f"common to all signatures: `{_common_signature(summary)}`"),
     )
-    return Document(study.title, tables=(table,))
+    return Document(f"Study {study.name}", tables=(table,))
 
 
 def _common_signature(summary: Summary) -> str:

@@ -131,7 +131,8 @@ def test_inputs_have_the_figures_of_table_4() -> None:
 def test_encoders_have_the_figures_of_table_5_and_section_3() -> None:
     table = published("encoder comparison")
     section = {
-        key[0]: value for key, value in published(".*(?:derived|matrices|parameter count).*").items()
+        key[0]: value
+        for key, value in published(".*(?:derived|matrices|parameter count).*").items()
     }
     found = {row.name: row.published for row in load_study("encoders").rows}
     assert found.pop("LSTM") == table[("LSTM encoder (Gaddy et al. 2018)",)]

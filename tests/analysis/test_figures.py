@@ -1,0 +1,151 @@
+"""Figures: that they are drawn, show every figure once, and are the same each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spmrl_bench.analysis.attention_figure import draw_attention
+from spmrl_bench.analysis.drawing import Sheet
+from spmrl_bench.analysis.figure import draw_study
+from spmrl_bench.analysis.report import write_report
+from spmrl_bench.analysis.summary import Summary, summarise
+from spmrl_bench.errors import RecordError, SpmrlError
+from tests.analysis.examples import measured, planned, study_of
+from tests.analysis.test_summary import ROWS, SCORES
+from tests.laboratory import Laboratory
+
+WINDOWS = {
+    "no window": {"published": 93.0},
+    "window 5, strict": {"published": 80.0, "limit": {"window": 5}},
+    "window 5, relaxed": {"published": 90.0, "limit": {"window": 5, "relaxed": True}},
+    "window 20, strict": {"published": 92.0, "model": {"attention_window": 20}},
+}
+
+
+def summary_of(laboratory: Laboratory, seeds: int, figure: str = "systems") -> Summary:
+    rows = WINDOWS if figure == "windows" else ROWS
+    work = planned(laboratory, study_of(rows, figure=figure), seeds=seeds)
+    scores = SCORES if figure == "systems" else {
+        name: [70.0 + row + seed / 2 for seed in range(seeds)] for row, name in enumerate(WINDOWS)
+    }  # fmt: skip
+    return summarise(work, measured(work, {name: f1[:seeds] for name, f1 in scores.items()}))
+
+
+def texts(sheet: Sheet) -> list[str]:
+    sheet.figure.canvas.draw()
+    return [text.get_text() for text in sheet.figure.findobj(match=_is_text)]
+
+
+def _is_text(artist: object) -> bool:
+    return hasattr(artist, "get_text") and bool(artist.get_text())
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_systems_are_named_and_their_differences_are_bars(
+    laboratory: Laboratory, seeds: int
+) -> None:
+    summary = summary_of(laboratory, seeds)
+    sheet = draw_study(summary)
+    left, right = sheet.figure.axes
+    names = [label.get_text() for label in left.get_yticklabels()]
+    assert names == ["plain\n(reference)", "better", "worse", "new"]
+    widths = [bar.get_width() for bar in right.patches]
+    assert widths == [line.difference.points for line in summary.lines if line.difference]
+    diamonds = [line.get_xdata()[0] for line in right.lines if line.get_marker() == "D"]
+    assert diamonds == [1.5, -2.0]
+    small = [line for line in left.lines if line.get_markersize() == 3]
+    assert len(small) == (4 if seeds > 1 else 0)
+    assert "dev F1 (%)" in texts(sheet)
+    assert any("difference to the reference (points)" in text for text in texts(sheet))
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_windows_are_curves_over_their_size(laboratory: Laboratory, seeds: int) -> None:
+    summary = summary_of(laboratory, seeds, "windows")
+    left, right = draw_study(summary).figure.axes
+    assert [label.get_text() for label in left.get_xticklabels()] == ["5", "20", "∞"]
+    means = {line.row.name: line.mean for line in summary.lines}
+    curves = [list(line.get_ydata()) for line in left.lines if line.get_linestyle() == "-"]
+    strict = ["window 5, strict", "window 20, strict", "no window"]
+    relaxed = ["window 5, relaxed", "no window"]
+    assert curves[:2] == [[means[name] for name in names] for names in (strict, relaxed)]
+    published = [list(line.get_ydata()) for line in right.lines if line.get_linestyle() == "--"]
+    assert published == [[-13.0, -1.0, 0.0], [-3.0, 0.0]]
+
+
+def test_the_caption_fits_into_the_figure(laboratory: Laboratory) -> None:
+    sheet = draw_study(summary_of(laboratory, 3))
+    sheet.figure.canvas.draw()
+    whole = sheet.figure.bbox
+    for text in sheet.figure.texts:
+        box = text.get_window_extent()
+        assert whole.x0 <= box.x0
+        assert box.x1 <= whole.x1
+        assert whole.y0 <= box.y0
+        assert box.y1 <= whole.y1
+
+
+def test_all_files_are_written_and_the_same_each_time(
+    laboratory: Laboratory, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "one" / "some-1.0", tmp_path / "two" / "some-1.0"
+    for place in (first, second):
+        assert write_report(summary_of(laboratory, 3), place) == ""
+    names = {path.name for path in first.parent.iterdir()}
+    assert names == {f"some-1.0.{ending}" for ending in ("csv", "md", "tex", "png", "svg")}
+    for path in first.parent.iterdir():
+        assert path.read_bytes() == (second.parent / path.name).read_bytes()
+
+
+def test_without_matplotlib_there_are_tables_and_a_reason(
+    laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent() -> None:
+        raise SpmrlError("figures need matplotlib")
+
+    monkeypatch.setattr("spmrl_bench.analysis.report.load_matplotlib", absent)
+    assert write_report(summary_of(laboratory, 1), tmp_path / "some") == "figures need matplotlib"
+    assert {path.suffix for path in tmp_path.glob("some.*")} == {".csv", ".md", ".tex"}
+
+
+def test_files_that_cannot_be_written_are_named(laboratory: Laboratory, tmp_path: Path) -> None:
+    (tmp_path / "folder").write_text("not a folder")
+    with pytest.raises(RecordError, match=r"some\.csv: cannot be written"):
+        write_report(summary_of(laboratory, 1), tmp_path / "folder" / "some")
+    with pytest.raises(RecordError, match=r"some\.png: cannot be written"):
+        Sheet(3, 3, "", "").save(tmp_path / "folder" / "some.png")
+
+
+# Attention ------------------------------------------------------------------------------
+
+
+def weights(layers: int, heads: int, tokens: int) -> np.ndarray:
+    return np.full((layers, heads, tokens, tokens), 1 / tokens, dtype=np.float32)
+
+
+def test_each_head_has_a_picture_in_each_part() -> None:
+    maps = {part: weights(4, 3, 5) for part in ("content", "combined")}
+    sheet = draw_attention(
+        maps, ["the", "old", "dog"], layers=[1, 3], heads=[0, 2], model="runs/some"
+    )
+    pictures = [axes for axes in sheet.figure.axes if axes.get_title()]
+    titles = [f"layer {layer}, head {head}" for layer in (1, 3) for head in (0, 2)]
+    assert [axes.get_title() for axes in pictures] == titles * 2
+    labels = [label.get_text() for label in pictures[0].get_yticklabels()]
+    assert labels == ["START", "the", "old", "dog", "STOP"]
+    assert {label.get_text() for label in pictures[1].get_yticklabels()} == {""}
+    assert any("content" in text for text in texts(sheet))
+
+
+def test_a_figure_larger_than_a_wall_is_refused() -> None:
+    with pytest.raises(SpmrlError, match=r"^the figure would be \d+ by \d+ inches; choose a --l"):
+        draw_attention(
+            {"combined": weights(1, 1, 300)},
+            ["a"] * 298,
+            layers=range(8),
+            heads=range(8),
+            model="some",
+        )

@@ -1,0 +1,143 @@
+"""Running a study on a tiny treebank: what is trained, limited, parsed and kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.analysis import run_study as module
+from spmrl_bench.analysis.run_study import Measured, run_study
+from spmrl_bench.analysis.trials import StudyPlan
+from spmrl_bench.errors import CheckpointError, RecordError
+from spmrl_bench.experiments.evaluation import dev_f1
+from spmrl_bench.nn.encoder import Encoder
+from spmrl_bench.nn.limits import Limit
+from spmrl_bench.parsers.registry import load_parser
+from spmrl_bench.training.checkpoint import read_progress
+from tests.analysis.examples import measured as made_up
+from tests.analysis.examples import planned, study_of
+from tests.laboratory import Laboratory
+
+RUNS, SCORES = Path("runs"), Path("results/studies/some.json")
+ROWS = {
+    "plain": {},
+    "content": {"limit": {"position": "none"}},
+    "near": {"limit": {"window": 1}},
+    "again": {},
+    "lstm": {"model": {"encoder": "lstm"}},
+}
+FOLDER = RUNS / "tiny-open" / "small-charlstm-layers=2-seed1"
+
+
+def plan(laboratory: Laboratory, seeds: int = 1) -> StudyPlan:
+    return planned(laboratory, study_of(ROWS), seeds=seeds, settings={"model.layers": "2"})
+
+
+def run(laboratory: Laboratory, **options: int) -> list[Measured]:
+    return run_study(plan(laboratory, **options), runs_dir=RUNS, scores_path=SCORES)
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What is parsed, as it happens."""
+    calls: list[object] = []
+    evaluate = module.evaluate_parser
+
+    def counted(parser, *rest):  # type: ignore[no-untyped-def]
+        calls.append(getattr(parser.encoder, "limits", None))
+        return evaluate(parser, *rest)
+
+    monkeypatch.setattr(module, "evaluate_parser", counted)
+    return calls
+
+
+def test_rows_share_runs_and_are_scored_with_their_limits(
+    laboratory: Laboratory, parsed: list[object]
+) -> None:
+    found = {one.row.name: one for one in run(laboratory)}
+    assert len(list((RUNS / "tiny-open").iterdir())) == 2
+    # Of 'plain' and 'again', which are the same, one is parsed.
+    position, near = Limit(position=False), Limit(window=1)
+    assert parsed == [(Limit(),) * 2, (position,) * 2, (near,) * 2, None]
+    progress = read_progress(FOLDER / "last")
+    assert progress is not None
+    assert found["plain"].f1 == found["again"].f1 == (progress.best_dev_f1,)
+    assert found["plain"].epochs == (progress.epoch,)
+    parser, bank = load_parser(FOLDER), plan(laboratory).treebank
+    assert isinstance(parser.encoder, Encoder)
+    for name, limit in (("content", position), ("near", near)):
+        parser.encoder.limit({0: limit, 1: limit})
+        assert found[name].f1 == (dev_f1(parser, bank.split("dev"), bank.prm),)
+
+
+def test_a_second_call_neither_trains_nor_parses(
+    laboratory: Laboratory, parsed: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = run(laboratory)
+    parsed.clear()
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a parser was loaded")
+
+    monkeypatch.setattr(module, "load_parser", refuse)
+    assert run(laboratory) == first
+    assert parsed == []
+
+
+def test_what_an_interrupted_call_parsed_is_kept(
+    laboratory: Laboratory, parsed: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate = module.evaluate_parser
+
+    def interrupted(parser, *rest):  # type: ignore[no-untyped-def]
+        if len(parsed) == 2:
+            raise KeyboardInterrupt
+        return evaluate(parser, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "evaluate_parser", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(laboratory)
+    run(laboratory)
+    assert len(parsed) == 4
+
+
+def test_seeds_stand_in_their_order_and_more_can_be_added(
+    laboratory: Laboratory, parsed: list[object]
+) -> None:
+    one = run(laboratory)
+    three = run(laboratory, seeds=3)
+    assert len(parsed) == 3 * 4
+    for before, after in zip(one, three, strict=True):
+        assert after.f1[:1] == before.f1
+        assert [config.seed for config in after.configs] == [1, 2, 3]
+        seeds = [int(score.signature.split("seed:")[1].split("|")[0]) for score in after.scores]
+        assert seeds == [1, 2, 3]
+
+
+def test_a_broken_file_of_scores_is_found_before_training(laboratory: Laboratory) -> None:
+    SCORES.parent.mkdir(parents=True)
+    SCORES.write_text("{", encoding="utf-8")
+    with pytest.raises(RecordError, match="Delete the file to parse anew"):
+        run(laboratory)
+    assert not RUNS.exists()
+
+
+def test_a_run_that_has_not_ended_is_not_scored(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(laboratory)
+    progress = read_progress(FOLDER / "last")
+    assert progress is not None
+    text = progress.model_copy(update={"stopped_by": None}).model_dump_json()
+    (FOLDER / "last" / "progress.json").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(module, "train_all", lambda *_, **__: None)
+    with pytest.raises(CheckpointError, match="training has not ended"):
+        run(laboratory)
+
+
+def test_a_score_of_nothing_counts_as_zero(laboratory: Laboratory) -> None:
+    (first, *_) = made_up(plan(laboratory), {name: [50.0] for name in ROWS})
+    empty = first.scores[0].model_copy(update={"f1": None})
+    assert Measured(first.row, first.configs, (empty,), (1,), ("max_epochs",)).f1 == (0.0,)

@@ -1,0 +1,143 @@
+"""Means, spreads, differences, and pairs of rows in another order than published."""
+
+from __future__ import annotations
+
+import io
+import statistics
+
+import pandas as pd
+import pytest
+
+from spmrl_bench.analysis.summary import Summary, reversed_pairs, summarise
+from spmrl_bench.analysis.table import latex, markdown, to_frame
+from tests.analysis.examples import measured, planned, study_of
+from tests.laboratory import Laboratory
+
+ROWS = {
+    "plain": {"published": 90.0},
+    "better": {"published": 91.5, "model": {"heads": 2}},
+    "worse": {"published": 88.0, "model": {"layers": 2}, "source": "A paper, section 9"},
+    "new": {"model": {"heads": 4}},
+}
+SCORES = {
+    "plain": (70.0, 72.0, 74.0),
+    "better": (71.0, 74.0, 77.0),
+    "worse": (73.0, 75.0, 77.0),
+    "new": (60.0, 60.0, 60.0),
+}
+
+
+@pytest.fixture
+def summary(laboratory: Laboratory) -> Summary:
+    work = planned(laboratory, study_of(ROWS), seeds=3, settings={"train.max_epochs": "7"})
+    return summarise(work, measured(work, SCORES))
+
+
+def test_means_and_deviations_are_those_of_the_seeds(summary: Summary) -> None:
+    for line in summary.lines:
+        assert line.mean == statistics.mean(SCORES[line.row.name])
+        assert line.spread == statistics.stdev(SCORES[line.row.name])
+
+
+def test_differences_are_taken_seed_by_seed(summary: Summary) -> None:
+    found = {line.row.name: line.difference for line in summary.lines}
+    assert found["plain"] is None
+    assert found["better"] is not None
+    assert found["worse"] is not None
+    assert (found["better"].points, found["better"].spread) == (2.0, 1.0)
+    assert (found["worse"].points, found["worse"].spread) == (3.0, 0.0)
+    theirs = {line.row.name: line.published_difference for line in summary.lines}
+    assert theirs == {"plain": None, "better": 1.5, "worse": -2.0, "new": None}
+
+
+def test_reversed_pairs_go_beyond_their_spread(laboratory: Laboratory) -> None:
+    work = planned(laboratory, study_of(ROWS), seeds=3)
+    pairs, found = reversed_pairs(measured(work, SCORES))
+    assert pairs == 3
+    # Of 'better' and 'worse' the published order is reversed too, by 1 point in the mean and with
+    # a standard deviation of 1: not beyond it.
+    assert [names[:2] for names in found] == [("worse", "plain")]
+    moved = SCORES | {"worse": (74.0, 76.0, 78.0)}
+    _, found = reversed_pairs(measured(work, moved))
+    assert [names[:2] for names in found] == [("worse", "plain"), ("worse", "better")]
+    as_published = SCORES | {"worse": (60.0, 61.0, 62.0)}
+    assert reversed_pairs(measured(work, as_published)) == (3, [])
+
+
+def test_equal_published_figures_have_no_order(laboratory: Laboratory) -> None:
+    rows = {"one": {"published": 90.0}, "two": {"published": 90.0, "model": {"heads": 2}}}
+    work = planned(laboratory, study_of(rows))
+    assert reversed_pairs(measured(work, {"one": [1.0], "two": [2.0]})) == (0, [])
+
+
+def test_the_caption_states_the_budget(summary: Summary) -> None:
+    assert summary.caption == (
+        "Dev F1 in percent on tiny-open (1,234 sentences), mean and standard deviation over 3 "
+        "seeds. Budget: size small, 1 to 2 layers, trained for 3 to 5 epochs of at most 7, ended "
+        "by max_epochs, with train.max_epochs=7. Published: A paper, table 1; another treebank."
+    )
+
+
+def test_notes_name_reversed_pairs_and_other_sources(summary: Summary) -> None:
+    assert summary.notes == (
+        "'worse': 88.00 from A paper, section 9.",
+        "1 of 3 pairs of rows has another order than published, by more than one standard "
+        "deviation of their difference:",
+    )
+    assert summary.reversals == ("'worse' is better than 'plain' here, by 3.00 ± 0.00",)
+
+
+def test_one_seed_has_no_spread_and_the_note_says_so(laboratory: Laboratory) -> None:
+    work = planned(laboratory, study_of(ROWS))
+    found = summarise(work, measured(work, {name: f1[:1] for name, f1 in SCORES.items()}))
+    assert all(line.spread is None for line in found.lines)
+    assert "one seed" in found.caption
+    assert "as far as one seed can show" in found.notes[-1]
+    assert "each seed" not in markdown(found)
+    assert "±" not in markdown(found)
+
+
+def test_rows_without_files_are_named_as_left_out(laboratory: Laboratory) -> None:
+    work = planned(laboratory, study_of({**ROWS, "rich": {"lexical": ["vectors"]}}), seeds=3)
+    found = summarise(work, measured(work, SCORES))
+    assert "Left out: 'rich' needs --set model.vectors=...." in found.notes
+    assert found.lines[-1].mean is None
+    assert "| rich" not in markdown(found)
+    assert to_frame(found).iloc[-1]["note"] == "needs --set model.vectors=..."
+
+
+def test_the_table_has_all_figures(summary: Summary) -> None:
+    rows = [line.split("|")[1:-1] for line in markdown(summary).splitlines() if line[:1] == "|"]
+    cells = [[cell.strip() for cell in row] for row in rows]
+    assert cells[0] == [
+        "system", "dev F1", "each seed", "difference", "published", "published difference",
+    ]  # fmt: skip
+    assert cells[2] == ["plain", "72.00 ± 2.00", "70.00 72.00 74.00", "", "90.00", ""]
+    better = ["better", "74.00 ± 3.00", "71.00 74.00 77.00", "+2.00 ± 1.00", "91.50", "+1.50"]
+    assert cells[3] == better
+    assert cells[5][0] == "new"
+    assert cells[5][-2:] == ["", ""]
+
+
+def test_only_what_all_signatures_share_is_printed_as_one(summary: Summary) -> None:
+    text = markdown(summary)
+    assert "`scorer:own|treebank:tiny-open(1234)|variant:charlstm`" in text
+    assert "seed:" not in text
+
+
+def test_csv_keeps_numbers_and_what_made_each_row(summary: Summary) -> None:
+    text = to_frame(summary).to_csv(index=False)
+    frame = pd.read_csv(io.StringIO(text)).set_index("system")
+    assert frame.loc["better", "dev_f1_seed2"] == 74.0
+    assert frame.loc["better", "settings"] == '{"model.heads": 2, "train.max_epochs": 7}'
+    assert frame.loc["worse", "layers"] == 2
+    assert frame.loc["worse", "published_difference"] == -2.0
+    assert pd.isna(frame.loc["plain", "difference"])
+
+
+def test_latex_has_the_table(summary: Summary) -> None:
+    text = latex(summary)
+    assert text.isascii()
+    assert text.count(r"\\" + "\n") == 1 + len(ROWS)
+    assert "\nbetter & 74.00" in text
+    assert r"\caption{Some parsers: tiny-open}" in text

@@ -1,0 +1,229 @@
+"""What a study works on: settings of each row, limits of its attention, and contradictions."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench.analysis.definition import AttentionLimits, load_study, study_names
+from spmrl_bench.analysis.trials import StudyPlan, attention_limits, joint_plan, plan_study
+from spmrl_bench.data import data_dir
+from spmrl_bench.errors import RecipeError
+from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.nn.limits import Limit
+from tests.laboratory import Laboratory, model_config
+
+WIDER = {"model.d_model": "32"}  # CharConcat needs a width of its own
+
+
+def plan(
+    laboratory: Laboratory, name: str, settings: dict[str, str] | None = None, **options: Any
+) -> StudyPlan:
+    given = (WIDER if name == "lexical" else {}) | (settings or {})
+    return plan_study(load_study(name), lang=str(laboratory.recipe), settings=given, **options)
+
+
+def limits(model: dict[str, Any] | None = None, **limit: Any) -> dict[int, Limit]:
+    return attention_limits(
+        AttentionLimits(**limit), model_config(**({"layers": 4} | (model or {})))
+    )
+
+
+# Runs -----------------------------------------------------------------------------------
+
+
+def test_rows_that_differ_in_limits_share_their_runs(laboratory: Laboratory) -> None:
+    work = plan(laboratory, "test-time-windows", seeds=3)
+    assert len(work.trials) == 13
+    assert [config.seed for config in joint_plan(work).configs] == [1, 2, 3]
+    assert {config.model.lexical for config in joint_plan(work).configs} == {("word", "tag")}
+
+
+def test_every_row_of_a_study_has_a_run_folder_of_its_own(laboratory: Laboratory) -> None:
+    for name in ("encoders", "trained-windows", "paper-and-code", "lexical"):
+        work = plan(laboratory, name, seeds=2)
+        runs = joint_plan(work)
+        folders = {runs.folder(Path("runs"), config) for config in runs.configs}
+        assert len(folders) == len(runs.configs) == 2 * len(work.trials)
+
+
+def test_inputs_that_are_a_variants_share_the_folder_of_train(laboratory: Laboratory) -> None:
+    runs = joint_plan(plan(laboratory, "lexical"))
+    folders = {runs.folder(Path("runs"), config) for config in runs.configs}
+    trained = make_plan(str(laboratory.recipe), settings=WIDER)
+    assert {trained.folder(Path("runs"), config) for config in trained.configs} < folders
+
+
+def test_encoders_are_those_that_the_rows_name(laboratory: Laboratory) -> None:
+    settings = {"model.layers": "3", "train.max_epochs": "1"}
+    work = plan(laboratory, "encoders", settings=settings)
+    models = {trial.row.name: trial.configs[0].model for trial in work.trials}
+    assert (models["LSTM"].encoder, models["LSTM"].layers, models["LSTM"].d_model) == (
+        "lstm",
+        2,
+        500,
+    )
+    only = models.pop("unfactored, attention to positions only")
+    assert only.position_only_layers == (0, 1, 2)
+    assert not any(model.position_only_layers for model in models.values())
+    kinds = {(model.position, model.matrices) for model in models.values()}
+    assert len(kinds) == 4
+    assert models["factored, sinusoidal positions"].position_table == "sinusoidal"
+    assert models["factored, CharLSTM instead of words and tags"].lexical == ("charlstm",)
+    assert {trial.configs[0].train.max_epochs for trial in work.trials} == {1}
+    assert work.settings == ("model.layers=3", "train.max_epochs=1")
+
+
+def test_rows_that_need_files_are_left_out_without_them(
+    laboratory: Laboratory, tmp_path: Path
+) -> None:
+    work = plan(laboratory, "lexical")
+    assert work.left_out == {
+        "word vectors + CharLSTM": "needs --set model.vectors=...",
+        "ELMo, 4 layers": "needs --set model.elmo_weights=... and --set model.elmo_options=...",
+        "transformer, 2 layers": "needs --set model.transformer=...",
+    }
+    vectors = tmp_path / "some.vec"
+    vectors.touch()
+    work = plan(laboratory, "lexical", settings={"model.vectors": str(vectors)})
+    assert "word vectors + CharLSTM" not in work.left_out
+    given = {trial.row.name: trial.configs[0].model.vectors for trial in work.trials}
+    assert given.pop("word vectors + CharLSTM") == str(vectors)
+    assert set(given.values()) == {None}
+
+
+@pytest.mark.parametrize("name", study_names())
+@pytest.mark.parametrize("size", ["published", "small"])
+def test_every_study_fits_the_models_of_the_program(
+    laboratory: Laboratory, name: str, size: str
+) -> None:
+    shutil.copy(data_dir("recipes") / "base.toml", laboratory.recipe.parent)
+    work = plan_study(load_study(name), lang=str(laboratory.recipe), size=size)
+    assert len(work.trials) + len(work.left_out) == len(work.study.rows)
+
+
+# Limits ---------------------------------------------------------------------------------
+
+
+def test_limits_by_layer() -> None:
+    assert limits() == {}
+    assert limits(content="last half") == {0: Limit(content=False), 1: Limit(content=False)}
+    assert limits(position="none") == dict.fromkeys(range(4), Limit(position=False))
+    assert limits(window=3, relaxed=True, layers=(1,)) == {1: Limit(window=3, relaxed=True)}
+    both = limits(content=(0,), position=(0, 1, 2), window=9, layers="first half")
+    assert both == {
+        0: Limit(window=9),
+        1: Limit(content=False, window=9),
+        2: Limit(content=False),
+        3: Limit(content=False, position=False),
+    }
+
+
+def test_a_window_of_the_training_stays() -> None:
+    trained = {"attention_window": 5, "relaxed_window": True}
+    found = limits(trained, window=2, layers=(3,))
+    assert found == {
+        **dict.fromkeys(range(3), Limit(window=5, relaxed=True)),
+        3: Limit(window=2),
+    }
+    assert limits(trained, content="none")[0] == Limit(content=False, window=5, relaxed=True)
+    assert limits(trained) == {}
+
+
+@pytest.mark.parametrize(
+    ("model", "limit", "message"),
+    [
+        (
+            {"encoder": "lstm"},
+            {"window": 3},
+            "attention is limited here, but an LSTM encoder has n",
+        ),
+        ({}, {"content": (0, 4)}, "limit: layer 4: the layers are 0 to 3"),
+        ({}, {"window": 3, "layers": (7,)}, "limit: layer 7: the layers are 0 to 3"),
+        (
+            {"matrices": "full"},
+            {"content": "none"},
+            "the attention to content and to position can be told apart only with ",
+        ),
+    ],
+)
+def test_limits_that_have_nothing_to_limit(
+    model: dict[str, Any], limit: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(RecipeError) as caught:
+        limits(model, **limit)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_window_needs_no_halves() -> None:
+    assert limits({"matrices": "full"}, window=3)[0] == Limit(window=3)
+
+
+# Contradictions -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        (
+            "encoders",
+            {"model.matrices": "full"},
+            "--set model.matrices: the rows of study encoders",
+        ),
+        (
+            "lexical",
+            {"model.lexical": "word"},
+            "--set model.lexical: the rows of study lexical dec",
+        ),
+        (
+            "encoders",
+            {"model.position_only_layers": "[0]"},
+            "--set model.position_only_layers: the rows of study encoders decide it",
+        ),
+        ("lexical", {"model.vectors": "none.vec"}, "--set model.vectors: no such file: none.vec"),
+        (
+            "encoders",
+            {"model.d_f": "2"},
+            "study encoders, row 'LSTM': recipe elvish (word-tag, smal",
+        ),
+        (
+            "test-time-ablation",
+            {"model.encoder": "lstm"},
+            "study test-time-ablation, row 'content: all, position: none': attention is limited",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_a_study(
+    laboratory: Laboratory, name: str, settings: dict[str, str], message: str
+) -> None:
+    with pytest.raises(RecipeError) as caught:
+        plan(laboratory, name, settings=settings)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_tags_are_needed_where_a_row_reads_them(laboratory: Laboratory) -> None:
+    path = laboratory.manifests / "tiny-open.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('tags = "gold"', 'tags = "none"'), encoding="utf-8")
+    with pytest.raises(RecipeError) as caught:
+        plan(laboratory, "lexical")
+    assert str(caught.value) == (
+        "study lexical, row 'words + tags': reads tags, but treebank tiny-open has none. Choose a "
+        "treebank with tags"
+    )
+    assert plan(laboratory, "paper-and-code").trials
+
+
+def test_a_treebank_or_a_language_is_needed(laboratory: Laboratory) -> None:
+    with pytest.raises(RecipeError, match=r"^name a treebank \(--treebank german-mini\) or a lang"):
+        plan_study(load_study("encoders"))
+    with pytest.raises(RecipeError, match="of language elvish, which has no recipe: name one with"):
+        plan_study(load_study("encoders"), treebank="tiny-mini")
+    with pytest.raises(RecipeError, match=r"^0 seeds"):
+        plan(laboratory, "encoders", seeds=0)
+    work = plan(laboratory, "encoders", treebank="tiny-mini")
+    assert work.treebank.name == "tiny-mini"
