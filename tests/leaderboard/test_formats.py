@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -201,3 +204,17 @@ def test_markdown() -> None:
         "",
         "- german-mini: `sc:own|m:labelled|tr:a+b_c`",
     ]
+
+
+def test_latex_compiles_with_booktabs_alone(tmp_path: Path) -> None:
+    program = shutil.which("pdflatex")
+    if program is None:
+        pytest.skip("no program pdflatex")
+    (tmp_path / "tables.tex").write_text(to_latex(DOCUMENT), encoding="ascii")
+    lines = (r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}")
+    document = "\n".join([*lines, r"\input{tables}", r"\end{document}", ""])
+    (tmp_path / "document.tex").write_text(document, encoding="ascii")
+    command = [program, "-interaction=nonstopmode", "-halt-on-error", "document.tex"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout[-2000:]
+    assert (tmp_path / "document.pdf").stat().st_size > 0
