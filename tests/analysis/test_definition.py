@@ -222,3 +222,11 @@ def test_a_users_study_is_found_by_name_and_cannot_replace_another(
     (folder / "encoders.toml").write_text(SMALL, encoding="utf-8")
     assert load_study("mine").title == "Two parsers"
     assert load_study("encoders").title != "Two parsers"
+
+
+def test_the_example_of_the_documentation_is_a_study(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "studies.md"
+    (text,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    found = study(text, tmp_path)
+    assert found.settings(found.rows[1]) == {"model.heads": 1, "model.d_kv": 256}
+    assert found.rows[2].limit.layers == "last half"
