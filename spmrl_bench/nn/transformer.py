@@ -13,6 +13,7 @@ replaced by plain ones, which current vocabularies have.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ class Transformer(CodedInput):
         precision: of the large products.
 
     Raises:
-        PretrainedError: the encoder does not fit its tokenizer, or cannot be used.
+        PretrainedError: the model says no width of its vectors.
     """
 
     def __init__(
@@ -71,9 +72,9 @@ class Transformer(CodedInput):
         self._config = config
         accepted = inspect.signature(encoder.forward).parameters
         self._typed = subwords.specials.typed and "token_type_ids" in accepted
-        self._check_fit(encoder)
         self.encoder = Frozen(encoder) if frozen else encoder
-        self.projection = nn.Linear(config.hidden_size, d_content, bias=False)
+        width: int = _usable(name, lambda: config.hidden_size)
+        self.projection = nn.Linear(width, d_content, bias=False)
         self.dropout = SentenceDropout(dropout)
 
     @classmethod
@@ -119,21 +120,24 @@ class Transformer(CodedInput):
             encoder = transformer_files.empty_encoder(folder, config)
         else:
             encoder = transformer_files.read_encoder(source, config)
-        return cls(name, encoder, subwords, d_content, pooling, frozen, dropout, precision)
+        module = cls(name, encoder, subwords, d_content, pooling, frozen, dropout, precision)
+        module._check_fit(encoder, filled=source is not None)
+        return module
 
-    def _check_fit(self, encoder: Any) -> None:
-        unusable = f"{self.name}: no encoder that gives each sub-word a vector"
-        remedy = "Use one such as bert, roberta, xlm-roberta, xlnet, electra or deberta-v2"
-        rows: int = transformer_files.attempt(
-            unusable, lambda: encoder.get_input_embeddings().weight.shape[0], remedy
-        )
+    def _check_fit(self, encoder: Any, filled: bool) -> None:
+        """Make sure that tokenizer and encoder fit, and that its weights are of use.
+
+        Weights that will be replaced (not ``filled``) can be any numbers.
+        """
+        rows = _usable(self.name, lambda: encoder.get_input_embeddings().weight.shape[0])
         if self.subwords.size > rows:
             raise PretrainedError(
                 f"{self.name}: its tokenizer has ids up to {self.subwords.size - 1}, but the "
                 f"encoder has {rows} embeddings. Copy the tokenizer and the weights from one and "
                 "the same encoder"
             )
-        transformer_files.attempt(unusable, lambda: self._try_out(encoder), remedy)
+        if filled:
+            _usable(self.name, lambda: self._try_out(encoder))
 
     @torch.no_grad()
     def _try_out(self, encoder: Any) -> None:
@@ -151,7 +155,6 @@ class Transformer(CodedInput):
         if states[0].shape != wanted:
             raise ValueError(f"{length} tokens give {list(states[0].shape)} numbers")
         difference = (states[1][:, :length] - states[0]).abs().max()
-        # Weights that do not matter yet may be no numbers, and then this is no number either.
         if difference > 0.01 * states[0].abs().max():
             raise ValueError("what it gives a sentence depends on the sentences beside it")
 
@@ -209,6 +212,19 @@ class Transformer(CodedInput):
         kept.mkdir(exist_ok=True)
         self._config.save_pretrained(str(kept))
         self.subwords.save(kept)
+
+
+def _usable(name: str, action: Callable[[], Any]) -> Any:
+    """The result of something that only the right kind of model can do.
+
+    Raises:
+        PretrainedError: this one cannot.
+    """
+    return transformer_files.attempt(
+        f"{name}: no encoder that gives each sub-word a vector",
+        action,
+        "Use one such as bert, roberta, xlm-roberta, xlnet, electra or deberta-v2",
+    )
 
 
 def _frozen_source(name: str, revision: str | None, assets: Path) -> Path:

@@ -290,13 +290,28 @@ def empty_encoder(folder: Path, config: Any) -> nn.Module:
     """
 
     def build() -> Any:
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), _uninitialised():
             return library().AutoModel.from_config(config, trust_remote_code=False)
 
     encoder = attempt(
         f"{folder / 'config.json'}: no encoder can be built from it", build, "Copy the file anew"
     )
     return _without_pooler(encoder)
+
+
+@contextmanager
+def _uninitialised() -> Iterator[None]:
+    """Within it, models are built without drawing numbers for their weights, which takes long."""
+    name = library().__name__
+    for home in ("initialization", "modeling_utils"):  # of new and of old versions
+        try:
+            skip = importlib.import_module(f"{name}.{home}").no_init_weights
+        except (ImportError, AttributeError):
+            continue
+        with skip():
+            yield
+        return
+    yield
 
 
 def _without_pooler(encoder: nn.Module) -> nn.Module:

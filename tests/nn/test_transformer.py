@@ -340,6 +340,30 @@ def test_a_frozen_parser_needs_the_folder_again(
         read(source, frozen=True, assets=saved)
 
 
+def test_no_numbers_are_drawn_for_weights_that_will_be_replaced(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = 0
+
+    def normal(weight: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        nonlocal drawn
+        drawn += weight.numel()
+        return weight
+
+    read(folder).save_assets(tmp_path)
+    monkeypatch.setattr(torch.Tensor, "normal_", normal)
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    Transformer.read("gone", None, WIDTH, "last", False, 0.2, tmp_path)
+    assert drawn == 0
+    torch.nn.Linear(16, WIDTH, bias=False)  # the only one that is drawn, the linear map
+    after = torch.get_rng_state()
+    torch.set_rng_state(before)
+    for _ in range(2):
+        torch.nn.Linear(16, WIDTH, bias=False)
+    assert torch.equal(torch.get_rng_state(), after)
+
+
 def test_weights_not_filled_yet_do_no_harm(folder: Path, tmp_path: Path) -> None:
     from spmrl_bench.parsers.saved import _Unfilled
 
