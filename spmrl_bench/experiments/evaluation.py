@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol
 
 from spmrl_bench.experiments.recipe import RunConfig
@@ -19,31 +20,47 @@ from spmrl_bench.trees import Tree
 class Parses(Protocol):
     """A parser of one run, or an ensemble of several."""
 
+    @property
+    def predicts_tags(self) -> bool:
+        """Whether its trees have tags of its own if none are given."""
+
     def parse(
-        self, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]
+        self, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]] | None
     ) -> Iterable[Tree]:
         """A tree for each sentence, in the same order, with these tags."""
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Counts of a parser's trees against gold, and how fast it parsed."""
+    """Counts of a parser's trees against gold, and how fast it parsed.
+
+    Attributes:
+        tag_accuracy: words with the treebank's tag, in percent; None if the parser does not tag.
+    """
 
     counts: BracketCounts
     tokens_per_second: float
+    tag_accuracy: float | None = None
 
 
 def evaluate_parser(parser: Parses, gold: Sequence[Tree], prm_name: str) -> Evaluated:
-    """Parse the words of gold trees and count brackets.
+    """Parse the words of gold trees and count brackets, and right tags if the parser tags.
 
     The treebank's tags are copied into the parses, whether or not the parser reads them:
     parameter sets delete punctuation by tag, and tags that differ would hide sentences.
     """
+    tags = [tree.tags for tree in gold]
     begun = time.perf_counter()
-    parses = list(parser.parse([tree.words for tree in gold], [tree.tags for tree in gold]))
+    given = None if parser.predicts_tags else tags
+    parses = list(parser.parse([tree.words for tree in gold], given))
     seconds = time.perf_counter() - begun
+    tokens, accuracy = sum(map(len, gold)), None
+    if parser.predicts_tags:
+        pairs = zip(chain.from_iterable(tree.tags for tree in parses), chain(*tags), strict=True)
+        accuracy = 100 * sum(found == right for found, right in pairs) / tokens
+        parses = [replace(tree, tags=row) for tree, row in zip(parses, tags, strict=True)]
     counts = score_trees(gold, parses, load_prm(prm_name))
-    return Evaluated(counts, sum(map(len, gold)) / seconds)
+    return Evaluated(counts, tokens / seconds, accuracy)
 
 
 def dev_f1(parser: Parses, gold: Sequence[Tree], prm_name: str) -> float:
@@ -66,6 +83,7 @@ def split_result(
     config: RunConfig | None,
     tokens_per_second: float | None = None,
     *,
+    tag_accuracy: float | None = None,
     members: int = 1,
 ) -> SplitResult:
     """Counts with their figures and signature, as a record keeps them.
@@ -96,4 +114,5 @@ def split_result(
         signature=signature.short(),
         signature_long=signature.long(),
         tokens_per_second=tokens_per_second,
+        tag_accuracy=tag_accuracy,
     )

@@ -202,7 +202,13 @@ def _record(
     for split in ("dev", "test") if selected else ("dev",):
         found = evaluate_parser(scored, bank.split(split), bank.prm)
         results[split] = split_result(
-            found.counts, bank, split, config, found.tokens_per_second, members=len(runs)
+            found.counts,
+            bank,
+            split,
+            config,
+            found.tokens_per_second,
+            tag_accuracy=found.tag_accuracy,
+            members=len(runs),
         )
     return Record(
         finished=datetime.datetime.now(datetime.UTC),

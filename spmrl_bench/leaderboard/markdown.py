@@ -31,10 +31,14 @@ _HEADINGS = {
     "test_precision": "test precision",
     "test_f1": "test F1",
     "test_complete_match": "complete match",
+    "dev_tags": "dev tags",
+    "test_tags": "test tags",
     "test_sentences": "sentences",
     "tokens_per_second": "tokens/s",
     "signature": "signature",
 }
+#: Columns that are left out where no row has a value: few parsers tag.
+_RARE = ("dev_tags", "test_tags")
 _COUNT = ("seed", "test_sentences", "tokens_per_second")
 
 
@@ -55,7 +59,13 @@ def _section(group: Group, siblings: Sequence[Group], figures: Sequence[Figure])
         [series_row(one, group.language, figures) for one in series]
         + ([baseline] if baseline else [])
     )
-    shown = pd.DataFrame({heading: _cells(frame, name) for name, heading in _HEADINGS.items()})
+    shown = pd.DataFrame(
+        {
+            heading: _cells(frame, name)
+            for name, heading in _HEADINGS.items()
+            if name not in _RARE or frame[name].notna().any()
+        }
+    )
     for row, one in enumerate(series):
         shown.loc[row, "variant"] = one.name
         if len(one.runs) > 1:

@@ -31,7 +31,7 @@ from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.files import write_text
 from spmrl_bench.scoring.counts import BracketCounts, Column
 
-SCHEMA_VERSION = 2  # 2: ensembles
+SCHEMA_VERSION = 2  # 2: ensembles, changed settings, accuracy of tags
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name the file
 
 _AGGREGATES = ("recall", "precision", "f1", "complete_match")
@@ -76,6 +76,9 @@ class SplitResult(_Part):
     tokens_per_second: NonNegativeFloat | None = Field(
         default=None, description="Parsing speed on this split; None where nothing was parsed."
     )
+    tag_accuracy: Percent | None = Field(
+        default=None, description="Words with the right tag, in percent, of a parser that tags."
+    )
 
     @classmethod
     def from_counts(
@@ -85,6 +88,7 @@ class SplitResult(_Part):
         signature: str,
         signature_long: str,
         tokens_per_second: float | None = None,
+        tag_accuracy: float | None = None,
     ) -> Self:
         """The result that follows from the scorer's counts of one split."""
         return cls(
@@ -95,6 +99,7 @@ class SplitResult(_Part):
             signature=signature,
             signature_long=signature_long,
             tokens_per_second=tokens_per_second,
+            tag_accuracy=tag_accuracy,
         )
 
     def bracket_counts(self) -> BracketCounts:

@@ -35,6 +35,8 @@ FIGURES = {
     "test_precision": ("test", "precision"),
     "test_f1": ("test", "f1"),
     "test_complete_match": ("test", "complete_match"),
+    "dev_tags": ("dev", "tag_accuracy"),
+    "test_tags": ("test", "tag_accuracy"),
 }
 _COLUMNS = (
     "track",

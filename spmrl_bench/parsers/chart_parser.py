@@ -83,6 +83,11 @@ class ChartParser(nn.Module):
         return "tag" in self.config.lexical
 
     @property
+    def predicts_tags(self) -> bool:
+        """Whether the trees of sentences without tags have tags that the parser found."""
+        return self.tagger is not None
+
+    @property
     def _coded(self) -> Mapping[str, CodedInput]:
         return cast("Mapping[str, CodedInput]", self.lexical.coded)
 

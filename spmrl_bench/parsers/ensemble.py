@@ -62,6 +62,11 @@ class Ensemble:
         """Whether a sentence can be parsed only with its tags: a member needs them."""
         return any(parser.reads_tags for parser in self.parsers)
 
+    @property
+    def predicts_tags(self) -> bool:
+        """Whether a member tags; if another one reads tags, they have to be given all the same."""
+        return not self.reads_tags and any(parser.predicts_tags for parser in self.parsers)
+
     def _columns_of(self, parser: ChartParser, number: int) -> Tensor | None:
         """Where the labels of the first member are among this one's; None where they are alike.
 

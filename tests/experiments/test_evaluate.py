@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from spmrl_bench.errors import (
 from spmrl_bench.experiments import run
 from spmrl_bench.experiments.evaluation import Evaluated, baseline_counts, evaluate_parser
 from spmrl_bench.experiments.find_record import find_record
+from spmrl_bench.leaderboard.markdown import to_markdown
 from spmrl_bench.leaderboard.record import read_records
 from spmrl_bench.leaderboard.table import group_records
 from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees import Tree
 from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, train
 from tests.laboratory import QUICK, SIZES, TRAIN, Laboratory
 
@@ -250,3 +253,42 @@ def test_decode_is_given_every_sentence_of_dev_once(
     monkeypatch.setattr("spmrl_bench.parsers.chart_parser.decode_blocks", watched)
     evaluate(trained, variants=["charlstm"])
     assert sum(decoded) == SIZES["dev"] + SIZES["test"]
+
+
+class Tagging:
+    """Gives back gold trees with the tag of their second word wrong, unless tags are given."""
+
+    predicts_tags = True
+
+    def __init__(self, gold: list[Tree]) -> None:
+        self.gold = gold
+
+    def parse(self, sentences: Any, tags: Any) -> list[Tree]:
+        assert [tree.words for tree in self.gold] == list(sentences)
+        assert tags is None
+        return [
+            replace(tree, tags=(tree.tags[0], "WRONG", *tree.tags[2:])) if len(tree) > 1 else tree
+            for tree in self.gold
+        ]
+
+
+def test_tags_of_a_tagging_parser_are_counted_and_change_no_bracket() -> None:
+    gold = open_treebank("german-mini").split("dev")[:20]
+    found = evaluate_parser(Tagging(gold), gold, "spmrl")
+    tokens, wrong = sum(map(len, gold)), sum(len(tree) > 1 for tree in gold)
+    assert found.tag_accuracy == pytest.approx(100 * (tokens - wrong) / tokens)
+    assert found.counts.f1 == 100.0
+    assert found.counts.skipped == 0
+
+
+def test_accuracy_of_tags_goes_into_record_and_table(laboratory: Laboratory) -> None:
+    settings = {"model.predict_tags": "true"}
+    train(laboratory, variants=["charlstm"], settings=settings)
+    (record,) = evaluate(laboratory, variants=["charlstm"], settings=settings)
+    assert record.test is not None
+    for result in (record.dev, record.test):
+        assert result.tag_accuracy is not None
+        assert 0 <= result.tag_accuracy <= 100
+    text = to_markdown(group_records([record]), [])
+    assert "| dev tags |" in " ".join(text.split())
+    assert f"{record.dev.tag_accuracy:.2f}" in text
