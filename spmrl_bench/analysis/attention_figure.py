@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,12 +14,12 @@ from spmrl_bench.analysis.drawing import Sheet, load_matplotlib
 from spmrl_bench.errors import SpmrlError
 
 #: A larger figure, in inches, cannot be read as one, and takes gigabytes to draw.
-LARGEST = 60.0
+LARGEST = 70.0
 
 _TITLES: Mapping[Part, str] = {
     "content": "content alone",
     "position": "position alone",
-    "combined": "both together",
+    "combined": "content and position together",
 }
 _CAPTION = (
     "How much each token (row) takes of each token (column), in one picture for each head. "
@@ -51,11 +52,14 @@ def draw_attention(
         SpmrlError: the figure would be too large, or matplotlib is not installed.
     """
     tokens = [_START, *words, _STOP]
-    single = len(layers) == len(heads) == 1
-    # A label needs its height for every token; without labels a token needs a few points.
-    cell = max(2.4, 0.15 * len(tokens)) if single else max(1.1, 0.11 * len(tokens))
-    block_width, block_height = len(heads) * cell, len(layers) * cell
-    across = len(maps) if len(maps) * block_width <= max(14.0, block_width) else 1
+    count = len(tokens)
+    # A picture by itself has room for large labels; of many, each has what keeps them readable.
+    cell = max(2.4, 0.15 * count) if len(layers) == len(heads) == 1 else _cell(count)
+    size = min(6.5, 0.85 * 72 * cell / count)
+    gap = math.ceil(0.2 * count / cell)  # tokens that a title of a picture takes
+    pitch = cell * (count + gap) / count
+    block_width, block_height = len(heads) * pitch, len(layers) * pitch
+    across = len(maps) if len(maps) * block_width <= max(24.0, block_width) else 1
     down = len(maps) // across
     margin = 0.09 * max(map(len, tokens)) + 0.9
     width = max(5.0, across * (block_width + margin) + 0.8)
@@ -69,32 +73,64 @@ def draw_attention(
     sheet = Sheet(width, height, "Attention of the parser", caption)
     matplotlib = load_matplotlib()
     norm = matplotlib.colors.PowerNorm(0.5, vmin=0, vmax=1)  # small weights can be seen
-    blocks = sheet.figure.subfigures(down, across, squeeze=False)
-    for block, (part, weights) in zip(blocks.flat, maps.items(), strict=True):
-        block.suptitle(_TITLES[part], fontsize=10)
-        grid = block.subplots(len(layers), len(heads), squeeze=False)
-        for row, layer in enumerate(layers):
-            for column, head in enumerate(heads):
-                axes = grid[row, column]
-                axes.imshow(weights[layer, head], cmap="Blues", norm=norm)
-                axes.set_title(f"layer {layer}, head {head}", fontsize=7, pad=2)
-                _label(axes, tokens, left=column == 0, below=row == len(layers) - 1)
-        bar = block.colorbar(
-            grid[0, 0].images[0], ax=list(grid.flat), fraction=0.03, pad=0.02, aspect=30
-        )
-        bar.set_label("attention weight", fontsize=7.5)
-        bar.set_ticks([0, 0.05, 0.2, 0.5, 1], labels=["0", "0.05", "0.2", "0.5", "1"])
-        bar.ax.tick_params(labelsize=6.5)
+    blocks = sheet.grid(down, across)
+    sheet.figure.get_layout_engine().set(wspace=0.06)  # type: ignore[union-attr]
+    for axes, (part, weights) in zip(blocks.flat, maps.items(), strict=True):
+        if tuple(maps) != ("combined",):
+            axes.set_title(_TITLES[part], fontsize=10, pad=17)
+        _draw_block(axes, weights, tokens, layers, heads, gap, norm, size)
+    bar = sheet.figure.colorbar(
+        blocks.flat[0].images[0], ax=list(blocks.flat), fraction=0.02, pad=0.01, aspect=30
+    )
+    bar.set_label("attention weight", fontsize=7.5)
+    bar.set_ticks([0, 0.05, 0.2, 0.5, 1], labels=["0", "0.05", "0.2", "0.5", "1"])
+    bar.ax.tick_params(labelsize=6.5)
     return sheet
 
 
-def _label(axes: Any, tokens: Sequence[str], *, left: bool, below: bool) -> None:
-    """Tokens at the left and at the bottom of a block only."""
-    places = range(len(tokens))
-    axes.set_xticks(places, tokens if below else [""] * len(tokens))
-    axes.set_yticks(places, tokens if left else [""] * len(tokens))
-    axes.tick_params(length=1.5, pad=1, labelsize=6.5)
+def _draw_block(
+    axes: Any,
+    weights: NDArray[np.float32],
+    tokens: Sequence[str],
+    layers: Sequence[int],
+    heads: Sequence[int],
+    gap: int,
+    norm: Any,
+    size: float,
+) -> None:
+    """All pictures of one part, as one image with gaps: axes of their own take minutes."""
+    from matplotlib.patches import Rectangle
+
+    count = len(tokens)
+    step = count + gap
+    image = np.full((len(layers) * step - gap, len(heads) * step - gap), np.nan, np.float32)
+    for row, layer in enumerate(layers):
+        for column, head in enumerate(heads):
+            top, left = row * step, column * step
+            image[top : top + count, left : left + count] = weights[layer, head]
+            frame = Rectangle((left - 0.5, top - 0.5), count, count, fill=False, linewidth=0.5)
+            frame.set_clip_on(False)
+            axes.add_patch(frame)
+            axes.annotate(
+                f"layer {layer}, head {head}",
+                (left + (count - 1) / 2, top - 0.5),
+                xytext=(0, 2.5),
+                textcoords="offset points",
+                fontsize=7,
+                ha="center",
+            )
+    axes.imshow(image, cmap="Blues", norm=norm, interpolation="nearest")
+    places = [
+        [k * step + i for k in range(len(of)) for i in range(count)] for of in (layers, heads)
+    ]
+    axes.set_yticks(places[0], list(tokens) * len(layers))
+    axes.set_xticks(places[1], list(tokens) * len(heads))
+    axes.tick_params(length=1.5, pad=1, labelsize=size)
     axes.tick_params(axis="x", labelrotation=90)
     for spine in axes.spines.values():
-        spine.set_visible(True)
-        spine.set_linewidth(0.4)
+        spine.set_visible(False)
+
+
+def _cell(count: int) -> float:
+    """Side of one of many pictures of so many tokens."""
+    return max(1.1, min(2.4, 0.085 * count), 0.05 * count)

@@ -89,6 +89,11 @@ class Sheet:
         with load_matplotlib().rc_context(_STYLE):
             return self.figure.subplots(1, columns, **options)
 
+    def grid(self, rows: int, columns: int) -> Any:
+        """Axes in rows and columns, an array of both."""
+        with load_matplotlib().rc_context(_STYLE):
+            return self.figure.subplots(rows, columns, squeeze=False)
+
     def save(self, path: Path) -> None:
         """Write the figure; the ending of the name decides the format.
 
@@ -100,8 +105,10 @@ class Sheet:
         buffer = io.BytesIO()
         # The same figure gives the same bytes, whenever it is drawn.
         dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[form]
+        # Dots to the inch; fewer where a figure would take gigabytes.
+        dots = 200 if max(self.figure.get_size_inches()) <= 30 else 120
         with load_matplotlib().rc_context(_STYLE):
-            self.figure.savefig(buffer, format=form, dpi=200, metadata=dates)
+            self.figure.savefig(buffer, format=form, dpi=dots, metadata=dates)
         try:
             write_bytes(path, buffer.getvalue())
         except OSError as error:

@@ -13,6 +13,10 @@ from typing import Any
 from spmrl_bench.analysis.drawing import BLUE, GREY, ORANGE, Sheet
 from spmrl_bench.analysis.summary import Line, Summary
 
+# How far below and above the middle of its line a bar and a published figure stand, so that the
+# one does not hide the spread of the other.
+LOWER, UPPER = 0.11, 0.27
+
 _SERIES = (("strict", BLUE, "o"), ("relaxed", ORANGE, "s"))
 
 
@@ -46,18 +50,18 @@ def _systems(summary: Summary, lines: Sequence[Line]) -> Sheet:
     for place, line in enumerate(lines):
         _seeds(left, line, place)
         if line.difference is not None:
-            right.barh(place, line.difference.points, height=0.55, color=BLUE, alpha=0.8)
+            right.barh(place + LOWER, line.difference.points, height=0.46, color=BLUE, alpha=0.8)
             if line.difference.spread is not None:
                 right.errorbar(
                     line.difference.points,
-                    place,
+                    place + LOWER,
                     xerr=line.difference.spread,
                     color="black",
                     elinewidth=0.8,
                     capsize=2,
                 )
         if line.published_difference is not None:
-            right.plot(line.published_difference, place, **_PUBLISHED)
+            right.plot(line.published_difference, place - UPPER, **_PUBLISHED)
     names = [_name(line, study.reference) for line in lines]
     left.set_yticks(range(len(lines)), names)
     left.set_ylim(len(lines) - 0.5, -0.5)
@@ -69,16 +73,23 @@ def _systems(summary: Summary, lines: Sequence[Line]) -> Sheet:
     for axes in (left, right):
         axes.locator_params(axis="x", nbins=5)
     right.tick_params(axis="y", length=0)
-    handles = _handles(published)
-    right.legend(
-        handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False
-    )
+    if published:
+        right.legend(
+            handles=_handles(),
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncols=2,
+            frameon=False,
+            fontsize=8,
+        )
     return sheet
 
 
 def _name(line: Line, reference: str) -> str:
     """The name of a row; the reference is marked, and a long one takes two lines."""
-    name = textwrap.fill(line.row.name, 34)
+    name = line.row.name
+    if len(name) > 34:
+        name = textwrap.fill(name, len(name) // 2 + 6)
     return f"{name}\n(reference)" if line.row.name == reference else name
 
 
@@ -99,14 +110,15 @@ def _seeds(axes: Any, line: Line, place: int) -> None:
     axes.plot(line.mean, place, "o", color=BLUE, markersize=6.5, alpha=0.9)
 
 
-def _handles(published: bool) -> list[Any]:
+def _handles() -> list[Any]:
+    """What the marks of the differences mean."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = [Patch(color=BLUE, alpha=0.8, label="here")]
-    if published:
-        handles.append(Line2D([], [], label="published", **_PUBLISHED))
-    return handles
+    return [
+        Patch(color=BLUE, alpha=0.8, label="here"),
+        Line2D([], [], label="published", **_PUBLISHED),
+    ]
 
 
 # ---- Windows: curves over their size ----

@@ -122,21 +122,30 @@ def test_files_that_cannot_be_written_are_named(laboratory: Laboratory, tmp_path
 # Attention ------------------------------------------------------------------------------
 
 
+TOKENS = ["START", "the", "old", "dog", "STOP"]
+
+
 def weights(layers: int, heads: int, tokens: int) -> np.ndarray:
     return np.full((layers, heads, tokens, tokens), 1 / tokens, dtype=np.float32)
 
 
 def test_each_head_has_a_picture_in_each_part() -> None:
     maps = {part: weights(4, 3, 5) for part in ("content", "combined")}
-    sheet = draw_attention(
-        maps, ["the", "old", "dog"], layers=[1, 3], heads=[0, 2], model="runs/some"
-    )
-    pictures = [axes for axes in sheet.figure.axes if axes.get_title()]
+    for value, marked in zip((0.25, 0.5), maps.values(), strict=True):
+        marked[:, :, 3, 1] = value  # the third word takes more of the first
+    sheet = draw_attention(maps, TOKENS[1:-1], layers=[1, 3], heads=[0, 2], model="runs/some")
+    blocks = [axes for axes in sheet.figure.axes if axes.get_title()]
     titles = [f"layer {layer}, head {head}" for layer in (1, 3) for head in (0, 2)]
-    assert [axes.get_title() for axes in pictures] == titles * 2
-    labels = [label.get_text() for label in pictures[0].get_yticklabels()]
-    assert labels == ["START", "the", "old", "dog", "STOP"]
-    assert {label.get_text() for label in pictures[1].get_yticklabels()} == {""}
+    for axes, value in zip(blocks, (0.25, 0.5), strict=True):
+        assert [text.get_text() for text in axes.texts] == titles
+        assert [label.get_text() for label in axes.get_yticklabels()] == TOKENS * 2
+        assert [label.get_text() for label in axes.get_xticklabels()] == TOKENS * 2
+        image = axes.images[0].get_array().filled(np.nan)
+        # A token stands beside its row of the picture.
+        for layer in range(2):
+            for place in range(5):
+                row = image[round(axes.get_yticks()[5 * layer + place])]
+                assert np.nansum(row == value) == (2 if place == 3 else 0)
     assert any("content" in text for text in texts(sheet))
 
 
