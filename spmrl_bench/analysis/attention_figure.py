@@ -70,11 +70,10 @@ def draw_attention(
             "or a --part, or a shorter sentence"
         )
     caption = _CAPTION + (_PARTS_CAPTION if len(maps) > 1 else "") + f"Parser: {model}."
-    sheet = Sheet(width, height, "Attention of the parser", caption)
+    sheet = Sheet(width, height, "Attention of the parser", caption, between=0.06)
     matplotlib = load_matplotlib()
     norm = matplotlib.colors.PowerNorm(0.5, vmin=0, vmax=1)  # small weights can be seen
     blocks = sheet.grid(down, across)
-    sheet.figure.get_layout_engine().set(wspace=0.06)  # type: ignore[union-attr]
     for axes, (part, weights) in zip(blocks.flat, maps.items(), strict=True):
         if tuple(maps) != ("combined",):
             axes.set_title(_TITLES[part], fontsize=10, pad=17)

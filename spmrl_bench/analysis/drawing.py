@@ -47,8 +47,12 @@ class Sheet:
         figure: to draw into, between the two.
     """
 
-    def __init__(self, width: float, height: float, title: str, caption: str) -> None:
+    def __init__(
+        self, width: float, height: float, title: str, caption: str, between: float = 0.02
+    ) -> None:
         """Make room for a figure of this size beside title and caption.
+
+        ``between`` is the space between columns, as a share of their width.
 
         Raises:
             SpmrlError: matplotlib is not installed.
@@ -65,12 +69,11 @@ class Sheet:
         below = len(lines) * _LINE + 0.25 if lines else 0.1
         above = 0.42
         total = height + below + above
+        layout = matplotlib.layout_engine.ConstrainedLayoutEngine(
+            rect=(0.01, below / total, 0.98, 1 - (below + above) / total), wspace=between
+        )
         with matplotlib.rc_context(_STYLE):
-            self.figure: Figure = matplotlib.figure.Figure(
-                figsize=(width, total), layout="constrained"
-            )
-        engine = self.figure.get_layout_engine()
-        engine.set(rect=(0.01, below / total, 0.98, 1 - (below + above) / total))
+            self.figure: Figure = matplotlib.figure.Figure(figsize=(width, total), layout=layout)
         self.figure.text(
             0.15 / width, 1 - 0.12 / total, title, fontsize=11, va="top", fontweight="bold"
         )
@@ -139,6 +142,7 @@ def load_matplotlib() -> Any:
         import matplotlib
         import matplotlib.colors
         import matplotlib.figure
+        import matplotlib.layout_engine
     except ImportError:
         raise SpmrlError(
             "figures need matplotlib: install it with pip install 'spmrl-bench[report]'"
