@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
+from safetensors import safe_open
 from torch import nn
 
 from spmrl_bench.errors import PretrainedError
@@ -277,8 +278,10 @@ def read_encoder(folder: Path, config: Any) -> nn.Module:
                 ignore_mismatched_sizes=True,  # to be told of all of them
             )
 
-    encoder, report = attempt(f"{where}: cannot be read", load, "Copy the files anew")
-    _check_weights(where, encoder, report)
+    remedy = "Copy the files anew"
+    shapes = attempt(f"{where}: cannot be read", lambda: _shapes(files), remedy)
+    encoder, report = attempt(f"{where}: cannot be read", load, remedy)
+    _check_weights(where, encoder, shapes, report)
     return _without_pooler(encoder)
 
 
@@ -321,7 +324,19 @@ def _without_pooler(encoder: nn.Module) -> nn.Module:
     return encoder.float().eval()
 
 
-def _check_weights(where: str, encoder: nn.Module, report: dict[str, Any]) -> None:
+def _shapes(files: Iterable[Path]) -> dict[str, list[int]]:
+    """The shapes of all tensors of some files."""
+    found = {}
+    for path in files:
+        with safe_open(path, framework="pt") as file:
+            for key in file.keys():  # noqa: SIM118, it is no dictionary
+                found[key] = list(file.get_slice(key).get_shape())
+    return found
+
+
+def _check_weights(
+    where: str, encoder: nn.Module, shapes: dict[str, list[int]], report: dict[str, Any]
+) -> None:
     prefix = f"{getattr(encoder, 'base_model_prefix', '')}."
     parts = {name for name, _ in encoder.named_children()}
     parts |= {name for name, _ in encoder.named_parameters(recurse=False)}
@@ -338,6 +353,11 @@ def _check_weights(where: str, encoder: nn.Module, report: dict[str, Any]) -> No
             "Copy config.json and the weights from one and the same encoder"
         )
     unfit = {key: sizes for key, *sizes in report["mismatched_keys"] if counts(key)}
+    weights = encoder.state_dict()
+    for key, shape in shapes.items():  # since old versions of the library do not report all
+        name = key.removeprefix(prefix)
+        if name in weights and counts(name) and list(weights[name].shape) != shape:
+            unfit[name] = [shape, weights[name].shape]
     if unfit:
         found, wanted = (list(size) for size in unfit[min(unfit)])
         raise PretrainedError(

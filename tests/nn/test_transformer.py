@@ -104,6 +104,7 @@ def by_hand(folder: Path, words: Sequence[str], pooling: str) -> Tensor:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, add_prefix_space=True)
     encoder = transformers.AutoModel.from_pretrained(folder).eval()
     inputs = tokenizer(list(words), is_split_into_words=True, return_tensors="pt")
+    inputs.pop("token_type_ids", None)  # all 0, which models suppose
     n = inputs["input_ids"].shape[1]
     start, stop = 0, n - 1
     if folder.name == "xlnet":  # ... <sep> <cls>, and the last is a segment of its own
@@ -147,7 +148,7 @@ def test_their_kin_can_be_read_too(kind: str, folders: dict[str, Path], tmp_path
     ("kind", "problem"),
     [
         # The Fourier transform of FNet, and the shortened sequences of Funnel, know no padding.
-        ("fnet", "depends on the sentences beside it"),
+        ("fnet", "(depends on the sentences beside it|'attention_mask')"),
         ("funnel", "depends on the sentences beside it"),
         ("perceiver", "no attribute"),
         ("layoutlm", "not callable"),
@@ -333,7 +334,7 @@ def test_a_frozen_parser_needs_the_folder_again(
     again = read(source, frozen=True, assets=saved)
     again.load_state_dict(module.state_dict())
     with torch.no_grad():
-        assert torch.equal(apply(again, SENTENCES), apply(module, SENTENCES))
+        torch.testing.assert_close(apply(again, SENTENCES), apply(module, SENTENCES))
     shutil.rmtree(source)
     with pytest.raises(PretrainedError, match=r"no such folder.*has to be where it was"):
         read(source, frozen=True, assets=saved)
@@ -577,7 +578,7 @@ def sharded(folder: Path) -> None:
         (text("config.json", "{"), r"config\.json: cannot be read"),
         (text("config.json", "[1]"), r"config\.json: cannot be read .*model_type"),
         (text("config.json", "{}"), r"config\.json: cannot be read .*model_type"),
-        (settings(hidden_size="wide"), r"config\.json"),
+        (settings(hidden_size="wide"), r"cannot be read \(.*str"),
         (of_kind("no-such-kind"), r"config\.json: model_type 'no-such-kind' is no encoder"),
         (of_kind("gpt2"), r"config\.json: model_type 'gpt2' is no encoder"),
         (of_kind("t5"), r"config\.json: model_type 't5' is no encoder"),
@@ -605,11 +606,14 @@ def sharded(folder: Path) -> None:
         ),
         (
             weights(lambda found: found.update({LAYER.replace("1", "2"): torch.zeros(16)})),
-            r"model\.safetensors: bert\.encoder\.layer\.2\.output\.dense\.bias has no place",
+            r"model\.safetensors: (bert\.)?encoder\.layer\.2\.output\.dense\.bias has no place",
         ),
         (absent("vocab.txt"), r"no tokenizer\. It needs tokenizer\.json, or vocab\.txt"),
-        (text("vocab.txt", ""), r"its tokenizer \(BertTokenizer\) finds no vocabulary"),
-        (another_tokenizer, r"its tokenizer \(BertTokenizer\) finds no vocabulary"),
+        (text("vocab.txt", ""), r"its tokenizer \(BertTokenizer\w*\) finds no vocabulary"),
+        (
+            another_tokenizer,
+            r"its tokenizer (\(BertTokenizer\) finds no vocabulary|cannot be read)",
+        ),
         (text("tokenizer_config.json", "{"), r"its tokenizer cannot be read .*line 1 column 2"),
         (text("tokenizer.json", "{"), r"its tokenizer cannot be read .*line 1 column 2"),
         (longer_vocabulary, r"has ids up to 86, but the encoder has 86 embeddings"),
