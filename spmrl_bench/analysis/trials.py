@@ -184,7 +184,6 @@ def _trial(
             size=size,
             seed=seed,
             settings=settings,
-            lexical=lexical,
         )
 
     if row.position_only != "none":

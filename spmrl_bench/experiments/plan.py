@@ -46,11 +46,8 @@ def make_plan(
     size: str | None = None,
     seeds: Sequence[int] = (1,),
     settings: Mapping[str, str] | None = None,
-    lexical: tuple[str, ...] | None = None,
 ) -> Plan:
     """Choose the treebank and resolve the settings of each variant, for each seed.
-
-    With ``lexical`` there is one variant, of these lexical inputs and named by them.
 
     Raises:
         RecipeError: unknown language, variant, size, track or setting, or no seed.
@@ -60,8 +57,6 @@ def make_plan(
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
     chosen, note = _choose_treebank(recipe, treebank, track)
-    if lexical is not None:
-        variants = ("-".join(lexical),)
     configs = tuple(
         recipe.resolve(
             treebank=chosen.name,
@@ -71,7 +66,6 @@ def make_plan(
             size=size,
             seed=seed,
             settings=settings,
-            lexical=lexical,
         )
         for variant in dict.fromkeys(variants or recipe.base.variants)
         for seed in dict.fromkeys(seeds)

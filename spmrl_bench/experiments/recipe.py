@@ -122,25 +122,21 @@ class Recipe(BaseModel):
         size: str | None = None,
         seed: int = 1,
         settings: Mapping[str, str] | None = None,
-        lexical: tuple[str, ...] | None = None,
     ) -> RunConfig:
         """Settings of the run of one variant on one treebank.
 
         Args:
             treebank: name of the treebank in use; ``track`` and ``fingerprint`` are its own.
-            variant: one of the base's variants.
+            variant: one of the base's variants, or lexical inputs joined by ``-``.
             size: ``published`` or ``small``; by default the track's.
             settings: ``model.KEY`` or ``train.KEY`` to value, from the command line; a
                 value is read as TOML where it is TOML, else as text.
-            lexical: lexical inputs instead of a variant's of the base; ``variant`` is then only
-                what the run is called.
 
         Raises:
             RecipeError: an unknown variant, size or key, a value out of range, or a key
                 that no layer sets.
         """
-        if lexical is None and variant not in self.base.variants:
-            raise RecipeError(unknown_name("variant", variant, self.base.variants))
+        lexical = self._lexical(variant)
         chosen = size or self.base.default_size[track]
         if chosen not in self.base.size:
             raise RecipeError(unknown_name("size", chosen, self.base.size))
@@ -154,7 +150,7 @@ class Recipe(BaseModel):
         for layer in layers:
             for section, values in merged.items():
                 values.update(getattr(layer, section).model_dump(exclude_unset=True))
-        merged["model"]["lexical"] = self.base.variants[variant] if lexical is None else lexical
+        merged["model"]["lexical"] = lexical
         recipe_own = {section: dict(values) for section, values in merged.items()}
         for key, text in (settings or {}).items():
             section, _, name = key.partition(".")
@@ -180,6 +176,18 @@ class Recipe(BaseModel):
         return config.model_copy(
             update={"settings": _changed(config, recipe_own, sorted(settings or {}))}
         )
+
+    def _lexical(self, variant: str) -> tuple[str, ...]:
+        """The lexical inputs of a variant."""
+        if variant in self.base.variants:
+            return self.base.variants[variant]
+        inputs, known = tuple(variant.split("-")), get_args(LexicalInput)
+        if not set(inputs) <= set(known):
+            raise RecipeError(
+                f"{unknown_name('variant', variant, self.base.variants)} Lexical inputs joined by "
+                f"'-', such as word-tag, are variants too: {', '.join(known)}"
+            )
+        return inputs
 
 
 def _changed(

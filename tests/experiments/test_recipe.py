@@ -278,3 +278,16 @@ def test_settings_that_json_cannot_keep_are_refused(laboratory: Laboratory) -> N
 def test_a_key_without_its_section_means_one_thing() -> None:
     """Names of runs leave the section of a setting out."""
     assert not set(ChartParserConfig.model_fields) & set(TrainConfig.model_fields)
+
+
+def test_lexical_inputs_joined_are_a_variant() -> None:
+    recipe = load_recipe("english")
+    config = resolve(recipe, track="mini", variant="word-tag")
+    assert config.model.lexical == ("word", "tag")
+    assert config.variant == "word-tag"
+    with pytest.raises(RecipeError, match="joined by '-', such as word-tag, are variants too"):
+        resolve(recipe, track="mini", variant="word-tga")
+    with pytest.raises(RecipeError, match="lexical names an input twice"):
+        resolve(recipe, track="mini", variant="word-word")
+    with pytest.raises(RecipeError, match=r"the input 'vectors' needs model\.vectors"):
+        resolve(recipe, track="mini", variant="vectors")
