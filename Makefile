@@ -4,6 +4,7 @@
 #   make lang=german train eval                 train both variants, score the better one
 #   make lang=german seeds=5 jobs=2 train eval  options pass through when given
 #   make track=mini seeds=2 multilingual        every language of a track, and one table of all
+#   make study=encoders treebank=NAME study     one of the paper's experiments
 #   make table | recipes | treebanks            results; what can be trained; what is present
 #   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
 #   make new-treebank dir=DIR lang=german       write a manifest and a recipe for a folder
@@ -24,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval multilingual table parse score recipes treebanks validate new-treebank test lint campaign bench
+.PHONY: help install train eval multilingual study table parse score recipes treebanks validate new-treebank test lint campaign bench
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -52,6 +53,9 @@ eval: $(INSTALLED)
 
 multilingual: $(INSTALLED)
 	@$(BENCH) multilingual $(foreach name,track languages variant size seeds jobs device,$(call option,$(name)))
+
+study: $(INSTALLED)
+	@$(BENCH) study $(study) $(foreach name,treebank lang size seeds jobs device,$(call option,$(name)))
 
 table: $(INSTALLED)
 	@$(BENCH) table

@@ -95,6 +95,7 @@ def _coded_inputs(
             config.transformer_frozen,
             config.form_dropout,
             assets=assets,
+            precision=config.precision,
         )
     return found
 

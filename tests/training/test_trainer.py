@@ -190,3 +190,28 @@ def test_another_model_in_the_folder_is_refused(tmp_path: Path) -> None:
     make_trainer(tmp_path).fit()
     with pytest.raises(CheckpointError, match=r"last: belongs to a parser with another config"):
         make_trainer(tmp_path, model={"d_ff": 8}).fit()
+
+
+def test_pretrained_weights_have_a_rate_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both rates rise and fall together; without one of their own, all have the same."""
+    monkeypatch.setattr(
+        ChartParser, "pretrained_parameters", lambda self: [self.scorer.first.weight]
+    )
+    given = {"learning_rate": 0.01, "warmup_batches": 10}
+    rates = {}
+    for own in (None, 0.0005):
+        trainer = make_trainer(tmp_path / str(own), pretrained_learning_rate=own, **given)
+        before = trainer.parser.scorer.first.weight.detach().clone()
+        trainer._step(0, trainer.sentences[:8])
+        main, pretrained = trainer.optimiser.param_groups
+        assert [id(weight) for weight in pretrained["params"]] == [
+            id(trainer.parser.scorer.first.weight)
+        ]
+        rates[own] = main["lr"], pretrained["lr"]
+        # Adam's first step is as long as its rate wherever there is a gradient.
+        moved = (trainer.parser.scorer.first.weight - before).abs().max().item()
+        assert moved == pytest.approx(pretrained["lr"], rel=1e-3)
+    assert rates[None] == pytest.approx((0.001, 0.001))
+    assert rates[0.0005] == pytest.approx((0.001, 0.00005))
