@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
 
 
 def available_threads() -> int:
@@ -17,6 +18,24 @@ def available_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def ending(process: BaseProcess, seconds: float, option: str) -> str:
+    """How a process ended that should not have, in words.
+
+    Args:
+        process: which has ended or will in a moment.
+        seconds: to wait for that.
+        option: of the command line with which fewer processes need less memory.
+    """
+    process.join(seconds)
+    code = process.exitcode
+    if code is None or code >= 0:
+        return f"ended with status {code}"
+    how = f"was killed by {signal.Signals(-code).name}"
+    if -code == signal.SIGKILL:
+        how += f" (is there enough memory? Fewer {option} need less)"
+    return how
 
 
 @contextmanager

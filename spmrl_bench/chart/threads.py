@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.chart.kernels import Kernel
+from spmrl_bench.processes import available_threads
 
 # A batch of so many scores takes one thread about 50 microseconds, in which sleeping threads
 # would hardly have woken up.
@@ -51,7 +52,7 @@ def default_threads(kernel: Kernel) -> int:
     """As many as OpenMP uses, 1 in a forked process, which is seldom the only one."""
     if kernel.openmp_threads is None or _forked:
         return 1
-    return kernel.openmp_threads() or _python_threads()
+    return kernel.openmp_threads() or available_threads()
 
 
 def run(
@@ -88,13 +89,3 @@ def run(
         # A list, because a kernel may be wrong about one share and every other is needed.
         finite = list(pool.map(lambda share: decode(*arguments, share, 1), shares))
     return all(finite)
-
-
-def _python_threads() -> int:
-    """The number that OpenMP would take: of the environment, else of the processors."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -34,7 +34,7 @@ from rich.console import Console
 
 from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.experiments.one_run import Run, train_run
-from spmrl_bench.processes import available_threads, environment, interrupts_blocked
+from spmrl_bench.processes import available_threads, ending, environment, interrupts_blocked
 from spmrl_bench.training.trainer import Interrupted
 
 if TYPE_CHECKING:
@@ -150,14 +150,7 @@ class _Job:
         return kind, content
 
     def _loss(self) -> str:
-        self.process.join(_PATIENCE)
-        code = self.process.exitcode
-        if code is not None and code < 0:
-            how = f"was killed by {signal.Signals(-code).name}"
-            if -code == signal.SIGKILL:
-                how += " (is there enough memory? Fewer --jobs need less)"
-        else:
-            how = f"ended with status {code}"
+        how = ending(self.process, _PATIENCE, "--jobs")
         return (
             f"{self.run.title}: its process {how}; give the same command again (without --fresh) "
             "to continue from the last checkpoint"

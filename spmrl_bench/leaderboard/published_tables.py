@@ -150,14 +150,9 @@ Source = tuple[str, str, str]
 def _prior_rows(
     split: str, banks: Mapping[str, str], prior: Sequence[PriorFigure]
 ) -> tuple[Rows, list[Source]]:
-    values: dict[str, dict[str, float]] = {}
-    sources: list[Source] = []
-    for figure in prior:
-        wanted = figure.split == split and figure.metric == "f1"
-        if wanted and banks.get(figure.language) == figure.treebank:
-            values.setdefault(figure.system, {})[figure.language] = figure.value
-            sources.append((figure.source, figure.system, _about(figure, (figure.setting,))))
-    return [(name, _with_average(found, banks)) for name, found in values.items()], sources
+    found = [figure for figure in prior if _belongs(figure, split, banks)]
+    sources = [(one.source, one.system, _about(one, (one.setting,))) for one in found]
+    return _rows([(one.system, one) for one in found], banks), sources
 
 
 def _about(figure: PriorFigure, settings: Sequence[str]) -> str:
@@ -178,15 +173,23 @@ def _sources(found: Sequence[Source]) -> tuple[str, ...]:
 def _reference_rows(
     split: str, banks: Mapping[str, str], figures: Sequence[Figure]
 ) -> tuple[Rows, list[Source]]:
+    found = [figure for figure in figures if _belongs(figure, split, banks)]
+    named = [(_reference_name(one.system, one.variant, split), one) for one in found]
+    return _rows(named, banks), [(one.source, one.system, "") for one in found]
+
+
+def _belongs(figure: Figure | PriorFigure, split: str, banks: Mapping[str, str]) -> bool:
+    """Whether it is an F1 on this split of one of these treebanks."""
+    wanted = figure.split == split and figure.metric == "f1"
+    return wanted and banks.get(figure.language) == figure.treebank
+
+
+def _rows(named: Sequence[tuple[str, Figure | PriorFigure]], banks: Mapping[str, str]) -> Rows:
+    """A row for each name, with its figures by language and their average."""
     values: dict[str, dict[str, float]] = {}
-    sources: list[Source] = []
-    for figure in figures:
-        wanted = figure.split == split and figure.metric == "f1"
-        if wanted and banks.get(figure.language) == figure.treebank:
-            name = _reference_name(figure.system, figure.variant, split)
-            values.setdefault(name, {})[figure.language] = figure.value
-            sources.append((figure.source, figure.system, ""))
-    return [(name, _with_average(found, banks)) for name, found in values.items()], sources
+    for name, figure in named:
+        values.setdefault(name, {})[figure.language] = figure.value
+    return [(name, _with_average(found, banks)) for name, found in values.items()]
 
 
 def _reference_name(system: str, variant: str, split: str) -> str:

@@ -10,7 +10,6 @@ in memory. No process outlives this one, however this one ends.
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import traceback
 from collections.abc import Iterable, Iterator
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsers.bulk import Answer, Answerer, Answers, OnLong, Window, WorkerLostError
-from spmrl_bench.processes import available_threads, environment, interrupts_blocked
+from spmrl_bench.processes import available_threads, ending, environment, interrupts_blocked
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -72,15 +71,7 @@ class _Worker:
         return content
 
     def _lost(self) -> WorkerLostError:
-        self.process.join(_PATIENCE)
-        code = self.process.exitcode
-        if code is not None and code < 0:
-            how = f"was killed by {signal.Signals(-code).name}"
-            if -code == signal.SIGKILL:
-                how += " (is there enough memory? Fewer --workers need less)"
-        else:
-            how = f"ended with status {code}"
-        return WorkerLostError(f"{self._name} {how}")
+        return WorkerLostError(f"{self._name} {ending(self.process, _PATIENCE, '--workers')}")
 
 
 class Crew(AbstractContextManager[Answers]):
