@@ -17,7 +17,7 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from tests.nn.tiny_transformers import KINDS, make
 from tests.parsers.examples import TREES, config
-from tests.training.trainers import make_trainer, real_score, weights
+from tests.training.trainers import break_off, make_trainer, weights
 
 pytest.importorskip("transformers", reason="the package transformers is not installed")
 
@@ -99,20 +99,7 @@ def test_a_resumed_run_ends_as_if_never_stopped(kind: str, tmp_path: Path) -> No
     model: dict[str, object] = {"lexical": ["transformer"], "transformer": str(folder)}
     make_trainer(tmp_path / "whole", model=model, max_epochs=3).fit()
 
-    class EnoughError(Exception):
-        pass
-
-    calls = 0
-
-    def score(parser: ChartParser) -> float:
-        nonlocal calls
-        calls += 1
-        if calls == 4:  # in the second epoch, after the third checkpoint
-            raise EnoughError
-        return real_score(parser)
-
-    with pytest.raises(EnoughError):
-        make_trainer(tmp_path / "parts", model=model, max_epochs=3, score=score).fit()
+    break_off(tmp_path / "parts", 3, model=model, max_epochs=3)  # in the second epoch
     make_trainer(tmp_path / "parts", model=model, max_epochs=3).fit()
     for name in ("best", "last"):
         assert weights(tmp_path / "parts" / name) == weights(tmp_path / "whole" / name)

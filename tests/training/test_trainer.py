@@ -14,7 +14,7 @@ from spmrl_bench.parsers.batches import Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.training.random import Stream, generator
 from spmrl_bench.training.trainer import Trainer
-from tests.training.trainers import TRAIN_TREES, make_trainer, real_score, weights
+from tests.training.trainers import TRAIN_TREES, break_off, make_trainer, weights
 
 
 def events(run_dir: Path) -> list[dict[str, Any]]:
@@ -128,20 +128,7 @@ def test_a_finished_run_is_not_trained_further(tmp_path: Path) -> None:
 def test_more_epochs_continue_as_if_never_stopped(tmp_path: Path) -> None:
     make_trainer(tmp_path / "whole", max_epochs=3).fit()
 
-    class EnoughError(Exception):
-        pass
-
-    calls = 0
-
-    def score(parser: ChartParser) -> float:
-        nonlocal calls
-        calls += 1
-        if calls == 4:  # in the second epoch, after the third checkpoint
-            raise EnoughError
-        return real_score(parser)
-
-    with pytest.raises(EnoughError):
-        make_trainer(tmp_path / "parts", max_epochs=3, score=score).fit()
+    break_off(tmp_path / "parts", 3, max_epochs=3)  # in the second epoch
     make_trainer(tmp_path / "parts", max_epochs=3).fit()
     for file in ("best/weights", "last/weights", "last/optimiser"):
         parts, whole = (tmp_path / name / f"{file}.safetensors" for name in ("parts", "whole"))

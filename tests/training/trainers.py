@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
+import pytest
 from rich.console import Console
 
 from spmrl_bench.experiments.evaluation import dev_f1
@@ -54,3 +56,22 @@ def make_trainer(
 def weights(folder: Path) -> bytes:
     """The bytes of saved weights."""
     return (folder / "weights.safetensors").read_bytes()
+
+
+def break_off(run_dir: Path, evaluations: int, **settings: Any) -> None:
+    """Train until an error comes in place of a dev score, after this many of them."""
+
+    class EnoughError(Exception):
+        pass
+
+    calls = 0
+
+    def score(parser: ChartParser) -> float:
+        nonlocal calls
+        calls += 1
+        if calls > evaluations:
+            raise EnoughError
+        return real_score(parser)
+
+    with pytest.raises(EnoughError):
+        make_trainer(run_dir, score=score, **settings).fit()
