@@ -84,9 +84,10 @@ def _document(summary: Summary) -> Document:
             summary.caption,
             f"Differences are to '{study.reference}', in points"
             + (", with their standard deviation over the seeds." if several else "."),
+            f"Common to all signatures: `{_common_signature(summary)}`",
             *summary.notes,
         ),
-        items=(*summary.reversals, f"common to all signatures: `{_common_signature(summary)}`"),
+        items=tuple(summary.reversals),
     )
     return Document(f"Study {study.name}", tables=(table,))
 
