@@ -97,7 +97,7 @@ def evaluate(
 
     Takes the same options as `train` and scores what it trained. With several seeds, the mean
     over the seeds selects. The test split is scored for the runs of the selected variant only.
-    Each run leaves a record in the results folder.
+    Each run leaves a record in the results folder; `spmrl-bench table` shows all of them.
 
     Examples:
 
@@ -111,7 +111,6 @@ def evaluate(
     from spmrl_bench.experiments.run import evaluate as run_evaluate
     from spmrl_bench.leaderboard.markdown import to_markdown
     from spmrl_bench.leaderboard.published import read_figures
-    from spmrl_bench.leaderboard.record import read_records
     from spmrl_bench.leaderboard.table import group_records
 
     work = make_plan(
@@ -123,7 +122,7 @@ def evaluate(
         seeds=chosen_seeds(seed, seeds),
         settings=parse_settings(settings),
     )
-    run_evaluate(work, runs_dir=runs, results_dir=results, device=device, ensemble=ensemble)
-    bank = work.treebank.name
-    records = [one for one in read_records(results / "runs") if one.treebank.name == bank]
+    records = run_evaluate(
+        work, runs_dir=runs, results_dir=results, device=device, ensemble=ensemble
+    )
     typer.echo(to_markdown(group_records(records), read_figures()), nl=False)
