@@ -319,9 +319,9 @@ class ChartParser(nn.Module):
             return
         if self.reads_tags and tags is None:
             raise TreeError(
-                "this parser reads tags, but none are given: give the tags of each sentence, or "
-                "train one that needs none (lexical inputs without 'tag', or "
-                "model.predict_tags = true)"
+                "this parser reads tags, but none are given: give the tags of each sentence "
+                "('spmrl-bench parse --input brackets' takes them from trees), or train a parser "
+                "that needs none (lexical inputs without 'tag', or model.predict_tags = true)"
             )
         indexer = self.indexer()
         pool = Pool(
