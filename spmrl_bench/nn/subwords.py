@@ -34,7 +34,7 @@ from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.pretrained.transformer_files import (
     attempt,
     check_has_tokenizer,
-    library,
+    package,
     quiet,
     reason,
 )
@@ -121,7 +121,7 @@ class Subwords:
         check_has_tokenizer(folder)
         tokenizer = attempt(
             f"{folder}: its tokenizer cannot be read",
-            lambda: library().AutoTokenizer.from_pretrained(
+            lambda: package().AutoTokenizer.from_pretrained(
                 str(folder), trust_remote_code=False, local_files_only=True
             ),
             "Copy the tokenizer's files anew, tokenizer.json among them",

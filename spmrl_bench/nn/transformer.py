@@ -107,7 +107,7 @@ class Transformer(CodedInput):
         Raises:
             PretrainedError: something is missing, broken or does not fit.
         """
-        transformer_files.library()
+        transformer_files.package()
         source: Path | None
         if assets is None:
             source = folder = transformer_files.locate(name, revision)

@@ -39,7 +39,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _COMPUTED = re.compile(r"(^|\.)(position_ids|token_type_ids)$")
 
 
-def library() -> Any:
+def package() -> Any:
     """The module ``transformers``, which takes seconds to load.
 
     Raises:
@@ -57,7 +57,7 @@ def library() -> Any:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Within it, the library prints neither warnings nor progress bars."""
-    progress = library().utils.logging
+    progress = package().utils.logging
     drawn = progress.is_progress_bar_enabled()
     loggers = [logging.getLogger(name) for name in ("transformers", "huggingface_hub")]
     levels = [logger.level for logger in loggers]
@@ -132,7 +132,7 @@ def locate(name: str, revision: str | None) -> Path:
 
 
 def _fetched(name: str, revision: str) -> Path:
-    library()
+    package()
     hub = importlib.import_module("huggingface_hub")
 
     def fetch(cached: bool) -> Path:
@@ -228,7 +228,7 @@ def read_config(folder: Path) -> Any:
     if not isinstance(content, dict) or not isinstance(content.get("model_type"), str):
         _broken(path, "it does not say its model_type")
     kind = content["model_type"]
-    auto = importlib.import_module(f"{library().__name__}.models.auto.modeling_auto")
+    auto = importlib.import_module(f"{package().__name__}.models.auto.modeling_auto")
     encoders = {*auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES, "xlnet"}
     if kind not in encoders:
         raise PretrainedError(
@@ -238,7 +238,7 @@ def read_config(folder: Path) -> Any:
         )
     config = attempt(
         f"{path}: cannot be read",
-        lambda: library().AutoConfig.from_pretrained(
+        lambda: package().AutoConfig.from_pretrained(
             str(folder), trust_remote_code=False, local_files_only=True
         ),
         "Copy the file anew",
@@ -268,7 +268,7 @@ def read_encoder(folder: Path, config: Any) -> nn.Module:
     def load() -> Any:
         # What the library makes up, a pooler say, must not shift the parser's random numbers.
         with torch.random.fork_rng(devices=[]):
-            return library().AutoModel.from_pretrained(
+            return package().AutoModel.from_pretrained(
                 str(folder),
                 config=config,
                 use_safetensors=True,
@@ -294,7 +294,7 @@ def empty_encoder(folder: Path, config: Any) -> nn.Module:
 
     def build() -> Any:
         with torch.random.fork_rng(devices=[]), _uninitialised():
-            return library().AutoModel.from_config(config, trust_remote_code=False)
+            return package().AutoModel.from_config(config, trust_remote_code=False)
 
     encoder = attempt(
         f"{folder / 'config.json'}: no encoder can be built from it", build, "Copy the file anew"
@@ -305,7 +305,7 @@ def empty_encoder(folder: Path, config: Any) -> nn.Module:
 @contextmanager
 def _uninitialised() -> Iterator[None]:
     """Within it, models are built without drawing numbers for their weights, which takes long."""
-    name = library().__name__
+    name = package().__name__
     for home in ("initialization", "modeling_utils"):  # of new and of old versions
         try:
             skip = importlib.import_module(f"{name}.{home}").no_init_weights
