@@ -8,7 +8,6 @@ what the paper reports. What all rows share stands above them, under ``shared``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -30,13 +29,6 @@ def _some(inputs: tuple[LexicalInput, ...]) -> tuple[LexicalInput, ...]:
 
 Inputs = Annotated[tuple[LexicalInput, ...], AfterValidator(_some)]
 Text = Annotated[str, Field(min_length=1)]
-
-#: Settings that name the files of a pre-trained input; only their user can give them.
-FILES: Mapping[str, tuple[str, ...]] = {
-    "vectors": ("model.vectors",),
-    "elmo": ("model.elmo_weights", "model.elmo_options"),
-    "transformer": ("model.transformer",),
-}
 
 
 class AttentionLimits(BaseModel):

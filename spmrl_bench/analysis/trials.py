@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.analysis.definition import FILES, AttentionLimits, Row, Study
+from spmrl_bench.analysis.definition import AttentionLimits, Row, Study
 from spmrl_bench.analysis.layers import layer_numbers
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
 from spmrl_bench.nn.limits import OPEN, Limit
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.config import FILES, ChartParserConfig
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 
 # Settings whose files must exist; those of a transformer may be the name of one on a hub.
-_PATHS = {*FILES["vectors"], *FILES["elmo"]}
+_PATHS = {f"model.{key}" for name in ("vectors", "elmo") for key in FILES[name]}
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def _concerns(key: str, lexical: Sequence[str]) -> bool:
 def _missing_files(study: Study, row: Row, given: Mapping[str, str]) -> list[str]:
     """The settings of files that a row needs and nobody gave."""
     known = {*given, *study.settings(row)}
-    needed = [key for name in study.inputs(row) for key in FILES.get(name, ())]
+    needed = [f"model.{key}" for name in study.inputs(row) for key in FILES.get(name, ())]
     return [key for key in needed if key not in known]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -121,7 +122,7 @@ class ChartParserConfig(BaseModel):
     def _inputs_have_what_they_need(self) -> ChartParserConfig:
         if len(set(self.lexical)) != len(self.lexical):
             raise ValueError("lexical names an input twice")
-        for name, keys in _NEEDS.items():
+        for name, keys in FILES.items():
             for key in keys:
                 given = getattr(self, key) is not None
                 if name in self.lexical and not given:
@@ -167,7 +168,8 @@ class ChartParserConfig(BaseModel):
         return self
 
 
-_NEEDS = {
+#: Settings that name the files of a pre-trained input, by input.
+FILES: Mapping[LexicalInput, tuple[str, ...]] = {
     "vectors": ("vectors",),
     "elmo": ("elmo_weights", "elmo_options"),
     "transformer": ("transformer",),

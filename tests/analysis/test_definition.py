@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.analysis.definition import FILES, Study, load_study, study_names
+from spmrl_bench.analysis.definition import Study, load_study, study_names
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.parsers import config
 from tests.conftest import shared_data
 
 SMALL = """\
@@ -148,11 +147,6 @@ def test_encoders_have_the_figures_of_table_5_and_section_3() -> None:
     sparse = found.pop("position added, block-sparse matrices")
     assert sparse == section["K&K18 block-sparse weights, additive inputs"]
     assert found == {"factored, sinusoidal positions": None}
-
-
-def test_the_files_of_an_input_are_those_that_the_parser_needs() -> None:
-    needed = {name: tuple(f"model.{key}" for key in keys) for name, keys in config._NEEDS.items()}
-    assert needed == FILES
 
 
 # Mistakes -------------------------------------------------------------------------------
