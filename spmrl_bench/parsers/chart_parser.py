@@ -383,7 +383,7 @@ class ChartParser(nn.Module):
             "config": self.config.model_dump(mode="json"),
             "vocabulary": self.vocabulary.to_json(),
         }
-        save_parser(self, description, folder)
+        save_parser(self, description, self.config, folder)
         for module in self._coded.values():
             module.save_assets(folder)
 

@@ -24,9 +24,10 @@ from spmrl_bench.parsers.config import ChartParserConfig
 Parser = TypeVar("Parser", bound=nn.Module)
 
 
-def save_parser(parser: nn.Module, description: Mapping[str, Any], folder: Path) -> None:
+def save_parser(
+    parser: nn.Module, description: Mapping[str, Any], config: ChartParserConfig, folder: Path
+) -> None:
     """Write ``parser.json`` and ``weights.safetensors`` into an existing folder."""
-    config = ChartParserConfig.model_validate(description["config"])
     files = {str(path): _digest(path) for path in pretrained_files(config)}
     content = {**description, **({"pretrained": files} if files else {})}
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))

@@ -3,7 +3,7 @@
 The count is of the model as it is computed here: block-diagonal maps without their zeros, the
 linear part of the span scorer once for each fencepost and the rest once for each span, the
 CharLSTM once for each distinct form of a batch. It leaves out what is not a product of
-matrices.
+matrices, and the options that few parsers have: the tagger and pre-trained encoders.
 """
 
 from __future__ import annotations
