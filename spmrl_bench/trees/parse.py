@@ -1,0 +1,89 @@
+"""A parse: a sentence with its constituents, its dependencies, or both.
+
+What a treebank gives to learn from and to be scored against, and what a parser answers, is the
+same kind of thing. Which of the two layers are there depends on the treebank and on the kind of
+the parser; both are over the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from spmrl_bench.errors import TreeError
+from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.tree import Tree
+
+#: A layer of annotation.
+Layer = Literal["constituents", "dependencies"]
+LAYERS: tuple[Layer, ...] = get_args(Layer)
+
+
+@dataclass(frozen=True, slots=True)
+class Parse:
+    """A sentence of ``n`` words with one layer of annotation or both; build with :meth:`of`.
+
+    Attributes:
+        words: the ``n`` words; a sentence without any has a tree without words.
+        tags: the ``n`` part-of-speech tags; those of the tree where there is one.
+        tree: its constituents, or None.
+        dependencies: its heads and relations, or None.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    tree: Tree | None = None
+    dependencies: DependencyTree | None = None
+
+    @classmethod
+    def of(cls, tree: Tree | None = None, dependencies: DependencyTree | None = None) -> Parse:
+        """The parse with these layers.
+
+        Raises:
+            TreeError: there is none, or their words differ.
+        """
+        first = tree if tree is not None else dependencies
+        if first is None:
+            raise TreeError("a parse needs constituents or dependencies, and has neither")
+        if tree is not None and dependencies is not None and tree.words != dependencies.words:
+            raise TreeError(
+                "the constituents and the dependencies of a parse are over different words: "
+                f"'{' '.join(tree.words[:8])}' and '{' '.join(dependencies.words[:8])}'"
+            )
+        return cls(first.words, first.tags, tree, dependencies)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers that it has."""
+        return tuple(layer for layer in LAYERS if self.layer(layer) is not None)
+
+    def layer(self, layer: Layer) -> Tree | DependencyTree | None:
+        """One layer; None if it is not there."""
+        return self.tree if layer == "constituents" else self.dependencies
+
+    def with_tags(self, tags: Sequence[str]) -> Parse:
+        """The same parse with other tags in every layer."""
+        row = tuple(tags)
+        return Parse(
+            self.words,
+            row,
+            None if self.tree is None else replace(self.tree, tags=row),
+            None if self.dependencies is None else replace(self.dependencies, tags=row),
+        )
+
+    def __len__(self) -> int:
+        """Number of words."""
+        return len(self.words)
+
+    def __str__(self) -> str:
+        """The tree in brackets, on one line; without one, ``word/relation/head`` of each word."""
+        if self.tree is not None:
+            return write_brackets(self.tree)
+        if self.dependencies is None:
+            return ""
+        rows = zip(
+            self.words, self.dependencies.relations, self.dependencies.heads.tolist(), strict=True
+        )
+        return " ".join(f"{word}/{relation}/{head}" for word, relation, head in rows)
