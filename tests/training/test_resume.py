@@ -66,10 +66,10 @@ def start(
 ) -> subprocess.Popen[str]:
     """``spmrl-bench train`` as a process of its own; it may send itself a signal."""
     arguments = ["train", str(laboratory.recipe), "--variant", "word-charlstm", "--device", "cpu"]
+    arguments += ["--runs", str(runs)]
     moment = [str(number), str(calls)]
     return subprocess.Popen(
-        [sys.executable, "-c", CODE, str(laboratory.manifests), *moment, *arguments]
-        + ["--runs", str(runs)],
+        [sys.executable, "-c", CODE, str(laboratory.manifests), *moment, *arguments],
         cwd=laboratory.folder,
         env=os.environ
         | {
