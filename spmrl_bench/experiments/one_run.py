@@ -93,9 +93,10 @@ def train_run(
             report.say(f"{report.title}: continuing after {saved.steps} steps")
         done = trainer.fit()
         done_in = (done.train_seconds + done.dev_seconds) / 60
+        best = f"best dev {report.score} {done.best_score:.2f}"
         report.say(
-            f"{report.title}: best dev {report.score} {done.best_score:.2f} after {done.epoch} epochs, "
-            f"{done_in:.1f} minutes, {speed(done):,.0f} tokens/s (stopped by {done.stopped_by})"
+            f"{report.title}: {best} after {done.epoch} epochs, {done_in:.1f} minutes, "
+            f"{speed(done):,.0f} tokens/s (stopped by {done.stopped_by})"
         )
 
 
