@@ -8,7 +8,7 @@ string again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -315,15 +315,3 @@ class Pool:
                     device,
                 ),
             )
-
-
-def windows(items: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
-    """Consecutive lists of at most ``size`` items of a stream."""
-    window: list[Sequence[str]] = []
-    for item in items:
-        window.append(item)
-        if len(window) == size:
-            yield window
-            window = []
-    if window:
-        yield window

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
-from spmrl_bench.parsers.batches import windows
+from spmrl_bench.parsers.streams import windows
 from spmrl_bench.trees import Tree
 
 # Tag given to words in a parse of bare tokens; the Penn Treebank's "unknown" tag.
@@ -69,7 +69,7 @@ def parse_stream(
     """
     tag_stream = iter(tags) if tags is not None else None
     done = 0
-    for window in windows(sentences, WINDOW):
+    for window in windows(sentences, len, WINDOW):
         # What comes before a sentence that is too long, or lacks tags, is answered before the
         # error.
         problems = (length_problem(words) for words in window)

@@ -63,9 +63,7 @@ class ConlluSentence:
         return self.head + "".join(map("".join, zip(lines, self.ends, strict=False)))
 
 
-def read_conllu_stream(
-    stream: BinaryIO, *, path: str | PathLike[str]
-) -> Iterator[ConlluSentence]:
+def read_conllu_stream(stream: BinaryIO, *, path: str | PathLike[str]) -> Iterator[ConlluSentence]:
     """The sentences of a UTF-8 stream, in order, without its byte order mark.
 
     They are checked as in :func:`spmrl_bench.readers.conll.read_conll`, except for their heads,
