@@ -203,7 +203,10 @@ def _changed(
         section, _, name = key.partition(".")
         layer = {"model": ModelLayer, "train": TrainLayer}[section]
         # A setting that no layer gives has the default of the model.
-        default = RunConfig.model_fields[section].annotation.model_fields[name].default  # type: ignore[union-attr]
+        field = RunConfig.model_fields[section].annotation.model_fields[name]  # type: ignore[union-attr]
+        if field.exclude:
+            continue  # it does not change the weights
+        default = field.default
         own = recipe_own[section].get(name, default)
         comparable = {} if own is PydanticUndefined else {name: own}
         before = layer(**comparable).model_dump(mode="json", exclude_unset=True).get(name, ...)
