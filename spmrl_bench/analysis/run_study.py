@@ -13,20 +13,15 @@ from pathlib import Path
 from spmrl_bench.analysis.definition import Row
 from spmrl_bench.analysis.scores import Score, ScoreFile, ScoreKey, limits_key
 from spmrl_bench.analysis.trials import StudyPlan, Trial, joint_plan
-from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import evaluate_parser, split_result
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.experiments.run_folder import best_weights
-from spmrl_bench.files import recover_folder
+from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.nn.encoder import Encoder
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.scoring.signature import prm_signature
-from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.checkpoint import read_progress
-from spmrl_bench.training.schedule import Progress
 
 SPLIT = "dev"
 
@@ -83,7 +78,7 @@ def run_study(
     scores = ScoreFile(scores_path)  # raises before hours of training
     plan = joint_plan(work)
     train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs)
-    states = [_progress(plan.folder(runs_dir, config)) for config in plan.configs]
+    states = [ended(plan.folder(runs_dir, config)) for config in plan.configs]
     found: list[dict[int, Score]] = [{} for _ in work.trials]
     for number, config in enumerate(plan.configs):
         asked = [k for k, trial in enumerate(work.trials) if config in trial.configs]
@@ -104,16 +99,6 @@ def run_study(
         )
         for trial, scores_of in zip(work.trials, found, strict=True)
     ]
-
-
-def _progress(folder: Path) -> Progress:
-    """How a run ended."""
-    for name in (LAST, BEST):
-        recover_folder(folder / name)
-    progress = read_progress(folder / LAST)
-    if progress is None or progress.stopped_by is None:
-        raise CheckpointError(f"{folder}: training has not ended; give the same command again")
-    return progress
 
 
 def _score_run(

@@ -1,1 +1,2 @@
-def reading_version(parts): return 1
+def reading_version(parts):
+    return 1
