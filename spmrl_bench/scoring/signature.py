@@ -119,7 +119,7 @@ def sign(
         prm: the parameters it was counted with; name and first 8 digits of the hash.
         policy: that it was counted with; only what differs from the published one is shown.
         scorer: who counted: ``own``, or the name that
-            :class:`~spmrl_bench.scoring.official.OfficialScore` gives a C program.
+            :func:`~spmrl_bench.scoring.official.confirm` gives a C program.
         treebank: name of the gold trees.
         fingerprint: hex digest of the treebank's files and transforms; 8 digits are shown.
         split: ``train``, ``dev`` or ``test``.
