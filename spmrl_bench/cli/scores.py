@@ -14,6 +14,7 @@ from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.scoring import BracketCounts, Parameters, Policy
+    from spmrl_bench.scoring.bracket_metric import BracketRules
     from spmrl_bench.scoring.signature import Signature
     from spmrl_bench.trees import Tree
 
@@ -123,6 +124,7 @@ def score(
         spmrl-bench score gold.mrg parses.mrg --official ./evalb_spmrl
     """
     from spmrl_bench.scoring import MissingParse, Policy, Punctuation, load_prm, score_files
+    from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
     from spmrl_bench.scoring.evalb_format import as_evalb
     from spmrl_bench.scoring.files import read_sides
     from spmrl_bench.scoring.official import confirm
@@ -131,6 +133,7 @@ def score(
 
     parameters = load_prm(prm, program)
     policy = Policy(MissingParse(missing_parse), Punctuation(punctuation))
+    rules = BracketRules(parameters, policy)
     _check_official(official is not None, policy, cross_check, allow_skipped)
     if format == "evalb" and (by is not None or intervals):
         raise SpmrlError("--by and --intervals are for the formats table and json")
@@ -150,7 +153,7 @@ def score(
         )
         agreed = f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
         typer.echo(agreed, err=True)
-    signature = sign(counts, parameters, policy, scorer=scorer)
+    signature = sign(BRACKETS, counts, rules, scorer=scorer)
     sides = partial(read_sides, gold, test, encoding=encoding)
     if format == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
@@ -158,7 +161,7 @@ def score(
         return
     additions = [_intervals(counts)] if intervals else []
     if by is not None:
-        additions.append(_parts(by, sides(), counts, parameters, policy))
+        additions.append(_parts(by, sides(), counts, rules))
     _print(counts, parameters, additions, signature, as_json=format == "json")
 
 
@@ -198,9 +201,10 @@ def _print(
 
 
 def _intervals(counts: BracketCounts) -> Addition:
-    from spmrl_bench.scoring.significance import LEVEL, bracket_ratios, confidence_intervals
+    from spmrl_bench.scoring.bracket_metric import BRACKETS
+    from spmrl_bench.scoring.significance import LEVEL, confidence_intervals
 
-    ratios = [ratio for ratio in bracket_ratios(counts) if ratio.value is not None]
+    ratios = [ratio for ratio in BRACKETS.ratios(counts) if ratio.value is not None]
     bounds = confidence_intervals(ratios) if ratios else []
     found = dict(zip((ratio.name for ratio in ratios), bounds, strict=True))
     shown = ", ".join(f"{name} {one.low:.2f} to {one.high:.2f}" for name, one in found.items())
@@ -215,14 +219,13 @@ def _parts(
     kind: Literal["length", "label", "span"],
     sides: tuple[list[Tree], list[Tree]],
     counts: BracketCounts,
-    prm: Parameters,
-    policy: Policy,
+    rules: BracketRules,
 ) -> Addition:
     from tabulate import tabulate
 
     from spmrl_bench.scoring.breakdown import break_down, tabulate_brackets
 
-    parts = break_down(kind, counts, tabulate_brackets(*sides, prm, policy))
+    parts = break_down(kind, counts, tabulate_brackets(*sides, *rules))
     rows = [(part.name, *part.figures().values()) for part in parts]
     headings = (kind, *parts[0].figures())
     text = tabulate(rows, headers=headings, tablefmt="simple", floatfmt=".2f", missingval="n/a")
