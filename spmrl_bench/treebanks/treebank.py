@@ -238,7 +238,8 @@ class Treebank:
             sizes: dict[str, int] = {
                 name: getattr(manifest.splits, name).sentences for name in SPLITS
             }
-            for name, trees in generate(manifest.grammar, sizes, manifest.seed).items():
+            for name, parses in generate(manifest.grammar, sizes, manifest.seed).items():
+                trees = [parse.tree for parse in parses if parse.tree is not None]
                 changed = [transform_tree(manifest.transforms, tree) for tree in trees]
                 kept = [tree for tree in changed if tree is not None]
                 self._made[name] = SplitContent(kept, len(changed) - len(kept), ())
