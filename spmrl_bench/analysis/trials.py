@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
 from spmrl_bench.analysis.layers import layer_numbers
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
 from spmrl_bench.nn.limits import OPEN, Limit
 from spmrl_bench.parsers.config import FILES
@@ -207,12 +207,15 @@ def _trial(
     settings = {key: value for key, value in given.items() if _concerns(key, lexical)}
     settings |= {key: _as_toml(value) for key, value in study.settings(row).items()}
 
+    variant = "-".join(lexical)
+    fingerprints = fingerprints_of(recipe, bank, [variant])
+
     def resolve(seed: int) -> RunConfig:
         return recipe.resolve(
             treebank=bank.name,
             track=bank.track,
-            fingerprint=bank.fingerprint,
-            variant="-".join(lexical),
+            fingerprints=fingerprints,
+            variant=variant,
             size=size,
             seed=seed,
             settings=settings,
