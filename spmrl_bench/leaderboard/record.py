@@ -3,76 +3,104 @@
 A number in a table is worth only what can be said about where it came from. A
 :class:`Record` therefore keeps, beside the scores, the resolved recipe, the treebank and its
 fingerprint, the counts of every sentence (so that any other aggregate can be computed
-later), the versions, the machine and the cost. Its file is named by the hash of its bytes:
-``sha256sum FILE`` begins with the name of the file, a record is never changed, and two
-processes that write at once cannot harm each other.
+later), the versions, the machine and the cost. How it is kept is told in
+:mod:`spmrl_bench.leaderboard.store`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import (
     AwareDatetime,
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
-    ValidationError,
     model_validator,
 )
 
-from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.files import write_text
-from spmrl_bench.scoring.counts import BracketCounts, Column
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.leaderboard.record_versions import upgraded
+from spmrl_bench.leaderboard.store import Documents, Part
+from spmrl_bench.scoring.counts import Counts
+from spmrl_bench.scoring.metric import METRICS, Criterion, Metric, metric_named
+from spmrl_bench.scoring.signature import Signature
 
-SCHEMA_VERSION = 2  # 2: ensembles, changed settings, accuracy of tags
-NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name the file
-
-_AGGREGATES = ("recall", "precision", "f1", "complete_match")
+SCHEMA_VERSION = 3  # 3: scores by metric; older versions are read for ever (record_versions)
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
-class _Part(BaseModel):
-    """Base of all parts of a record: no unknown key, no NaN, no change after construction."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class TreebankInfo(_Part):
+class TreebankInfo(Part):
     """Which treebank the run used."""
 
     name: str = Field(description="Name of the manifest, such as german-squoia.")
     track: str = Field(description="Track of the manifest: mini, open, spmrl, ptb or ctb.")
     language: str = Field(description="Language of the manifest, such as german.")
-    fingerprint: str = Field(description="SHA-256 over the files and the named transforms, in hex.")
+    fingerprints: dict[str, str] = Field(
+        description="Of each layer of annotation: SHA-256 over what decides it (files, division, "
+        "named transforms), in hex."
+    )
+
+    def fingerprint(self, layers: Iterable[str]) -> str:
+        """That of the layers; several are joined by ``+``."""
+        return "+".join(self.fingerprints.get(layer, "") for layer in layers)
 
 
-class SplitResult(_Part):
-    """Bracket scores of one split; percentages are None where a denominator is zero."""
+class MetricResult(Part):
+    """What one metric says of the parses of a split."""
 
     counts: dict[str, list[int]] = Field(
-        description="One list per column of the scorer's counts (in lower case), one entry per "
-        "sentence in the order of the split; every aggregate below follows from these."
+        description="One list per column of the metric's counts (in lower case), one entry per "
+        "sentence in the order of the split; every figure follows from these."
     )
-    sentences: NonNegativeInt = Field(description="Sentences of the split.")
-    skipped: NonNegativeInt = Field(description="Sentences that the scores leave out.")
-    recall: Percent | None = Field(description="Matched brackets per gold bracket, in percent.")
-    precision: Percent | None = Field(
-        description="Matched brackets per predicted bracket, in percent."
-    )
-    f1: Percent | None = Field(description="Harmonic mean of recall and precision, in percent.")
-    complete_match: Percent | None = Field(
-        description="Sentences with all brackets right, in percent."
+    figures: dict[str, int | float | None] = Field(
+        description="Figures of the split by name; None where a denominator is zero."
     )
     signature: str = Field(description="Short signature, printed beside the score.")
     signature_long: str = Field(description="Signature with every key spelled out.")
+
+    @classmethod
+    def of(cls, metric: Metric[Any, Any], counts: Counts, signature: Signature) -> Self:
+        """The result that follows from the counts of a split."""
+        return cls(
+            counts=counts.to_columns(),
+            figures=metric.values(counts),
+            signature=signature.short(),
+            signature_long=signature.long(),
+        )
+
+    def problem(self, name: str, sentences: int) -> str:
+        """What is wrong with it as the result of a metric; empty if nothing is.
+
+        Figures and columns that the metric has got or lost since are none: a stored result is
+        what was counted then.
+        """
+        for column, values in self.counts.items():
+            if len(values) != sentences:
+                return f"counts['{column}'] has {len(values)} entries for {sentences} sentences"
+        if name not in METRICS.names():
+            return ""
+        metric = metric_named(name)
+        if not {column.name.lower() for column in metric.counts.columns} <= self.counts.keys():
+            return ""
+        try:
+            computed = metric.values(metric.counts.from_columns(self.counts))
+        except ScoreError as error:
+            return f"counts: {error}"
+        for figure, stated in self.figures.items():
+            if figure in computed and not _close(stated, computed[figure]):
+                return f"{figure} is {stated}, but the counts give {computed[figure]}"
+        return ""
+
+
+class SplitResult(Part):
+    """What the parses of one split are worth, by every metric they were scored with."""
+
+    sentences: NonNegativeInt = Field(description="Sentences of the split.")
+    metrics: dict[str, MetricResult] = Field(description="Results by the name of the metric.")
     tokens_per_second: NonNegativeFloat | None = Field(
         default=None, description="Parsing speed on this split; None where nothing was parsed."
     )
@@ -80,63 +108,41 @@ class SplitResult(_Part):
         default=None, description="Words with the right tag, in percent, of a parser that tags."
     )
 
-    @classmethod
-    def from_counts(
-        cls,
-        counts: BracketCounts,
-        *,
-        signature: str,
-        signature_long: str,
-        tokens_per_second: float | None = None,
-        tag_accuracy: float | None = None,
-    ) -> Self:
-        """The result that follows from the scorer's counts of one split."""
-        return cls(
-            counts={column.name.lower(): counts.column(column).tolist() for column in Column},
-            sentences=len(counts),
-            skipped=counts.skipped,
-            **{name: getattr(counts, name) for name in _AGGREGATES},
-            signature=signature,
-            signature_long=signature_long,
-            tokens_per_second=tokens_per_second,
-            tag_accuracy=tag_accuracy,
-        )
+    def figure(self, metric: str, name: str) -> int | float | None:
+        """A figure; None where it was not scored, or is 0 of 0."""
+        result = self.metrics.get(metric)
+        return None if result is None else result.figures.get(name)
 
-    def bracket_counts(self) -> BracketCounts:
-        """The counts of every sentence, from which any aggregate can be computed."""
-        columns = [self.counts[column.name.lower()] for column in Column]
-        return BracketCounts.from_rows(zip(*columns, strict=True))
+    def score(self, criterion: Criterion) -> float:
+        """What a criterion makes of it."""
+        return criterion.score({name: result.figures for name, result in self.metrics.items()})
+
+    def counts(self, metric: str) -> Counts:
+        """The counts of every sentence, from which any figure can be computed.
+
+        Raises:
+            ScoreError: it was not scored by this metric, or before one of its columns was counted.
+        """
+        if metric not in self.metrics:
+            raise ScoreError(f"not scored by the metric {metric}")
+        return metric_named(metric).counts.from_columns(self.metrics[metric].counts)
 
     @model_validator(mode="after")
-    def _check_counts(self) -> Self:
-        expected = {column.name.lower() for column in Column}
-        if self.counts.keys() != expected:
-            raise ValueError(
-                f"counts has the columns {', '.join(sorted(self.counts))}; "
-                f"needed: {', '.join(sorted(expected))}"
-            )
-        for column, values in self.counts.items():
-            if len(values) != self.sentences:
-                raise ValueError(
-                    f"counts['{column}'] has {len(values)} entries for {self.sentences} sentences"
-                )
-        try:
-            counts = self.bracket_counts()
-        except ScoreError as error:
-            raise ValueError(f"counts: {error}") from error
-        for name in ("skipped", *_AGGREGATES):
-            stated, computed = getattr(self, name), getattr(counts, name)
-            if stated != computed and not _close(stated, computed):
-                raise ValueError(f"{name} is {stated}, but the counts give {computed}")
+    def _figures_follow_from_counts(self) -> Self:
+        for name, result in self.metrics.items():
+            if problem := result.problem(name, self.sentences):
+                raise ValueError(f"{name}: {problem}")
         return self
 
 
 def _close(first: float | None, second: float | None) -> bool:
     """Equal but for the last digits, which another machine may round differently."""
-    return first is not None and second is not None and abs(first - second) < 1e-9
+    if first is None or second is None:
+        return first is second
+    return abs(first - second) < 1e-9
 
 
-class Training(_Part):
+class Training(Part):
     """What the training took."""
 
     epochs: NonNegativeFloat = Field(description="Passes over the training split.")
@@ -156,7 +162,7 @@ class Training(_Part):
     )
 
 
-class Hardware(_Part):
+class Hardware(Part):
     """The machine."""
 
     device: str = Field(description="Device of the weights: cpu, or cuda with the GPU's name.")
@@ -164,9 +170,12 @@ class Hardware(_Part):
     processor: str = Field(description="Model name of the processor; empty where not known.")
     cpu_count: NonNegativeInt = Field(description="Processor cores the process could use.")
     threads: NonNegativeInt = Field(description="Threads torch computed with.")
+    kernels: str | None = Field(
+        default=None, description="`compiled` or `plain`; None where it was not noted."
+    )
 
 
-class Record(_Part):
+class Record(Part):
     """One finished run: one variant, trained from one seed on one treebank.
 
     Or several such runs of one variant, from other seeds, that parse together.
@@ -176,10 +185,14 @@ class Record(_Part):
     finished: AwareDatetime = Field(description="When the run was scored, with time zone.")
     lang: str = Field(description="The recipe that was asked for, such as german.")
     treebank: TreebankInfo
+    kind: str = Field(default="chart", description="Kind of the parser, such as chart.")
     variant: str = Field(description="Variant of the recipe, such as word-charlstm.")
     size: str = Field(description="Size of the model: published or small.")
     seed: int = Field(description="Seed of all random streams.")
-    selected: bool = Field(description="Whether dev F1 chose this variant for the test split.")
+    selected: bool = Field(description="Whether dev chose this variant for the test split.")
+    select: str = Field(
+        default="brackets.f1", description="By which figure, or sum of figures, of dev."
+    )
     weights: str = Field(
         description="SHA-256 of the scored weights, in hex; of an ensemble, that of the hashes in "
         "`ensemble`, one after the other."
@@ -194,8 +207,8 @@ class Record(_Part):
     test: SplitResult | None = Field(
         default=None, description="Scores on test; present only for the selected variant."
     )
-    baseline: SplitResult | None = Field(
-        default=None, description="Right-branching trees scored on test; goes with `test`."
+    baselines: dict[str, SplitResult] = Field(
+        default={}, description="Baselines scored on test, by name; they go with `test`."
     )
     training: Training
     hardware: Hardware
@@ -210,8 +223,8 @@ class Record(_Part):
     def _check_selection(self) -> Self:
         if self.test is not None and not self.selected:
             raise ValueError("test scores of a variant that dev did not select")
-        if self.baseline is not None and self.test is None:
-            raise ValueError("a baseline without test scores")
+        if self.baselines and self.test is None:
+            raise ValueError("baselines without test scores")
         if len(self.ensemble) == 1:
             raise ValueError("an ensemble of one member")
         return self
@@ -221,104 +234,35 @@ class Record(_Part):
         """SHA-256 of the weights of each run that it is the record of."""
         return self.ensemble or [self.weights]
 
+    def result(self, split: str) -> SplitResult | None:
+        """The scores of ``dev`` or ``test``; None where it was not scored."""
+        return self.test if split == "test" else self.dev
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that it was scored with; the first is the one that tables order by."""
+        return list(self.dev.metrics)
+
     @property
     def settings(self) -> dict[str, Any]:
         """What was changed of the recipe: ``section.key`` and value."""
         found = self.recipe.get("settings")
         return found if isinstance(found, dict) else {}
 
-    def to_text(self) -> str:
-        """The file: JSON on one line, keys sorted, so that equal records are equal bytes."""
-        text = json.dumps(
-            self.model_dump(mode="json"),
-            ensure_ascii=False,
-            allow_nan=False,
-            sort_keys=True,
-            separators=(",", ":"),
-        )
-        return text + "\n"
 
-
-def record_name(data: bytes) -> str:
-    """File name of a record with these bytes."""
-    return f"{hashlib.sha256(data).hexdigest()[:NAME_LENGTH]}.json"
+RECORDS = Documents("record", Record, SCHEMA_VERSION, upgraded)
 
 
 def write_record(record: Record, folder: Path) -> Path:
-    """Write a record under its name and return the path.
-
-    A reader sees the whole record or none, and writing the same record again changes nothing.
-
-    Raises:
-        RecordError: the folder or the file cannot be written.
-    """
-    text = record.to_text()
-    target = folder / record_name(text.encode())
-    try:
-        write_text(target, text)
-    except OSError as error:
-        raise RecordError(
-            f"{target}: cannot write the record: {error.strerror or error}; "
-            "records written earlier are unharmed"
-        ) from error
-    return target
+    """Write a record under its name and return the path; raises as :meth:`Documents.write`."""
+    return RECORDS.write(record, folder)
 
 
 def read_record(path: Path) -> Record:
-    """Read and check one record.
-
-    Raises:
-        RecordError: the file cannot be read, is no JSON, was changed after it was written
-            (its bytes do not have the hash of its name), was written by a newer version of
-            the program, or does not follow the layout; all problems are listed at once.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"{path}: cannot read the record: {error.strerror or error}") from error
-    try:
-        content = json.loads(data, parse_constant=_reject_constant)
-    except ValueError as error:
-        raise RecordError(f"{path}: not a record: {error}; delete it or restore it") from error
-    version = content.get("schema_version") if isinstance(content, Mapping) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise RecordError(
-            f"{path}: written by a newer version of spmrl_bench (schema {version}; this one "
-            f"reads up to {SCHEMA_VERSION}): update the program"
-        )
-    try:
-        record = Record.model_validate(content)
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}"
-            for item in error.errors()
-        )
-        raise RecordError(f"{path}: not a record: {problems}") from error
-    if path.name != record_name(data):
-        raise RecordError(
-            f"{path}: the content has the name {record_name(data)}: the file was changed or "
-            "renamed after it was written; restore it or delete it"
-        )
-    return record
+    """Read and check one record; raises as :meth:`Documents.read`."""
+    return RECORDS.read(path)
 
 
 def read_records(folder: Path) -> list[Record]:
-    """All records of a folder, oldest first; an absent folder has none.
-
-    Raises:
-        RecordError: at least one record is wrong; names every wrong file.
-    """
-    records: list[Record] = []
-    problems: list[str] = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            records.append(read_record(path))
-        except RecordError as error:
-            problems.append(str(error))
-    if problems:
-        raise RecordError("\n".join(problems))
-    return sorted(records, key=lambda record: record.finished)
-
-
-def _reject_constant(name: str) -> float:
-    raise ValueError(f"the number {name}")
+    """All records of a folder, oldest first; raises as :meth:`Documents.read_all`."""
+    return sorted(RECORDS.read_all(folder), key=lambda record: record.finished)

@@ -93,9 +93,11 @@ def counts_digest(metric: str, name: str) -> str:
         for missing, punctuation in product(MissingParse, Punctuation):
             counts.append(score_trees(gold, test, load_prm(name), Policy(missing, punctuation)))
     else:
-        sides = [[_tree(sentence, k) for sentence in _WORDS] for k in (0, 2)]
+        one, other = ([_tree(sentence, side) for sentence in _WORDS] for side in (0, 2))
         for relations in get_args(Relations):
-            counts.append(score_dependencies(*sides, AttachmentRules(name, relations=relations)))
+            counts.append(
+                score_dependencies(one, other, AttachmentRules(name, relations=relations))
+            )
     return _digest([found.rows[:, :_COLUMNS].tolist() for found in counts])
 
 
