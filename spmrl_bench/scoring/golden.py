@@ -16,12 +16,13 @@ from functools import lru_cache
 from itertools import product
 from typing import Any, get_args
 
-from spmrl_bench.errors import ScoreError, unknown_name
+from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.scoring.attachment import AttachmentRules, Relations, score_dependencies
 from spmrl_bench.scoring.corpus import score_trees
 from spmrl_bench.scoring.policy import MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import load_prm
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.tree import Tree
 
 #: What was counted when the scorer was called ``own``: by metric, for each parameter set or rule
 #: for punctuation. A line is never changed; a new set or rule adds its own.
@@ -72,15 +73,10 @@ def scorer_version(metric: str) -> str:
     """What a signature calls this program as the scorer of a metric.
 
     Returns:
-        ``own`` if the sentences of this module are counted as in the first version, else
-        ``own(DIGEST)``.
-
-    Raises:
-        ScoreError: no metric of that name is counted here.
+        ``own`` if the sentences of this module are counted as in the first version, or if the
+        metric is none of those that they are counted by; else ``own(DIGEST)``.
     """
-    if metric not in FIRST_VERSION:
-        raise ScoreError(unknown_name("metric", metric, FIRST_VERSION))
-    first = FIRST_VERSION[metric]
+    first = FIRST_VERSION.get(metric, {})
     found = {name: counts_digest(metric, name) for name in first}
     return "own" if found == first else f"own({_digest(found)})"
 
@@ -89,9 +85,9 @@ def counts_digest(metric: str, name: str) -> str:
     """A digest of the counts under a parameter set (``brackets``) or rule for punctuation."""
     counts: list[Any] = []
     if metric == "brackets":
-        gold, test = zip(*_TREES, strict=True)
+        (gold, test), prm = _trees(), load_prm(name)
         for missing, punctuation in product(MissingParse, Punctuation):
-            counts.append(score_trees(gold, test, load_prm(name), Policy(missing, punctuation)))
+            counts.append(score_trees(gold, test, prm, Policy(missing, punctuation)))
     else:
         one, other = ([_tree(sentence, side) for sentence in _WORDS] for side in (0, 2))
         for relations in get_args(Relations):
@@ -99,6 +95,13 @@ def counts_digest(metric: str, name: str) -> str:
                 score_dependencies(one, other, AttachmentRules(name, relations=relations))
             )
     return _digest([found.rows[:, :_COLUMNS].tolist() for found in counts])
+
+
+@lru_cache(maxsize=1)
+def _trees() -> tuple[list[Tree | None], ...]:
+    """Both sides of :data:`_TREES`."""
+    sides = zip(*_TREES, strict=True)
+    return tuple([parse_brackets(text) if text else None for text in side] for side in sides)
 
 
 def _tree(sentence: str, side: int) -> DependencyTree:
