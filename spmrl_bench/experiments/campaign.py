@@ -63,7 +63,8 @@ def train_all(
         if fresh or (state := finished(run.folder)) is None:
             left.append(run)
         else:
-            say(f"{run.title}: already trained, best dev F1 {state.best_dev_f1:.2f}")
+            title = run.config.criterion.title
+            say(f"{run.title}: already trained, best dev {title} {state.best_score:.2f}")
     notes = _notes(plans, left)
     jobs = min(jobs, len(runs))
     with on_signals(interrupt, signal.SIGTERM):
