@@ -199,7 +199,7 @@ def _record(
     bank, config, weights = work.treebank, runs[0].config, [run.weights for run in runs]
     kind, alone = kind_named(config.kind), len(runs) == 1
     results = {
-        split: score_split(scored, bank, split, kind, config, members=len(runs))
+        split: score_split(scored, bank, split, config, members=len(runs))
         for split in (("dev", "test") if selected else ("dev",))
     }
     baselines = baseline_results(bank, "test", kind.metrics) if selected and alone else {}
