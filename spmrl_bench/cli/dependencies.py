@@ -58,13 +58,14 @@ def score_dependencies(
     import json
 
     from spmrl_bench.scoring.attachment import AttachmentRules
+    from spmrl_bench.scoring.attachment_metric import ATTACHMENT
     from spmrl_bench.scoring.attachment_report import attachment_dict, attachment_text
     from spmrl_bench.scoring.dependency_files import score_dependency_files
-    from spmrl_bench.scoring.signature import sign_attachment
+    from spmrl_bench.scoring.signature import sign
 
     rules = AttachmentRules(punctuation, tags, relations, roots)
     counts = score_dependency_files(gold, test, rules, encoding=encoding)
-    signature = sign_attachment(counts, rules)
+    signature = sign(ATTACHMENT, counts, rules)
     if format == "json":
         report = attachment_dict(counts, rules) | {"signature": signature.as_dict()}
         typer.echo(json.dumps(report, indent=2))

@@ -122,6 +122,7 @@ def score(
         load_prm,
         score_files,
     )
+    from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
     from spmrl_bench.scoring.breakdown import break_down, tabulate_brackets
     from spmrl_bench.scoring.evalb_format import as_evalb, needs_trees
     from spmrl_bench.scoring.files import read_sides
@@ -152,7 +153,8 @@ def score(
         counts, scorer = by_program.counts, by_program.scorer
     if strict:
         require_all(counts)
-    signature = sign(counts, parameters, policy, scorer=scorer)
+    rules = BracketRules(parameters, policy)
+    signature = sign(BRACKETS, counts, rules, scorer=scorer)
     if format == "evalb":
         needed = needs_trees(counts, parameters)
         trees = read_sides(gold, test, encoding=encoding) if needed else ([], [])
@@ -178,9 +180,10 @@ def score(
 
 def _intervals(counts: BracketCounts) -> tuple[dict[str, object], str]:
     """Confidence intervals for JSON, and as lines."""
-    from spmrl_bench.scoring.significance import LEVEL, bracket_ratios, confidence_intervals
+    from spmrl_bench.scoring.bracket_metric import BRACKETS
+    from spmrl_bench.scoring.significance import LEVEL, confidence_intervals
 
-    ratios = [ratio for ratio in bracket_ratios(counts) if ratio.value is not None]
+    ratios = [ratio for ratio in BRACKETS.ratios(counts) if ratio.value is not None]
     bounds = confidence_intervals(ratios) if ratios else []
     found = dict(zip((ratio.name for ratio in ratios), bounds, strict=True))
     shown = ", ".join(f"{name} {one.low:.2f} to {one.high:.2f}" for name, one in found.items())

@@ -58,11 +58,12 @@ def train_all(
 
     left = []
     for run in runs:
-        f1 = None if fresh else run.finished_f1()
-        if f1 is None:
+        score = None if fresh else run.finished_score()
+        if score is None:
             left.append(run)
         else:
-            say(f"{run.title}: already trained, best dev F1 {f1:.2f}")
+            title = run.config.criterion.title
+            say(f"{run.title}: already trained, best dev {title} {score:.2f}")
     notes = _notes(plans, left)
     jobs = min(jobs, len(runs))
     if jobs > 1:

@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.experiments.recipe import RunConfig
+from spmrl_bench.experiments.recipe import RunConfig, run_config
 from spmrl_bench.files import write_text
-from spmrl_bench.toml_files import validated
 from spmrl_bench.training import BEST
 
 
@@ -57,7 +56,7 @@ def read_config(path: Path) -> RunConfig:
         raise CheckpointError(
             f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"
         ) from None
-    return validated(RunConfig, _json(text, path), path, CheckpointError)
+    return run_config(_json(text, path), path, CheckpointError)
 
 
 def best_weights(folder: Path) -> str:

@@ -119,8 +119,7 @@ def _length(run: Run) -> float:
     """How long a run may take, compared with others: sentences to learn times weights, roughly."""
     declared = run.treebank.manifest.splits.train.sentences
     sentences = max(declared) if isinstance(declared, tuple) else declared
-    model = run.config.model
-    return float(sentences) * run.config.train.max_epochs * model.d_model**2 * (1 + model.layers)
+    return float(sentences) * run.config.train.max_epochs * run.config.model.cost
 
 
 @dataclass

@@ -62,3 +62,8 @@ def _mean_of_languages(values: Sequence[tuple[str, float]]) -> float:
     for language, value in values:
         by_language.setdefault(language, []).append(value)
     return statistics.fmean(statistics.fmean(found) for found in by_language.values())
+
+
+def best_variant(scores: Mapping[str, Sequence[float]]) -> str:
+    """The variant with the highest mean of its runs; of equal ones, the first."""
+    return max(scores, key=lambda name: statistics.fmean(scores[name]))

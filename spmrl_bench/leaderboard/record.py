@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -29,12 +29,13 @@ from pydantic import (
 
 from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.files import write_text
-from spmrl_bench.scoring.counts import BracketCounts, Column
+from spmrl_bench.leaderboard.record_versions import upgraded
+from spmrl_bench.scoring.counts import Counts
+from spmrl_bench.scoring.metric import METRICS, Criterion, Metric, metric_named
+from spmrl_bench.scoring.signature import Signature
 
-SCHEMA_VERSION = 2  # 2: ensembles, changed settings, accuracy of tags
+SCHEMA_VERSION = 3  # 3: scores by metric; older versions are read for ever (record_versions)
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name the file
-
-_AGGREGATES = ("recall", "precision", "f1", "complete_match")
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 
@@ -51,28 +52,68 @@ class TreebankInfo(_Part):
     name: str = Field(description="Name of the manifest, such as german-squoia.")
     track: str = Field(description="Track of the manifest: mini, open, spmrl, ptb or ctb.")
     language: str = Field(description="Language of the manifest, such as german.")
-    fingerprint: str = Field(description="SHA-256 over the files and the named transforms, in hex.")
+    fingerprints: dict[str, str] = Field(
+        description="Of each layer of annotation: SHA-256 over what decides it (files, division, "
+        "named transforms), in hex."
+    )
+
+    def fingerprint(self, layers: Iterable[str]) -> str:
+        """That of the layers; several are joined by ``+``."""
+        return "+".join(self.fingerprints.get(layer, "") for layer in layers)
 
 
-class SplitResult(_Part):
-    """Bracket scores of one split; percentages are None where a denominator is zero."""
+class MetricResult(_Part):
+    """What one metric says of the parses of a split."""
 
     counts: dict[str, list[int]] = Field(
-        description="One list per column of the scorer's counts (in lower case), one entry per "
-        "sentence in the order of the split; every aggregate below follows from these."
+        description="One list per column of the metric's counts (in lower case), one entry per "
+        "sentence in the order of the split; every figure follows from these."
     )
-    sentences: NonNegativeInt = Field(description="Sentences of the split.")
-    skipped: NonNegativeInt = Field(description="Sentences that the scores leave out.")
-    recall: Percent | None = Field(description="Matched brackets per gold bracket, in percent.")
-    precision: Percent | None = Field(
-        description="Matched brackets per predicted bracket, in percent."
-    )
-    f1: Percent | None = Field(description="Harmonic mean of recall and precision, in percent.")
-    complete_match: Percent | None = Field(
-        description="Sentences with all brackets right, in percent."
+    figures: dict[str, int | float | None] = Field(
+        description="Figures of the split by name; None where a denominator is zero."
     )
     signature: str = Field(description="Short signature, printed beside the score.")
     signature_long: str = Field(description="Signature with every key spelled out.")
+
+    @classmethod
+    def of(cls, metric: Metric[Any, Any], counts: Counts, signature: Signature) -> Self:
+        """The result that follows from the counts of a split."""
+        return cls(
+            counts=counts.to_columns(),
+            figures=metric.values(counts),
+            signature=signature.short(),
+            signature_long=signature.long(),
+        )
+
+    def problem(self, name: str, sentences: int) -> str:
+        """What is wrong with it as the result of a metric; empty if nothing is.
+
+        Figures and columns that the metric has got or lost since are none: a stored result is
+        what was counted then.
+        """
+        for column, values in self.counts.items():
+            if len(values) != sentences:
+                return f"counts['{column}'] has {len(values)} entries for {sentences} sentences"
+        if name not in METRICS.names():
+            return ""
+        metric = metric_named(name)
+        if not {column.name.lower() for column in metric.counts.columns} <= self.counts.keys():
+            return ""
+        try:
+            computed = metric.values(metric.counts.from_columns(self.counts))
+        except ScoreError as error:
+            return f"counts: {error}"
+        for figure, stated in self.figures.items():
+            if figure in computed and not _close(stated, computed[figure]):
+                return f"{figure} is {stated}, but the counts give {computed[figure]}"
+        return ""
+
+
+class SplitResult(_Part):
+    """What the parses of one split are worth, by every metric they were scored with."""
+
+    sentences: NonNegativeInt = Field(description="Sentences of the split.")
+    metrics: dict[str, MetricResult] = Field(description="Results by the name of the metric.")
     tokens_per_second: NonNegativeFloat | None = Field(
         default=None, description="Parsing speed on this split; None where nothing was parsed."
     )
@@ -80,60 +121,38 @@ class SplitResult(_Part):
         default=None, description="Words with the right tag, in percent, of a parser that tags."
     )
 
-    @classmethod
-    def from_counts(
-        cls,
-        counts: BracketCounts,
-        *,
-        signature: str,
-        signature_long: str,
-        tokens_per_second: float | None = None,
-        tag_accuracy: float | None = None,
-    ) -> Self:
-        """The result that follows from the scorer's counts of one split."""
-        return cls(
-            counts={column.name.lower(): counts.column(column).tolist() for column in Column},
-            sentences=len(counts),
-            skipped=counts.skipped,
-            **{name: getattr(counts, name) for name in _AGGREGATES},
-            signature=signature,
-            signature_long=signature_long,
-            tokens_per_second=tokens_per_second,
-            tag_accuracy=tag_accuracy,
-        )
+    def figure(self, metric: str, name: str) -> int | float | None:
+        """A figure; None where it was not scored, or is 0 of 0."""
+        result = self.metrics.get(metric)
+        return None if result is None else result.figures.get(name)
 
-    def bracket_counts(self) -> BracketCounts:
-        """The counts of every sentence, from which any aggregate can be computed."""
-        columns = [self.counts[column.name.lower()] for column in Column]
-        return BracketCounts.from_rows(zip(*columns, strict=True))
+    def score(self, criterion: Criterion) -> float:
+        """What a criterion makes of it."""
+        return criterion.score({name: result.figures for name, result in self.metrics.items()})
+
+    def counts(self, metric: str) -> Counts:
+        """The counts of every sentence, from which any figure can be computed.
+
+        Raises:
+            ScoreError: it was not scored by this metric, or before one of its columns was counted.
+        """
+        if metric not in self.metrics:
+            raise ScoreError(f"not scored by the metric {metric}")
+        return metric_named(metric).counts.from_columns(self.metrics[metric].counts)
 
     @model_validator(mode="after")
-    def _check_counts(self) -> Self:
-        expected = {column.name.lower() for column in Column}
-        if self.counts.keys() != expected:
-            raise ValueError(
-                f"counts has the columns {', '.join(sorted(self.counts))}; "
-                f"needed: {', '.join(sorted(expected))}"
-            )
-        for column, values in self.counts.items():
-            if len(values) != self.sentences:
-                raise ValueError(
-                    f"counts['{column}'] has {len(values)} entries for {self.sentences} sentences"
-                )
-        try:
-            counts = self.bracket_counts()
-        except ScoreError as error:
-            raise ValueError(f"counts: {error}") from error
-        for name in ("skipped", *_AGGREGATES):
-            stated, computed = getattr(self, name), getattr(counts, name)
-            if stated != computed and not _close(stated, computed):
-                raise ValueError(f"{name} is {stated}, but the counts give {computed}")
+    def _figures_follow_from_counts(self) -> Self:
+        for name, result in self.metrics.items():
+            if problem := result.problem(name, self.sentences):
+                raise ValueError(f"{name}: {problem}")
         return self
 
 
 def _close(first: float | None, second: float | None) -> bool:
     """Equal but for the last digits, which another machine may round differently."""
-    return first is not None and second is not None and abs(first - second) < 1e-9
+    if first is None or second is None:
+        return first is second
+    return abs(first - second) < 1e-9
 
 
 class Training(_Part):
@@ -164,6 +183,9 @@ class Hardware(_Part):
     processor: str = Field(description="Model name of the processor; empty where not known.")
     cpu_count: NonNegativeInt = Field(description="Processor cores the process could use.")
     threads: NonNegativeInt = Field(description="Threads torch computed with.")
+    kernels: str | None = Field(
+        default=None, description="`compiled` or `plain`; None where it was not noted."
+    )
 
 
 class Record(_Part):
@@ -176,10 +198,14 @@ class Record(_Part):
     finished: AwareDatetime = Field(description="When the run was scored, with time zone.")
     lang: str = Field(description="The recipe that was asked for, such as german.")
     treebank: TreebankInfo
+    kind: str = Field(default="chart", description="Kind of the parser, such as chart.")
     variant: str = Field(description="Variant of the recipe, such as word-charlstm.")
     size: str = Field(description="Size of the model: published or small.")
     seed: int = Field(description="Seed of all random streams.")
-    selected: bool = Field(description="Whether dev F1 chose this variant for the test split.")
+    selected: bool = Field(description="Whether dev chose this variant for the test split.")
+    select: str = Field(
+        default="brackets.f1", description="By which figure, or sum of figures, of dev."
+    )
     weights: str = Field(
         description="SHA-256 of the scored weights, in hex; of an ensemble, that of the hashes in "
         "`ensemble`, one after the other."
@@ -194,8 +220,8 @@ class Record(_Part):
     test: SplitResult | None = Field(
         default=None, description="Scores on test; present only for the selected variant."
     )
-    baseline: SplitResult | None = Field(
-        default=None, description="Right-branching trees scored on test; goes with `test`."
+    baselines: dict[str, SplitResult] = Field(
+        default={}, description="Baselines scored on test, by name; they go with `test`."
     )
     training: Training
     hardware: Hardware
@@ -210,8 +236,8 @@ class Record(_Part):
     def _check_selection(self) -> Self:
         if self.test is not None and not self.selected:
             raise ValueError("test scores of a variant that dev did not select")
-        if self.baseline is not None and self.test is None:
-            raise ValueError("a baseline without test scores")
+        if self.baselines and self.test is None:
+            raise ValueError("baselines without test scores")
         if len(self.ensemble) == 1:
             raise ValueError("an ensemble of one member")
         return self
@@ -220,6 +246,15 @@ class Record(_Part):
     def members(self) -> list[str]:
         """SHA-256 of the weights of each run that it is the record of."""
         return self.ensemble or [self.weights]
+
+    def result(self, split: str) -> SplitResult | None:
+        """The scores of ``dev`` or ``test``; None where it was not scored."""
+        return self.test if split == "test" else self.dev
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that it was scored with; the first is the one that tables order by."""
+        return list(self.dev.metrics)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -287,7 +322,7 @@ def read_record(path: Path) -> Record:
             f"reads up to {SCHEMA_VERSION}): update the program"
         )
     try:
-        record = Record.model_validate(content)
+        record = Record.model_validate(upgraded(content))
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}"

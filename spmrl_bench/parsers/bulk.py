@@ -15,22 +15,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
+from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Parser
 from spmrl_bench.parsers.output import Output, chosen_output, write_parse
+from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, windows
 from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree
-
-if TYPE_CHECKING:
-    from spmrl_bench.parsers.chart_parser import ChartParser
 
 OnLong = Literal["error", "skip", "flat"]
-
-#: Bound on a batch of sentences that are parsed at once.
-MAX_TOKENS = 2000
 
 #: Sentences that are parsed together, all with tags or all without.
 Window = Sequence[Given]
@@ -95,56 +90,43 @@ class Answerer:
         SpmrlError: the parser does not find what is to be written.
     """
 
-    def __init__(self, parser: ChartParser, manner: Manner) -> None:
+    def __init__(self, parser: Parser, manner: Manner) -> None:
         self._parser = parser
         self._manner = manner
-        self._output = chosen_output(manner.output, getattr(parser, "layers", ("constituents",)))
-        self._forms = parser.form_cache()
+        self._output = chosen_output(manner.output, kind_named(parser.kind).layers)
+        self._session = parser.session(manner.max_tokens)
 
     def __call__(self, window: Window) -> Answer:
         """What is written of a window."""
         problems = [self._parser.length_problem(given.words) for given in window]
         stop = self._manner.on_long == "error"
         end = next((k for k, problem in enumerate(problems) if problem and stop), len(window))
-        parses = self._parse([window[k] for k in range(end) if not problems[k]])
+        fitting = [window[k] for k in range(end) if not problems[k]]
+        tags = [given.tags for given in fitting if given.tags is not None]
+        parses = self._session.parse([given.words for given in fitting], tags or None)
         texts: list[str] = []
         long: list[str] = []
         for given, problem in zip(window[:end], problems, strict=False):
-            if problem:
-                long.append(f"{given.place}: {problem}")
-                parse = self._flat(given) if self._manner.on_long == "flat" else None
-            else:
-                parse = next(parses)
+            parse = self._given_up(given) if problem else next(parses)
             try:
-                texts.append(
-                    write_parse(
-                        given, parse, self._output, self._manner.tag_column, too_long=bool(problem)
-                    )
+                text = write_parse(
+                    given, parse, self._output, self._manner.tag_column, too_long=bool(problem)
                 )
             except TreeError as error:
                 return Answer(texts, long, TreeError(f"{given.place}: {error}"))
+            texts.append(text)
+            if problem:
+                long.append(f"{given.place}: {problem}")
         if end == len(window):
             return Answer(texts, long, None)
         problem = f"{window[end].place}: {problems[end]}"
         hint = "'--on-long skip' and '--on-long flat' go on without its parse"
         return Answer(texts, long, SentenceTooLongError(f"{problem}. {hint}"))
 
-    def _parse(self, window: Window) -> Iterator[Parse]:
-        tags = [given.tags for given in window if given.tags is not None]
-        for tree in self._parser.parse(
-            [given.words for given in window],
-            tags or None,
-            max_tokens=self._manner.max_tokens,
-            forms=self._forms,
-        ):
-            yield Parse.of(tree=tree) if isinstance(tree, Tree) else tree
-
-    def _flat(self, given: Given) -> Parse:
-        from spmrl_bench.parsers.parsing import NO_TAG
-
-        tags = given.tags or [NO_TAG] * len(given.words)
-        root = [(0, len(given.words), self._parser.vocabulary.root)]
-        return Parse.of(tree=Tree.build(given.words, tags, root))
+    def _given_up(self, given: Given) -> Parse | None:
+        if self._manner.on_long != "flat":
+            return None
+        return self._parser.flat(given.words, given.tags or [NO_TAG] * len(given.words))
 
 
 def answering(
@@ -165,8 +147,6 @@ def answering(
         from spmrl_bench.parsers.workers import crew
 
         return crew(folder, device, manner, workers)
-    from spmrl_bench.parsers.registry import load_parser
-
     return nullcontext(partial(map, Answerer(load_parser(folder, device), manner)))
 
 

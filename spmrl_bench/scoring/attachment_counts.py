@@ -7,15 +7,12 @@ with and without punctuation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring.counts import percent
+from spmrl_bench.scoring.counts import Counts, percent
 
 
 class AttachmentColumn(IntEnum):
@@ -43,46 +40,29 @@ class AttachmentColumn(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AttachmentCounts:
-    """Counts of a corpus and the figures that follow from them.
+class AttachmentCounts(Counts):
+    """Attachment counts of a corpus and the figures that follow from them.
 
     Every figure is of the scored words, so without punctuation; :meth:`with_punctuation` gives
     the counts whose figures are of all words. Percentages run from 0 to 100 and are None where
     nothing can be divided (0 of 0).
-
-    Attributes:
-        rows: int64 array ``[sentences, len(AttachmentColumn)]``, read-only.
     """
 
-    rows: NDArray[np.int64]
+    what = "attachment"
+    columns = AttachmentColumn
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Iterable[int]]) -> AttachmentCounts:
-        """Counts from one row per sentence, in the order of :class:`AttachmentColumn`.
-
-        Raises:
-            ScoreError: a row has another number of columns, or counts that contradict each
-                other.
-        """
-        listed = [tuple(row) for row in rows]
-        for number, row in enumerate(listed, start=1):
-            if len(row) != len(AttachmentColumn) or not _consistent(row):
-                raise ScoreError(f"row {number} holds no attachment counts: {row}")
-        array = np.array(listed, dtype=np.int64).reshape(-1, len(AttachmentColumn))
-        array.flags.writeable = False
-        return cls(array)
-
-    def __len__(self) -> int:
-        """Number of sentences."""
-        return len(self.rows)
-
-    def column(self, column: AttachmentColumn) -> NDArray[np.int64]:
-        """One column, int64 ``[sentences]``."""
-        return self.rows[:, column]
-
-    def total(self, column: AttachmentColumn) -> int:
-        """Sum of a column over all sentences."""
-        return int(self.rows[:, column].sum())
+    def _possible(cls, row: tuple[int, ...]) -> bool:
+        """Whether no count is larger than another allows."""
+        scored, every = row[:4], row[4:]
+        return all(
+            0 <= both <= min(heads, labels) and heads + labels - both <= words
+            for words, heads, labels, both in (scored, every)
+        ) and all(
+            # What is right among all words is right among the scored ones or the others.
+            0 <= more - some <= every[0] - scored[0]
+            for some, more in zip(scored, every, strict=True)
+        )
 
     def with_punctuation(self) -> AttachmentCounts:
         """Counts of the same sentences in which every word is scored."""
@@ -128,15 +108,3 @@ class AttachmentCounts:
     def _complete(self, column: AttachmentColumn) -> float | None:
         words = self.rows[:, AttachmentColumn.WORDS]
         return percent(int(((words > 0) & (self.rows[:, column] == words)).sum()), self.sentences)
-
-
-def _consistent(row: tuple[int, ...]) -> bool:
-    scored, every = row[:4], row[4:]
-    return all(
-        0 <= both <= min(heads, labels) and heads + labels - both <= words
-        for words, heads, labels, both in (scored, every)
-    ) and all(
-        # What is right among all words is right among the scored ones or the others.
-        0 <= more - some <= every[0] - scored[0]
-        for some, more in zip(scored, every, strict=True)
-    )

@@ -7,14 +7,92 @@ whose rows add up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import ScoreError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Counts of a corpus, from which every figure of a metric follows.
+
+    Attributes:
+        what: is counted, for messages.
+        columns: names of the columns, by their number.
+        rows: int64 array ``[sentences, len(columns)]``, read-only.
+    """
+
+    what: ClassVar[str]
+    columns: ClassVar[type[IntEnum]]
+    rows: NDArray[np.int64]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Iterable[int]]) -> Self:
+        """Counts from one row per sentence, in the order of the columns.
+
+        Raises:
+            ScoreError: a row has another number of columns, or counts that cannot be.
+        """
+        listed = [tuple(row) for row in rows]
+        for number, row in enumerate(listed, start=1):
+            if len(row) != len(cls.columns) or not cls._possible(row):
+                raise ScoreError(f"row {number} holds no {cls.what} counts: {row}")
+        array = np.array(listed, dtype=np.int64).reshape(-1, len(cls.columns))
+        array.flags.writeable = False
+        return cls(array)
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, Sequence[int]]) -> Self:
+        """Counts from one list per column, by its name in small letters.
+
+        Raises:
+            ScoreError: a column is missing, lengths differ, or counts cannot be.
+        """
+        needed = [column.name.lower() for column in cls.columns]
+        missing = [name for name in needed if name not in columns]
+        if missing or len({len(columns[name]) for name in needed}) > 1:
+            raise ScoreError(
+                f"counts need the columns {', '.join(needed)}, all of one length; missing: "
+                f"{', '.join(missing) or 'none'}"
+            )
+        return cls.from_rows(zip(*(columns[name] for name in needed), strict=True))
+
+    @classmethod
+    def _possible(cls, row: tuple[int, ...]) -> bool:
+        """Whether a row can be a sentence's."""
+        return min(row) >= 0
+
+    def to_columns(self) -> dict[str, list[int]]:
+        """The inverse of :meth:`from_columns`."""
+        return {column.name.lower(): self.column(column).tolist() for column in self.columns}
+
+    def __len__(self) -> int:
+        """Number of sentences, scored or not."""
+        return len(self.rows)
+
+    def column(self, column: IntEnum) -> NDArray[np.int64]:
+        """One column, int64 ``[sentences]``."""
+        return self.rows[:, column]
+
+    def total(self, column: IntEnum) -> int:
+        """Sum of a column over all sentences."""
+        return int(self.rows[:, column].sum())
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which sentences are part of the figures, bool ``[sentences]``."""
+        return np.ones(len(self), dtype=bool)
+
+    @property
+    def skipped(self) -> int:
+        """Number of sentences left out of every figure, for whatever reason."""
+        return len(self) - int(self.scored.sum())
 
 
 class Column(IntEnum):
@@ -78,43 +156,18 @@ _REASONS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BracketCounts:
-    """Counts of a corpus and the figures that follow from them.
+class BracketCounts(Counts):
+    """Bracket counts of a corpus and the figures that follow from them.
 
     Percentages run from 0 to 100 and are None where nothing can be divided (0 of 0).
-
-    Attributes:
-        rows: int64 array ``[sentences, len(Column)]``, read-only.
     """
 
-    rows: NDArray[np.int64]
+    what = "bracket"
+    columns = Column
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Iterable[int]]) -> BracketCounts:
-        """Counts from one row per sentence, in the order of :class:`Column`.
-
-        Raises:
-            ScoreError: a row has another number of columns, or a status is unknown.
-        """
-        listed = [tuple(row) for row in rows]
-        for number, row in enumerate(listed, start=1):
-            if len(row) != len(Column) or row[Column.STATUS] not in set(Status):
-                raise ScoreError(f"row {number} holds no bracket counts: {row}")
-        array = np.array(listed, dtype=np.int64).reshape(-1, len(Column))
-        array.flags.writeable = False
-        return cls(array)
-
-    def __len__(self) -> int:
-        """Number of sentences, scored or not."""
-        return len(self.rows)
-
-    def column(self, column: Column) -> NDArray[np.int64]:
-        """One column, int64 ``[sentences]``."""
-        return self.rows[:, column]
-
-    def total(self, column: Column) -> int:
-        """Sum of a column over all sentences."""
-        return int(self.rows[:, column].sum())
+    def _possible(cls, row: tuple[int, ...]) -> bool:
+        return row[Column.STATUS] in set(Status)
 
     def sentences_with(self, status: Status) -> NDArray[np.int64]:
         """0-based indices of the sentences with a status."""
@@ -128,11 +181,6 @@ class BracketCounts:
     def valid(self) -> int:
         """Number of sentences that were scored."""
         return int(self.scored.sum())
-
-    @property
-    def skipped(self) -> int:
-        """Number of sentences left out of every figure, for whatever reason."""
-        return len(self) - self.valid
 
     @property
     def recall(self) -> float | None:

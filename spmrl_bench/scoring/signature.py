@@ -8,19 +8,18 @@ parameters and the data that were used, never from what somebody asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring.attachment import AttachmentRules
-from spmrl_bench.scoring.attachment_counts import AttachmentCounts
-from spmrl_bench.scoring.counts import BracketCounts
-from spmrl_bench.scoring.policy import PUBLISHED, Policy
+from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.prm import Parameters
-from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
 from spmrl_bench.settings_text import settings_text
+
+if TYPE_CHECKING:
+    from spmrl_bench.scoring.metric import Metric
 
 #: Keys in the order of a signature, with their short forms.
 KEYS = {
@@ -45,6 +44,7 @@ KEYS = {
     "seed": "seed",
     "version": "v",
 }
+_COUNTING = tuple(KEYS)[: tuple(KEYS).index("treebank")]
 _RESERVED = "|:\n"
 
 
@@ -65,7 +65,10 @@ class Signature:
         Raises:
             ScoreError: a value contains a character that separates the parts of a signature.
         """
-        items = [(key, value) for key in KEYS if (value := values.get(key)) is not None]
+        # A metric's own keys that are not listed stand behind those that say how it counts.
+        order = [*_COUNTING, *(key for key in values if key not in KEYS), *KEYS]
+        ordered = {key: values.get(key) for key in order}
+        items = [(key, value) for key, value in ordered.items() if value is not None]
         for key, value in items:
             if any(mark in value for mark in _RESERVED):
                 raise ScoreError(
@@ -79,7 +82,7 @@ class Signature:
 
     def short(self) -> str:
         """The same with short keys."""
-        return "|".join(f"{KEYS[key]}:{value}" for key, value in self.items)
+        return "|".join(f"{KEYS.get(key, key)}:{value}" for key, value in self.items)
 
     def as_dict(self) -> dict[str, str]:
         """The pairs as a dict, for records."""
@@ -94,89 +97,82 @@ def prm_signature(prm: Parameters) -> str:
     return f"{prm.name}({prm.sha256[:8]})"
 
 
-def sign(
-    counts: BracketCounts,
-    prm: Parameters,
-    policy: Policy = PUBLISHED,
-    *,
-    scorer: str = "own",
-    treebank: str | None = None,
-    fingerprint: str | None = None,
-    split: str | None = None,
-    tags: str | None = None,
-    transforms: Iterable[str] = (),
-    variant: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    ensemble: int | None = None,
-    size: str | None = None,
-    precision: str | None = None,
-    seed: int | None = None,
-) -> Signature:
-    """The signature of the score that ``counts`` give under ``prm``.
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the sentences of a score and their parses come from; None for what does not apply.
 
-    Args:
-        counts: what was counted; gives the sentences and how many were left out.
-        prm: the parameters it was counted with; name and first 8 digits of the hash.
-        policy: that it was counted with; only what differs from the published one is shown.
-        scorer: who counted: ``own``, or the name that
-            :class:`~spmrl_bench.scoring.official.OfficialScore` gives a C program.
-        treebank: name of the gold trees.
+    Attributes:
+        treebank: name of the gold annotation.
         fingerprint: hex digest of the treebank's files and transforms; 8 digits are shown.
         split: ``train``, ``dev`` or ``test``.
         tags: where the tags of the parser's input came from.
-        transforms: names of the transforms that the gold trees went through, in order.
+        transforms: names of the transforms that the gold annotation went through, in order.
         variant: name of the model variant.
         settings: of the run that are not the recipe's own, ``section.key`` and value.
         ensemble: number of parsers that parsed together; absent for a single one.
         size: name of the model size.
         precision: of the parser's matrix products; float32, the usual one, is not shown.
         seed: seed of the run.
+    """
+
+    treebank: str | None = None
+    fingerprint: str | None = None
+    split: str | None = None
+    tags: str | None = None
+    transforms: tuple[str, ...] = ()
+    variant: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    ensemble: int | None = None
+    size: str | None = None
+    precision: str | None = None
+    seed: int | None = None
+
+    def values(self) -> dict[str, str | None]:
+        """The values of a signature by key."""
+        name = self.treebank
+        if name is not None and self.fingerprint is not None:
+            name = f"{name}({self.fingerprint[:8]})"
+        return {
+            "treebank": name,
+            "split": self.split,
+            "tags": self.tags,
+            "transforms": "+".join(self.transforms) or None,
+            "variant": self.variant,
+            "settings": settings_text(self.settings) or None,
+            "ensemble": None if self.ensemble is None else str(self.ensemble),
+            "size": self.size,
+            "precision": None if self.precision is None else unusual(self.precision, "float32"),
+            "seed": None if self.seed is None else str(self.seed),
+        }
+
+
+def sign(
+    metric: Metric[Any, Any], counts: Counts, rules: Any, source: Source | None = None, **also: str
+) -> Signature:
+    """The signature of the score that counts give.
+
+    Args:
+        metric: what was counted.
+        counts: gives the sentences, and how many were left out.
+        rules: that it was counted by.
+        source: of the sentences and their parses, as far as known.
+        also: further values by key, in place of the metric's own: the ``scorer`` where another
+            program than this one counted.
 
     Raises:
         ScoreError: a value contains a character that separates the parts of a signature.
     """
-    name = treebank
-    if treebank is not None and fingerprint is not None:
-        name = f"{treebank}({fingerprint[:8]})"
     return Signature.of(
         {
-            "scorer": scorer,
-            "match": "labelled" if prm.labeled else "unlabelled",
-            "prm": prm_signature(prm),
-            "punctuation": _unusual(policy.punctuation, PUBLISHED.punctuation),
-            "missing": _unusual(policy.missing_parse, PUBLISHED.missing_parse),
-            "treebank": name,
-            "split": split,
             "sentences": str(len(counts)),
-            "skipped": str(counts.skipped),
-            "tags": tags,
-            "transforms": "+".join(transforms) or None,
-            "variant": variant,
-            "settings": settings_text(settings or {}) or None,
-            "ensemble": None if ensemble is None else str(ensemble),
-            "size": size,
-            "precision": None if precision is None else _unusual(precision, "float32"),
-            "seed": None if seed is None else str(seed),
+            **metric.signature(counts, rules),
+            **(source or Source()).values(),
             "version": __version__,
+            **also,
         }
     )
 
 
-def _unusual(value: str, usual: str) -> str | None:
+def unusual(value: str, usual: str) -> str | None:
+    """A value that is not the usual one, which a signature does not show."""
     return None if value == usual else str(value)
-
-
-def sign_attachment(counts: AttachmentCounts, rules: AttachmentRules) -> Signature:
-    """The signature of the attachment scores that ``counts`` give under ``rules``."""
-    by_tag = PUNCTUATION_RULES[rules.punctuation].foreign_tags
-    return Signature.of(
-        {
-            "scorer": "own",
-            "match": "attachment",
-            "punctuation": rules.punctuation + (f"({rules.tags})" if by_tag else ""),
-            "relations": rules.relations,
-            "roots": rules.roots,
-            "sentences": str(len(counts)),
-            "version": __version__,
-        }
-    )

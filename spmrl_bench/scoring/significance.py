@@ -28,8 +28,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring.attachment_counts import AttachmentColumn, AttachmentCounts
-from spmrl_bench.scoring.counts import BracketCounts, Column
 
 TRIALS = 10_000
 LEVEL = 95.0
@@ -86,26 +84,6 @@ class Ratio:
         """The figure in per cent; None for 0 of 0."""
         whole = int(self.denominator.sum())
         return 100.0 * int(self.numerator.sum()) / whole if whole else None
-
-
-def bracket_ratios(counts: BracketCounts) -> list[Ratio]:
-    """F1, recall and precision of bracket counts."""
-    matched, gold, test = map(counts.column, (Column.MATCHED, Column.GOLD, Column.TEST))
-    return [
-        Ratio.of("f1", 2 * matched, gold + test),
-        Ratio.of("recall", matched, gold),
-        Ratio.of("precision", matched, test),
-    ]
-
-
-def attachment_ratios(counts: AttachmentCounts) -> list[Ratio]:
-    """LAS, UAS and label accuracy of attachment counts, over the scored words."""
-    words = counts.column(AttachmentColumn.WORDS)
-    return [
-        Ratio.of("las", counts.column(AttachmentColumn.BOTH), words),
-        Ratio.of("uas", counts.column(AttachmentColumn.HEADS), words),
-        Ratio.of("label_accuracy", counts.column(AttachmentColumn.LABELS), words),
-    ]
 
 
 @dataclass(frozen=True, slots=True)

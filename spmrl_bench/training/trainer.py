@@ -1,7 +1,7 @@
 """The one training loop: batches, dev evaluations, decay, stopping, checkpoints.
 
 It knows neither files of a treebank nor a scorer: it gets indexed sentences and a function
-that gives a parser's dev F1, which is the same function that the final score uses.
+that gives a parser's dev score, which is the same function that the final score uses.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import torch
 
 from spmrl_bench.chart import NotFiniteError
 from spmrl_bench.errors import TrainingError
-from spmrl_bench.parsers.batches import Indexer, Sentence
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.memory import peak_gpu_memory_bytes, peak_memory_bytes
@@ -31,7 +30,7 @@ from spmrl_bench.training.schedule import (
     end_epoch,
     evaluation_batches,
     learning_rate,
-    record_dev_f1,
+    record_dev_score,
     stopping_rule,
 )
 
@@ -45,13 +44,12 @@ class Trainer:
 
     def __init__(
         self,
-        parser: ChartParser,
+        parser: TrainedParser,
         config: TrainConfig,
         *,
         seed: int,
-        sentences: Sequence[Sentence],
-        indexer: Indexer,
-        dev_f1: Callable[[ChartParser], float],
+        sentences: Sequence[Indexed],
+        dev_score: Callable[[TrainedParser], float],
         run_dir: Path,
         report: Report,
     ) -> None:
@@ -59,8 +57,7 @@ class Trainer:
         self.config = config
         self.seed = seed
         self.sentences = sentences
-        self.indexer = indexer
-        self.dev_f1 = dev_f1
+        self.dev_score = dev_score
         self.run_dir = run_dir
         self.report = report
         self.batches = -(-len(sentences) // config.batch_size)
@@ -122,7 +119,7 @@ class Trainer:
                 self.report.event("interrupt", epoch=state.epoch, batch=state.next_batch)
                 raise Interrupted
 
-    def _step(self, number: int, batch: list[Sentence]) -> None:
+    def _step(self, number: int, batch: list[Indexed]) -> None:
         """One optimiser step."""
         state, begun = self.progress, time.perf_counter()
         place = (state.epoch, number)
@@ -131,11 +128,8 @@ class Trainer:
             group["lr"] = learning_rate(self.config, state) * group["share"]
         self.parser.train()
         self.optimiser.zero_grad(set_to_none=False)
-        loss = self.parser.accumulate_gradients(
-            batch,
-            self.indexer,
-            generator(self.seed, Stream.UNK, *place),
-            self.config.sub_batch_tokens,
+        loss = self.parser.gradients(
+            batch, generator(self.seed, Stream.UNK, *place), self.config.sub_batch_tokens
         )
         if not np.isfinite(loss):
             raise self._diverged(f"the loss is {loss}")
@@ -158,12 +152,12 @@ class Trainer:
     def _evaluate(self) -> None:
         """Score dev, keep the parser if it is the best so far."""
         state, begun = self.progress, time.perf_counter()
-        f1 = self.dev_f1(self.parser)
-        best = record_dev_f1(state, f1)
+        score = self.dev_score(self.parser)
+        best = record_dev_score(state, score)
         if best:
             save_best(self.run_dir, self.parser)
         state.dev_seconds += time.perf_counter() - begun
-        self.report.evaluation(state, self.batches, f1, state.loss_sum / state.next_batch, best)
+        self.report.evaluation(state, self.batches, score, state.loss_sum / state.next_batch, best)
 
     def _save(self) -> None:
         state = self.progress
@@ -198,7 +192,7 @@ class Trainer:
             signal.signal(signal.SIGINT, previous)
 
 
-def _parameter_groups(parser: ChartParser, config: TrainConfig) -> list[dict[str, Any]]:
+def _parameter_groups(parser: TrainedParser, config: TrainConfig) -> list[dict[str, Any]]:
     """The weights, by the share of the learning rate that they are trained with."""
     pretrained = parser.pretrained_parameters()
     rate = config.pretrained_learning_rate or config.learning_rate

@@ -1,0 +1,66 @@
+"""Parts of the program by name: its own, and those that installed packages add.
+
+A metric or a kind of parser is one file and one line in a table of names. A package of somebody
+else adds its own through entry points, in a group that the registry names, so that a recipe can
+name them and processes that are started find them as well. Only installed packages are asked:
+a recipe, a manifest or a saved parser can name a part but cannot bring code along.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from functools import cached_property
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from spmrl_bench.errors import SpmrlError, unknown_name
+
+Part = TypeVar("Part")
+
+
+class Registry(Generic[Part]):
+    """Objects by name, each imported when it is first asked for."""
+
+    def __init__(self, what: str, group: str, own: Mapping[str, str | Part]) -> None:
+        """A registry.
+
+        Args:
+            what: it holds, for messages.
+            group: of the entry points in which packages name theirs.
+            own: the program's own by name, which no package can replace; an object, or the
+                ``module:attribute`` where it is.
+        """
+        self._what = what
+        self._group = group
+        self._own = own
+        self._loaded: dict[str, Part] = {}
+
+    @cached_property
+    def _places(self) -> dict[str, str | Part]:
+        return {point.name: point.value for point in entry_points(group=self._group)} | {
+            **self._own
+        }
+
+    def names(self) -> list[str]:
+        """All names: the program's own in their order, then those of packages, sorted."""
+        return [*self._own, *sorted(self._places.keys() - self._own.keys())]
+
+    def get(self, name: str, error: type[SpmrlError] = SpmrlError) -> Part:
+        """The object of a name.
+
+        Raises:
+            SpmrlError: there is none of that name; of the class given.
+        """
+        if name not in self._places:
+            raise error(unknown_name(self._what, name, self.names()))
+        if name not in self._loaded:
+            place = self._places[name]
+            self._loaded[name] = imported(place) if isinstance(place, str) else place
+        return self._loaded[name]
+
+
+def imported(place: str) -> Any:
+    """The object at ``module:attribute``."""
+    module, _, attribute = place.partition(":")
+    return getattr(importlib.import_module(module), attribute)

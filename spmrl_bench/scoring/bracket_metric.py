@@ -1,0 +1,101 @@
+"""Labelled brackets with evalb's conventions, as a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from spmrl_bench.scoring.breakdown import Part, break_down, tabulate_brackets
+from spmrl_bench.scoring.corpus import score_trees
+from spmrl_bench.scoring.counts import BracketCounts, Column
+from spmrl_bench.scoring.metric import Figure, Metric
+from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
+from spmrl_bench.scoring.prm import Parameters, load_prm
+from spmrl_bench.scoring.report import as_text
+from spmrl_bench.scoring.signature import prm_signature, unusual
+from spmrl_bench.scoring.significance import Ratio
+from spmrl_bench.trees.parse import Parse
+
+
+class BracketRules(NamedTuple):
+    """A parameter set, and what becomes of what it does not decide."""
+
+    prm: Parameters
+    policy: Policy = PUBLISHED
+
+
+_FIGURES = {
+    "sentences": Figure("sentences", len),
+    "scored": Figure("scored", attrgetter("valid")),
+    "skipped": Figure("left out", attrgetter("skipped")),
+    "recall": Figure("recall", attrgetter("recall")),
+    "precision": Figure("precision", attrgetter("precision")),
+    "f1": Figure("F1", attrgetter("f1")),
+    "complete_match": Figure("complete match", attrgetter("complete_match")),
+    "average_crossing": Figure("average crossing", attrgetter("average_crossing")),
+    "no_crossing": Figure("no crossing", attrgetter("no_crossing")),
+    "two_or_less_crossing": Figure("2 or less crossing", attrgetter("two_or_less_crossing")),
+    "tagging_accuracy": Figure("tagging accuracy", attrgetter("tagging_accuracy")),
+}
+
+
+class Brackets(Metric[BracketCounts, BracketRules]):
+    """Recall, precision and F1 of labelled brackets, as EVALB and EVALB_SPMRL count them."""
+
+    name = "brackets"
+    layers = ("constituents",)
+    counts = BracketCounts
+    figures = _FIGURES
+    headline = "f1"
+    tabled = ("recall", "precision", "f1", "complete_match")
+    breakdowns = ("length", "label", "span")
+
+    def rules(self, options: Mapping[str, Any]) -> BracketRules:
+        policy = Policy(
+            MissingParse(options.get("missing_parse", PUBLISHED.missing_parse)),
+            Punctuation(options.get("punctuation", PUBLISHED.punctuation)),
+        )
+        return BracketRules(load_prm(options["prm"], options.get("program")), policy)
+
+    def count(
+        self, gold: Sequence[Parse], test: Sequence[Parse], rules: BracketRules
+    ) -> BracketCounts:
+        sides = [[parse.tree for parse in side] for side in (gold, test)]
+        return score_trees(sides[0], sides[1], rules.prm, rules.policy)
+
+    def ratios(self, counts: BracketCounts) -> list[Ratio]:
+        matched, gold, test = map(counts.column, (Column.MATCHED, Column.GOLD, Column.TEST))
+        return [
+            Ratio.of("f1", 2 * matched, gold + test),
+            Ratio.of("recall", matched, gold),
+            Ratio.of("precision", matched, test),
+        ]
+
+    def counting(self, rules: BracketRules) -> dict[str, str | None]:
+        policy = rules.policy
+        return {
+            "scorer": "own",
+            "match": "labelled" if rules.prm.labeled else "unlabelled",
+            "prm": prm_signature(rules.prm),
+            "punctuation": unusual(policy.punctuation, PUBLISHED.punctuation),
+            "missing": unusual(policy.missing_parse, PUBLISHED.missing_parse),
+        }
+
+    def break_down(
+        self, how: str, gold: Sequence[Parse], test: Sequence[Parse], rules: BracketRules
+    ) -> Sequence[Part]:
+        if how not in self.breakdowns:
+            return super().break_down(how, gold, test, rules)  # type: ignore[return-value]
+        sides = [[parse.tree for parse in side] for side in (gold, test)]
+        table = tabulate_brackets(sides[0], sides[1], *rules)
+        return break_down(how, self.count(gold, test, rules), table)  # type: ignore[arg-type]
+
+    def lengths(self, counts: BracketCounts) -> Sequence[int]:
+        return counts.column(Column.LENGTH).tolist()
+
+    def report(self, counts: BracketCounts, rules: BracketRules) -> str:
+        return as_text(counts, rules.prm)
+
+
+BRACKETS = Brackets()

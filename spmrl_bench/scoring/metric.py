@@ -1,0 +1,196 @@
+"""What a metric is: everything above the counting speaks of metrics, never of brackets.
+
+A metric compares one or both layers of gold parses with those of a parser and leaves one row of
+whole numbers per sentence (:class:`~spmrl_bench.scoring.counts.Counts`). All else is a function
+of these rows: the figures of a corpus, the ratios that significance tests work on, the part of
+the signature that says how it was counted, the breakdowns and the report. Records, tables,
+comparisons, the dev score in training and selection ask the metric for them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.registry import Registry
+from spmrl_bench.scoring.counts import Counts
+from spmrl_bench.scoring.significance import Ratio
+from spmrl_bench.trees.parse import Layer, Parse
+
+CountsT = TypeVar("CountsT", bound=Counts)
+Rules = TypeVar("Rules")
+Number = int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that says something of a corpus.
+
+    Attributes:
+        title: for reports and headings.
+        of: gives it from counts: a percentage (0 to 100) or another number, None for 0 of 0.
+    """
+
+    title: str
+    of: Callable[[Any], Number]
+
+
+class Part(Protocol):
+    """The score of some of what was counted, as a breakdown gives it."""
+
+    @property
+    def name(self) -> str:
+        """Of which, such as ``NP`` or ``11-20``."""
+
+    def figures(self) -> dict[str, Number]:
+        """Counts and percentages by name."""
+
+
+class Metric(ABC, Generic[CountsT, Rules]):
+    """One way to score parses.
+
+    Attributes:
+        name: in recipes, records and tables.
+        layers: that it compares.
+        counts: the class of its counts, whose columns are the metric's.
+        figures: by name, in the order of a report.
+        headline: the figure by which systems are put in order.
+        tabled: the figures that a table of results shows.
+        breakdowns: names of the ways to say where a score comes from.
+    """
+
+    name: str
+    layers: tuple[Layer, ...]
+    counts: type[CountsT]
+    figures: Mapping[str, Figure]
+    headline: str
+    tabled: tuple[str, ...]
+    breakdowns: tuple[str, ...] = ()
+
+    @abstractmethod
+    def rules(self, options: Mapping[str, Any]) -> Rules:
+        """What decides the counts, from a treebank's options.
+
+        Raises:
+            SpmrlError: an option is unknown or has a value that is not allowed.
+        """
+
+    @abstractmethod
+    def count(self, gold: Sequence[Parse], test: Sequence[Parse], rules: Rules) -> CountsT:
+        """Counts of a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
+
+        Raises:
+            ScoreError: the sides cannot be compared.
+        """
+
+    @abstractmethod
+    def ratios(self, counts: CountsT) -> list[Ratio]:
+        """The figures that are ratios of sums, which can be tested; the headline first."""
+
+    def counting(self, rules: Rules) -> dict[str, str | None]:
+        """The keys of a signature that say how it is counted, known before anything is."""
+        return {"scorer": "own", "match": self.name}
+
+    def signature(self, counts: CountsT, rules: Rules) -> dict[str, str | None]:
+        """All keys of a signature that are the metric's."""
+        return self.counting(rules) | {"skipped": str(counts.skipped)}
+
+    def break_down(
+        self, how: str, gold: Sequence[Parse], test: Sequence[Parse], rules: Rules
+    ) -> Sequence[Part]:
+        """The score by one of :attr:`breakdowns`.
+
+        Raises:
+            ScoreError: there is no such breakdown.
+        """
+        raise ScoreError(f"metric {self.name} has no breakdown by {how}")
+
+    def lengths(self, counts: CountsT) -> Sequence[int] | None:
+        """Something by which sentences of two counts can be told to differ; None for nothing."""
+        return None
+
+    def values(self, counts: CountsT) -> dict[str, Number]:
+        """Every figure by name."""
+        return {name: figure.of(counts) for name, figure in self.figures.items()}
+
+    def report(self, counts: CountsT, rules: Rules) -> str:
+        """The report for people."""
+        rows = ((self.figures[name].title, value) for name, value in self.values(counts).items())
+        return "".join(f"{title:24}{shown(value):>14}\n" for title, value in rows)
+
+    def title(self, figure: str) -> str:
+        """What a figure is called."""
+        return self.figures[figure].title if figure in self.figures else figure
+
+
+def shown(value: Number) -> str:
+    """A figure for people: two decimals, or a whole number."""
+    if value is None:
+        return "n/a"
+    return str(value) if isinstance(value, int) else f"{value:.2f}"
+
+
+METRICS: Registry[Metric[Any, Any]] = Registry(
+    "metric",
+    "spmrl_bench.metrics",
+    {
+        "brackets": "spmrl_bench.scoring.bracket_metric:BRACKETS",
+        "attachment": "spmrl_bench.scoring.attachment_metric:ATTACHMENT",
+    },
+)
+
+
+def metric_named(name: str) -> Metric[Any, Any]:
+    """The metric of a name.
+
+    Raises:
+        ScoreError: there is none.
+    """
+    return METRICS.get(name, ScoreError)
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What selects: a figure, or the sum of several, as ``METRIC.FIGURE + METRIC.FIGURE``."""
+
+    terms: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Criterion:
+        """A criterion as recipes write it.
+
+        Raises:
+            ScoreError: an unknown metric or figure.
+        """
+        terms = []
+        for term in text.split("+"):
+            name, _, figure = term.strip().partition(".")
+            metric = metric_named(name)
+            figure = figure or metric.headline
+            if figure not in metric.figures:
+                raise ScoreError(
+                    f"'{text}': metric {name} has no figure '{figure}'; it has "
+                    f"{', '.join(metric.figures)}"
+                )
+            terms.append((name, figure))
+        return cls(tuple(terms))
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that it needs."""
+        return tuple(dict.fromkeys(name for name, _ in self.terms))
+
+    @property
+    def title(self) -> str:
+        """What the score is called, such as ``F1`` or ``F1 + LAS``."""
+        return " + ".join(metric_named(name).title(figure) for name, figure in self.terms)
+
+    def score(self, figures: Mapping[str, Mapping[str, Number]]) -> float:
+        """The score that figures by metric and name give; one that is missing counts 0."""
+        return sum((figures.get(name, {}).get(figure) or 0.0) for name, figure in self.terms)
+
+    def __str__(self) -> str:
+        return " + ".join(f"{name}.{figure}" for name, figure in self.terms)
