@@ -31,11 +31,11 @@ from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.experiments.side_by_side import DefectError
 from spmrl_bench.treebanks.treebank import Treebank
+from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 
 RUNS = Path("runs")
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 120.0  # seconds, of which a test on an idle machine needs a few
 
 
 def plan(laboratory: Laboratory, bank: str = "tiny-open", **options: Any) -> Plan:

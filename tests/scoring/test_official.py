@@ -13,7 +13,7 @@ from spmrl_bench.data import data_dir
 from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.scoring import BracketCounts, Program, load_prm, score_files
 from spmrl_bench.scoring.official import first_difference, score_with_program
-from tests.conftest import shared_data
+from tests.conftest import PATIENCE, shared_data
 from tests.scoring.official_examples import (
     GOLD,
     OF_ONE,
@@ -73,7 +73,7 @@ FAILURES = {
     "no output": (prints(""), "output line 1: it ends where"),
     "crash": (prints(OUTPUT, then="kill -SEGV $$"), "was ended by SIGSEGV"),
     "abort": (prints(OUTPUT, "*** stack smashing ***", "kill -ABRT $$"), "SIGABRT.*smashing"),
-    "hang": (prints(OUTPUT, then="sleep 100"), "did not finish within 0.5 seconds"),
+    "hang": (prints(OUTPUT, then="sleep 1000"), "did not finish within 0.5 seconds"),
     "a row is missing": (
         prints(OUTPUT.replace(ROW_2, "")),
         "output line 5: expected the row of sentence 2, found that of sentence 3",
@@ -181,7 +181,7 @@ def test_a_program_that_fails_gives_no_score(
 ) -> None:
     body, message = FAILURES[failure]
     binary = fake_program(tmp_path / "evalb", body)
-    timeout = 0.5 if failure == "hang" else 60.0
+    timeout = 0.5 if failure == "hang" else PATIENCE
     with pytest.raises(ScoreError, match=message) as caught:
         score_with_program(binary, gold, test, COLLINS, timeout=timeout)
     assert "evalb" in str(caught.value).casefold()

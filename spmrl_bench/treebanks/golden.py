@@ -1,0 +1,1 @@
+def reading_version(parts): return 1
