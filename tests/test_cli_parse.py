@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 from spmrl_bench.cli import app
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.trees.brackets import write_brackets
+from tests.conftest import PATIENCE
 from tests.parsers.examples import parser_of
 
 LIMIT = 8
@@ -139,7 +140,7 @@ def started(model: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate()
 
 
-def gone(group: int, seconds: float = 20) -> bool:
+def gone(group: int, seconds: float = PATIENCE) -> bool:
     """Whether all processes of a group end within some time."""
     end = time.monotonic() + seconds
     while True:
@@ -167,7 +168,7 @@ def test_ctrl_c_ends_all_processes_with_one_message(model: str) -> None:
             assert process.stdout.readline().startswith(b"(")
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         rest = process.stdout.read().splitlines()
-        assert process.wait(20) == 130
+        assert process.wait(PATIENCE) == 130
         message = process.stderr.read().decode().strip()
     said = re.fullmatch(
         r"spmrl-bench: interrupted; the first ([0-9,]+) sentences have been parsed", message
@@ -190,7 +191,7 @@ def test_a_closed_pipe_ends_all_processes_quietly(model: str, workers: str) -> N
         with suppress(BrokenPipeError):  # it may have ended already
             feed(process, 3000)
             process.stdin.close()
-        assert process.wait(20) == 1
+        assert process.wait(PATIENCE) == 1
         assert process.stderr.read() == b""
         process.stdin = process.stdout = None
 

@@ -15,19 +15,15 @@ from spmrl_bench.analysis.attention_maps import limited
 from spmrl_bench.analysis.definition import StudyRow
 from spmrl_bench.analysis.scores import ScoreKey, ScoreStore
 from spmrl_bench.analysis.trials import Attentive, StudyPlan, Trial, joint_plan
-from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.experiments.run_folder import best_weights
-from spmrl_bench.files import recover_folder
+from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.record import SplitResult
-from spmrl_bench.parsers.registry import kind_named, load_parser
+from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.scoring.metric import Criterion, metric_named
 from spmrl_bench.scoring.signature import Signature
-from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.checkpoint import read_progress
 from spmrl_bench.training.schedule import Progress
 
 if TYPE_CHECKING:
@@ -104,7 +100,7 @@ def run_study(
     plan = joint_plan(work)
     train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs)
     folders = [plan.folder(runs_dir, config) for config in plan.configs]
-    states = [_progress(folder) for folder in folders]
+    states = [ended(folder) for folder in folders]
     scores = ScoreStore(scores_dir)  # with what other studies left meanwhile
     found: list[list[tuple[SplitResult, Progress]]] = [[] for _ in work.trials]
     # The runs of a row are in the order of its seeds, since each row has the same seeds.
@@ -127,16 +123,6 @@ def run_study(
     ]
 
 
-def _progress(folder: Path) -> Progress:
-    """How a run ended."""
-    for name in (LAST, BEST):
-        recover_folder(folder / name)
-    progress = read_progress(folder / LAST)
-    if progress is None or progress.stopped_by is None:
-        raise CheckpointError(f"{folder}: training has not ended; give the same command again")
-    return progress
-
-
 def _score_run(
     work: StudyPlan,
     config: RunConfig,
@@ -155,7 +141,7 @@ def _score_run(
         if result is None:
             parser = parser or load_parser(folder, device)
             with limited(parser, trial.limits):
-                result = score_split(parser, bank, SPLIT, kind_named(config.kind), config)
+                result = score_split(parser, bank, SPLIT, config)
             scores.add(key, result)
         results.append(result)
     return results

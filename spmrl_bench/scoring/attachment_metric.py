@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.attachment import AttachmentRules, score_dependencies
 from spmrl_bench.scoring.attachment_counts import AttachmentColumn, AttachmentCounts
-from spmrl_bench.scoring.attachment_report import attachment_text
-from spmrl_bench.scoring.metric import Figure, Metric
+from spmrl_bench.scoring.attachment_report import FIGURES, attachment_text
+from spmrl_bench.scoring.metric import Metric
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-
-_FIGURES = {
-    "sentences": Figure("sentences", attrgetter("sentences")),
-    "words": Figure("words", attrgetter("words")),
-    "uas": Figure("UAS", attrgetter("uas")),
-    "las": Figure("LAS", attrgetter("las")),
-    "label_accuracy": Figure("label accuracy", attrgetter("label_accuracy")),
-    "unlabelled_match": Figure("complete match, heads", attrgetter("unlabelled_match")),
-    "labelled_match": Figure("complete match, labelled", attrgetter("labelled_match")),
-}
 
 
 class Attachment(Metric[AttachmentCounts, AttachmentRules]):
@@ -33,7 +22,7 @@ class Attachment(Metric[AttachmentCounts, AttachmentRules]):
     name = "attachment"
     layers = ("dependencies",)
     counts = AttachmentCounts
-    figures = _FIGURES
+    figures = FIGURES
     headline = "las"
     tabled = ("uas", "las", "label_accuracy", "labelled_match")
 

@@ -1,0 +1,2 @@
+def reading_version(parts):
+    return 1
