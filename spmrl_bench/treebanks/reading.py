@@ -28,7 +28,6 @@ from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import Graph, to_tree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.transforms import Stage, Transform, transform_named, word_transforms
-from spmrl_bench.trees.tree import Tree
 
 #: What ``{tags}`` stands for in the patterns of a manifest.
 _TAGS_IN_NAMES = {"gold": "gold", "predicted": "pred", "none": "gold"}

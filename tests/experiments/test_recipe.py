@@ -23,8 +23,16 @@ from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from tests.laboratory import MODEL, TRAIN, Laboratory
 
 
+FINGERPRINTS = {"constituents": "f"}
+
+
 def resolve(recipe: Recipe, **changes: object) -> RunConfig:
-    arguments = {"treebank": "t", "track": "open", "fingerprint": "f", "variant": "charlstm"}
+    arguments = {
+        "treebank": "t",
+        "track": "open",
+        "fingerprints": FINGERPRINTS,
+        "variant": "charlstm",
+    }
     return recipe.resolve(**arguments | changes)  # type: ignore[arg-type]
 
 
@@ -36,7 +44,7 @@ def test_shipped_recipe_resolves_for_every_track_size_and_variant(name: str) -> 
     for track, size, variant in itertools.product(get_args(Track), sizes, recipe.base.variants):
         config = resolve(recipe, track=track, size=size, variant=variant)
         assert config.size == (size or recipe.base.default_size[track])
-        assert config.model.lexical == recipe.base.variants[variant]
+        assert config.model.lexical == recipe.base.variants[variant].inputs
 
 
 @pytest.mark.parametrize("name", list_recipes())
@@ -230,7 +238,7 @@ def test_a_mistake_between_two_settings_names_both_and_nothing_else() -> None:
         recipe.resolve(
             treebank="x",
             track="mini",
-            fingerprint="f",
+            fingerprints=FINGERPRINTS,
             variant="charlstm",
             size="small",
             settings=settings,
