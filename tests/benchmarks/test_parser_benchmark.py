@@ -74,16 +74,16 @@ def test_a_training_step(
 ) -> None:
     config = settings(request, size, precision)
     torch.manual_seed(1)
-    parser = ChartParser(config.model, Vocabulary.of(corpus))
+    parser = ChartParser(config.model, Vocabulary.of(map(Parse.of, corpus)))
     indexer = parser.indexer()
-    batch = [indexer.gold(tree) for tree in corpus[: config.train.batch_size]]
+    batch = [gold_of(parser, indexer, tree) for tree in corpus[: config.train.batch_size]]
     optimiser = torch.optim.Adam(parser.parameters(), lr=1e-5, fused=True)
     before = parser.encoder.layers[0].expand.content.weight.clone()
 
     def step() -> float:
         optimiser.zero_grad()
         random = np.random.default_rng(1)
-        loss = parser.accumulate_gradients(batch, indexer, random, config.train.sub_batch_tokens)
+        loss = accumulate(parser, batch, indexer, random, config.train.sub_batch_tokens)
         optimiser.step()
         return loss
 
@@ -107,7 +107,7 @@ def test_parsing(
 ) -> None:
     config = settings(request, size, precision)
     torch.manual_seed(1)
-    parser = ChartParser(config.model, Vocabulary.of(corpus))
+    parser = ChartParser(config.model, Vocabulary.of(map(Parse.of, corpus)))
     words = [tree.words for tree in corpus]
     found = benchmark.pedantic(lambda: list(parser.parse(words)), rounds=5, warmup_rounds=1)
     assert [tree.words for tree in found] == words
