@@ -80,8 +80,8 @@ def test_other_tags_give_other_scores() -> None:
     parser = parser_of(lexical=("tag",))
     scores = []
     for tags in (TAGS[0], TAGS[0][::-1]):
-        (scored,) = parser.scored([WORDS[0]], [tags])
-        scores.append(torch.cat([block.clone() for block in scored.blocks]))
+        (encoded,) = parser.encoded([WORDS[0]], [tags], 100, None)
+        scores.append(torch.cat([block.clone() for block in parser.label_scores(encoded)]))
     assert not torch.allclose(scores[0], scores[1])
 
 

@@ -12,7 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.parsers import load_parser, parser_kinds
+from spmrl_bench.parsers import load_parser
+from spmrl_bench.parsers.registry import KINDS, trained_kinds
 from tests.parsers.examples import LEXICAL, TREES, parser_of
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], ["dogs"], ["cats", "and", "the", "house"]]
@@ -64,7 +65,8 @@ def test_a_run_folder_stands_for_its_best_parser(tmp_path: Path) -> None:
 
 
 def test_kinds() -> None:
-    assert parser_kinds() == ["chart"]
+    assert [kind.name for kind in trained_kinds()] == ["chart"]
+    assert KINDS.names() == ["chart", "right-branching", "attach-neighbour"]
 
 
 def refused(folder: Path, *parts: str) -> None:
