@@ -86,8 +86,8 @@ def _document(summary: Summary) -> Document:
             + (", with their standard deviation over the seeds." if several else "."),
             f"Common to all signatures: `{_common_signature(summary)}`",
             *summary.notes,
+            *([summary.reversals] if summary.reversals else ()),
         ),
-        items=tuple(summary.reversals),
     )
     return Document(f"Study {study.name}", tables=(table,))
 
