@@ -9,6 +9,7 @@
 #   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
 #   make new-treebank dir=DIR lang=german       write a manifest and a recipe for a folder
 #   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
+#   make test order=7                           tests in a random order, that of the seed 7
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -80,7 +81,7 @@ new-treebank: $(INSTALLED)
 
 # A process for each core, each with one thread: threads of several processes wait for each other.
 test: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto $(if $(order),-p randomly --randomly-seed=$(order))
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -22,13 +22,14 @@ Part = TypeVar("Part")
 class Registry(Generic[Part]):
     """Objects by name, each imported when it is first asked for."""
 
-    def __init__(self, what: str, group: str, own: Mapping[str, str]) -> None:
+    def __init__(self, what: str, group: str, own: Mapping[str, str | Part]) -> None:
         """A registry.
 
         Args:
             what: it holds, for messages.
             group: of the entry points in which packages name theirs.
-            own: ``module:attribute`` of the program's own by name, which no package can replace.
+            own: the program's own by name, which no package can replace; an object, or the
+                ``module:attribute`` where it is.
         """
         self._what = what
         self._group = group
@@ -36,7 +37,7 @@ class Registry(Generic[Part]):
         self._loaded: dict[str, Part] = {}
 
     @cached_property
-    def _places(self) -> dict[str, str]:
+    def _places(self) -> dict[str, str | Part]:
         return {point.name: point.value for point in entry_points(group=self._group)} | {
             **self._own
         }
@@ -54,7 +55,8 @@ class Registry(Generic[Part]):
         if name not in self._places:
             raise error(unknown_name(self._what, name, self.names()))
         if name not in self._loaded:
-            self._loaded[name] = imported(self._places[name])
+            place = self._places[name]
+            self._loaded[name] = imported(place) if isinstance(place, str) else place
         return self._loaded[name]
 
 

@@ -1,4 +1,4 @@
-"""What several test modules share: the way to the treebanks that are not part of the project."""
+"""What several test modules share: settings of all tests, and the way to the shared data."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
 
 from tests.laboratory import Laboratory, build_laboratory
@@ -16,6 +17,9 @@ settings.register_profile(
     "project", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("project")
+
+PATIENCE = 600.0
+"""Seconds that a test waits for another process: only one that hangs can need as many."""
 
 
 def shared_data(relative: str) -> Path:
@@ -29,6 +33,17 @@ def shared_data(relative: str) -> Path:
     if not path.exists():
         pytest.skip(f"no shared data at {path} (set SHARED_DATA)", allow_module_level=True)
     return path
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are called after their parameter: what they hold may be long or compressed."""
+    return argname if isinstance(val, bytes) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Torch gives every test the same random numbers, whichever tests ran before it."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session", autouse=True)

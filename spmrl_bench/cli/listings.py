@@ -65,9 +65,7 @@ def table(
     typer.echo(texts[form], nl=False)
 
 
-def _write_tracks(
-    records: list[Record], published: list[PublishedFigure], results: Path
-) -> None:
+def _write_tracks(records: list[Record], published: list[PublishedFigure], results: Path) -> None:
     """Write the tables over languages, also those of one language that are there already."""
     from spmrl_bench.leaderboard.track import tracks_of
     from spmrl_bench.leaderboard.track_tables import SUFFIXES, track_file, write_track

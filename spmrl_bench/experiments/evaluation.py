@@ -3,116 +3,133 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import Any
 
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.leaderboard.record import SplitResult
-from spmrl_bench.parsers.right_branching import RightBranching
-from spmrl_bench.scoring import BracketCounts, load_prm, score_trees
-from spmrl_bench.scoring.signature import sign
+from spmrl_bench.leaderboard.record import MetricResult, SplitResult
+from spmrl_bench.parsers.base import Parser
+from spmrl_bench.parsers.registry import baselines_for, kind_named
+from spmrl_bench.scoring.counts import Counts
+from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.scoring.signature import Source, sign
 from spmrl_bench.treebanks.treebank import Treebank
-from spmrl_bench.trees import Tree
-
-
-class Parses(Protocol):
-    """A parser of one run, or an ensemble of several."""
-
-    @property
-    def predicts_tags(self) -> bool:
-        """Whether its trees have tags of its own if none are given."""
-
-    def parse(
-        self, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]] | None
-    ) -> Iterable[Tree]:
-        """A tree for each sentence, in the same order, with these tags."""
+from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Counts of a parser's trees against gold, and how fast it parsed.
+    """Counts of a parser's parses against gold, and how fast it parsed.
 
     Attributes:
+        counts: by the name of the metric.
         tag_accuracy: words with the treebank's tag, in percent; None if the parser does not tag.
     """
 
-    counts: BracketCounts
+    counts: Mapping[str, Counts]
     tokens_per_second: float
     tag_accuracy: float | None = None
 
+    def score(self, criterion: Criterion) -> float:
+        """What a criterion makes of it; 0 for figures of nothing."""
+        return criterion.score(
+            {name: metric_named(name).values(counts) for name, counts in self.counts.items()}
+        )
 
-def evaluate_parser(parser: Parses, gold: Sequence[Tree], prm_name: str) -> Evaluated:
-    """Parse the words of gold trees and count brackets, and right tags if the parser tags.
+
+def rules_of(bank: Treebank, metrics: Sequence[str]) -> dict[str, Any]:
+    """What decides the counts of each metric on a treebank.
+
+    Raises:
+        SpmrlError: an unknown metric, or rules that the treebank gives wrongly.
+    """
+    return {name: metric_named(name).rules(bank.rules.get(name, {})) for name in metrics}
+
+
+def gold_parses(bank: Treebank, split: str, metrics: Sequence[str]) -> list[Parse]:
+    """The sentences of a split with the layers that the metrics compare."""
+    wanted = set(chain.from_iterable(metric_named(name).layers for name in metrics))
+    layers: list[Layer] = [layer for layer in LAYERS if layer in wanted]
+    return bank.examples(split, layers or bank.layers[:1])
+
+
+def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, Any]) -> Evaluated:
+    """Parse the words of gold parses and count, and count right tags if the parser tags.
 
     The treebank's tags are copied into the parses, whether or not the parser reads them:
     parameter sets delete punctuation by tag, and tags that differ would hide sentences.
+
+    Args:
+        parser: what parses.
+        gold: sentences with the layers that the metrics compare.
+        rules: by the name of each metric to score with, see :func:`rules_of`.
     """
-    tags = [tree.tags for tree in gold]
+    tags = [parse.tags for parse in gold]
     begun = time.perf_counter()
     given = None if parser.predicts_tags else tags
-    parses = list(parser.parse([tree.words for tree in gold], given))
+    parses = list(parser.parse([parse.words for parse in gold], given))
     seconds = time.perf_counter() - begun
     tokens, accuracy = sum(map(len, gold)), None
     if parser.predicts_tags:
-        pairs = zip(chain.from_iterable(tree.tags for tree in parses), chain(*tags), strict=True)
+        pairs = zip(chain.from_iterable(parse.tags for parse in parses), chain(*tags), strict=True)
         accuracy = 100 * sum(found == right for found, right in pairs) / tokens
-        parses = [replace(tree, tags=row) for tree, row in zip(parses, tags, strict=True)]
-    counts = score_trees(gold, parses, load_prm(prm_name))
+        parses = [parse.with_tags(row) for parse, row in zip(parses, tags, strict=True)]
+    counts = {name: metric_named(name).count(gold, parses, own) for name, own in rules.items()}
     return Evaluated(counts, tokens / seconds, accuracy)
 
 
-def dev_f1(parser: Parses, gold: Sequence[Tree], prm_name: str) -> float:
-    """F1 in percent; 0 where no bracket counts on either side."""
-    return evaluate_parser(parser, gold, prm_name).counts.f1 or 0.0
-
-
-def baseline_counts(treebank: Treebank, split: str) -> BracketCounts:
-    """Right-branching trees scored on a split."""
-    baseline = RightBranching(treebank.split("train"))
-    gold = treebank.split(split)
-    parses = [baseline.parse(tree.words, tree.tags) for tree in gold]
-    return score_trees(gold, parses, load_prm(treebank.prm))
-
-
-def split_result(
-    counts: BracketCounts,
-    treebank: Treebank,
+def score_split(
+    parser: Parser,
+    bank: Treebank,
     split: str,
-    config: RunConfig | None,
-    tokens_per_second: float | None = None,
+    config: RunConfig | None = None,
     *,
-    tag_accuracy: float | None = None,
     members: int = 1,
 ) -> SplitResult:
-    """Counts with their figures and signature, as a record keeps them.
+    """The scores of a parser on a split, with their signatures, as a record keeps them.
 
     Args:
-        config: of the run that parsed; None for the baseline, whose signature then names
-            ``right-branching`` as its variant.
+        parser: what parses; its kind says by what it is scored.
+        config: of the run that parses; None for a baseline, whose signature then names its kind
+            as the variant.
         members: of how many runs the parser is an ensemble; 1 for a parser of its own.
     """
-    reads_tags = config is not None and "tag" in config.model.lexical
-    signature = sign(
-        counts,
-        load_prm(treebank.prm),
-        treebank=treebank.name,
-        fingerprint=treebank.fingerprint,
-        split=split,
-        tags=treebank.manifest.tags if reads_tags else "none",
-        transforms=treebank.manifest.transforms,
-        variant=config.variant if config else "right-branching",
-        settings=config.settings if config else None,
-        ensemble=members if members > 1 else None,
-        size=config.size if config else None,
-        precision=config.model.precision if config else None,
-        seed=config.seed if config else None,
+    kind = kind_named(parser.kind)
+    rules = rules_of(bank, kind.metrics)
+    found = evaluate_parser(parser, gold_parses(bank, split, kind.metrics), rules)
+    results = {}
+    for name, counts in found.counts.items():
+        metric = metric_named(name)
+        source = Source(
+            treebank=bank.name,
+            fingerprint="+".join(bank.fingerprint_of(layer) for layer in metric.layers) or None,
+            split=split,
+            tags=bank.manifest.tags if parser.reads_tags and config else "none",
+            transforms=tuple(bank.manifest.transforms),
+            variant=config.variant if config else kind.name,
+            settings=config.settings if config else {},
+            ensemble=members if members > 1 else None,
+            size=config.size if config else None,
+            precision=config.model.precision if config else None,
+            seed=config.seed if config else None,
+        )
+        signature = sign(metric, counts, rules[name], source)
+        results[name] = MetricResult.of(metric, counts, signature)
+    return SplitResult(
+        sentences=len(next(iter(found.counts.values()))),
+        metrics=results,
+        tokens_per_second=found.tokens_per_second if config else None,
+        tag_accuracy=found.tag_accuracy,
     )
-    return SplitResult.from_counts(
-        counts,
-        signature=signature.short(),
-        signature_long=signature.long(),
-        tokens_per_second=tokens_per_second,
-        tag_accuracy=tag_accuracy,
-    )
+
+
+def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:
+    """The scores of all baselines for these metrics, by the name of their kind."""
+    found = {}
+    for kind in baselines_for(metrics):
+        examples = bank.examples("train", kind.layers)
+        baseline = kind.parser_class.build(kind.config_class(), examples)
+        found[kind.name] = score_split(baseline, bank, split)
+    return found

@@ -11,15 +11,14 @@ from pathlib import Path
 from rich.console import Console
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
-from spmrl_bench.experiments.evaluation import dev_f1
+from spmrl_bench.experiments.evaluation import evaluate_parser, gold_parses, rules_of
+from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.experiments.run_folder import claim
-from spmrl_bench.files import recover_folder
+from spmrl_bench.experiments.run_folder import check_settings, claim
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.parsers.batches import Indexer, Sentence
-from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.device import choose_device
-from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.parsers.registry import Kind, kind_named
+from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.training import LAST
 from spmrl_bench.training.checkpoint import read_progress
 from spmrl_bench.training.random import Stream, seed_torch
@@ -42,16 +41,6 @@ class Run:
         """What it is called while it is trained."""
         return f"{self.config.treebank} {self.config.name} seed {self.config.seed}"
 
-    def finished_f1(self) -> float | None:
-        """Best dev F1 of a run that training has ended; None of any other.
-
-        Raises:
-            CheckpointError: the checkpoint is incomplete.
-        """
-        recover_folder(self.folder / LAST)
-        saved = read_progress(self.folder / LAST)
-        return None if saved is None or saved.stopped_by is None else saved.best_dev_f1
-
 
 def train_run(
     run: Run, device: str, *, fresh: bool, note: str | None, console: Console | None = None
@@ -63,28 +52,31 @@ def train_run(
         console: where to report; by default standard error.
 
     Raises:
-        SpmrlError: a sentence cannot be learnt, training diverges, or the folder cannot be
-            written.
-        KeyboardInterrupt: Ctrl-C, after the batch was finished and saved.
+        SpmrlError: another process trains in the folder, a sentence cannot be learnt, training
+            diverges, or the folder cannot be written.
+        Interrupted: Ctrl-C or SIGTERM, after the batch was finished and saved.
     """
     config, bank = run.config, run.treebank
-    train_trees, dev_trees = bank.split("train"), bank.split("dev")
-    with Report(run.folder, run.title, console) as report:
+    kind, criterion = kind_named(config.kind), config.criterion
+    with owned(run.folder), Report(run.folder, run.title, criterion.title, console) as report:
+        if not fresh:
+            check_settings(run.folder, config)
+        examples = bank.examples("train", kind.layers)
+        rules = rules_of(bank, criterion.metrics)
+        dev = gold_parses(bank, "dev", criterion.metrics)
         if note is not None:
-            report.say(f"{note}: {len(train_trees):,} training, {len(dev_trees):,} dev sentences")
+            report.say(f"{note}: {len(examples):,} training, {len(dev):,} dev sentences")
         saved = None if fresh else read_progress(run.folder / LAST)
         seed_torch(config.seed, Stream.WEIGHTS)
-        parser = ChartParser(config.model, Vocabulary.of(train_trees)).to(choose_device(device))
-        indexer = parser.indexer()
-        sentences = _indexed(bank, indexer)
+        parser = kind.parser_class.build(config.model, examples).to(choose_device(device))
+        sentences = _indexed(bank, kind, parser)
         claim(run.folder, config, fresh)
         trainer = Trainer(
             parser,
             config.train,
             seed=config.seed,
             sentences=sentences,
-            indexer=indexer,
-            dev_f1=lambda model: dev_f1(model, dev_trees, bank.prm),
+            dev_score=lambda model: evaluate_parser(model, dev, rules).score(criterion),
             run_dir=run.folder,
             report=report,
         )
@@ -93,27 +85,34 @@ def train_run(
             report.say(f"{report.title}: continuing after {saved.steps} steps")
         done = trainer.fit()
         done_in = (done.train_seconds + done.dev_seconds) / 60
+        best = f"best dev {report.score} {done.best_score:.2f}"
         report.say(
-            f"{report.title}: best dev F1 {done.best_dev_f1:.2f} after {done.epoch} epochs, "
-            f"{done_in:.1f} minutes, {speed(done):,.0f} tokens/s (stopped by {done.stopped_by})"
+            f"{report.title}: {best} after {done.epoch} epochs, {done_in:.1f} minutes, "
+            f"{speed(done):,.0f} tokens/s (stopped by {done.stopped_by})"
         )
 
 
-def _indexed(bank: Treebank, indexer: Indexer) -> list[Sentence]:
+def _indexed(bank: Treebank, kind: Kind, parser: TrainedParser) -> list[Indexed]:
     """The training sentences, indexed; one too long in any split is found now, not after hours.
 
     Raises:
         SentenceTooLongError, TreeError: with the treebank, the split and the sentence.
     """
-    sentences = []
+    sentences: list[Indexed] = []
     for split in SPLITS:
-        for number, tree in enumerate(bank.split(split), start=1):
-            try:
-                if split == "train":
-                    sentences.append(indexer.gold(tree))
-                else:
-                    indexer.check_length(tree.words)
-            except (SentenceTooLongError, TreeError) as error:
-                place = f"{bank.name}, split {split}, sentence {number}"
-                raise type(error)(f"{place}: {error}") from None
+        examples = bank.examples(split, kind.layers)
+        number = 1
+        try:
+            if split == "train":
+                for sentence in parser.index(examples):
+                    sentences.append(sentence)
+                    number += 1
+                continue
+            for example in examples:
+                if problem := parser.length_problem(example.words):
+                    raise SentenceTooLongError(problem)
+                number += 1
+        except (SentenceTooLongError, TreeError) as error:
+            place = f"{bank.name}, split {split}, sentence {number}"
+            raise type(error)(f"{place}: {error}") from None
     return sentences

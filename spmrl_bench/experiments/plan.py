@@ -6,16 +6,18 @@ both start from the same :class:`Plan`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
+from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names
 from spmrl_bench.treebanks.presence import status_of
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
+from spmrl_bench.trees.parse import Layer
 
 
 @dataclass(frozen=True)
@@ -57,20 +59,51 @@ def make_plan(
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
     chosen, note = _choose_treebank(recipe, treebank, track)
+    names = list(dict.fromkeys(variants or _learnable(recipe, chosen)))
+    fingerprints = fingerprints_of(recipe, chosen, names)
     configs = tuple(
         recipe.resolve(
             treebank=chosen.name,
             track=chosen.track,
-            fingerprint=chosen.fingerprint,
+            fingerprints=fingerprints,
             variant=variant,
             size=size,
             seed=seed,
             settings=settings,
         )
-        for variant in dict.fromkeys(variants or recipe.base.variants)
+        for variant in names
         for seed in dict.fromkeys(seeds)
     )
     return Plan(chosen, configs, note)
+
+
+def fingerprints_of(recipe: Recipe, bank: Treebank, variants: Iterable[str]) -> dict[str, str]:
+    """The fingerprints of the treebank's layers that the variants learn from."""
+    wanted = {layer for name in variants for layer in kind_named(recipe.variant(name).kind).layers}
+    return {layer: bank.fingerprint_of(layer) for layer in bank.layers if layer in wanted}
+
+
+def learnable(recipe: Recipe, layers: Collection[Layer]) -> list[str]:
+    """The variants of a recipe that need no more than some layers to learn from."""
+    kinds = {name: kind_named(variant.kind) for name, variant in recipe.variants.items()}
+    return [name for name, kind in kinds.items() if set(kind.layers) <= set(layers)]
+
+
+def _learnable(recipe: Recipe, bank: Treebank) -> list[str]:
+    """The variants of a recipe that can learn from the layers of a treebank.
+
+    Raises:
+        RecipeError: there is none.
+    """
+    found = learnable(recipe, bank.layers)
+    if not found:
+        raise RecipeError(
+            f"treebank {bank.name} has {' and '.join(bank.layers)}, from which no variant of "
+            f"recipe {recipe.name} learns ({', '.join(recipe.variants)}); 'spmrl-bench validate "
+            f"{bank.name}' and 'spmrl-bench score-dependencies' work on it, or choose another "
+            "treebank with --treebank"
+        )
+    return found
 
 
 def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tuple[Treebank, str]:

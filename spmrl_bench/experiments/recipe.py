@@ -12,15 +12,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    create_model,
+    field_validator,
+)
 from pydantic_core import PydanticUndefined
 
 from spmrl_bench.data import data_dir, data_dirs
-from spmrl_bench.errors import RecipeError, unknown_name
-from spmrl_bench.parsers.config import ChartParserConfig, LexicalInput
+from spmrl_bench.errors import RecipeError, ScoreError, SpmrlError, unknown_name
+from spmrl_bench.parsers.config import LexicalInput, ParserConfig
+from spmrl_bench.parsers.registry import Kind, kind_named, trained_kinds
+from spmrl_bench.pretrained.digests import digests
+from spmrl_bench.scoring.metric import Criterion
 from spmrl_bench.settings_text import variant_text
 from spmrl_bench.toml_files import read_toml, validated
 from spmrl_bench.training.config import TrainConfig
@@ -29,20 +42,28 @@ from spmrl_bench.treebanks.manifest import Track
 Size = Literal["published", "small"]
 
 
-def _all_optional(model: type[BaseModel], without: frozenset[str] = frozenset()) -> Any:
-    """A model with the same keys and checks, none of them required: a layer of settings."""
+def _all_optional(*models: type[BaseModel], without: frozenset[str] = frozenset()) -> Any:
+    """A model with the keys and checks of all models, none required: a layer of settings.
+
+    Of a key that several models have, the check is that of the first; a run's own model checks
+    the value again when its settings are put together.
+    """
     fields: dict[str, Any] = {}
-    for name, field in model.model_fields.items():
-        if name not in without:
-            checked: Any = field.annotation
-            for check in field.metadata:
-                checked = Annotated[checked, check]
-            fields[name] = (checked | None, None)
-    return create_model(f"Some{model.__name__}", __config__=ConfigDict(extra="forbid"), **fields)
+    for model in models:
+        for name, field in model.model_fields.items():
+            if name not in without and name not in fields:
+                checked: Any = field.annotation
+                for check in field.metadata:
+                    checked = Annotated[checked, check]
+                fields[name] = (checked | None, None)
+    name = f"Some{models[0].__name__}"
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
 
 # The lexical inputs are what the variants vary, so no layer may set them.
-ModelLayer: Any = _all_optional(ChartParserConfig, frozenset({"lexical"}))
+ModelLayer: Any = _all_optional(
+    *(kind.config_class for kind in trained_kinds()), without=frozenset({"lexical"})
+)
 TrainLayer: Any = _all_optional(TrainConfig)
 
 
@@ -55,13 +76,53 @@ class Layer(BaseModel):
     train: TrainLayer = Field(default_factory=TrainLayer)
 
 
+def _inputs_alone(value: Any) -> Any:
+    """A variant that is written as the list of its inputs."""
+    return {"inputs": value} if isinstance(value, list | tuple) else value
+
+
+class Variant(Layer):
+    """A model that a recipe trains: a kind of parser, what it reads of a word, own settings."""
+
+    kind: str = "chart"
+    inputs: tuple[LexicalInput, ...] = ()
+
+    @field_validator("kind")
+    @classmethod
+    def _kind_can_be_trained(cls, name: str) -> str:
+        try:
+            trained = kind_named(name).trained
+        except RecipeError as error:
+            raise ValueError(str(error)) from None
+        if not trained:
+            raise ValueError("a baseline, which is scored with every test but not trained")
+        return name
+
+
+Variants = dict[str, Annotated[Variant, BeforeValidator(_inputs_alone)]]
+
+
+def _criterion(text: str) -> str:
+    """The text of what selects, as it is always written."""
+    try:
+        return str(Criterion.parse(text))
+    except ScoreError as error:
+        raise ValueError(str(error)) from None
+
+
+Selection = Annotated[str, AfterValidator(_criterion)]
+
+
 class BaseRecipe(BaseModel):
     """``base.toml``: what all languages share."""
 
     model_config = ConfigDict(extra="forbid")
 
-    variants: dict[str, tuple[LexicalInput, ...]]
-    """Name of each model variant and its lexical inputs; dev selects among them."""
+    variants: Variants
+    """The model variants by name; dev selects among them."""
+    select: Selection | None = None
+    """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``;
+    by default the headline of the first metric of the variant's kind."""
     default_size: dict[Track, Size]
     """Size used for a treebank of each track unless the user names one."""
     size: dict[Size, Layer]
@@ -78,6 +139,10 @@ class LanguageRecipe(Layer):
     """Treebanks in order of preference; the first that is present is used."""
     size: dict[Size, Layer] = Field(default_factory=dict)
     """Settings for one size only, over all others of the file."""
+    variants: Variants | None = None
+    """In place of the variants of the base."""
+    select: Selection | None = None
+    """In place of the base's."""
 
 
 class RunConfig(BaseModel):
@@ -88,20 +153,51 @@ class RunConfig(BaseModel):
     recipe: str
     treebank: str
     fingerprint: str
-    """Of the treebank: files, transforms, and the manifest's settings that change trees."""
+    """Of the treebank's layers that the kind learns from: files, transforms, and the manifest's
+    settings that change them."""
+    kind: str = "chart"
     variant: str
+    select: str = "brackets.f1"
+    """What of dev is best, see :class:`~spmrl_bench.scoring.metric.Criterion`."""
     size: Size
     seed: Annotated[int, Field(ge=0)]
-    model: ChartParserConfig
+    model: SerializeAsAny[ParserConfig]
+    """Of the kind's configuration class."""
     train: TrainConfig
     settings: dict[str, Any] = Field(default_factory=dict)
     """Which of the settings above the command line changed: ``section.key`` and value as in
     JSON, sorted. What it set to the recipe's own value is not there."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 of the pre-trained files that ``model`` names, by setting: a path says little."""
 
     @property
     def name(self) -> str:
         """The variant, with what was changed of its recipe in brackets."""
         return variant_text(self.variant, self.settings)
+
+    @property
+    def criterion(self) -> Criterion:
+        """What of dev is best."""
+        return Criterion.parse(self.select)
+
+
+def run_config(values: Mapping[str, Any], place: str | Path, error: type[SpmrlError]) -> RunConfig:
+    """The settings of a run, its model checked by the configuration class of its kind.
+
+    Raises:
+        SpmrlError: of the class given: the kind is unknown, or values are wrong; all are named.
+    """
+    kind = kind_named(str(values.get("kind", "chart")), error)
+    checked = validated(_run_config_of(kind.name), values, place, error)
+    return RunConfig(**{name: getattr(checked, name) for name in RunConfig.model_fields})
+
+
+@cache
+def _run_config_of(kind: str) -> type[RunConfig]:
+    """Settings of runs of one kind."""
+    config = kind_named(kind).config_class
+    model: Any = (config, ...)
+    return create_model("RunConfig", __base__=RunConfig, model=model)
 
 
 class Recipe(BaseModel):
@@ -112,12 +208,18 @@ class Recipe(BaseModel):
     base: BaseRecipe
     language: LanguageRecipe
 
+    @property
+    def variants(self) -> Mapping[str, Variant]:
+        """The variants by name."""
+        own = self.language.variants
+        return self.base.variants if own is None else own
+
     def resolve(
         self,
         *,
         treebank: str,
         track: Track,
-        fingerprint: str,
+        fingerprints: Mapping[str, str],
         variant: str,
         size: str | None = None,
         seed: int = 1,
@@ -126,17 +228,25 @@ class Recipe(BaseModel):
         """Settings of the run of one variant on one treebank.
 
         Args:
-            treebank: name of the treebank in use; ``track`` and ``fingerprint`` are its own.
-            variant: one of the base's variants, or lexical inputs joined by ``-``.
+            treebank: name of the treebank in use; ``track`` is its own.
+            fingerprints: of the treebank's layers of annotation.
+            variant: one of the recipe's variants, or lexical inputs joined by ``-``.
             size: ``published`` or ``small``; by default the track's.
             settings: ``model.KEY`` or ``train.KEY`` to value, from the command line; a
                 value is read as TOML where it is TOML, else as text.
 
         Raises:
-            RecipeError: an unknown variant, size or key, a value out of range, or a key
-                that no layer sets.
+            RecipeError: an unknown variant, size or key, a value out of range, a key that no
+                layer sets, or a variant that learns from a layer that the treebank lacks.
         """
-        lexical = self._lexical(variant)
+        own = self.variant(variant)
+        kind = kind_named(own.kind)
+        lacking = [layer for layer in kind.layers if layer not in fingerprints]
+        if lacking:
+            raise RecipeError(
+                f"variant {variant} learns from {' and '.join(kind.layers)}, but treebank "
+                f"{treebank} has no {' and no '.join(lacking)}"
+            )
         chosen = size or self.base.default_size[track]
         if chosen not in self.base.size:
             raise RecipeError(unknown_name("size", chosen, self.base.size))
@@ -150,7 +260,12 @@ class Recipe(BaseModel):
         for layer in layers:
             for section, values in merged.items():
                 values.update(getattr(layer, section).model_dump(exclude_unset=True))
-        merged["model"]["lexical"] = lexical
+        # What all variants share may hold settings of another kind.
+        known = kind.config_class.model_fields
+        merged["model"] = {key: value for key, value in merged["model"].items() if key in known}
+        for section, values in merged.items():
+            values.update(getattr(own, section).model_dump(exclude_unset=True))
+        merged["model"]["lexical"] = own.inputs
         recipe_own = {section: dict(values) for section, values in merged.items()}
         for key, text in (settings or {}).items():
             section, _, name = key.partition(".")
@@ -159,13 +274,14 @@ class Recipe(BaseModel):
             if (section, name) == ("model", "lexical"):
                 raise RecipeError(f"setting '{key}': the variant decides it; choose a --variant")
             merged[section][name] = _toml_value(text)
-        config = validated(
-            RunConfig,
+        config = run_config(
             {
                 "recipe": self.name,
                 "treebank": treebank,
-                "fingerprint": fingerprint,
+                "fingerprint": "+".join(fingerprints[layer] for layer in kind.layers),
+                "kind": kind.name,
                 "variant": variant,
+                "select": self._selection(kind, variant),
                 "size": chosen,
                 "seed": seed,
                 **merged,
@@ -174,20 +290,41 @@ class Recipe(BaseModel):
             RecipeError,
         )
         return config.model_copy(
-            update={"settings": _changed(config, recipe_own, sorted(settings or {}))}
+            update={
+                "settings": _changed(config, recipe_own, sorted(settings or {})),
+                "files": digests(config.model.pretrained()),
+            }
         )
 
-    def _lexical(self, variant: str) -> tuple[str, ...]:
-        """The lexical inputs of a variant."""
-        if variant in self.base.variants:
-            return self.base.variants[variant]
-        inputs, known = tuple(variant.split("-")), get_args(LexicalInput)
+    def _selection(self, kind: Kind, variant: str) -> str:
+        """What selects; it must be of a metric that the kind is scored by."""
+        text = self.language.select or self.base.select
+        if text is None:
+            return str(Criterion.parse(kind.metrics[0]))
+        criterion = Criterion.parse(text)
+        lacking = [name for name in criterion.metrics if name not in kind.metrics]
+        if lacking:
+            raise RecipeError(
+                f"{self.path}: select: '{criterion}' needs the metric {lacking[0]}, but variant "
+                f"{variant} (kind {kind.name}) is scored by {', '.join(kind.metrics)}"
+            )
+        return text
+
+    def variant(self, name: str) -> Variant:
+        """A variant of the recipe, or the one that its lexical inputs joined by ``-`` name.
+
+        Raises:
+            RecipeError: there is none of that name.
+        """
+        if name in self.variants:
+            return self.variants[name]
+        inputs, known = name.split("-"), get_args(LexicalInput)
         if not set(inputs) <= set(known):
             raise RecipeError(
-                f"{unknown_name('variant', variant, self.base.variants)} Lexical inputs joined by "
+                f"{unknown_name('variant', name, self.variants)} Lexical inputs joined by "
                 f"'-', such as word-tag, are variants too: {', '.join(known)}"
             )
-        return inputs
+        return Variant.model_validate({"inputs": inputs})
 
 
 def _changed(
@@ -203,7 +340,10 @@ def _changed(
         section, _, name = key.partition(".")
         layer = {"model": ModelLayer, "train": TrainLayer}[section]
         # A setting that no layer gives has the default of the model.
-        default = RunConfig.model_fields[section].annotation.model_fields[name].default  # type: ignore[union-attr]
+        field = type(getattr(config, section)).model_fields[name]
+        if field.exclude:
+            continue  # it does not change the weights
+        default = field.default
         own = recipe_own[section].get(name, default)
         comparable = {} if own is PydanticUndefined else {name: own}
         before = layer(**comparable).model_dump(mode="json", exclude_unset=True).get(name, ...)

@@ -2,7 +2,7 @@
 
 A run is one variant on one treebank with one size, seed and settings. Training continues what
 is in the run's folder; scoring reads it and leaves a record. Where a variant was trained from
-several seeds, selection looks at the mean of their dev F1, because the best of several seeds
+several seeds, selection looks at the mean of their dev scores, because the best of several seeds
 says more about luck than about the variant.
 """
 
@@ -13,36 +13,28 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from typing import Any
 
-from spmrl_bench.errors import CheckpointError, RecipeError
+from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.evaluation import (
-    Parses,
-    baseline_counts,
-    evaluate_parser,
-    split_result,
-)
+from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.experiments.run_folder import best_weights, check_settings, read_config
-from spmrl_bench.files import recover_folder
+from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, read_config
+from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
+from spmrl_bench.leaderboard.estimates import best_variant
 from spmrl_bench.leaderboard.record import (
     Record,
-    SplitResult,
     Training,
     TreebankInfo,
     read_records,
     write_record,
 )
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.device import choose_device
-from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.scoring import load_prm
-from spmrl_bench.scoring.signature import prm_signature
-from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.checkpoint import read_progress
+from spmrl_bench.parsers.registry import combine, kind_named, load_parser
+from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.training.report import speed
 from spmrl_bench.training.schedule import Progress
 from spmrl_bench.treebanks.treebank import Treebank
@@ -71,7 +63,7 @@ def evaluate(
 ) -> list[Record]:
     """Score the trained runs on dev and those of the best variant on test; returns their records.
 
-    The best variant is the one with the highest mean dev F1 over its seeds; ties go to the one
+    The best variant is the one with the highest mean dev score over its seeds; ties go to the one
     that the recipe names first. Records are written to ``results_dir/runs``. A run that was
     scored before with the same weights, trees and parameters is not scored again, unless it has
     been selected since, or another variant instead of it.
@@ -120,14 +112,24 @@ class _Run:
 
 
 def _best(runs: Sequence[_Run]) -> list[_Run]:
-    """The runs of the variant with the highest mean dev F1; of equal ones, of the first."""
+    """The runs of the variant with the highest mean score on dev; of equal ones, of the first.
+
+    Raises:
+        RecipeError: the variants are not selected by the same figure.
+    """
     variants: dict[str, list[_Run]] = {}
     for run in runs:
         variants.setdefault(run.config.name, []).append(run)
-    return max(
-        variants.values(),
-        key=lambda found: fmean(run.progress.best_dev_f1 or 0.0 for run in found),
-    )
+    criteria = sorted({run.config.select for run in runs})
+    if len(criteria) > 1:
+        raise RecipeError(
+            f"the variants are selected by different figures ({'; '.join(criteria)}): say in the "
+            "recipe by which (select = ...), or score them one by one (--variant)"
+        )
+    scores = {
+        name: [run.progress.best_score or 0.0 for run in found] for name, found in variants.items()
+    }
+    return variants[best_variant(scores)]
 
 
 def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
@@ -135,15 +137,7 @@ def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
     folder = work.folder(runs_dir, config)
     read_config(folder / "run.json")  # raises where nothing was trained
     check_settings(folder, config)
-    for name in (LAST, BEST):
-        recover_folder(folder / name)
-    progress = read_progress(folder / LAST)
-    if progress is None or progress.stopped_by is None:
-        raise CheckpointError(
-            f"{folder}: training has not ended; run 'spmrl-bench train' with the same options "
-            "to continue it"
-        )
-    return _Run(config, folder, progress, best_weights(folder))
+    return _Run(config, folder, ended(folder), best_weights(folder))
 
 
 def _find(
@@ -154,40 +148,46 @@ def _find(
     One that was scored in the other role since, when other seeds or variants competed, is not
     enough: tables show the newest, and would say that another variant was selected.
     """
-    prm = prm_signature(load_prm(bank.prm))
     members = [run.weights for run in runs]
     for record in reversed(records):
-        if record.members == members and f"|prm:{prm}|" in record.dev.signature_long:
+        if record.members == members and _scored_alike(record, bank, runs[0].config):
             return record if record.selected == selected else None
     return None
 
 
+def _scored_alike(record: Record, bank: Treebank, config: RunConfig) -> bool:
+    """Whether a record has the scores that would be counted now."""
+    rules = rules_of(bank, kind_named(config.kind).metrics)
+    for name, own in rules.items():
+        result = record.dev.metrics.get(name)
+        if result is None:
+            return False
+        parts = signature_parts(result.signature_long)
+        counting = metric_named(name).counting(own)
+        if any(parts.get(key) != value for key, value in counting.items() if value is not None):
+            return False
+    return True
+
+
 def _score(work: Plan, run: _Run, device: str, *, selected: bool) -> Record:
-    """Score one run: dev always, test and the baseline only if dev selected it."""
-    bank = work.treebank
+    """Score one run: dev always, test and the baselines only if dev selected it."""
     parser = load_parser(run.folder, device)
-    baseline = None
-    if selected:
-        baseline = split_result(baseline_counts(bank, "test"), bank, "test", None)
-    return _record(work, [run], [parser], parser, selected=selected, baseline=baseline)
+    return _record(work, [run], [parser], parser, selected=selected)
 
 
 def _score_ensemble(work: Plan, runs: Sequence[_Run], device: str) -> Record:
     """Score all runs of the selected variant as one parser, on dev and on test."""
-    from spmrl_bench.parsers.ensemble import Ensemble
-
     parsers = [load_parser(run.folder, device) for run in runs]
-    return _record(work, runs, parsers, Ensemble(parsers), selected=True, baseline=None)
+    return _record(work, runs, parsers, combine(parsers), selected=True)
 
 
 def _record(
     work: Plan,
     runs: Sequence[_Run],
-    parsers: Sequence[ChartParser],
-    scored: Parses,
+    parsers: Sequence[Parser],
+    scored: Parser,
     *,
     selected: bool,
-    baseline: SplitResult | None,
 ) -> Record:
     """Score a parser and say how it came about.
 
@@ -195,39 +195,38 @@ def _record(
         runs: whose parsers it is made of; the first one's settings are those of all.
         parsers: the parsers of these runs.
         scored: the parser of the only run, or the ensemble of all.
-        baseline: scores of the baseline on test.
     """
     bank, config, weights = work.treebank, runs[0].config, [run.weights for run in runs]
-    results = {}
-    for split in ("dev", "test") if selected else ("dev",):
-        found = evaluate_parser(scored, bank.split(split), bank.prm)
-        results[split] = split_result(
-            found.counts,
-            bank,
-            split,
-            config,
-            found.tokens_per_second,
-            tag_accuracy=found.tag_accuracy,
-            members=len(runs),
-        )
+    kind, alone = kind_named(config.kind), len(runs) == 1
+    results = {
+        split: score_split(scored, bank, split, config, members=len(runs))
+        for split in (("dev", "test") if selected else ("dev",))
+    }
+    baselines = baseline_results(bank, "test", kind.metrics) if selected and alone else {}
+    layers = kind.layers
     return Record(
         finished=datetime.datetime.now(datetime.UTC),
         lang=config.recipe,
         treebank=TreebankInfo(
-            name=bank.name, track=bank.track, language=bank.language, fingerprint=bank.fingerprint
+            name=bank.name,
+            track=bank.track,
+            language=bank.language,
+            fingerprints={layer: bank.fingerprint_of(layer) for layer in layers},
         ),
+        kind=kind.name,
         variant=config.variant,
         size=config.size,
         seed=config.seed,
         selected=selected,
-        weights=weights[0] if len(runs) == 1 else _joint(weights),
-        ensemble=weights if len(runs) > 1 else [],
+        select=config.select,
+        weights=weights[0] if alone else _joint(weights),
+        ensemble=[] if alone else weights,
         recipe=config.model_dump(mode="json"),
         dev=results["dev"],
         test=results.get("test"),
-        baseline=baseline,
+        baselines=baselines,
         training=_training([run.progress for run in runs], parsers),
-        hardware=find_hardware(parsers[0].device),
+        hardware=find_hardware(getattr(parsers[0], "device", None)),
         versions=find_versions(),
         commit=find_commit(),
     )
@@ -238,7 +237,7 @@ def _joint(weights: Sequence[str]) -> str:
     return hashlib.sha256("".join(weights).encode()).hexdigest()
 
 
-def _training(states: Sequence[Progress], parsers: Sequence[ChartParser]) -> Training:
+def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:
     """What the training of all took together; memory is that of the largest."""
     whole = Progress(
         tokens=sum(state.tokens for state in states),

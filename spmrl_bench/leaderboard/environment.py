@@ -24,9 +24,15 @@ _LIBRARIES = ("torch", "numpy")  # those whose arithmetic shapes a result
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def find_hardware(device: torch.device) -> Hardware:
-    """The machine, for weights on ``device``."""
+def find_hardware(device: torch.device | None = None) -> Hardware:
+    """The machine, for weights on ``device``; without it, for a parser that has no weights."""
     import torch
+
+    from spmrl_bench.chart.kernels import kernel_name
+    from spmrl_bench.nn.kernels import usable
+
+    device = device or torch.device("cpu")
+    compiled = kernel_name() == "cython" and (device.type != "cpu" or usable(torch.empty(0)))
 
     gpu = f" ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else ""
     return Hardware(
@@ -35,6 +41,7 @@ def find_hardware(device: torch.device) -> Hardware:
         processor=_processor_name(Path("/proc/cpuinfo")),
         cpu_count=_usable_cores(),
         threads=torch.get_num_threads(),
+        kernels="compiled" if compiled else "plain",
     )
 
 

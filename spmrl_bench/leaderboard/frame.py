@@ -123,7 +123,7 @@ def _numbers(record: Record) -> Iterator[dict[str, Any]]:
             continue
         for figure in ("tag_accuracy", "tokens_per_second"):
             yield _number(split, baseline, "", figure, getattr(result, figure))
-        for name in (name for name in result.metrics if name in METRICS.names()):
+        for name in (name for name in METRICS.names() if name in result.metrics):
             scored = result.metrics[name]
             skipped = int(signature_parts(scored.signature_long).get("skipped", "0"))
             how = {

@@ -15,14 +15,14 @@ from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.parsers.registry import KINDS, kind_named
+from spmrl_bench.training.config import TrainConfig
 
 Resolved = Mapping[str, Any]
 """``section.key`` and value as in JSON."""
-
-#: Settings of which a training gives the same weights, whatever they are.
-WITHOUT_EFFECT = frozenset({"train.checkpoint_minutes"})
 
 #: Tables of a recorded recipe that hold no settings.
 _NO_SECTIONS = frozenset({"settings", "files", "fingerprints"})
@@ -45,7 +45,13 @@ def resolved_settings(record: Record) -> Resolved:
         "kind": record.kind,
         "select": record.select,
     }
-    return {key: value for key, value in sorted(found.items()) if key not in WITHOUT_EFFECT}
+    fields = _fields(record.kind)
+    # A setting that the program leaves out where it notes a run does not change its weights.
+    return {
+        key: value
+        for key, value in sorted(found.items())
+        if key not in fields or not fields[key].exclude
+    }
 
 
 def digest(settings: Resolved) -> str:
@@ -64,15 +70,21 @@ def differing_settings(several: Iterable[Resolved]) -> list[str]:
 @cache
 def defaults(kind: str) -> Resolved:
     """The settings of a kind of parser and of its training that have a default."""
-    from spmrl_bench.parsers.config import ChartParserConfig
-    from spmrl_bench.training.config import TrainConfig
-
-    sections: dict[str, type[BaseModel]] = {"train": TrainConfig}
-    if kind == "chart":
-        sections["model"] = ChartParserConfig
     return {
-        f"{section}.{name}": json.loads(json.dumps(field.get_default(call_default_factory=True)))
+        key: json.loads(json.dumps(field.get_default(call_default_factory=True)))
+        for key, field in _fields(kind).items()
+        if not field.is_required()
+    }
+
+
+@cache
+def _fields(kind: str) -> Mapping[str, FieldInfo]:
+    """All settings; of a kind that is not installed those of training."""
+    sections: dict[str, type[BaseModel]] = {"train": TrainConfig}
+    if kind in KINDS.names():
+        sections["model"] = kind_named(kind).config_class
+    return {
+        f"{section}.{name}": field
         for section, config in sections.items()
         for name, field in config.model_fields.items()
-        if not field.is_required()
     }

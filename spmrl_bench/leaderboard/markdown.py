@@ -57,10 +57,7 @@ def _table(
 ) -> Table:
     track, treebank, number = place
     metrics, results = metrics_of(group), result_rows(group, published)
-    # A mean stands for the runs below it.
-    counts = results["runs"].where(results["kind"] == "mean", 0).fillna(0)
-    hidden = {row + n for row, runs in counts.items() for n in range(1, int(runs) + 1)}
-    shown = results.drop(index=sorted(hidden))
+    shown = results[~results["below"]]
     figures = [
         column
         for column in figure_columns(metrics)
@@ -124,16 +121,14 @@ def _runs(results: pd.DataFrame, metrics: Sequence[str]) -> list[Note]:
         for column in figure_columns(metrics)
         if column.key[1:] in headlines
     ]
-    lines = []
-    for row, mean in results[results["kind"] == "mean"].iterrows():
-        runs = results.loc[row + 1 : row + mean["runs"]]
-        listed = (
-            f"seed {run['seed']} " + _scores((what, run[name]) for name, what in columns)
-            for _, run in runs.iterrows()
-        )
-        lines.append(f"{mean['name']}: {'; '.join(listed)}")
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in each(results):
+        if row.below:
+            scores = _scores((what, getattr(row, name)) for name, what in columns)
+            found.setdefault((row.name, row.size), []).append(f"seed {row.seed} {scores}")
+    lines = tuple(f"{name}: {'; '.join(runs)}" for (name, _), runs in found.items())
     heading = "Means over seeds, ± their sample standard deviation. "
-    return [f"{heading}{', '.join(titles.values())} of each run:", tuple(lines)] if lines else []
+    return [f"{heading}{', '.join(titles.values())} of each run:", lines] if lines else []
 
 
 # ---- Published figures ----

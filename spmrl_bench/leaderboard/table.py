@@ -76,7 +76,7 @@ def result_rows(frame: pd.DataFrame, published: Iterable[PublishedFigure]) -> pd
     those that tell it from others of its ``variant``. ``published_*`` columns hold
     the published figures for the row's language and variant and the treebank they are of; those
     of a second system and so on have a number at their end. ``altered`` rows are of another model
-    than a published one.
+    than a published one, those ``below`` a mean are its runs.
 
     Args:
         frame: of :func:`~spmrl_bench.leaderboard.frame.records_frame`.
@@ -90,7 +90,8 @@ def result_rows(frame: pd.DataFrame, published: Iterable[PublishedFigure]) -> pd
         for row in _group_rows(group, columns):
             if not row["altered"]:
                 row |= _published(language, row["variant"], figures)
-            rows.append({**dict(zip(GROUP, place, strict=True)), "language": language, **row})
+            about = {**dict(zip(GROUP, place, strict=True)), "language": language}
+            rows.append({**about, "below": False, **row})
     names = [column.name for column in columns]
     more = dict.fromkeys(key for row in rows for key in row if key.startswith("published_"))
     listed = [
@@ -99,12 +100,12 @@ def result_rows(frame: pd.DataFrame, published: Iterable[PublishedFigure]) -> pd
         *(more or _PUBLISHED), *_HIDDEN,
     ]  # fmt: skip
     # Without this, one missing cell would turn the whole column of integers into floats.
-    whole = dict.fromkeys(("seed", "test_sentences", "runs"), "Int64")
-    return pd.DataFrame(rows, columns=listed).astype(whole)
+    types = dict.fromkeys(("seed", "test_sentences", "runs"), "Int64")
+    return pd.DataFrame(rows, columns=listed).astype(types | {"altered": bool, "below": bool})
 
 
 # Columns that are for tables alone, not for the CSV.
-_HIDDEN = ["name", "language", "altered"]
+_HIDDEN = ["name", "language", "altered", "below"]
 _PUBLISHED = ("published_system", "published_treebank", "published_dev_f1", "published_test_f1")
 
 
@@ -122,14 +123,12 @@ def _group_rows(group: pd.DataFrame, columns: Sequence[FigureColumn]) -> list[di
         if len(runs) > 1:
             rows.append(_row(series, columns) | {"kind": "mean", "runs": len(runs)})
         for run in runs:
-            members = int(run["ensemble"].iloc[0])
-            row = _row(run, columns) | {"seed": run["seed"].iloc[0], "runs": members or 1}
-            if members:
-                row |= {"seed": None, "altered": True}
-            rows.append(row | {"kind": "ensemble" if members else "run"})
+            row = _row(run, columns) | {"kind": "run", "runs": 1, "seed": run["seed"].iloc[0]}
+            if members := run["ensemble"].iloc[0]:
+                row |= {"kind": "ensemble", "runs": members, "seed": None, "altered": True}
+            rows.append(row | {"below": len(runs) > 1})
     for name, baseline in group[group["baseline"] != ""].groupby("baseline", sort=False):
-        newest = baseline[baseline["record"] == baseline["record"].min()]
-        row = _row(newest, columns)
+        row = _row(baseline[baseline["record"] == baseline["record"].min()], columns)
         kept = ("test_sentences", "signature", *(column.name for column in columns))
         about = {"name": name, "variant": name, "kind": "baseline", "altered": True}
         rows.append(about | {key: row[key] for key in kept})

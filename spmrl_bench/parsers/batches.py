@@ -1,22 +1,21 @@
-"""From words and trees to index tensors.
+"""From words to index tensors, and from sentences to batches of like lengths.
 
 A corpus is indexed once. Every distinct form gets a row, so that per-form computations run
-once however often the form occurs; gold trees become label indices of their non-empty chart
-cells. A batch of any composition is then put together from these without looking at a
-string again.
+once however often the form occurs. A batch of any composition is then put together from these
+without looking at a string again. What a kind of parser learns of a sentence lies beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spmrl_bench.chart.packing import cell_index
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.inputs import Boundary, CodedInput, Codes, Tokens
 from spmrl_bench.nn.ragged import Ragged
@@ -31,9 +30,7 @@ from spmrl_bench.parsers.vocabulary import (
     STOP,
     UNK,
     Vocabulary,
-    label_rows,
 )
-from spmrl_bench.trees import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +41,21 @@ class Sentence:
         words: int64 ``[n + 2]``, vocabulary index of START, the words, STOP.
         tags: int64 ``[n + 2]``, tag index of each; UNK where no tags are given.
         forms: int64 ``[n + 2]``, row of each in the indexer's form table.
-        cells: int64 ``[spans]``, packed chart cell of each gold labelled span.
-        labels: int32 ``[spans]``, label index (never 0) of each; both empty without a tree.
+        gold: what the kind of parser learns of it; None where it is only parsed.
     """
 
     words: NDArray[np.int64]
     tags: NDArray[np.int64]
     forms: NDArray[np.int64]
-    cells: NDArray[np.int64]
-    labels: NDArray[np.int32]
+    gold: Any = None
 
     def __len__(self) -> int:
         """Number of words."""
         return len(self.words) - 2
+
+    def with_gold(self, gold: Any) -> Sentence:
+        """The same sentence with what is learnt of it."""
+        return Sentence(self.words, self.tags, self.forms, gold)
 
 
 def length_problem(words: Sequence[str], max_positions: int) -> str:
@@ -72,7 +71,7 @@ def length_problem(words: Sequence[str], max_positions: int) -> str:
 
 
 class Indexer:
-    """Turns words and trees into :class:`Sentence` objects over one growing form table.
+    """Turns words into :class:`Sentence` objects over one growing form table.
 
     Args:
         vocabulary: of the parser.
@@ -137,7 +136,7 @@ class Indexer:
             raise SentenceTooLongError(problem)
 
     def sentence(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Sentence:
-        """Index words, and their tags where there are any, without a tree.
+        """Index words, and their tags where there are any.
 
         Raises:
             SentenceTooLongError: the position table is shorter than the sentence.
@@ -152,32 +151,7 @@ class Indexer:
             np.array([START, *(ids.get(word, UNK) for word in words), STOP], dtype=np.int64),
             np.array([START, *numbers, STOP], dtype=np.int64),
             np.array([0, *map(self._form, words), 1], dtype=np.int64),
-            np.empty(0, dtype=np.int64),
-            np.empty(0, dtype=np.int32),
         )
-
-    def gold(self, tree: Tree) -> Sentence:
-        """Index a training tree with its labelled spans.
-
-        Raises:
-            SentenceTooLongError: as :meth:`sentence`.
-            TreeError: no constituent covers the whole sentence, or a label is not in the
-                vocabulary.
-        """
-        bare = self.sentence(tree.words, tree.tags)
-        n = len(tree)
-        rows = list(label_rows(tree))
-        if not rows or rows[0][:2] != (0, n):
-            raise TreeError(
-                "no constituent covers the whole sentence, so the parser could not learn it "
-                f"(it begins: {' '.join(tree.words[:8])}). Add a root transform to the manifest"
-            )
-        unknown = [label for _, _, label in rows if label not in self.vocabulary.label_ids]
-        if unknown:
-            raise TreeError(f"label {'+'.join(unknown[0])} is not in the parser's vocabulary")
-        cells = np.array([cell_index(i, j, n) for i, j, _ in rows], dtype=np.int64)
-        labels = np.array([self.vocabulary.label_ids[label] for *_, label in rows], np.int32)
-        return replace(bare, cells=cells, labels=labels)
 
     def spelling(self, form: int) -> NDArray[np.int64]:
         """Characters of one form with its start and end marks, int64."""
@@ -315,15 +289,3 @@ class Pool:
                     device,
                 ),
             )
-
-
-def windows(items: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
-    """Consecutive lists of at most ``size`` items of a stream."""
-    window: list[Sequence[str]] = []
-    for item in items:
-        window.append(item)
-        if len(window) == size:
-            yield window
-            window = []
-    if window:
-        yield window

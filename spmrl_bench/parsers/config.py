@@ -1,4 +1,4 @@
-"""Settings of the chart parser: every size and rate that shapes the model."""
+"""Settings of parsers: every size and rate that shapes a model."""
 
 from __future__ import annotations
 
@@ -24,14 +24,37 @@ EvenSize = Annotated[int, Field(ge=2, multiple_of=2)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
-class ChartParserConfig(BaseModel):
+class ParserConfig(BaseModel):
+    """What the settings of every kind of parser have; a kind adds its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lexical: tuple[LexicalInput, ...] = ()
+    """What the parser reads of a word; the variants of a recipe decide it."""
+    precision: Precision = FLOAT32
+    """Numbers that the large matrix products take, in training and in parsing."""
+
+    @property
+    def reads_tags(self) -> bool:
+        """Whether a sentence can be parsed only with its tags."""
+        return "tag" in self.lexical
+
+    @property
+    def cost(self) -> float:
+        """How long a word takes, compared with other settings of the kind."""
+        return 1.0
+
+    def pretrained(self) -> dict[str, str]:
+        """Files that others have trained, or folders or hub names of them, by setting."""
+        return {}
+
+
+class ChartParserConfig(ParserConfig):
     """Architecture and regularisation of one parser.
 
     Recipes state the settings without a default; those with one are options of the model, and
     their default is the form of the paper.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     lexical: Annotated[tuple[LexicalInput, ...], Field(min_length=1)]
     """Inputs that are summed into the content."""
@@ -63,9 +86,6 @@ class ChartParserConfig(BaseModel):
     """On the CharLSTM's input."""
     tag_dropout: Rate = 0.2
     """On tag embeddings."""
-
-    precision: Precision = FLOAT32
-    """Numbers that the large matrix products take, in training and in parsing."""
 
     encoder: EncoderKind = "attention"
     """What reads the sentence; an LSTM takes its width, layers and residual dropout from here."""
@@ -112,6 +132,14 @@ class ChartParserConfig(BaseModel):
     """Which sub-words of a word make its vector: the first, the last, or the mean of all."""
     transformer_frozen: bool = False
     """Whether training leaves the pre-trained weights as they are."""
+
+    @property
+    def cost(self) -> float:
+        return float(self.d_model**2 * (1 + self.layers))
+
+    def pretrained(self) -> dict[str, str]:
+        keys = [key for keys in FILES.values() for key in keys]
+        return {key: value for key in keys if (value := getattr(self, key)) is not None}
 
     @property
     def _concatenated(self) -> bool:

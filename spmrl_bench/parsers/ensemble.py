@@ -8,25 +8,23 @@ two parsers with ELMo), and Kitaev, Cao & Klein 2019 report ensembles made the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.parsers.base import MAX_TOKENS, EnsembleError, Parser, Words
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.decoding import decode_blocks
-from spmrl_bench.parsers.form_cache import FormCache
-from spmrl_bench.parsers.parsing import Parsed, Scored, Tags, parse_stream
+from spmrl_bench.parsers.neural import Encoded
+from spmrl_bench.parsers.parsing import Found, Tags, parse_stream
 from spmrl_bench.parsers.vocabulary import Label, Vocabulary
-from spmrl_bench.trees import Tree
+from spmrl_bench.trees.parse import Parse
 
 
-class EnsembleError(SpmrlError):
-    """Parsers that cannot be averaged."""
-
-
-class Ensemble:
-    """Parses like a :class:`ChartParser`, with the mean of the label scores of several.
+class Ensemble(Parser):
+    """Parses like one chart parser, with the mean of the label scores of several.
 
     The members may differ in everything but the set of their labels: seed, size, encoder,
     lexical inputs, and the order of the labels. Their scores are added block by block, so that
@@ -36,6 +34,8 @@ class Ensemble:
         parsers: the members; one that is given twice counts twice.
         vocabulary: that of the first, whose order of labels settles ties.
     """
+
+    kind = "chart"
 
     def __init__(self, parsers: Sequence[ChartParser]) -> None:
         """Average these parsers, the first of which is number 1 in errors.
@@ -94,60 +94,64 @@ class Ensemble:
         problems = (parser.length_problem(words) for parser in self.parsers)
         return next(filter(None, problems), "")
 
-    def parse(
-        self,
-        sentences: Iterable[Sequence[str]],
-        tags: Iterable[Sequence[str]] | None = None,
-        *,
-        max_tokens: int = 2000,
-    ) -> Iterator[Tree]:
-        """Best trees of tokenised sentences, lazily and in input order.
+    def session(self, max_tokens: int = MAX_TOKENS) -> _Session:
+        return _Session(self, max_tokens)
 
-        Args:
-            sentences: as of :meth:`ChartParser.parse`.
-            tags: likewise; without them every word has the tag that the first member with a
-                tagger predicts, or ``XX``.
-            max_tokens: bound on a batch of each member.
+    def flat(self, words: Words, tags: Words) -> Parse:
+        return self.parsers[0].flat(words, tags)
 
-        Raises:
-            SentenceTooLongError: as of :meth:`ChartParser.parse`, for any member.
-            TreeError: likewise.
-        """
-        caches = [parser.form_cache() for parser in self.parsers]
+    @classmethod
+    def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
+        raise EnsembleError("an ensemble is made of trained parsers: combine(parsers)")
 
-        def parse_window(window: Sequence[Sequence[str]], given: Tags) -> Iterator[Parsed]:
-            return self._parse_window(window, given, max_tokens, caches)
+    def save(self, folder: Path) -> None:
+        raise EnsembleError("an ensemble has no folder of its own: save its parsers")
 
-        return parse_stream(sentences, tags, parse_window, self.length_problem)
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        raise EnsembleError("an ensemble is made of trained parsers: combine(parsers)")
 
-    def _parse_window(
-        self,
-        window: Sequence[Sequence[str]],
-        tags: Tags,
-        max_tokens: int,
-        caches: Sequence[FormCache | None],
-    ) -> Iterator[Parsed]:
-        results = [Parsed([], None) for _ in window]
-        scored = [
-            parser.scored(window, tags, max_tokens=max_tokens, forms=forms)
-            for parser, forms in zip(self.parsers, caches, strict=True)
-        ]
-        # Groups follow from the lengths of the sentences, so they are the same in all members.
-        for group in zip(*scored, strict=True):
-            found = decode_blocks(self._mean(group), group[0].lengths)
-            constituents = self.parsers[0].constituents(found, group[0].lengths)
-            predicted = next((each.tags for each in group if None not in each.tags), group[0].tags)
-            for place, nodes, row in zip(group[0].places, constituents, predicted, strict=True):
-                results[place] = Parsed(nodes, row)
-        yield from results
+    def found(self, group: Sequence[Encoded]) -> Iterator[Found]:
+        """What is read off the same sentences as each member has encoded them."""
+        first = group[0]
+        decoded = decode_blocks(self._mean(group), first.batch.lengths)
+        tags = next((each.tags for each in group if None not in each.tags), first.tags)
+        return self.parsers[0].read_off(decoded, first._replace(tags=tags))
 
-    def _mean(self, group: Sequence[Scored]) -> Iterator[Tensor]:
+    def _mean(self, group: Sequence[Encoded]) -> Iterator[Tensor]:
         """Mean label scores of one group, block by block, in the first member's order of labels."""
-        for blocks in zip(*(each.blocks for each in group), strict=True):
+        scores = map(ChartParser.label_scores, self.parsers, group)
+        for blocks in zip(*scores, strict=True):
             total = torch.zeros_like(blocks[0], dtype=torch.float32)
             for block, columns in zip(blocks, self._columns, strict=True):
                 total += block if columns is None else block.index_select(1, columns)
             yield total.div_(len(blocks))
+
+
+class _Session:
+    """Parses with the form vectors of each member's earlier calls."""
+
+    def __init__(self, ensemble: Ensemble, max_tokens: int) -> None:
+        self._ensemble = ensemble
+        self._max_tokens = max_tokens
+        self._forms = [parser.form_cache() for parser in ensemble.parsers]
+
+    def parse(
+        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
+    ) -> Iterator[Parse]:
+        return parse_stream(sentences, tags, self._parse_window, self._ensemble.length_problem)
+
+    def _parse_window(self, window: Sequence[Words], tags: Tags) -> Iterator[Found]:
+        results = [Found() for _ in window]
+        encoded = [
+            parser.encoded(window, tags, self._max_tokens, forms)
+            for parser, forms in zip(self._ensemble.parsers, self._forms, strict=True)
+        ]
+        # Groups follow from the lengths of the sentences, so they are the same in all members.
+        for group in zip(*encoded, strict=True):
+            for k, found in zip(group[0].places, self._ensemble.found(group), strict=True):
+                results[k] = found
+        yield from results
 
 
 def _different(label: Label, having: int, lacking: int) -> EnsembleError:

@@ -1,6 +1,6 @@
-"""From a stream of sentences to a stream of trees, a window at a time.
+"""From a stream of sentences to a stream of parses, a window at a time.
 
-Sentences of a window are parsed together, in batches of like lengths; the trees come out in the
+Sentences of a window are parsed together, in batches of like lengths; the parses come out in the
 order of the sentences. What parses a window, one parser or several, is the caller's.
 """
 
@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
-
 from spmrl_bench.errors import SentenceTooLongError, TreeError
-from spmrl_bench.parsers.batches import windows
-from spmrl_bench.trees import Tree
+from spmrl_bench.parsers.base import NO_TAG
+from spmrl_bench.parsers.streams import windows
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree
 
-# Tag given to words in a parse of bare tokens; the Penn Treebank's "unknown" tag.
-NO_TAG = "XX"
 # Sentences looked at together when parsing a stream, so that batches are of like length.
 WINDOW = 1000
 
@@ -26,50 +23,50 @@ WINDOW = 1000
 Tags = Sequence[Sequence[str]] | None
 
 
-class Parsed(NamedTuple):
-    """What was found for one sentence."""
+class Found(NamedTuple):
+    """What a parser found of one sentence; None for a layer that it does not give."""
 
-    constituents: list[tuple[int, int, str]]
+    constituents: list[tuple[int, int, str]] | None = None
     """``(start, end, label)`` in pre-order."""
-    tags: list[str] | None
+    heads: Sequence[int] | None = None
+    """The head of each word, from 1; 0 for the root."""
+    relations: Sequence[str] | None = None
+    """The relation of each word to its head."""
+    tags: list[str] | None = None
     """Tags that the parser predicts; None if it does not."""
 
-
-class Scored(NamedTuple):
-    """Label scores of some sentences of a window."""
-
-    places: list[int]
-    """Which sentences of the window these are."""
-    lengths: NDArray[np.int32]
-    """Words of each."""
-    blocks: Iterator[Tensor]
-    """Label scores ``[some cells, labels - 1]`` in the packed order of cells."""
-    tags: list[list[str] | None]
-    """Tags that the parser predicts for each; None if it does not."""
+    def parse(self, words: Sequence[str], given: Sequence[str] | None) -> Parse:
+        """The parse of a sentence with the given tags, or else the predicted ones."""
+        tags = given or self.tags or [NO_TAG] * len(words)
+        constituents = self.constituents
+        if self.heads is None or self.relations is None:
+            return Parse.of(Tree.build(words, tags, constituents or []))
+        tree = None if constituents is None else Tree.build(words, tags, constituents)
+        return Parse.of(tree, DependencyTree.build(words, tags, self.heads, self.relations))
 
 
 def parse_stream(
     sentences: Iterable[Sequence[str]],
     tags: Iterable[Sequence[str]] | None,
-    parse_window: Callable[[Sequence[Sequence[str]], Tags], Iterable[Parsed]],
+    parse_window: Callable[[Sequence[Sequence[str]], Tags], Iterable[Found]],
     length_problem: Callable[[Sequence[str]], str],
-) -> Iterator[Tree]:
-    """Trees of tokenised sentences, lazily and in input order.
+) -> Iterator[Parse]:
+    """Parses of tokenised sentences, lazily and in input order.
 
     Args:
         sentences: words of each sentence; one without words gives a tree without words.
-        tags: tags of each sentence, to be read by who parses and carried into the trees;
+        tags: tags of each sentence, to be read by who parses and carried into the parses;
             without them the predicted ones, or :data:`NO_TAG`.
-        parse_window: finds the constituents of each sentence of a window.
+        parse_window: finds the annotation of each sentence of a window.
         length_problem: what is wrong with the length of a sentence, empty if nothing.
 
     Raises:
-        SentenceTooLongError: a sentence is too long; the trees of all before it have been given.
+        SentenceTooLongError: a sentence is too long; the parses of all before it have been given.
         TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words.
     """
     tag_stream = iter(tags) if tags is not None else None
     done = 0
-    for window in windows(sentences, WINDOW):
+    for window in windows(sentences, len, WINDOW):
         # What comes before a sentence that is too long, or lacks tags, is answered before the
         # error.
         problems = (length_problem(words) for words in window)
@@ -78,8 +75,8 @@ def parse_stream(
         given, lacking = _tags_of(ready, tag_stream)
         ready = ready[: len(given)]
         parsed = parse_window(ready, given if tag_stream is not None else None)
-        for words, row, (constituents, predicted) in zip(ready, given, parsed, strict=True):
-            yield Tree.build(words, row or predicted or [NO_TAG] * len(words), constituents)
+        for words, row, found in zip(ready, given, parsed, strict=True):
+            yield found.parse(words, row)
         if lacking:
             raise TreeError(lacking)
         done += len(ready)

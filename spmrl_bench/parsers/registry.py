@@ -1,49 +1,131 @@
-"""Which parser a saved folder holds, and how to load it.
+"""The kinds of parsers, and the parser in a folder.
 
-A saved parser is a folder with ``parser.json`` (kind, configuration, vocabulary) and
-``weights.safetensors``. Nothing is unpickled, so loading runs no code from the file. The
-kind is checked before the weights are opened, and every tensor must be there with the
-declared shape.
+A kind is one file with its class and one line here, from which recipes, training and loading all
+take it. Installed packages add kinds of their own through entry points of the group
+``spmrl_bench.parsers``, each of which names a :class:`Kind`.
+
+A saved parser is a folder with ``parser.json`` (kind, configuration, vocabulary) and the weights.
+Nothing is unpickled, so loading runs no code from the file.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from spmrl_bench.errors import CheckpointError, unknown_name
+from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError
+from spmrl_bench.registry import Registry, imported
+from spmrl_bench.trees.parse import Layer
 
 if TYPE_CHECKING:
-    from spmrl_bench.parsers.chart_parser import ChartParser
-
-# Kind to "module:class"; imported when first used, since a parser brings torch along.
-KINDS = {"chart": "spmrl_bench.parsers.chart_parser:ChartParser"}
+    from spmrl_bench.parsers.base import Parser
+    from spmrl_bench.parsers.config import ParserConfig
 
 
-def parser_kinds() -> list[str]:
-    """Names of the parser kinds that can be trained and loaded."""
-    return sorted(KINDS)
+@dataclass(frozen=True)
+class Kind:
+    """A kind of parser, as far as it can be known without torch.
+
+    Attributes:
+        name: in recipes and saved parsers.
+        parser: ``module:class`` of the parser, imported when one is built or loaded.
+        config: ``module:class`` of its configuration, which must not bring torch along.
+        layers: of annotation that it learns from.
+        metrics: that it is scored by, the most telling first.
+        trained: whether it has weights; a kind without any is a baseline.
+    """
+
+    name: str
+    parser: str
+    config: str
+    layers: tuple[Layer, ...]
+    metrics: tuple[str, ...]
+    trained: bool = True
+
+    @cached_property
+    def parser_class(self) -> type[Any]:
+        """Its class, of :class:`~spmrl_bench.parsers.base.Parser`."""
+        found: type[Any] = imported(self.parser)
+        return found
+
+    @cached_property
+    def config_class(self) -> type[ParserConfig]:
+        """The class of its settings."""
+        found: type[ParserConfig] = imported(self.config)
+        return found
 
 
-def load_parser(folder: str | Path, device: str = "auto") -> ChartParser:
+def _baseline(name: str, parser: str, layer: Layer, metric: str) -> Kind:
+    config = "spmrl_bench.parsers.config:ParserConfig"
+    return Kind(name, f"spmrl_bench.parsers.{parser}", config, (layer,), (metric,), trained=False)
+
+
+_OWN = (
+    Kind(
+        "chart",
+        "spmrl_bench.parsers.chart_parser:ChartParser",
+        "spmrl_bench.parsers.config:ChartParserConfig",
+        layers=("constituents",),
+        metrics=("brackets",),
+    ),
+    _baseline("right-branching", "right_branching:RightBranching", "constituents", "brackets"),
+    _baseline("attach-neighbour", "attach_neighbour:AttachNeighbour", "dependencies", "attachment"),
+)
+
+KINDS: Registry[Kind] = Registry(
+    "parser kind", "spmrl_bench.parsers", {kind.name: kind for kind in _OWN}
+)
+
+
+def kind_named(name: str, error: type[SpmrlError] = RecipeError) -> Kind:
+    """The kind of a name.
+
+    Raises:
+        SpmrlError: there is none, or what a package gave is no kind.
+    """
+    kind = KINDS.get(name, error)
+    if not isinstance(kind, Kind):
+        raise error(f"parser kind {name}: its package names {kind!r}, which is no Kind")
+    return kind
+
+
+def trained_kinds() -> list[Kind]:
+    """The kinds that can be trained."""
+    return [kind for name in KINDS.names() if (kind := kind_named(name)).trained]
+
+
+def baselines_for(metrics: Sequence[str]) -> list[Kind]:
+    """The baselines that are scored by one of the metrics."""
+    kinds = map(kind_named, KINDS.names())
+    return [kind for kind in kinds if not kind.trained and set(kind.metrics) & set(metrics)]
+
+
+def parser_folder(folder: str | Path) -> Path:
+    """The folder of a parser, of which the folder of a run has the best."""
+    folder = Path(folder)
+    return folder / "best" if (folder / "best" / "parser.json").is_file() else folder
+
+
+def load_parser(folder: str | Path, device: str = "auto") -> Parser:
     """Load a trained parser, ready to parse.
 
     Args:
-        folder: a folder written by :meth:`ChartParser.save`, or a run folder of ``train``,
+        folder: a folder written by :meth:`Parser.save`, or a run folder of ``train``,
             whose best parser is then taken.
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
         CheckpointError: not a parser folder, an unknown kind, or weights that do not fit.
     """
-    folder = Path(folder)
-    place = folder / "best" if (folder / "best" / "parser.json").is_file() else folder
+    place = parser_folder(folder)
     description_path = place / "parser.json"
     try:
         description = json.loads(description_path.read_text(encoding="utf-8"))
-        kind = str(description["kind"])
+        name = str(description["kind"])
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
             f"{folder}: no trained parser here (no parser.json, no best/parser.json). "
@@ -51,10 +133,30 @@ def load_parser(folder: str | Path, device: str = "auto") -> ChartParser:
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{description_path}: not a parser description ({error})") from None
-    if kind not in KINDS:
-        raise CheckpointError(f"{description_path}: {unknown_name('parser kind', kind, KINDS)}")
-    module, name = KINDS[kind].split(":")
-    parser: ChartParser = getattr(importlib.import_module(module), name).load(place)
-    from spmrl_bench.parsers.device import choose_device
+    try:
+        kind = kind_named(name, CheckpointError)
+    except CheckpointError as error:
+        raise CheckpointError(f"{description_path}: {error}") from None
+    parser: Any = kind.parser_class.load(place)
+    if kind.trained:
+        from spmrl_bench.parsers.device import choose_device
 
-    return parser.to(choose_device(device)).eval()
+        parser = parser.to(choose_device(device)).eval()
+    found: Parser = parser
+    return found
+
+
+def combine(parsers: Sequence[Parser]) -> Parser:
+    """Several parsers of one treebank as one.
+
+    Raises:
+        EnsembleError: there are none, or they are of several kinds or do not fit each other.
+    """
+    from spmrl_bench.parsers.base import EnsembleError
+
+    kinds = sorted({parser.kind for parser in parsers})
+    if len(kinds) != 1:
+        raise EnsembleError(
+            f"an ensemble needs parsers of one kind; found: {', '.join(kinds) or 'no parser'}"
+        )
+    return type(parsers[0]).combined(parsers)

@@ -1,4 +1,4 @@
-"""The right-branching baseline: what a score is worth without a parser.
+"""The right-branching baseline: what a score of constituents is worth without a parser.
 
 Final punctuation hangs from the root, as treebanks have it, and every shorter suffix of the
 rest, the body of the sentence, is a constituent. The whole sentence, the body and the shorter
@@ -10,20 +10,30 @@ nothing about the sentence.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any, Self
 
+from spmrl_bench.parsers.base import Words
+from spmrl_bench.parsers.baseline import Baseline, body_end
+from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Label, label_rows
-from spmrl_bench.trees import Tree
+from spmrl_bench.trees.parse import Parse
 
 
-class RightBranching:
-    """Labels of the baseline, counted from training trees."""
+class RightBranching(Baseline):
+    """``counted`` has the labels of the ``whole`` sentence, the ``body`` and ``inner`` spans."""
 
-    def __init__(self, trees: Iterable[Tree]) -> None:
+    kind = "right-branching"
+
+    @classmethod
+    def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
         whole: Counter[Label] = Counter()
         body: Counter[Label] = Counter()
         inner: Counter[Label] = Counter()
-        for tree in trees:
+        for example in examples:
+            if example.tree is None:
+                continue
+            tree = example.tree
             body_span = (0, body_end(tree.words))
             label_of_body: Label = ()
             for start, end, label in label_rows(tree):
@@ -35,27 +45,18 @@ class RightBranching:
                     inner[label] += 1
             if body_span[1] < len(tree):
                 body[label_of_body] += 1
-        self.whole, self.body, self.inner = map(_most_frequent, (whole, body, inner))
+        counters = {"whole": whole, "body": body, "inner": inner}
+        return cls({name: list(_most_frequent(labels)) for name, labels in counters.items()})
 
-    def parse(self, words: Sequence[str], tags: Sequence[str]) -> Tree:
-        """The baseline's tree; ``words`` has at least one word."""
+    def found(self, words: Words, tags: Words | None) -> Found:
         n, end = len(words), body_end(words)
-        rows = [(0, n, name) for name in self.whole]
+        rows = [(0, n, name) for name in self.counted["whole"]]
         if end < n:
-            rows += [(0, end, name) for name in self.body]
-        rows += [(start, end, name) for start in range(1, end - 1) for name in self.inner]
-        return Tree.build(words, tags, rows)
-
-
-def body_end(words: Sequence[str]) -> int:
-    """End of the sentence without its final punctuation (words without letter or digit).
-
-    A sentence of punctuation alone is all body.
-    """
-    end = len(words)
-    while end and not any(character.isalnum() for character in words[end - 1]):
-        end -= 1
-    return end or len(words)
+            rows += [(0, end, name) for name in self.counted["body"]]
+        rows += [
+            (start, end, name) for start in range(1, end - 1) for name in self.counted["inner"]
+        ]
+        return Found(rows)
 
 
 def _most_frequent(labels: Counter[Label]) -> Label:

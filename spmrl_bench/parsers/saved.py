@@ -6,8 +6,6 @@ not copied. The description has their names and SHA-256, and they must be there 
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,16 +17,17 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from spmrl_bench.errors import CheckpointError, PretrainedError
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.pretrained.digests import file_digest
 
 Parser = TypeVar("Parser", bound=nn.Module)
 
 
 def save_parser(
-    parser: nn.Module, description: Mapping[str, Any], config: ChartParserConfig, folder: Path
+    parser: nn.Module, description: Mapping[str, Any], config: ParserConfig, folder: Path
 ) -> None:
     """Write ``parser.json`` and ``weights.safetensors`` into an existing folder."""
-    files = {str(path): _digest(path) for path in pretrained_files(config)}
+    files = {str(path): file_digest(path) for path in pretrained_files(config)}
     content = {**description, **({"pretrained": files} if files else {})}
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     (folder / "parser.json").write_text(text + "\n", encoding="utf-8")
@@ -75,13 +74,13 @@ def load_saved(folder: Path, build: Callable[[Mapping[str, Any]], Parser]) -> Pa
     return parser
 
 
-def pretrained_files(config: ChartParserConfig) -> Iterator[Path]:
+def pretrained_files(config: ParserConfig) -> Iterator[Path]:
     """Files with weights that training does not change and that are not saved."""
-    for name in (config.vectors, config.elmo_options, config.elmo_weights):
-        if name is not None:
-            yield Path(name)
-    if config.transformer is not None and config.transformer_frozen:
-        yield from sorted(Path(config.transformer).glob("*.safetensors"))
+    for key, place in config.pretrained().items():
+        if key != "transformer":
+            yield Path(place)
+        elif getattr(config, "transformer_frozen", False):
+            yield from sorted(Path(place).glob("*.safetensors"))
 
 
 def _check_pretrained(path: Path, files: Mapping[str, str]) -> None:
@@ -91,23 +90,11 @@ def _check_pretrained(path: Path, files: Mapping[str, str]) -> None:
             raise PretrainedError(
                 f"{file}: missing; the parser described by {path} was trained with it. Put it back"
             )
-        if _digest(file) != digest:
+        if file_digest(file) != digest:
             raise PretrainedError(
                 f"{file}: has changed since the parser described by {path} was trained with it "
                 f"(its SHA-256 was {digest}). Put the file of that time back"
             )
-
-
-def _digest(path: Path) -> str:
-    status = path.stat()
-    return _digest_of(path, status.st_mtime_ns, status.st_size)
-
-
-@functools.lru_cache(maxsize=64)
-def _digest_of(path: Path, modified: int, size: int) -> str:
-    """SHA-256 of a file that has not been written to since; a checkpoint is saved each epoch."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class _Unfilled(TorchFunctionMode):

@@ -9,12 +9,12 @@ replacing a training word by UNK follows: ``1 / (1 + count)`` (Kitaev & Klein 20
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from spmrl_bench.errors import TreeError
-from spmrl_bench.trees import Tree
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree
 
 Label = tuple[str, ...]
 
@@ -73,26 +73,21 @@ class Vocabulary:
         object.__setattr__(self, "tag_ids", {tag: k for k, tag in enumerate(self.tags, FIRST_TAG)})
 
     @classmethod
-    def of(cls, trees: Sequence[Tree]) -> Vocabulary:
-        """The inventories of the training trees.
-
-        Raises:
-            TreeError: there is no tree, or no tree has a constituent.
-        """
+    def of(cls, examples: Iterable[Parse]) -> Vocabulary:
+        """The inventories of the training sentences; labels are those of their trees."""
         words: Counter[str] = Counter()
         labels: dict[Label, None] = {(): None}
         tags: dict[str, None] = {}
         roots: Counter[str] = Counter()
-        for tree in trees:
-            words.update(tree.words)
-            tags.update(dict.fromkeys(tree.tags))
+        for example in examples:
+            words.update(example.words)
+            tags.update(dict.fromkeys(example.tags))
+            tree = example.tree
+            if tree is None:
+                continue
             if tree.labels and tree.spans[0].tolist() == [0, len(tree)]:
                 roots[tree.labels[0]] += 1
             labels.update((label, None) for _, _, label in label_rows(tree))
-        if len(labels) == 1:
-            raise TreeError(
-                f"the {len(trees)} training trees have no constituent: nothing to learn"
-            )
         characters = dict.fromkeys(character for word in words for character in word)
         root = next((name for name, _ in roots.most_common() if name), TOP)
         return cls(dict(words), tuple(characters), tuple(labels), tuple(tags), root)

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.attachment import AttachmentRules, score_dependencies
 from spmrl_bench.scoring.attachment_counts import AttachmentColumn, AttachmentCounts
-from spmrl_bench.scoring.attachment_report import attachment_text
-from spmrl_bench.scoring.metric import Figure, Metric
+from spmrl_bench.scoring.attachment_report import FIGURES, attachment_text
+from spmrl_bench.scoring.golden import scorer_version
+from spmrl_bench.scoring.metric import Metric
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-
-_FIGURES = {
-    "sentences": Figure("sentences", attrgetter("sentences")),
-    "words": Figure("words", attrgetter("words")),
-    "uas": Figure("UAS", attrgetter("uas")),
-    "las": Figure("LAS", attrgetter("las")),
-    "label_accuracy": Figure("label accuracy", attrgetter("label_accuracy")),
-    "unlabelled_match": Figure("complete match, heads", attrgetter("unlabelled_match")),
-    "labelled_match": Figure("complete match, labelled", attrgetter("labelled_match")),
-}
 
 
 class Attachment(Metric[AttachmentCounts, AttachmentRules]):
@@ -33,7 +23,7 @@ class Attachment(Metric[AttachmentCounts, AttachmentRules]):
     name = "attachment"
     layers = ("dependencies",)
     counts = AttachmentCounts
-    figures = _FIGURES
+    figures = FIGURES
     headline = "las"
     tabled = ("uas", "las", "label_accuracy", "labelled_match")
 
@@ -57,7 +47,7 @@ class Attachment(Metric[AttachmentCounts, AttachmentRules]):
     def counting(self, rules: AttachmentRules) -> dict[str, str | None]:
         by_tag = PUNCTUATION_RULES[rules.punctuation].foreign_tags
         return {
-            "scorer": "own",
+            "scorer": scorer_version(self.name),
             "match": "attachment",
             "punctuation": rules.punctuation + (f"({rules.tags})" if by_tag else ""),
             "relations": rules.relations,

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from spmrl_bench.scoring.attachment import AttachmentRules
 from spmrl_bench.scoring.attachment_counts import AttachmentCounts
-from spmrl_bench.scoring.report import Figure
+from spmrl_bench.scoring.metric import Figure, Number, shown
 
-_ROWS = {
-    "sentences": "sentences",
-    "words": "words",
-    "uas": "UAS",
-    "las": "LAS",
-    "label_accuracy": "label accuracy",
-    "unlabelled_match": "complete match, heads",
-    "labelled_match": "complete match, labelled",
+#: Every figure of attachment by name, in the order of a report.
+FIGURES = {
+    "sentences": Figure("sentences", attrgetter("sentences")),
+    "words": Figure("words", attrgetter("words")),
+    "uas": Figure("UAS", attrgetter("uas")),
+    "las": Figure("LAS", attrgetter("las")),
+    "label_accuracy": Figure("label accuracy", attrgetter("label_accuracy")),
+    "unlabelled_match": Figure("complete match, heads", attrgetter("unlabelled_match")),
+    "labelled_match": Figure("complete match, labelled", attrgetter("labelled_match")),
 }
 _LABELLED = ("las", "label_accuracy", "labelled_match")
 
 
-def attachment_figures(counts: AttachmentCounts, rules: AttachmentRules) -> dict[str, Figure]:
+def attachment_figures(counts: AttachmentCounts, rules: AttachmentRules) -> dict[str, Number]:
     """The figures of the scored words by name: counts, percentages, None for 0 of 0.
 
     Rules that do not compare relations give no labelled figures.
     """
     return {
-        name: getattr(counts, name)
-        for name in _ROWS
+        name: figure.of(counts)
+        for name, figure in FIGURES.items()
         if rules.relations != "none" or name not in _LABELLED
     }
 
@@ -56,9 +59,9 @@ def attachment_text(counts: AttachmentCounts, rules: AttachmentRules) -> str:
         "",
         f"{'':24}" + "".join(f"{head:>22}" for head in heads),
     ]
-    for name, title in _ROWS.items():
-        if name in columns[0]:
-            lines.append(f"{title:24}" + "".join(f"{_shown(each[name]):>22}" for each in columns))
+    for name in columns[0]:
+        cells = "".join(f"{shown(each[name]):>22}" for each in columns)
+        lines.append(f"{FIGURES[name].title:24}{cells}")
     if len(columns) > 1 and counts.words == counts.with_punctuation().words:
         lines += ["", f"The rule {rules.punctuation} found no punctuation."]
     return "\n".join(lines) + "\n"
@@ -69,9 +72,3 @@ def _parts(counts: AttachmentCounts, rules: AttachmentRules) -> dict[str, Attach
     if rules.punctuation == "none":
         return whole
     return {"without_punctuation": counts} | whole
-
-
-def _shown(figure: Figure) -> str:
-    if figure is None:
-        return "n/a"
-    return str(figure) if isinstance(figure, int) else f"{figure:.2f}"

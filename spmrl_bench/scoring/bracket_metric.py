@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from spmrl_bench.scoring.breakdown import Part, break_down, tabulate_brackets
 from spmrl_bench.scoring.corpus import score_trees
 from spmrl_bench.scoring.counts import BracketCounts, Column
-from spmrl_bench.scoring.metric import Figure, Metric
+from spmrl_bench.scoring.golden import scorer_version
+from spmrl_bench.scoring.metric import Metric
 from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import Parameters, load_prm
-from spmrl_bench.scoring.report import as_text
+from spmrl_bench.scoring.report import FIGURES, as_text
 from spmrl_bench.scoring.signature import prm_signature, unusual
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.trees.parse import Parse
@@ -25,28 +25,13 @@ class BracketRules(NamedTuple):
     policy: Policy = PUBLISHED
 
 
-_FIGURES = {
-    "sentences": Figure("sentences", len),
-    "scored": Figure("scored", attrgetter("valid")),
-    "skipped": Figure("left out", attrgetter("skipped")),
-    "recall": Figure("recall", attrgetter("recall")),
-    "precision": Figure("precision", attrgetter("precision")),
-    "f1": Figure("F1", attrgetter("f1")),
-    "complete_match": Figure("complete match", attrgetter("complete_match")),
-    "average_crossing": Figure("average crossing", attrgetter("average_crossing")),
-    "no_crossing": Figure("no crossing", attrgetter("no_crossing")),
-    "two_or_less_crossing": Figure("2 or less crossing", attrgetter("two_or_less_crossing")),
-    "tagging_accuracy": Figure("tagging accuracy", attrgetter("tagging_accuracy")),
-}
-
-
 class Brackets(Metric[BracketCounts, BracketRules]):
     """Recall, precision and F1 of labelled brackets, as EVALB and EVALB_SPMRL count them."""
 
     name = "brackets"
     layers = ("constituents",)
     counts = BracketCounts
-    figures = _FIGURES
+    figures = FIGURES
     headline = "f1"
     tabled = ("recall", "precision", "f1", "complete_match")
     breakdowns = ("length", "label", "span")
@@ -75,7 +60,7 @@ class Brackets(Metric[BracketCounts, BracketRules]):
     def counting(self, rules: BracketRules) -> dict[str, str | None]:
         policy = rules.policy
         return {
-            "scorer": "own",
+            "scorer": scorer_version(self.name),
             "match": "labelled" if rules.prm.labeled else "unlabelled",
             "prm": prm_signature(rules.prm),
             "punctuation": unusual(policy.punctuation, PUBLISHED.punctuation),

@@ -9,7 +9,7 @@ in words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from spmrl_bench.errors import ScoreError
@@ -19,11 +19,13 @@ from spmrl_bench.scoring.policy import MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import Parameters, Program
 from spmrl_bench.trees.tree import Tree
 
-_RULE = "=" * 76
-_HEAD = f"""\
+#: The line before and after the table of sentences.
+RULE = "=" * 76
+#: The lines before the first sentence.
+HEAD = f"""\
   Sent.                        Matched  Bracket   Cross        Correct Tag
  ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy
-{_RULE}
+{RULE}
 """
 
 # What both programs print for a status, and EVALB_SPMRL under -X for a missing parse.
@@ -58,8 +60,7 @@ class PrintedRow(NamedTuple):
 
 
 def as_evalb(
-    gold: Sequence[Tree],
-    test: Sequence[Tree],
+    read_sides: Callable[[], tuple[Sequence[Tree], Sequence[Tree]]],
     counts: BracketCounts,
     prm: Parameters,
     policy: Policy,
@@ -67,8 +68,8 @@ def as_evalb(
     """The standard output of the C program that the parameters are for.
 
     Args:
-        gold: the trees that ``counts`` are of; empty will do where not :func:`needs_trees`.
-        test: their parses; the same holds for them.
+        read_sides: gives the gold trees that ``counts`` are of and their parses; called only
+            where the output follows from more than the counts.
         counts: what :func:`~spmrl_bench.scoring.score_trees` counted.
         prm: the parameters it was counted with.
         policy: that it was counted with; to count missing parses is the option ``-X``.
@@ -78,26 +79,23 @@ def as_evalb(
             have given up before the summary.
     """
     _check_options(prm, policy)
+    all_valid = len(counts.sentences_with(Status.VALID)) == len(counts)
+    more = prm.program is Program.EVALB_SPMRL and not all_valid
+    gold, test = read_sides() if more else ([], [])
     rows = printed_rows(gold, test, counts, prm, policy)
     _check_errors(gold, counts, rows, prm)
     short = [row for row in rows if row.length <= prm.cutoff_len]
     return "".join(
         (
-            _HEAD,
+            HEAD,
             *map(_sentence_line, rows),
-            f"{_RULE}\n",
+            f"{RULE}\n",
             _totals_line(_Totals(rows)),
             "=== Summary ===\n",
             _summary("All", _Totals(rows)),
             _summary(f"len<={prm.cutoff_len}", _Totals(short)),
         )
     )
-
-
-def needs_trees(counts: BracketCounts, prm: Parameters) -> bool:
-    """Whether the output follows from more than the counts."""
-    all_valid = len(counts.sentences_with(Status.VALID)) == len(counts)
-    return prm.program is Program.EVALB_SPMRL and not all_valid
 
 
 def printed_rows(

@@ -1,230 +1,195 @@
-"""Scores by the C programs EVALB and EVALB_SPMRL themselves, reported only when they are sound.
+"""Scores that the C programs EVALB and EVALB_SPMRL themselves confirm.
 
 The published scores come from these two programs, and somebody may want theirs to as well.
 But both read beyond their arrays on long sentences, leave out sentences and exit with 0, and
 EVALB_SPMRL writes a file ``status`` into the directory it is started from. So a program runs
-in a private folder on copies of the files, on input that it has room for, and its output is
-checked to the last line (:mod:`.evalb_output`) before it becomes counts: the same rows as our
-own, which every report can show and which can be compared sentence by sentence.
+in a private folder on copies of the files, and what it prints has to be, byte for byte, what
+our own counts look like in its form (:mod:`.evalb_format`). Then they are its counts too, and
+whatever goes wrong in a program is a difference.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import signal
+import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
-
-import numpy as np
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.readers.text import read_text
-from spmrl_bench.scoring.counts import BracketCounts, Column, Status
-from spmrl_bench.scoring.evalb_output import read_output
+from spmrl_bench.scoring.counts import BracketCounts
+from spmrl_bench.scoring.evalb_format import HEAD, RULE, as_evalb
 from spmrl_bench.scoring.files import FilePath, one_tree_per_line, read_sides
-from spmrl_bench.scoring.limits import check_room, check_room_for_parameters
-from spmrl_bench.scoring.prm import Parameters, Program
-from spmrl_bench.scoring.process import Finished, run_program
+from spmrl_bench.scoring.policy import PUBLISHED
+from spmrl_bench.scoring.prm import Parameters
 from spmrl_bench.scoring.report import require_all
 
 TIMEOUT = 600.0  # seconds; the programs score thousands of sentences in a second
-_BYTES, _BYTES_PER_SENTENCE = 1_000_000, 500  # of output; a row has about 80
+_TOO_MUCH = 1_000_000  # bytes beyond what should be printed
+_PAUSE = 0.005  # seconds between two looks at a program
 
 
-@dataclass(frozen=True, slots=True)
-class OfficialScore:
-    """Counts by a C program.
-
-    Attributes:
-        counts: one row a sentence, as the program printed it. A sentence whose lengths differ
-            has that status, although EVALB_SPMRL itself counts it as scored with no brackets.
-        program: which of the two programs it is, as its behaviour shows.
-        sha256: hex digest of the executable file.
-    """
-
-    counts: BracketCounts
-    program: Program
-    sha256: str
-
-    @property
-    def scorer(self) -> str:
-        """The program as signatures name it, e.g. ``evalb(0a1b2c3d)``."""
-        return f"{self.program.lower()}({self.sha256[:8]})"
-
-
-def score_with_program(
+def confirm(
     binary: FilePath,
     gold_path: FilePath,
     test_path: FilePath,
+    counts: BracketCounts,
     prm: Parameters,
     *,
     allow_skipped: bool = False,
     encoding: str = "utf-8",
     timeout: float = TIMEOUT,
-) -> OfficialScore:
-    """Counts of a file of parses by the EVALB or EVALB_SPMRL that ``binary`` is.
+) -> str:
+    """Let the EVALB or EVALB_SPMRL that ``binary`` is confirm the counts of a file of parses.
 
     Args:
         binary: the executable file.
         gold_path: gold trees, in any layout; the program gets them one per line.
         test_path: parses of the same sentences.
-        prm: parameters for this program.
-        allow_skipped: accept counts without the sentences that the program leaves out.
+        counts: our own of these files, by the published policy.
+        prm: that they were counted with; they name the program.
+        allow_skipped: confirm counts without the sentences that the program leaves out.
         encoding: of both files; the program gets UTF-8.
         timeout: seconds after which the program is stopped.
 
+    Returns:
+        The program as signatures name it, with the beginning of its SHA-256:
+        ``evalb(0a1b2c3d)``.
+
     Raises:
         ReadError: a file cannot be read, or a tree is malformed (with line and column).
-        ScoreError: the files do not fit; the program is not the one that the parameters are
-            for, has no room for a sentence, does not finish well, prints something that
-            contradicts itself, or leaves out a sentence.
+        ScoreError: sentences are left out; the program does not finish well, or prints
+            something else; there is nothing it could print, or its score is of more.
     """
-    path = Path(binary).absolute()
-    sha256 = _hash(path)
-    sentences = len(read_sides(gold_path, test_path, encoding=encoding)[0])
-    gold, test = (_lines(name, sentences, encoding) for name in (gold_path, test_path))
-    program = identify(path)
-    if program is not prm.program:
-        raise ScoreError(
-            f"{binary} is {program}, but the parameter set {prm.name} is for {prm.program}, which"
-            " counts in another way; name a binary or a parameter set that fits"
-        )
-    check_room_for_parameters(prm)
-    check_room(str(gold_path), gold, prm)
-    check_room(str(test_path), test, prm)
-    counts = _run(path, gold, test, prm, timeout)
     if not allow_skipped:
         try:
             require_all(counts)
         except ScoreError as error:
-            raise ScoreError(
-                f"{binary}: {error}. Correct them, or allow it (--allow-skipped)"
-            ) from None
-    return OfficialScore(counts, program, sha256)
-
-
-def first_difference(official: OfficialScore, own: BracketCounts) -> str | None:
-    """The first sentence and column in which two counts differ, with both values; None if equal.
-
-    Raises:
-        ScoreError: the counts are of different numbers of sentences.
-    """
-    theirs = official.counts
-    if len(theirs) != len(own):
-        raise ScoreError(f"{len(theirs)} sentences cannot be compared with {len(own)}")
-    places = np.argwhere(theirs.rows != own.rows)
-    if not len(places):
-        return None
-    sentence, column = map(int, places[0])
-    name = Column(column).name.lower().replace("_", " ")
-    values = [int(rows[sentence, column]) for rows in (theirs.rows, own.rows)]
-    shown = [Status(v).reason for v in values] if column == Column.STATUS else map(str, values)
-    one, other = shown
-    return f"sentence {sentence + 1}, {name}: {official.scorer} {one}, own scorer {other}"
-
-
-def check_agreement(official: OfficialScore, own: BracketCounts) -> None:
-    """See to it that both scorers count the same in every sentence and column.
-
-    Raises:
-        ScoreError: they do not; the message names the first difference, with both values.
-    """
-    difference = first_difference(official, own)
-    if difference is not None:
-        raise ScoreError(f"the scorers differ, so that no score is reported; first in {difference}")
-
-
-def identify(binary: Path) -> Program:
-    """Which of the two programs a binary is, by what it counts.
-
-    Given a sentence of two words, one of them with a deleted tag, EVALB compares one word and
-    EVALB_SPMRL two.
-
-    Raises:
-        ScoreError: it is neither.
-    """
+            raise ScoreError(f"{error}. Correct them, or allow it (--allow-skipped)") from None
+    path = Path(binary).absolute()
+    scorer = f"{prm.program.lower()}({_sha256(path)[:8]})"
+    sides = partial(read_sides, gold_path, test_path, encoding=encoding)
+    expected = as_evalb(sides, counts, prm, PUBLISHED).encode()
+    if expected.splitlines()[HEAD.count("\n") + len(counts)] != RULE.encode():
+        raise ScoreError(
+            f"{prm.program} counts a sentence twice if gold has one word and the parse more or"
+            " none, so that its score is not one of these sentences; leave out --official"
+        )
+    gold, test = (_lines(name, len(counts), encoding) for name in (gold_path, test_path))
     try:
-        counts = _run(binary, [_PROBE], [_PROBE], _PROBE_PRM, timeout=_PROBE_TIMEOUT)
+        printed = _run(path, gold, test, prm, timeout, len(expected) + _TOO_MUCH)
+        _check_same(printed, expected, len(counts))
     except ScoreError as error:
-        raise ScoreError(f"{error} (on a test sentence, before any of yours)") from None
-    return Program.EVALB if counts.total(Column.WORDS) == 1 else Program.EVALB_SPMRL
+        raise ScoreError(
+            f"{binary}: {error}. No score is reported: is it {prm.program} as published, and has"
+            " it room for sentences of this size? Our own scorer has no limits (leave out"
+            " --official)"
+        ) from None
+    return scorer
 
 
-_PROBE = b"(TOP (S (NN word) (. .)))"
-_PROBE_TIMEOUT = 10.0
-_PROBE_PRM = Parameters(
-    name="probe",
-    program=Program.EVALB,
-    max_error=0,
-    cutoff_len=40,
-    labeled=True,
-    delete_labels=frozenset({"TOP", "."}),
-    delete_labels_for_length=frozenset(),
-    quote_labels=frozenset(),
-    eq_labels=frozenset(),
-    eq_words=frozenset(),
-)
+def _check_same(printed: bytes, expected: bytes, sentences: int) -> None:
+    """Refuse an output that differs; the message names the first difference."""
+    printed = printed.replace(b" nan", b"-nan")  # C libraries differ in the sign of 0 / 0
+    pairs = zip_longest(printed.split(b"\n"), expected.split(b"\n"))
+    for number, (theirs, ours) in enumerate(pairs, start=1):
+        if theirs != ours:
+            sentence = number - HEAD.count("\n")
+            place = f" (sentence {sentence})" if 1 <= sentence <= sentences else ""
+            raise ScoreError(
+                f"it differs from our own scorer first in line {number} of its output{place},"
+                f" which {_shown(theirs)} and should be {_shown(ours).removeprefix('is ')}"
+            )
+
+
+def _shown(line: bytes | None) -> str:
+    return "is missing" if line is None else f"is {line[:80].decode('utf-8', 'replace')!r}"
 
 
 def _run(
-    binary: Path, gold: Sequence[bytes], test: Sequence[bytes], prm: Parameters, timeout: float
-) -> BracketCounts:
-    """Counts of sentences, one line each, by a program in a folder of its own."""
+    binary: Path,
+    gold: Sequence[bytes],
+    test: Sequence[bytes],
+    prm: Parameters,
+    timeout: float,
+    most: int,
+) -> bytes:
+    """What a program prints for sentences, one line each, in a folder of its own.
+
+    It may crash, hang, or print without end, so its output goes into files whose growth is
+    watched, and stopping it stops what it started as well.
+
+    Raises:
+        ScoreError: it cannot be started, fails, takes more than ``timeout`` seconds, or prints
+            more than ``most`` bytes.
+    """
     with tempfile.TemporaryDirectory(prefix="spmrl-bench-") as name:
         folder = Path(name)
         (folder / "prm").write_text(_parameter_file(prm), encoding="utf-8")
         for side, lines in (("gold", gold), ("test", test)):
             (folder / side).write_bytes(b"".join(line + b"\n" for line in lines))
-        try:
-            finished = run_program(
-                [str(binary), "-p", "prm", "gold", "test"],
-                folder,
-                timeout=timeout,
-                limit=_BYTES + _BYTES_PER_SENTENCE * len(gold),
-            )
-            _check_end(finished, prm)
-            return read_output(finished.output, finished.errors, len(gold), prm)
-        except ScoreError as error:
-            raise ScoreError(f"{binary}: {error}") from None
+        output, errors = folder / "output", folder / "errors"
+        with output.open("wb") as out, errors.open("wb") as err:
+            try:
+                process = subprocess.Popen(
+                    [str(binary), "-p", "prm", "gold", "test"],
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    env=os.environ | {"LC_ALL": "C"},  # points in numbers, English messages
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ScoreError(f"cannot be run: {error.strerror}") from None
+            try:
+                end = time.monotonic() + timeout
+                while process.poll() is None:
+                    if time.monotonic() > end:
+                        raise ScoreError(f"did not finish within {timeout:g} seconds")
+                    if max(path.stat().st_size for path in (output, errors)) > most:
+                        raise ScoreError(f"prints more than {most:,} bytes")
+                    time.sleep(_PAUSE)
+            finally:
+                if process.poll() is None:  # else its number may be another's by now
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        said = errors.read_bytes().decode("utf-8", "replace").splitlines()
+        if process.returncode:
+            how = f"ended with exit status {process.returncode}"
+            if process.returncode < 0:
+                how = f"was ended by {signal.strsignal(-process.returncode)}"
+            last = f"; the last line on standard error: {said[-1][:200]!r}" if said else ""
+            raise ScoreError(f"{how}{last}")
+        return output.read_bytes()
 
 
-def _check_end(finished: Finished, prm: Parameters) -> None:
-    said = finished.errors.decode("utf-8", "replace").splitlines()
-    last = f"; the last line on standard error: {said[-1][:200]!r}" if said else ""
-    if finished.signal is not None:
-        raise ScoreError(f"was ended by {finished.signal}{last}")
-    if finished.status != 0:
-        gave_up = len(said) > prm.max_error
-        reason = f" (the parameters say MAX_ERROR {prm.max_error})" if gave_up else ""
-        raise ScoreError(f"ended with exit status {finished.status}{reason}{last}")
-
-
-def _hash(binary: Path) -> str:
+def _sha256(binary: Path) -> str:
     try:
-        data = binary.read_bytes()
+        return hashlib.sha256(binary.read_bytes()).hexdigest()
     except OSError as error:
         raise ScoreError(f"{binary}: cannot be read: {error.strerror}") from None
-    return hashlib.sha256(data).hexdigest()
 
 
 def _parameter_file(prm: Parameters) -> str:
-    """Parameters in the syntax of both programs, without the debug output that no score needs."""
+    """Parameters in the syntax of both programs."""
     lines = [
-        "DEBUG 0",
         f"MAX_ERROR {prm.max_error}",
         f"CUTOFF_LEN {prm.cutoff_len}",
         f"LABELED {int(prm.labeled)}",
+        *(f"DELETE_LABEL {label}" for label in prm.delete_labels),
+        *(f"DELETE_LABEL_FOR_LENGTH {label}" for label in prm.delete_labels_for_length),
+        *(f"QUOTE_LABEL {label}" for label in prm.quote_labels),
+        *(f"EQ_LABEL {one} {other}" for one, other in prm.eq_labels),
+        *(f"EQ_WORD {one} {other}" for one, other in prm.eq_words),
     ]
-    for key, labels in (
-        ("DELETE_LABEL", prm.delete_labels),
-        ("DELETE_LABEL_FOR_LENGTH", prm.delete_labels_for_length),
-        ("QUOTE_LABEL", prm.quote_labels),
-    ):
-        lines += [f"{key} {label}" for label in sorted(labels)]
-    for key, pairs in (("EQ_LABEL", prm.eq_labels), ("EQ_WORD", prm.eq_words)):
-        lines += [f"{key} {one} {other}" for one, other in sorted(pairs)]
     return "".join(f"{line}\n" for line in lines)
 
 

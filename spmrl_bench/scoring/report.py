@@ -7,43 +7,33 @@ sentences were left out, why, and which.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.counts import BracketCounts, Status
+from spmrl_bench.scoring.metric import Figure, Number, shown
 from spmrl_bench.scoring.prm import Parameters
 
-Figure = int | float | None
-
-_ROWS = {
-    "sentences": "sentences",
-    "scored": "scored",
-    "skipped": "left out",
-    "recall": "recall",
-    "precision": "precision",
-    "f1": "F1",
-    "complete_match": "complete match",
-    "average_crossing": "average crossing",
-    "no_crossing": "no crossing",
-    "two_or_less_crossing": "2 or less crossing",
-    "tagging_accuracy": "tagging accuracy",
+#: Every figure of brackets by name, in the order of a report.
+FIGURES = {
+    "sentences": Figure("sentences", len),
+    "scored": Figure("scored", attrgetter("valid")),
+    "skipped": Figure("left out", attrgetter("skipped")),
+    "recall": Figure("recall", attrgetter("recall")),
+    "precision": Figure("precision", attrgetter("precision")),
+    "f1": Figure("F1", attrgetter("f1")),
+    "complete_match": Figure("complete match", attrgetter("complete_match")),
+    "average_crossing": Figure("average crossing", attrgetter("average_crossing")),
+    "no_crossing": Figure("no crossing", attrgetter("no_crossing")),
+    "two_or_less_crossing": Figure("2 or less crossing", attrgetter("two_or_less_crossing")),
+    "tagging_accuracy": Figure("tagging accuracy", attrgetter("tagging_accuracy")),
 }
 _SHOWN = 10
 
 
-def figures(counts: BracketCounts) -> dict[str, Figure]:
-    """Every corpus figure by name: counts, percentages (0 to 100), None for 0 of 0."""
-    return {
-        "sentences": len(counts),
-        "scored": counts.valid,
-        "skipped": counts.skipped,
-        "recall": counts.recall,
-        "precision": counts.precision,
-        "f1": counts.f1,
-        "complete_match": counts.complete_match,
-        "average_crossing": counts.average_crossing,
-        "no_crossing": counts.no_crossing,
-        "two_or_less_crossing": counts.two_or_less_crossing,
-        "tagging_accuracy": counts.tagging_accuracy,
-    }
+def figures(counts: BracketCounts) -> dict[str, Number]:
+    """The value of every figure by name."""
+    return {name: figure.of(counts) for name, figure in FIGURES.items()}
 
 
 def left_out(counts: BracketCounts) -> dict[str, list[int]]:
@@ -83,8 +73,9 @@ def as_text(counts: BracketCounts, prm: Parameters) -> str:
         "",
         f"{'':20}" + "".join(f"{head:>14}" for head in heads),
     ]
-    for key, title in _ROWS.items():
-        lines.append(f"{title:20}" + "".join(f"{_shown(column[key]):>14}" for column in columns))
+    for name, figure in FIGURES.items():
+        cells = "".join(f"{shown(column[name]):>14}" for column in columns)
+        lines.append(f"{figure.title:20}{cells}")
     warning = left_out_text(counts)
     return "\n".join(lines) + "\n" + (f"\n{warning}" if warning else "")
 
@@ -115,18 +106,12 @@ def require_all(counts: BracketCounts) -> None:
         for name, sentences in left_out(counts).items()
         for sentence in sentences
     )
-    shown = "; ".join(f"sentence {number}: {reason}" for number, reason in reasons[:_SHOWN])
+    named = "; ".join(f"sentence {number}: {reason}" for number, reason in reasons[:_SHOWN])
     more = "; ..." if len(reasons) > _SHOWN else ""
-    raise ScoreError(f"{len(reasons)} of {len(counts)} sentences cannot be scored: {shown}{more}")
+    raise ScoreError(f"{len(reasons)} of {len(counts)} sentences cannot be scored: {named}{more}")
 
 
 def _listed(sentences: list[int]) -> str:
     which = ", ".join(map(str, sentences[:_SHOWN]))
     more = ", ..." if len(sentences) > _SHOWN else ""
     return f"{len(sentences)} (sentence {which}{more})"
-
-
-def _shown(figure: Figure) -> str:
-    if figure is None:
-        return "n/a"
-    return str(figure) if isinstance(figure, int) else f"{figure:.2f}"

@@ -1,6 +1,6 @@
 """The complete state of a training run on disk, so that it continues exactly where it was.
 
-A checkpoint is a folder: the parser as :meth:`ChartParser.save` writes it, the optimiser's
+A checkpoint is a folder: the parser as :meth:`Parser.save` writes it, the optimiser's
 moments (``optimiser.safetensors``) and the schedule (``progress.json``). Random numbers need
 no state of their own: every stream is a function of seed, epoch and batch. Folders are
 replaced atomically, so a kill at any moment leaves a whole checkpoint.
@@ -18,13 +18,13 @@ from safetensors.torch import load_file, save_file
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.files import recover_folder, write_folder
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.trained import TrainedParser
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import Progress
 
 
 def save_checkpoint(
-    run_dir: Path, parser: ChartParser, optimiser: torch.optim.Optimizer, progress: Progress
+    run_dir: Path, parser: TrainedParser, optimiser: torch.optim.Optimizer, progress: Progress
 ) -> None:
     """Replace the run's last checkpoint.
 
@@ -44,8 +44,8 @@ def save_checkpoint(
     _write(run_dir / LAST, fill)
 
 
-def save_best(run_dir: Path, parser: ChartParser) -> None:
-    """Replace the parser that had the best dev F1.
+def save_best(run_dir: Path, parser: TrainedParser) -> None:
+    """Replace the parser that had the best dev score.
 
     Raises:
         CheckpointError: it cannot be written; the one before it is kept.
@@ -85,7 +85,7 @@ def _broken(path: Path, reason: object) -> CheckpointError:
 
 
 def load_checkpoint(
-    run_dir: Path, parser: ChartParser, optimiser: torch.optim.Optimizer
+    run_dir: Path, parser: TrainedParser, optimiser: torch.optim.Optimizer
 ) -> Progress | None:
     """Restore parser and optimiser in place; None if the run has no checkpoint yet.
 
@@ -97,8 +97,8 @@ def load_checkpoint(
     folder = run_dir / LAST
     if not folder.exists():
         return None
-    saved = ChartParser.load(folder)
-    if saved.config != parser.config or saved.vocabulary != parser.vocabulary:
+    saved = type(parser).load(folder)
+    if not saved.is_like(parser):
         raise CheckpointError(
             f"{folder}: belongs to a parser with another configuration or vocabulary. "
             "Train into another folder, or start anew with --fresh"

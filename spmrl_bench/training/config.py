@@ -29,12 +29,15 @@ class TrainConfig(BaseModel):
     evaluations_per_epoch: Count
     """Dev evaluations, evenly spaced over an epoch; at most one per batch takes place."""
     decay_patience: Count
-    """Epochs without a new best dev F1 after which the rate is multiplied by decay_factor."""
+    """Epochs without a new best dev score after which the rate is multiplied by decay_factor."""
     decay_factor: Annotated[float, Field(gt=0, lt=1)]
     stop_patience: Count
-    """Stopping rule: epochs without a new best dev F1 after which training ends."""
+    """Stopping rule: epochs without a new best dev score after which training ends."""
     max_epochs: Count
     """Stopping rule: training ends after this many epochs in any case."""
     max_minutes: Annotated[float, Field(gt=0)] | None = None
     """Stopping rule: training ends at the first evaluation after this much training time
     (minutes over all sessions of the run); runs so cut are not reproducible bit by bit."""
+    checkpoint_minutes: Annotated[float, Field(gt=0, exclude=True)] = 10.0
+    """A checkpoint is written after the batch when the last one is so old. No part of what is
+    dumped, compared and noted of a run, since it does not change the weights."""

@@ -22,7 +22,18 @@ from spmrl_bench.training.schedule import Progress as State
 class Report:
     """Event log and progress display of one run; use as a context manager."""
 
-    def __init__(self, run_dir: Path, title: str, console: Console | None = None) -> None:
+    def __init__(
+        self, run_dir: Path, title: str, score: str, console: Console | None = None
+    ) -> None:
+        """A report.
+
+        Args:
+            run_dir: folder of the run.
+            title: what the run is called.
+            score: what its dev score is called, such as ``F1``.
+            console: where to report; by default standard error.
+        """
+        self.score = score
         self.path = run_dir / "events.jsonl"
         self.title = title
         # Progress belongs on standard error: standard output is for results.
@@ -36,14 +47,14 @@ class Report:
                 BarColumn(bar_width=20),
                 TextColumn("epoch {task.fields[epoch]}"),
                 TextColumn("loss {task.fields[loss]}"),
-                TextColumn("dev F1 {task.fields[dev_f1]} (best {task.fields[best]})"),
+                TextColumn(f"dev {self.score}" + " {task.fields[dev]} (best {task.fields[best]})"),
                 TextColumn("{task.fields[speed]} tokens/s"),
                 TimeRemainingColumn(),
                 TextColumn("at most left"),
                 console=self.console,
             )
             self._task = self._live.add_task(
-                self.title, total=None, epoch="-", loss="-", dev_f1="-", best="-", speed="-"
+                self.title, total=None, epoch="-", loss="-", dev="-", best="-", speed="-"
             )
             self._live.start()
         return self
@@ -82,14 +93,14 @@ class Report:
                 speed=f"{speed(state):,.0f}",
             )
 
-    def evaluation(self, state: State, batches: int, f1: float, loss: float, best: bool) -> None:
+    def evaluation(self, state: State, batches: int, score: float, loss: float, best: bool) -> None:
         """Report a dev evaluation."""
         self.event(
             "evaluation",
             epoch=round(state.epoch + state.next_batch / batches, 3),
             step=state.steps,
             loss=round(loss, 4),
-            dev_f1=round(f1, 4),
+            dev=round(score, 4),
             best=best,
             rate_factor=state.rate_factor,
             tokens_per_second=round(speed(state), 1),
@@ -97,12 +108,12 @@ class Report:
             dev_seconds=round(state.dev_seconds, 2),
         )
         if self._live is not None:
-            self._live.update(self._task, dev_f1=f"{f1:.2f}", best=f"{state.best_dev_f1:.2f}")
+            self._live.update(self._task, dev=f"{score:.2f}", best=f"{state.best_score:.2f}")
         else:
             minutes = (state.train_seconds + state.dev_seconds) / 60
             self.say(
                 f"{self.title}  epoch {state.epoch + state.next_batch / batches:6.2f}  "
-                f"loss {loss:7.3f}  dev F1 {f1:6.2f}{' *' if best else '  '}  "
+                f"loss {loss:7.3f}  dev {self.score} {score:6.2f}{' *' if best else '  '}  "
                 f"{speed(state):,.0f} tokens/s  {minutes:.1f} min"
             )
 

@@ -1,13 +1,13 @@
 """Learning rate and end of training as functions of a small saved state.
 
 The rate rises linearly over the first batches and is then halved whenever a number of
-epochs pass without a better dev F1 (Kitaev & Klein 2018, appendix A). The published system
+epochs pass without a better dev score (Kitaev & Klein 2018, appendix A). The published system
 was stopped by hand; the stopping rules here are the recipe's.
 """
 
 from __future__ import annotations
 
-from pydantic import BaseModel
+from pydantic import AliasChoices, BaseModel, Field
 
 from spmrl_bench.training.config import TrainConfig
 
@@ -23,8 +23,10 @@ class Progress(BaseModel):
     """Optimiser steps done."""
     rate_factor: float = 1.0
     """Product of all decays so far."""
-    best_dev_f1: float | None = None
-    """Best dev F1 in percent, None before the first evaluation."""
+    best_score: float | None = Field(
+        default=None, validation_alias=AliasChoices("best_score", "best_dev_f1")
+    )
+    """Best dev score in percent, None before the first evaluation."""
     best_step: int = 0
     """Optimiser step of the best evaluation."""
     epochs_since_best: int = 0
@@ -55,11 +57,11 @@ def learning_rate(config: TrainConfig, progress: Progress) -> float:
     return config.learning_rate * progress.rate_factor * rise
 
 
-def record_dev_f1(progress: Progress, f1: float) -> bool:
+def record_dev_score(progress: Progress, score: float) -> bool:
     """Note a dev evaluation; true if it is the best so far (later equals are not)."""
-    if progress.best_dev_f1 is not None and f1 <= progress.best_dev_f1:
+    if progress.best_score is not None and score <= progress.best_score:
         return False
-    progress.best_dev_f1 = f1
+    progress.best_score = score
     progress.best_step = progress.steps
     progress.improved_this_epoch = True
     return True

@@ -20,7 +20,7 @@ from spmrl_bench.scoring import (
     load_prm,
     score_trees,
 )
-from spmrl_bench.scoring.evalb_format import as_evalb, needs_trees
+from spmrl_bench.scoring.evalb_format import as_evalb
 from spmrl_bench.scoring.files import read_sides
 from spmrl_bench.trees import Tree
 from tests.scoring.hostile import as_trees
@@ -30,10 +30,9 @@ COUNT = Policy(MissingParse.COUNT)
 
 
 def form(gold: list[Tree], test: list[Tree], prm: Parameters, policy: Policy) -> str:
-    """The output, from the trees where these are needed."""
+    """The output, from trees and their counts."""
     counts = score_trees(gold, test, prm, policy)
-    trees = (gold, test) if needs_trees(counts, prm) else ([], [])
-    return as_evalb(*trees, counts, prm, policy)
+    return as_evalb(lambda: (gold, test), counts, prm, policy)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def printed(output: str) -> str:
     prm = load_prm(name.removesuffix("_X"))
     policy = Policy(MissingParse.COUNT if name.endswith("_X") else MissingParse.SKIP)
     gold, test = read_sides(REFERENCE / folder / "gold.txt", REFERENCE / folder / "test.txt")
-    return as_evalb(gold, test, score_trees(gold, test, prm, policy), prm, policy)
+    return as_evalb(lambda: (gold, test), score_trees(gold, test, prm, policy), prm, policy)
 
 
 def test_there_is_something_to_compare_with() -> None:
@@ -88,7 +88,7 @@ def test_edge_case(expected: dict[str, str]) -> None:
     gold, test = (as_trees([AROUND, case[side] or "", AROUND]) for side in ("gold", "test"))
     prm = load_prm(expected["prm"])
     policy = Policy({"-X": MissingParse.COUNT, "": MissingParse.SKIP}[expected["flags"]])
-    output = as_evalb(gold, test, score_trees(gold, test, prm, policy), prm, policy)
+    output = as_evalb(lambda: (gold, test), score_trees(gold, test, prm, policy), prm, policy)
     lines = output.splitlines()
     assert lines[4].strip() == expected["row_of_sentence_2"].strip()
     of_all = dict(line.split("=") for line in lines[lines.index("-- All --") + 1 :][:12])

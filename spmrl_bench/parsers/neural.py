@@ -1,0 +1,332 @@
+"""What parsers over an encoder have in common, whatever they read off the encoded tokens.
+
+Sentences are indexed, put into batches of like lengths, embedded and encoded here, in training
+and in parsing, with the vectors of word forms computed once for each form. A kind of parser adds
+what it computes of the encoded tokens: the loss of a batch, and the parses of one.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from spmrl_bench.errors import TreeError
+from spmrl_bench.nn.inputs import CodedInput
+from spmrl_bench.nn.tagger import Tagger
+from spmrl_bench.parsers.base import MAX_TOKENS, Words
+from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, length_problem
+from spmrl_bench.parsers.building import build_encoder, d_content
+from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.form_cache import FormCache, form_vectors
+from spmrl_bench.parsers.lexicon import build_lexical_model
+from spmrl_bench.parsers.parsing import Found, Tags, parse_stream
+from spmrl_bench.parsers.saved import load_saved, save_parser
+from spmrl_bench.parsers.trained import TrainedParser
+from spmrl_bench.parsers.vocabulary import FIRST_TAG, Vocabulary
+from spmrl_bench.trees.parse import Parse
+
+
+class Encoded(NamedTuple):
+    """Some sentences of a window, encoded."""
+
+    places: list[int]
+    """Which sentences of the window these are."""
+    batch: Batch
+    tokens: Tensor
+    """``[tokens, d_model]``, START and STOP among them."""
+    tags: list[list[str] | None]
+    """Tags that the parser predicts for each sentence; None if it does not."""
+
+
+class NeuralParser(TrainedParser):
+    """Lexical inputs and encoder, with the vocabulary they were built for.
+
+    Attributes:
+        config: its settings.
+        vocabulary: of the training sentences.
+    """
+
+    config: ChartParserConfig
+
+    def __init__(
+        self, config: ChartParserConfig, vocabulary: Vocabulary, assets: Path | None = None
+    ) -> None:
+        """Inputs and encoder with random weights.
+
+        Args:
+            config: settings.
+            vocabulary: of the training sentences.
+            assets: folder of a saved parser, where an input may find what it needs again.
+
+        Raises:
+            PretrainedError: a file that an input needs is missing, broken or does not fit.
+        """
+        super().__init__()
+        self.config = config
+        self.vocabulary = vocabulary
+        # In this order, which the random numbers of their weights follow.
+        self.lexical = build_lexical_model(config, vocabulary, assets)
+        self.encoder = build_encoder(config)
+        self.tagger: Tagger | None = None
+        self._training_indexer: Indexer | None = None
+
+    def _add_tagger(self) -> None:
+        """Give the parser its tagger, if the settings want one; the last of its layers."""
+        if self.config.predict_tags:
+            config = self.config
+            self.tagger = Tagger(config.d_model, config.d_tag_hidden, len(self.vocabulary.tags))
+
+    @classmethod
+    def build(cls, config: ChartParserConfig, examples: Sequence[Parse]) -> Self:
+        return cls(config, Vocabulary.of(examples))
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    @property
+    def reads_tags(self) -> bool:
+        return self.config.reads_tags
+
+    @property
+    def predicts_tags(self) -> bool:
+        return self.tagger is not None
+
+    @property
+    def _coded(self) -> Mapping[str, CodedInput]:
+        return cast("Mapping[str, CodedInput]", self.lexical.coded)
+
+    def pretrained_parameters(self) -> list[nn.Parameter]:
+        return [weight for module in self._coded.values() for weight in module.pretrained()]
+
+    def indexer(self) -> Indexer:
+        """A fresh indexer for this parser's vocabulary, position table and inputs."""
+        return Indexer(self.vocabulary, self.config.max_positions, self._coded)
+
+    def length_problem(self, words: Words) -> str:
+        problem = length_problem(words, self.config.max_positions)
+        return problem if problem or not self._coded else self.indexer().problem(words)
+
+    # What a kind adds -----------------------------------------------------------------
+
+    @abstractmethod
+    def gold(self, example: Parse) -> Any:
+        """What is learnt of a sentence, as :meth:`loss` takes it.
+
+        Raises:
+            TreeError: it cannot be learnt.
+        """
+
+    @abstractmethod
+    def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[Any]) -> Tensor | None:
+        """Sum over sentences of the loss, without the tagger's.
+
+        Args:
+            tokens: encoded, ``[tokens, d_model]``.
+            batch: of these sentences.
+            gold: of each, as of :meth:`gold`.
+
+        Returns:
+            A number with a gradient; None where there is nothing to learn from the batch.
+        """
+
+    @abstractmethod
+    def found(self, encoded: Encoded) -> Iterable[Found]:
+        """What is read off encoded sentences, in their order."""
+
+    # Encoding -------------------------------------------------------------------------
+
+    def form_vectors(self, indexer: Indexer, forms: NDArray[np.int64]) -> Tensor:
+        """CharLSTM output of distinct forms, ``[forms, width]`` (no rows if unused)."""
+        char_lstm = self.lexical.char_lstm
+        if char_lstm is None:
+            return torch.empty(0, d_content(self.config), device=self.device)
+        return form_vectors(char_lstm, indexer, forms, self.device)
+
+    def encode(self, batch: Batch, forms: Tensor) -> Tensor:
+        """Encoded tokens ``[tokens, d_model]``, START and STOP among them."""
+        encoded: Tensor = self.encoder(self.lexical(batch.tokens, forms), batch.layout)
+        return encoded
+
+    # Training -------------------------------------------------------------------------
+
+    def index(self, examples: Iterable[Parse]) -> Iterator[Sentence]:
+        self._training_indexer = indexer = self.indexer()
+        for example in examples:
+            sentence = indexer.sentence(example.words, example.tags)
+            yield sentence.with_gold(self.gold(example))
+
+    def gradients(
+        self, batch: Sequence[Sentence], random: np.random.Generator, max_tokens: int
+    ) -> float:
+        """As of :class:`TrainedParser`.
+
+        The batch is worked through in length-sorted sub-batches, but the CharLSTM runs once
+        over its distinct forms: sub-batches send their gradients to the form vectors, and
+        one backward pass takes the sum through the LSTM.
+        """
+        indexer = self._training_indexer
+        if indexer is None:
+            raise ValueError("nothing was indexed for training")
+        pool = Pool(batch, indexer)
+        pool.replace_by_unk(indexer.unk_probability, random)
+        vectors = self.form_vectors(indexer, pool.forms)
+        leaf = vectors.detach().requires_grad_(vectors.requires_grad)
+        total = 0.0
+        with self.encoder.steady_weights():
+            for group, part in pool.batches(max_tokens, self.device):
+                loss = self.whole_loss(part, leaf, [batch[k].gold for k in group])
+                if loss is not None:
+                    (loss / len(batch)).backward()
+                    total += loss.item()
+        if leaf.grad is not None:
+            vectors.backward(leaf.grad)
+        return total / len(batch)
+
+    def whole_loss(self, batch: Batch, forms: Tensor, gold: Sequence[Any]) -> Tensor | None:
+        """Sum over sentences of the kind's loss and, if the parser tags, the tagger's.
+
+        None where there is nothing to learn from the batch.
+        """
+        tokens = self.encode(batch, forms)
+        loss = self.loss(tokens, batch, gold)
+        if self.tagger is None:
+            return loss
+        tagging = self.config.tag_loss_weight * self.tag_loss(tokens, batch)
+        return tagging if loss is None else loss + tagging
+
+    def tag_loss(self, tokens: Tensor, batch: Batch) -> Tensor:
+        """Sum over words of the cross-entropy of the gold tag."""
+        assert self.tagger is not None
+        gold = batch.tokens.tags
+        words = (gold >= FIRST_TAG).nonzero().squeeze(1)
+        scores = self.tagger(tokens.index_select(0, words))
+        return nn.functional.cross_entropy(scores, gold[words] - FIRST_TAG, reduction="sum")
+
+    # Parsing --------------------------------------------------------------------------
+
+    def session(self, max_tokens: int = MAX_TOKENS) -> _Session:
+        return _Session(self, max_tokens)
+
+    def form_cache(self) -> FormCache | None:
+        """An empty cache of form vectors; None if the parser does not use them."""
+        char_lstm = self.lexical.char_lstm
+        return FormCache(char_lstm) if char_lstm is not None else None
+
+    @torch.no_grad()
+    def encoded(
+        self, window: Sequence[Words], tags: Tags, max_tokens: int, forms: FormCache | None
+    ) -> Iterator[Encoded]:
+        """The sentences of a window, encoded in groups of like lengths.
+
+        Which sentences form a group follows from their lengths and ``max_tokens`` alone; one
+        without words is in none.
+
+        Args:
+            window: sentences.
+            tags: of each, where the parser reads them.
+            max_tokens: bound on a group.
+            forms: cache of this parser's form vectors, if it uses them.
+
+        Raises:
+            TreeError: the parser reads tags and none are given.
+        """
+        places = [k for k, words in enumerate(window) if words]
+        if not places:
+            return
+        if self.reads_tags and tags is None:
+            raise TreeError(
+                "this parser reads tags, but none are given: give the tags of each sentence "
+                "('spmrl-bench parse --input brackets' takes them from trees), or train a parser "
+                "that needs none (lexical inputs without 'tag', or model.predict_tags = true)"
+            )
+        indexer = self.indexer()
+        pool = Pool(
+            [indexer.sentence(window[k], None if tags is None else tags[k]) for k in places],
+            indexer,
+        )
+        was_training = self.training
+        self.eval()
+        try:
+            if forms is not None:
+                vectors = forms.vectors(indexer, pool.forms)
+            else:
+                vectors = self.form_vectors(indexer, pool.forms)
+            with self.encoder.steady_weights():
+                for group, batch in pool.batches(max_tokens, self.device):
+                    tokens = self.encode(batch, vectors)
+                    own = self._predicted_tags(tokens, batch)
+                    yield Encoded([places[k] for k in group], batch, tokens, own)
+        finally:
+            self.train(was_training)
+
+    def _predicted_tags(self, tokens: Tensor, batch: Batch) -> list[list[str] | None]:
+        """The tagger's tags of the words of each sentence, None without a tagger."""
+        if self.tagger is None:
+            return [None] * len(batch.lengths)
+        found = self.tagger(tokens).argmax(dim=1).tolist()
+        rows: list[list[str] | None] = []
+        first = 0
+        for n in batch.lengths.tolist():
+            rows.append([self.vocabulary.tags[tag] for tag in found[first + 1 : first + 1 + n]])
+            first += n + 2
+        return rows
+
+    # Files ----------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """Write ``parser.json``, ``weights.safetensors`` and what inputs need into a folder."""
+        description = {
+            "kind": self.kind,
+            "config": self.config.model_dump(mode="json"),
+            "vocabulary": self.vocabulary.to_json(),
+        }
+        save_parser(self, description, self.config, folder)
+        for module in self._coded.values():
+            module.save_assets(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        from spmrl_bench.parsers.registry import kind_named
+
+        config = kind_named(cls.kind).config_class
+
+        return load_saved(
+            folder,
+            lambda description: cls(
+                cast("ChartParserConfig", config.model_validate(description["config"])),
+                Vocabulary.from_json(description["vocabulary"]),
+                assets=folder,
+            ),
+        )
+
+    def is_like(self, other: Self) -> bool:
+        return self.config == other.config and self.vocabulary == other.vocabulary
+
+
+class _Session:
+    """Parses with the form vectors of earlier calls."""
+
+    def __init__(self, parser: NeuralParser, max_tokens: int) -> None:
+        self._parser = parser
+        self._max_tokens = max_tokens
+        self._forms = parser.form_cache()
+
+    def parse(
+        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
+    ) -> Iterator[Parse]:
+        return parse_stream(sentences, tags, self._parse_window, self._parser.length_problem)
+
+    def _parse_window(self, window: Sequence[Words], tags: Tags) -> Iterator[Found]:
+        results: list[Found] = [Found() for _ in window]
+        for encoded in self._parser.encoded(window, tags, self._max_tokens, self._forms):
+            for k, found in zip(encoded.places, self._parser.found(encoded), strict=True):
+                results[k] = found
+        yield from results
