@@ -14,7 +14,7 @@ from typing import cast
 
 from spmrl_bench.analysis.run_study import Measured
 from spmrl_bench.analysis.trials import StudyPlan
-from spmrl_bench.leaderboard.estimates import Estimate, Scores
+from spmrl_bench.leaderboard.estimates import Estimate, Scores, estimate_text
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,9 @@ def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, s
     return pairs, found
 
 
-def with_deviation(estimate: Estimate, sign: str = "") -> str:
-    """Mean and standard deviation for people; of one seed the mean alone."""
-    spread = "" if estimate.sd is None else f" ± {estimate.sd:.2f}"
-    return f"{estimate.mean:{sign}.2f}{spread}"
-
-
 def over_seeds(scores: Scores) -> Estimate:
     """The estimate of a row, which has one seed at least."""
-    return cast(Estimate, Estimate.of(scores))
+    return cast(Estimate, Estimate.of(scores.values()))
 
 
 def _caption(work: StudyPlan, measured: Sequence[Measured]) -> str:
@@ -163,7 +157,7 @@ def _order(measured: Sequence[Measured]) -> tuple[list[str], list[str]]:
         f"{len(reversals)} of {pairs} pairs of rows {verb} another order than published, {beyond}:"
     )
     return [note], [
-        f"'{better}' is better than '{worse}' here, by {with_deviation(ours)}"
+        f"'{better}' is better than '{worse}' here, by {estimate_text(ours)}"
         for better, worse, ours in reversals
     ]
 
