@@ -14,6 +14,10 @@ from os import PathLike
 class SpmrlError(Exception):
     """Base class of every error that the user's input can cause."""
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Between processes an error goes past its constructor, which may want more than a message.
+        return type(self).__new__, (type(self), *self.args), self.__dict__
+
 
 class ReadError(SpmrlError):
     """A treebank file breaks its format.
@@ -66,6 +70,10 @@ class SentenceTooLongError(SpmrlError):
 
 class CheckpointError(SpmrlError):
     """A checkpoint is absent, incomplete or does not fit the recipe."""
+
+
+class RunOwnedError(SpmrlError):
+    """Another process is training in the run folder."""
 
 
 class PretrainedError(SpmrlError):

@@ -1,13 +1,58 @@
-"""What processes that share a machine need: their part of the threads, and quiet at Ctrl-C."""
+"""What processes that share a machine need: their part of the threads, and an orderly end."""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
+from types import FrameType
+
+
+class Interrupted(KeyboardInterrupt):
+    """The program was asked to stop, and what it had in work is saved.
+
+    Attributes:
+        number: of the signal, SIGINT (Ctrl-C) or SIGTERM.
+    """
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__()
+        self.number = number
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """A signal's handler that ends what goes on, as Ctrl-C does where nothing else is said."""
+    raise Interrupted(number)
+
+
+@contextmanager
+def on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
+    """Within it, these signals call the handler; in a thread, where none can, nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process when the one with this number, which started it, is gone, however."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def available_threads() -> int:

@@ -18,6 +18,9 @@ settings.register_profile(
 )
 settings.load_profile("project")
 
+PATIENCE = 600.0
+"""Seconds that a test waits for another process: only one that hangs can need as many."""
+
 
 def shared_data(relative: str) -> Path:
     """Path of a file or folder of the shared data, e.g. ``shared_data("treebanks/squoia_de")``.

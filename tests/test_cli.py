@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from spmrl_bench.cli import app
 from spmrl_bench.leaderboard.record import write_record
+from tests.conftest import PATIENCE
 from tests.leaderboard.examples import make_record
 
 COMMANDS = (
@@ -52,7 +53,7 @@ def run_process(
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -391,7 +392,7 @@ def test_reader_that_goes_away_causes_no_traceback(tmp_path: Path) -> None:
             stdout=closed,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
     assert (result.returncode, result.stderr) == (1, "")

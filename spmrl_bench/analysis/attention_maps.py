@@ -9,9 +9,9 @@ look at if it had nothing but the content, or the position, to go by.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -20,23 +20,64 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.nn.encoder import Encoder, SelfAttention
 from spmrl_bench.nn.limits import OPEN, Limit
 from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.parsers.chart_parser import ChartParser
+
+if TYPE_CHECKING:
+    from spmrl_bench.parsers.base import Parser
 
 Part = Literal["content", "position", "combined"]
 PARTS: tuple[Part, ...] = ("content", "position", "combined")
 
 
-def parts_of(parser: ChartParser) -> tuple[Part, ...]:
+def encoder_of(parser: Parser) -> Encoder:
+    """The encoder of a parser, whose attention can be shown and limited.
+
+    Raises:
+        SpmrlError: the parser has none, or another one.
+    """
+    encoder = getattr(parser, "encoder", None)
+    if not isinstance(encoder, Encoder):
+        found = (
+            "it has no encoder"
+            if encoder is None
+            else f"its encoder is an {type(encoder).__name__}"
+        )
+        raise SpmrlError(
+            f"the parser has no attention that could be shown or limited: {found}. Choose one that "
+            "was trained with model.encoder=attention"
+        )
+    return encoder
+
+
+@contextmanager
+def limited(parser: Parser, limits: Mapping[int, Limit]) -> Iterator[None]:
+    """Within it the attention of a parser has these limits, by layer; without any all stays.
+
+    Raises:
+        SpmrlError: there are limits, but no attention.
+    """
+    if not limits:
+        yield
+        return
+    encoder = encoder_of(parser)
+    trained = dict(enumerate(encoder.limits))
+    encoder.limit(limits)
+    try:
+        yield
+    finally:
+        encoder.limit(trained)
+
+
+def parts_of(parser: Parser) -> tuple[Part, ...]:
     """Whose weights a parser has: of both products, or only all in one.
 
     Raises:
         SpmrlError: the encoder has no attention.
     """
-    return PARTS if _encoder(parser).halves else ("combined",)
+    return PARTS if encoder_of(parser).halves else ("combined",)
 
 
 def attention_maps(
-    parser: ChartParser,
+    parser: Parser,
     words: Sequence[str],
     tags: Sequence[str] | None = None,
     *,
@@ -58,9 +99,9 @@ def attention_maps(
 
     Raises:
         SpmrlError: the encoder has no attention, or content and position are not apart in it.
-        SentenceTooLongError, TreeError: as of :meth:`ChartParser.parse`.
+        SentenceTooLongError, TreeError: as of :meth:`Parser.parse`.
     """
-    encoder = _encoder(parser)
+    encoder = encoder_of(parser)
     if part not in parts_of(parser):
         raise SpmrlError(
             f"attention to the {part} alone can be told apart only in an encoder with "
@@ -73,14 +114,8 @@ def attention_maps(
         list(parser.parse([words], None if tags is None else [tags]))
     size = len(words) + 2
     if not seen:
-        return torch.empty(0, parser.config.heads, size, size)
+        return torch.empty(0, 0, size, size)
     return torch.stack([_weights(module, given, part) for module, given in seen]).cpu()
-
-
-def _encoder(parser: ChartParser) -> Encoder:
-    if not isinstance(parser.encoder, Encoder):
-        raise SpmrlError("the parser's encoder is an LSTM, which has no attention")
-    return parser.encoder
 
 
 _Seen = list[tuple[SelfAttention, dict[str, Any]]]

@@ -11,13 +11,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from spmrl_bench.analysis.layers import Layers
 from spmrl_bench.data import data_dirs
-from spmrl_bench.errors import RecipeError, unknown_name
+from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
 from spmrl_bench.experiments.recipe import Layer
 from spmrl_bench.parsers.config import LexicalInput
+from spmrl_bench.scoring.metric import Criterion
 from spmrl_bench.toml_files import read_toml, validated
 
 
@@ -25,6 +33,14 @@ def _some(inputs: tuple[LexicalInput, ...]) -> tuple[LexicalInput, ...]:
     if not inputs:
         raise ValueError("name one input or more")
     return inputs
+
+
+def _criterion(text: object) -> Criterion:
+    try:
+        # Studies were written "dev F1" when there was nothing else to measure by.
+        return Criterion.parse("brackets.f1" if text == "dev F1" else str(text))
+    except ScoreError as error:
+        raise ValueError(str(error)) from None
 
 
 Inputs = Annotated[tuple[LexicalInput, ...], AfterValidator(_some)]
@@ -61,7 +77,7 @@ class Shared(Layer):
     """Lexical inputs; a row without any, and a study without, takes ``charlstm``."""
 
 
-class Row(Layer):
+class StudyRow(Layer):
     """One system of a study."""
 
     name: Text
@@ -88,7 +104,8 @@ class Study(BaseModel):
     """Paper, and the table or section with the published figures."""
     measured: Text
     """What the published figures were measured on."""
-    metric: Literal["dev F1"]
+    metric: Annotated[Criterion, BeforeValidator(_criterion)]
+    """By which figure of dev the systems are compared, such as ``brackets.f1``, or sum of them."""
     figure: Literal["systems", "windows"] = "systems"
     """How it is drawn: one line for each system, or curves over the size of a window."""
     reference: Text
@@ -97,7 +114,7 @@ class Study(BaseModel):
     free: tuple[Text, ...] = ()
     """Settings that are not the study's subject, though some rows have their own: its user may
     change them for the other rows."""
-    rows: tuple[Row, ...]
+    rows: tuple[StudyRow, ...]
 
     @model_validator(mode="after")
     def _rows_have_names_of_their_own(self) -> Study:
@@ -109,11 +126,23 @@ class Study(BaseModel):
             raise ValueError(f"reference: {unknown_name('row', self.reference, names)}")
         return self
 
-    def inputs(self, row: Row) -> tuple[LexicalInput, ...]:
+    @property
+    def measure(self) -> str:
+        """What the figure is called in tables, such as ``dev F1``."""
+        return f"dev {self.metric.title}"
+
+    def published_difference(self, row: StudyRow) -> float | None:
+        """What a row has more than the reference in the publication, in points."""
+        (reference,) = (other for other in self.rows if other.name == self.reference)
+        if row.published is None or reference.published is None or row.name == self.reference:
+            return None
+        return row.published - reference.published
+
+    def inputs(self, row: StudyRow) -> tuple[LexicalInput, ...]:
         """The lexical inputs of a row's run."""
         return row.lexical or self.shared.lexical or ("charlstm",)
 
-    def settings(self, row: Row) -> dict[str, Any]:
+    def settings(self, row: StudyRow) -> dict[str, Any]:
         """``model.KEY`` and ``train.KEY`` that the study sets for a row's run."""
         found: dict[str, Any] = {}
         for layer in (self.shared, row):

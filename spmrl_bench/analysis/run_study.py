@@ -9,24 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spmrl_bench.analysis.definition import Row
-from spmrl_bench.analysis.scores import Score, ScoreFile, ScoreKey, limits_key
-from spmrl_bench.analysis.trials import StudyPlan, Trial, joint_plan
-from spmrl_bench.errors import CheckpointError
+from spmrl_bench.analysis.attention_maps import limited
+from spmrl_bench.analysis.definition import StudyRow
+from spmrl_bench.analysis.scores import ScoreKey, ScoreStore
+from spmrl_bench.analysis.trials import Attentive, StudyPlan, Trial, joint_plan
 from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.evaluation import evaluate_parser, split_result
+from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.experiments.run_folder import best_weights
-from spmrl_bench.files import recover_folder
-from spmrl_bench.nn.encoder import Encoder
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.experiments.run_folder import best_weights, ended
+from spmrl_bench.leaderboard.comparison import signature_parts
+from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.scoring import load_prm
-from spmrl_bench.scoring.signature import prm_signature
-from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.checkpoint import read_progress
+from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.training.schedule import Progress
+
+if TYPE_CHECKING:
+    from spmrl_bench.parsers.base import Parser
 
 SPLIT = "dev"
 
@@ -37,17 +38,24 @@ class Measured:
 
     Attributes:
         row: as the study defines it.
+        metric: by which figure the study measures.
         configs: settings of its runs, one for each seed.
-        scores: of each run, in the same order.
+        results: scores of each run, in the same order.
         epochs: how many epochs each run was trained.
         stopped_by: the rule that ended each run.
     """
 
-    row: Row
+    row: StudyRow
+    metric: Criterion
     configs: tuple[RunConfig, ...]
-    scores: tuple[Score, ...]
+    results: tuple[SplitResult, ...]
     epochs: tuple[int, ...]
     stopped_by: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """That of the row."""
+        return self.row.name
 
     @property
     def config(self) -> RunConfig:
@@ -55,65 +63,64 @@ class Measured:
         return self.configs[0]
 
     @property
-    def f1(self) -> tuple[float, ...]:
-        """Dev F1 of each seed in percent; 0 where no bracket counts on either side."""
-        return tuple(score.f1 or 0.0 for score in self.scores)
+    def scores(self) -> dict[int, float]:
+        """The figure of each seed; 0 where nothing counts on either side."""
+        pairs = zip(self.configs, self.results, strict=True)
+        return {config.seed: result.score(self.metric) for config, result in pairs}
+
+    @property
+    def layers(self) -> int | None:
+        """How many layers the encoder of its parsers has; None without an encoder."""
+        model = self.config.model
+        return model.layers if isinstance(model, Attentive) else None
+
+    @property
+    def signatures(self) -> list[dict[str, str]]:
+        """The signature of each score, by key."""
+        scores = [one.metrics[name] for one in self.results for name in self.metric.metrics]
+        return [signature_parts(score.signature_long) for score in scores]
 
 
 def run_study(
-    work: StudyPlan,
-    *,
-    runs_dir: Path,
-    scores_path: Path,
-    device: str = "auto",
-    jobs: int = 1,
+    work: StudyPlan, *, runs_dir: Path, scores_dir: Path, device: str = "auto", jobs: int = 1
 ) -> list[Measured]:
     """Train what is missing of a study and score every row; may be interrupted and repeated.
 
     Args:
         work: the study on a treebank.
         runs_dir: folder of the training runs, shared with other studies and with ``train``.
-        scores_path: JSON file of the scores; what it holds is not parsed again.
+        scores_dir: folder of the scores of studies; what it holds is not parsed again.
         device: as of ``train``.
         jobs: runs trained at a time.
 
     Raises:
-        SpmrlError: as of training; the file of scores is broken.
+        SpmrlError: as of training; a file of scores is broken.
     """
-    scores = ScoreFile(scores_path)  # raises before hours of training
+    ScoreStore(scores_dir)  # raises before hours of training
     plan = joint_plan(work)
     train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs)
-    states = [_progress(plan.folder(runs_dir, config)) for config in plan.configs]
-    found: list[dict[int, Score]] = [{} for _ in work.trials]
-    for number, config in enumerate(plan.configs):
+    folders = [plan.folder(runs_dir, config) for config in plan.configs]
+    states = [ended(folder) for folder in folders]
+    scores = ScoreStore(scores_dir)  # with what other studies left meanwhile
+    found: list[list[tuple[SplitResult, Progress]]] = [[] for _ in work.trials]
+    # The runs of a row are in the order of its seeds, since each row has the same seeds.
+    for config, folder, state in zip(plan.configs, folders, states, strict=True):
         asked = [k for k, trial in enumerate(work.trials) if config in trial.configs]
         trials = [work.trials[k] for k in asked]
-        folder = plan.folder(runs_dir, config)
-        for k, score in zip(
-            asked, _score_run(work, config, trials, folder, scores, device), strict=True
-        ):
-            found[k][number] = score
-    # The runs of a row are in the order of its seeds, since each row has the same seeds.
+        results = _score_run(work, config, trials, folder, scores, device)
+        for k, result in zip(asked, results, strict=True):
+            found[k].append((result, state))
     return [
         Measured(
             row=trial.row,
+            metric=work.study.metric,
             configs=trial.configs,
-            scores=tuple(scores_of.values()),
-            epochs=tuple(states[number].epoch for number in scores_of),
-            stopped_by=tuple(states[number].stopped_by or "" for number in scores_of),
+            results=tuple(result for result, _ in runs),
+            epochs=tuple(state.epoch for _, state in runs),
+            stopped_by=tuple(state.stopped_by or "" for _, state in runs),
         )
-        for trial, scores_of in zip(work.trials, found, strict=True)
+        for trial, runs in zip(work.trials, found, strict=True)
     ]
-
-
-def _progress(folder: Path) -> Progress:
-    """How a run ended."""
-    for name in (LAST, BEST):
-        recover_folder(folder / name)
-    progress = read_progress(folder / LAST)
-    if progress is None or progress.stopped_by is None:
-        raise CheckpointError(f"{folder}: training has not ended; give the same command again")
-    return progress
 
 
 def _score_run(
@@ -121,54 +128,34 @@ def _score_run(
     config: RunConfig,
     trials: Sequence[Trial],
     folder: Path,
-    scores: ScoreFile,
+    scores: ScoreStore,
     device: str,
-) -> list[Score]:
-    """The score of one run for each of the rows that need it."""
+) -> list[SplitResult]:
+    """The score of one run for each of the rows that need it; the parser stays as trained."""
     bank = work.treebank
-    parameters = prm_signature(load_prm(bank.prm))
-    weights = best_weights(folder)
-    parser: ChartParser | None = None
+    parser: Parser | None = None
     results = []
     for trial in trials:
-        key = ScoreKey(
-            weights=weights,
-            fingerprint=bank.fingerprint,
-            split=SPLIT,
-            prm=parameters,
-            limits=limits_key(trial.limits),
-        )
-        score = scores.find(key)
-        if score is None:
-            if parser is None:
-                parser = load_parser(folder, device)
-            score = _score(work, config, trial, parser, key)
-            scores.add(score)
-        results.append(score)
+        key = _key(work, best_weights(folder), trial)
+        result = scores.find(key)
+        if result is None:
+            parser = parser or load_parser(folder, device)
+            with limited(parser, trial.limits):
+                result = score_split(parser, bank, SPLIT, config)
+            scores.add(key, result)
+        results.append(result)
     return results
 
 
-def _score(
-    work: StudyPlan, config: RunConfig, trial: Trial, parser: ChartParser, key: ScoreKey
-) -> Score:
-    """Score a parser with the limits of a row; it is left as it was trained."""
-    bank, encoder = work.treebank, parser.encoder
-    if trial.limits and isinstance(encoder, Encoder):
-        trained = dict(enumerate(encoder.limits))
-        encoder.limit(trial.limits)
-        scored = evaluate_parser(parser, bank.split(SPLIT), bank.prm)
-        encoder.limit(trained)
-    else:
-        scored = evaluate_parser(parser, bank.split(SPLIT), bank.prm)
-    result = split_result(scored.counts, bank, SPLIT, config, scored.tokens_per_second)
-    return Score(
-        key=key,
-        recall=result.recall,
-        precision=result.precision,
-        f1=result.f1,
-        complete_match=result.complete_match,
-        sentences=result.sentences,
-        skipped=result.skipped,
-        tokens_per_second=scored.tokens_per_second,
-        signature=result.signature_long,
+def _key(work: StudyPlan, weights: str, trial: Trial) -> ScoreKey:
+    """What the score of a trial with these weights follows from."""
+    bank, names = work.treebank, work.study.metric.metrics
+    layers = dict.fromkeys(layer for name in names for layer in metric_named(name).layers)
+    counting = [metric_named(name).counting(rules) for name, rules in rules_of(bank, names).items()]
+    return ScoreKey(
+        weights=weights,
+        fingerprint="+".join(map(bank.fingerprint_of, layers)),
+        split=SPLIT,
+        rules=" + ".join(Signature.of(keys).long() for keys in counting),
+        limits=tuple(sorted(trial.limits.items())),
     )

@@ -1,42 +1,29 @@
-"""The dev scores of a study, kept so that nothing is parsed twice.
+"""The dev scores of studies, kept so that nothing is parsed twice.
 
-A score follows from the weights, the trees, the parameters of the scorer and the limits of the
-attention. Together they are its key, so that scores of several budgets, seeds and versions of a
-study can lie in one file and none is taken for another.
+A score follows from the weights, the annotation, the rules of the scorer and the limits of the
+attention. Together they are its key, so that scores of several studies, budgets and seeds can lie
+in one folder and none is taken for another. Each is a document of a store of its own, to which
+several studies may add at once.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.files import write_text
+from spmrl_bench.leaderboard.comparison import signature_parts
+from spmrl_bench.leaderboard.record import SCHEMA_VERSION, MetricResult, SplitResult
+from spmrl_bench.leaderboard.store import Documents, Part, problems
 from spmrl_bench.nn.limits import Limit
-
-VERSION = 1
-
-Percent = Annotated[float, Field(ge=0, le=100)]
+from spmrl_bench.scoring.signature import Signature
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class LayerLimit(_Part):
-    """The limits of one layer's attention."""
-
-    layer: Annotated[int, Field(ge=0)]
-    content: bool
-    position: bool
-    window: int | None
-    relaxed: bool
-
-
-class ScoreKey(_Part):
+class ScoreKey(Part):
     """What a score follows from."""
 
     weights: str
@@ -44,92 +31,95 @@ class ScoreKey(_Part):
     fingerprint: str
     """Of the treebank."""
     split: str
-    prm: str
-    """Parameter set of the scorer, with a digest of its content."""
-    limits: tuple[LayerLimit, ...]
+    rules: str
+    """How it was counted: that part of the signature."""
+    limits: tuple[tuple[int, Limit], ...]
     """In the order of the layers; layers without any are left out."""
 
 
-class Score(_Part):
-    """Bracket scores of a parser whose attention is limited; None for nothing of nothing."""
+class StudyScore(Part):
+    """The score of a parser whose attention is limited."""
 
+    schema_version: int = SCHEMA_VERSION
+    """As of a record: what is said of a split is the same there."""
     key: ScoreKey
-    recall: Percent | None
-    precision: Percent | None
-    f1: Percent | None
-    complete_match: Percent | None
-    sentences: int
-    skipped: int
-    tokens_per_second: float
-    signature: str
-    """Of the score of the parser; the limits are in the key."""
+    result: SplitResult
 
 
-class _File(_Part):
-    version: int
-    scores: tuple[Score, ...]
+SCORES = Documents("score of a study", StudyScore, SCHEMA_VERSION)
 
 
-def limits_key(limits: Mapping[int, Limit]) -> tuple[LayerLimit, ...]:
-    """Limits by layer as part of a key."""
-    return tuple(
-        LayerLimit(
-            layer=layer,
-            content=limit.content,
-            position=limit.position,
-            window=limit.window,
-            relaxed=limit.relaxed,
-        )
-        for layer, limit in sorted(limits.items())
-    )
+class ScoreStore:
+    """The scores of a folder: documents under ``scores``, and beside it the files of version 1.
 
+    Version 1 had the bracket scores of one study on one treebank in one file, without counts.
+    Those files are read as they are and not written any more.
+    """
 
-class ScoreFile:
-    """The scores in one JSON file; each is written as soon as it is added."""
-
-    def __init__(self, path: Path) -> None:
-        """Read the file, where there is one.
+    def __init__(self, folder: Path) -> None:
+        """Read what is there.
 
         Raises:
-            RecordError: it cannot be read, or is not such a file.
+            RecordError: a file cannot be read, or is not of such scores.
         """
-        self.path = path
-        self._scores: dict[ScoreKey, Score] = {}
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return
-        except (OSError, UnicodeDecodeError) as error:
-            raise RecordError(f"{path}: cannot be read: {error}") from None
-        try:
-            content = _File.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the file"
-            raise RecordError(
-                f"{path}: not the scores of a study: {place}: {first['msg']}. Delete the file to "
-                "parse anew"
-            ) from None
-        if content.version != VERSION:
-            raise RecordError(
-                f"{path}: version {content.version}; this program reads version {VERSION}. "
-                "Delete the file to parse anew"
-            )
-        self._scores = {score.key: score for score in content.scores}
+        self._folder = folder / "scores"
+        known = [score for path in sorted(folder.glob("*.json")) for score in _version_1(path)]
+        known += SCORES.read_all(self._folder)
+        self._results = {score.key: score.result for score in known}
 
-    def find(self, key: ScoreKey) -> Score | None:
+    def find(self, key: ScoreKey) -> SplitResult | None:
         """The score of a key, if it is known."""
-        return self._scores.get(key)
+        return self._results.get(key)
 
-    def add(self, score: Score) -> None:
-        """Keep a score, in the file too.
+    def add(self, key: ScoreKey, result: SplitResult) -> None:
+        """Keep a score, in the folder too.
 
         Raises:
-            RecordError: the file cannot be written.
+            RecordError: it cannot be written.
         """
-        self._scores[score.key] = score
-        content = _File(version=VERSION, scores=tuple(self._scores.values()))
-        try:
-            write_text(self.path, content.model_dump_json(indent=1) + "\n")
-        except OSError as error:
-            raise RecordError(f"{self.path}: cannot be written: {error.strerror}") from None
+        SCORES.write(StudyScore(key=key, result=result), self._folder)
+        self._results[key] = result
+
+
+def _version_1(path: Path) -> list[StudyScore]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["version"] != 1:
+            raise ValueError(f"version {content['version']} is not one of such a file")
+        return [_upgraded(score) for score in content["scores"]]
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read: {error.strerror}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        found = problems(error) if isinstance(error, ValidationError) else repr(error)
+        raise RecordError(
+            f"{path}: not the scores of a study: {found}. Move it elsewhere to parse anew"
+        ) from None
+
+
+def _upgraded(old: Mapping[str, Any]) -> StudyScore:
+    key, signature = old["key"], old["signature"]
+    figures = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
+    limits = tuple(
+        (limit["layer"], Limit(**{name: limit[name] for name in limit if name != "layer"}))
+        for limit in key["limits"]
+    )
+    brackets = MetricResult(
+        counts={},
+        figures={name: old[name] for name in figures},
+        signature=Signature(tuple(signature_parts(signature).items())).short(),
+        signature_long=signature,
+    )
+    return StudyScore(
+        key=ScoreKey(
+            weights=key["weights"],
+            fingerprint=key["fingerprint"],
+            split=key["split"],
+            rules=signature.partition("|treebank:")[0],
+            limits=limits,
+        ),
+        result=SplitResult(
+            sentences=old["sentences"],
+            metrics={"brackets": brackets},
+            tokens_per_second=old["tokens_per_second"],
+        ),
+    )

@@ -10,20 +10,33 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from spmrl_bench.analysis.definition import AttentionLimits, Row, Study
+from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
 from spmrl_bench.analysis.layers import layer_numbers
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
 from spmrl_bench.nn.limits import OPEN, Limit
-from spmrl_bench.parsers.config import FILES, ChartParserConfig
+from spmrl_bench.parsers.config import FILES, ParserConfig
+from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 
 # Settings whose files must exist; those of a transformer may be the name of one on a hub.
 _PATHS = {f"model.{key}" for name in ("vectors", "elmo") for key in FILES[name]}
+
+
+@runtime_checkable
+class Attentive(Protocol):
+    """Settings of a model whose encoder may be one of attention; :class:`RunConfig` has them."""
+
+    encoder: str
+    layers: int
+    position: str
+    matrices: str
+    attention_window: int | None
+    relaxed_window: bool
 
 
 @dataclass(frozen=True)
@@ -36,7 +49,7 @@ class Trial:
         limits: of the trained parser's attention, by layer; without any it is as trained.
     """
 
-    row: Row
+    row: StudyRow
     configs: tuple[RunConfig, ...]
     limits: Mapping[int, Limit]
 
@@ -84,7 +97,8 @@ def plan_study(
 
     Raises:
         RecipeError: neither language nor treebank is given, an unknown name or setting, a
-            setting that the study decides, tags where there are none, limits of what has none.
+            setting that the study decides, tags where there are none, limits of what has none,
+            a metric by which the treebank is not scored.
         TreebankError: the treebank is absent.
     """
     if seeds < 1:
@@ -121,7 +135,7 @@ def joint_plan(work: StudyPlan) -> Plan:
     return Plan(work.treebank, tuple(distinct), work.note)
 
 
-def attention_limits(limits: AttentionLimits, model: ChartParserConfig) -> dict[int, Limit]:
+def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, Limit]:
     """The limits of each layer of a model; layers without any are left out.
 
     A window that the model was trained with stays where the row has none of its own.
@@ -132,22 +146,21 @@ def attention_limits(limits: AttentionLimits, model: ChartParserConfig) -> dict[
     """
     if limits == AttentionLimits():
         return {}
-    if model.encoder == "lstm":
-        raise RecipeError("attention is limited here, but an LSTM encoder has none")
-    try:
-        content = layer_numbers(limits.content, model.layers)
-        position = layer_numbers(limits.position, model.layers)
-        windowed = layer_numbers(limits.layers, model.layers)
-    except ValueError as problem:
-        raise RecipeError(f"limit: {problem}") from None
+    if not isinstance(model, Attentive) or model.encoder != "attention":
+        kind = model.encoder.upper() if isinstance(model, Attentive) else "absent"
+        raise RecipeError(f"attention is limited here, but an {kind} encoder has none")
+    count = model.layers
+    content = _numbers("limit", limits.content, count)
+    position = _numbers("limit", limits.position, count)
+    windowed = _numbers("limit", limits.layers, count)
     mixed = (model.position, model.matrices) != ("concatenated", "factored")
-    if mixed and min(len(content), len(position)) < model.layers:
+    if mixed and min(len(content), len(position)) < count:
         raise RecipeError(
             "the attention to content and to position can be told apart only with "
             "model.position=concatenated and model.matrices=factored"
         )
     found = {}
-    for number in range(model.layers):
+    for number in range(count):
         own = limits.window is not None and number in windowed
         found[number] = Limit(
             content=number in content,
@@ -158,9 +171,17 @@ def attention_limits(limits: AttentionLimits, model: ChartParserConfig) -> dict[
     return {number: limit for number, limit in found.items() if limit != OPEN}
 
 
+def _numbers(key: str, layers: str | tuple[int, ...], count: int) -> tuple[int, ...]:
+    """The layers that a key of a row names."""
+    try:
+        return layer_numbers(layers, count)
+    except ValueError as problem:
+        raise RecipeError(f"{key}: {problem}") from None
+
+
 def _trial(
     study: Study,
-    row: Row,
+    row: StudyRow,
     recipe: Recipe,
     bank: Treebank,
     size: str | None,
@@ -168,6 +189,15 @@ def _trial(
     given: Mapping[str, str],
 ) -> Trial:
     lexical = study.inputs(row)
+    variant = "-".join(lexical)
+    for what, metrics in (
+        (f"treebank {bank.name}", tuple(bank.rules)),
+        (f"variant {variant}", kind_named(recipe.variant(variant).kind).metrics),
+    ):
+        if not set(study.metric.metrics) <= set(metrics):
+            raise RecipeError(
+                f"measures {study.metric}, but {what} is scored by {', '.join(metrics)} only"
+            )
     if "tag" in lexical and bank.manifest.tags == "none":
         raise RecipeError(
             f"reads tags, but treebank {bank.name} has none. Choose a treebank with tags"
@@ -175,23 +205,24 @@ def _trial(
     settings = {key: value for key, value in given.items() if _concerns(key, lexical)}
     settings |= {key: _as_toml(value) for key, value in study.settings(row).items()}
 
+    variant = "-".join(lexical)
+    fingerprints = fingerprints_of(recipe, bank, [variant])
+
     def resolve(seed: int) -> RunConfig:
         return recipe.resolve(
             treebank=bank.name,
             track=bank.track,
-            fingerprint=bank.fingerprint,
-            variant="-".join(lexical),
+            fingerprints=fingerprints,
+            variant=variant,
             size=size,
             seed=seed,
             settings=settings,
         )
 
     if row.position_only != "none":
-        layers = resolve(1).model.layers
-        try:
-            chosen = layer_numbers(row.position_only, layers)
-        except ValueError as problem:
-            raise RecipeError(f"position_only: {problem}") from None
+        model = resolve(1).model
+        count = model.layers if isinstance(model, Attentive) else 0
+        chosen = _numbers("position_only", row.position_only, count)
         settings["model.position_only_layers"] = _as_toml(chosen)
     configs = tuple(resolve(seed) for seed in range(1, seeds + 1))
     return Trial(row, configs, attention_limits(row.limit, configs[0].model))
@@ -234,7 +265,7 @@ def _concerns(key: str, lexical: Sequence[str]) -> bool:
     return True
 
 
-def _missing_files(study: Study, row: Row, given: Mapping[str, str]) -> list[str]:
+def _missing_files(study: Study, row: StudyRow, given: Mapping[str, str]) -> list[str]:
     """The settings of files that a row needs and nobody gave."""
     known = {*given, *study.settings(row)}
     needed = [f"model.{key}" for name in study.inputs(row) for key in FILES.get(name, ())]

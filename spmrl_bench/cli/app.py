@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import typer
@@ -9,7 +10,6 @@ from typer.core import TyperGroup
 
 from spmrl_bench.errors import SpmrlError
 
-INTERRUPTED = 130  # exit status of a program stopped by Ctrl-C: 128 + SIGINT
 FAILED = 1
 
 
@@ -51,7 +51,8 @@ class _Commands(TyperGroup):
             if ctx.invoked_subcommand in ("train", "eval", "multilingual", "study"):
                 message += "; give the same command again (without --fresh) to continue"
             typer.echo(f"\nspmrl-bench: {message}", err=True)
-            raise typer.Exit(INTERRUPTED) from None
+            # What a shell says of a program that a signal ended: 130 for Ctrl-C, 143 for SIGTERM.
+            raise typer.Exit(128 + getattr(interrupt, "number", signal.SIGINT)) from None
 
 
 app = typer.Typer(

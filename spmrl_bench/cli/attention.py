@@ -55,8 +55,8 @@ def attention(
         spmrl-bench attention --model runs/NAME --sentence "The cat sat ." --layer 3 --head 2
         --output map.svg
     """
-    from spmrl_bench.analysis.attention_figure import draw_attention
     from spmrl_bench.analysis.attention_maps import PARTS, attention_maps, parts_of
+    from spmrl_bench.analysis.attention_picture import draw_attention
     from spmrl_bench.analysis.drawing import check_format, load_matplotlib
     from spmrl_bench.parsers.registry import load_parser
 
@@ -67,12 +67,12 @@ def attention(
     words, given = sentence.split(), None if tags is None else tags.split()
     parser = load_parser(model, device)
     parts = parts_of(parser) if part is None else (part,)
-    layers = _chosen("layer", layer, parser.config.layers)
-    heads = _chosen("head", head, parser.config.heads)
     maps = {
         one: attention_maps(parser, words, given, part=one).numpy()  # type: ignore[arg-type]
         for one in parts
     }
+    count, width = maps[parts[0]].shape[:2]
+    layers, heads = _chosen("layer", layer, count), _chosen("head", head, width)
     sheet = draw_attention(maps, words, layers=layers, heads=heads, model=str(model))  # type: ignore[arg-type]
     sheet.save(output)
     typer.echo(f"spmrl-bench: {output} written", err=True)

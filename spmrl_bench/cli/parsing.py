@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -14,6 +14,8 @@ from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.bulk import OnLong, Tally
+    from spmrl_bench.parsers.output import Output
+    from spmrl_bench.parsers.streams import Form
 
 
 @app.command()
@@ -28,14 +30,25 @@ def parse(
         ),
     ] = None,
     form: Annotated[
-        str, typer.Option("--input", help="What is read: `tokens` or `brackets` (trees).")
+        str,
+        typer.Option("--input", help="What is read: `tokens`, `brackets` (trees) or `conllu`."),
     ] = "tokens",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            help="What is written: `brackets`, `conllu` or `json`. Default: `brackets`; `conllu` "
+            "if the parser finds dependencies only."
+        ),
+    ] = None,
+    tags: Annotated[
+        Literal["xpos", "upos"], typer.Option(help="Column of the tags in CoNLL-U.")
+    ] = "xpos",
     on_long: Annotated[
         Literal["error", "skip", "flat"],
         typer.Option(
             help="A sentence with more words than the parser has positions: stop with an `error`; "
-            "`skip` it and write `(())`; or write a `flat` tree, one bracket over all words. "
-            "Those not parsed are counted on standard error."
+            "`skip` it (`(())` in brackets, `_` for its heads in CoNLL-U); or write a `flat` "
+            "parse, as one bracket over all words. Those not parsed are counted on standard error."
         ),
     ] = "error",
     workers: Annotated[
@@ -46,11 +59,14 @@ def parse(
     ] = 1,
     device: Device = "auto",
 ) -> None:
-    """Parse files or standard input; write one tree per line to standard output, in the same order.
+    """Parse files or standard input; write the parses to standard output, in the same order.
 
     With `--input tokens` every line is a sentence, its words separated by white space; an
-    empty line gives an empty line. With `--input brackets` the words and tags of bracketed
+    empty line gives an empty line. With `--input brackets` or `conllu` the words and tags of
     trees are read, and the trees themselves are parsed anew. Text is UTF-8, of any size.
+
+    Trees and JSON objects are written one a line. From CoNLL-U to CoNLL-U, heads and relations
+    are replaced and all else comes out as it went in.
 
     Examples:
 
@@ -59,43 +75,51 @@ def parse(
         spmrl-bench parse --model runs/NAME --input brackets gold.mrg > parses.mrg
 
         spmrl-bench parse --model runs/NAME --workers 4 --on-long flat part1 part2 > trees
+
+        spmrl-bench parse --model runs/NAME --input conllu --output json text.conllu
     """
-    from spmrl_bench.parsers.bulk import Tally, answering, parse_given
+    from spmrl_bench.parsers.bulk import Manner, Tally, answering, parse_given
+    from spmrl_bench.parsers.output import OUTPUTS
     from spmrl_bench.parsers.streams import (
+        FORMS,
         SHARED_WINDOW_SENTENCES,
         WINDOW_SENTENCES,
         check_readable,
         read_given,
     )
 
-    check_choice("input", form, ("tokens", "brackets"))
+    check_choice("input", form, FORMS)
+    if output is not None:
+        check_choice("output", output, OUTPUTS)
     names = files or []
     check_readable(names)
-    given = read_given(names, form, sys.stdin.buffer)  # type: ignore[arg-type]
+    given = read_given(names, cast("Form", form), sys.stdin.buffer, tags)
+    manner = Manner(on_long, cast("Output | None", output), tags)
     tally = Tally()
     window = WINDOW_SENTENCES if workers == 1 else SHARED_WINDOW_SENTENCES
     try:
-        with answering(model, device, on_long, workers) as answers:
-            for lines in parse_given(given, answers, tally, on_long=on_long, window=window):
-                _write(lines)
-    except KeyboardInterrupt:
+        with answering(model, device, manner, workers) as answers:
+            for texts in parse_given(given, answers, tally, window=window):
+                _write("".join(texts))
+    except KeyboardInterrupt as interrupt:
         done = f"the first {tally.sentences:,} sentences have been parsed"
-        raise KeyboardInterrupt(f"interrupted; {done}") from None
+        interrupt.args = (f"interrupted; {done}",)
+        raise
     finally:
         if tally.long:
             typer.echo(f"spmrl-bench: {_long_sentences(tally, on_long)}", err=True)
 
 
-def _write(lines: list[str]) -> None:
-    """Write lines so that whoever reads them has them at once.
+def _write(text: str) -> None:
+    """Write lines so that whoever reads them has them at once, and with the ends that they have.
 
     Raises:
         BrokenPipeError: nobody reads any more.
         SpmrlError: they cannot be written, as on a full disk.
     """
     try:
-        sys.stdout.write("".join([f"{line}\n" for line in lines]))
-        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -107,5 +131,5 @@ def _write(lines: list[str]) -> None:
 def _long_sentences(tally: Tally, on_long: OnLong) -> str:
     """How many sentences were too long, and which was the first."""
     count = f"{tally.long:,} of {tally.sentences:,} sentences not parsed because of their length"
-    instead = "'(())' written instead" if on_long == "skip" else "flat trees written instead"
-    return f"{count}, {instead}. The first is {tally.first_long}"
+    instead = "no parses" if on_long == "skip" else "flat parses"
+    return f"{count}, {instead} written instead. The first is {tally.first_long}"

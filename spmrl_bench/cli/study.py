@@ -67,10 +67,9 @@ def study(
         )
         return
     chosen = load_study(name)
-    from spmrl_bench.analysis.report import write_report
+    from spmrl_bench.analysis.findings import findings_of
     from spmrl_bench.analysis.run_study import run_study
-    from spmrl_bench.analysis.summary import summarise
-    from spmrl_bench.analysis.table import markdown
+    from spmrl_bench.analysis.study_table import markdown, write_study
     from spmrl_bench.analysis.trials import plan_study
 
     work = plan_study(
@@ -81,16 +80,10 @@ def study(
         seeds=seeds,
         settings=parse_settings(settings),
     )
-    place = results / "studies" / f"{chosen.name}-{work.treebank.name}"
-    measured = run_study(
-        work,
-        runs_dir=runs,
-        scores_path=place.with_name(f"{place.name}.json"),
-        device=device,
-        jobs=jobs,
-    )
-    summary = summarise(work, measured)
-    problem = write_report(summary, place)
-    typer.echo(markdown(summary), nl=False)
+    folder = results / "studies"
+    measured = run_study(work, runs_dir=runs, scores_dir=folder, device=device, jobs=jobs)
+    findings = findings_of(work, measured)
+    problem = write_study(findings, folder / f"{chosen.name}-{work.treebank.name}")
+    typer.echo(markdown(findings), nl=False)
     if problem:
         typer.echo(f"spmrl-bench: no figure: {problem}", err=True)

@@ -13,8 +13,13 @@ from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.treebanks.new import NewTreebank
+    from spmrl_bench.treebanks.survey import Survey
     from spmrl_bench.treebanks.validation import Validation
 
+_VALIDATED = (
+    "treebank", "split", "sentences", "tokens", "broken", "no words", "relations",
+    "not projective", "state",
+)  # fmt: skip
 _SHOWN = 20  # errors printed unless all are asked for
 
 treebanks = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
@@ -43,13 +48,16 @@ def listing(context: typer.Context) -> None:
             status.name,
             status.track,
             " / ".join(f"{count:,}" for count in status.sentences.values()),
+            ", ".join(status.layers),
             "present" if status.present else "absent",
             status.where,
-            first_of(status.missing),
+            first_of(status.missing or status.layer_missing),
         )
         for status in treebank_statuses()
     ]
-    headings = ("treebank", "track", "train / dev / test", "state", "looked in", "missing")
+    headings = (
+        "treebank", "track", "train / dev / test", "layers", "state", "looked in", "missing"
+    )  # fmt: skip
     print_rows(headings, rows)
 
 
@@ -91,7 +99,9 @@ def validate(
     """Read treebanks completely and list all that is wrong with them.
 
     Checked are the files and their checksums, every sentence, the numbers of sentences and
-    tokens that the manifest declares, the root of every tree, and the words of a second layer.
+    tokens that the manifest declares, the root of every tree, and the sentences and words of a
+    second layer. Of dependencies the table says how many relations there are, and which
+    sentences are not projective.
     The status is 1 if anything is wrong, or if a treebank that was named is absent.
 
     Examples:
@@ -114,13 +124,15 @@ def validate(
         result = check(manifest)
         results.append(result)
         if result.present and figures:
-            typer.echo(f"{result.name}\n\n{survey_table(result.surveys)}\n")
-            for line in inventories(result.surveys) + shared_note(result.shared):
-                typer.echo(line)
-            typer.echo()
+            for surveys, layer in _layers(result):
+                typer.echo(f"{result.name}{layer}\n\n{survey_table(surveys)}\n")
+                for line in inventories(surveys):
+                    typer.echo(line)
+                typer.echo()
+            for line in shared_note(result.shared):
+                typer.echo(f"{line}\n")
     rows = [row for result in results for row in _validation_rows(result)]
-    headings = ("treebank", "split", "sentences", "tokens", "broken", "no words", "state")
-    print_rows(headings, rows)
+    print_rows(_VALIDATED, rows)
     failed = [result for result in results if not result.sound]
     for result in failed:
         problems = result.problems or ["not present: 'spmrl-bench treebanks' says what is missing"]
@@ -229,15 +241,35 @@ def _print_errors(errors: list[str], every: bool) -> None:
         typer.echo(f"  ... and {len(errors) - len(shown)} more (--every-error)", err=True)
 
 
+def _layers(result: Validation) -> list[tuple[dict[str, Survey], str]]:
+    """The figures of each layer, and what to write behind the name of the treebank."""
+    if result.dependencies in ({}, result.surveys):
+        return [(result.surveys, "")]
+    return [(result.surveys, ", constituents"), (result.dependencies, ", dependencies")]
+
+
 def _validation_rows(result: Validation) -> list[tuple[str, ...]]:
+    nothing = [""] * (len(_VALIDATED) - 2)
     if not result.present:
-        return [(result.name, "", "", "", "", "", "absent")]
+        return [(result.name, *nothing, "absent")]
     state = "sound" if result.sound else f"{len(result.problems)} problem(s)"
     if result.aligned is not None and result.sound:
         state += f"; {result.aligned:,} tokens aligned with the dependencies"
     rows: list[tuple[str, ...]] = []
     for split, survey in result.surveys.items():
-        broken, empty = result.left_out.get(split, (0, 0))
-        counts = (f"{survey.sentences:,}", f"{survey.tokens:,}", str(broken), str(empty))
+        counts = [f"{survey.sentences:,}", f"{survey.tokens:,}"]
+        counts += map(str, result.left_out.get(split, (0, 0)))
+        counts += _dependency_figures(result.dependencies.get(split))
         rows.append((result.name, split, *counts, "" if rows else state))
-    return rows or [(result.name, "", "", "", "", "", state)]
+    return rows or [(result.name, *nothing, state)]
+
+
+def _dependency_figures(survey: Survey | None) -> tuple[str, str]:
+    """The number of relations, and of sentences that are not projective."""
+    from spmrl_bench.trees.conll import UNSPECIFIED
+
+    if survey is None:
+        return "", ""
+    crossing = survey.discontinuous_sentences
+    share = f" ({100 * crossing / survey.sentences:.1f} %)" if crossing else ""
+    return str(len(survey.labels.keys() - {UNSPECIFIED})), f"{crossing:,}{share}"

@@ -7,6 +7,7 @@ left, however the one before it ended.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from rich.console import Console
 from spmrl_bench.errors import ReadError, RecipeError, SpmrlError
 from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.plan import Plan
-from spmrl_bench.experiments.run_folder import check_settings
-from spmrl_bench.experiments.side_by_side import DefectError, train_side_by_side
+from spmrl_bench.experiments.run_folder import check_settings, finished
+from spmrl_bench.experiments.side_by_side import train_side_by_side
 from spmrl_bench.parsers.device import choose_device
+from spmrl_bench.processes import interrupt, on_signals
 
 Failure = tuple[Run, Exception]
 """A run, and what ended it."""
@@ -42,7 +44,7 @@ def train_all(
     Raises:
         SpmrlError: before anything is trained: a run folder was trained with other settings,
             or the device is not there. After all else is trained: a run failed.
-        KeyboardInterrupt: Ctrl-C; every run has saved where it is.
+        Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
     """
     if jobs < 1:
         raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
@@ -58,18 +60,18 @@ def train_all(
 
     left = []
     for run in runs:
-        score = None if fresh else run.finished_score()
-        if score is None:
+        if fresh or (state := finished(run.folder)) is None:
             left.append(run)
         else:
             title = run.config.criterion.title
-            say(f"{run.title}: already trained, best dev {title} {score:.2f}")
+            say(f"{run.title}: already trained, best dev {title} {state.best_score:.2f}")
     notes = _notes(plans, left)
     jobs = min(jobs, len(runs))
-    if jobs > 1:
-        failures = train_side_by_side(left, notes, device, fresh=fresh, jobs=jobs, say=say)
-    else:
-        failures = _train_in_turn(left, notes, device, fresh=fresh, say=say)
+    with on_signals(interrupt, signal.SIGTERM):
+        if jobs > 1:
+            failures = train_side_by_side(left, notes, device, fresh=fresh, jobs=jobs, say=say)
+        else:
+            failures = _train_in_turn(left, notes, device, fresh=fresh, say=say)
     _raise(failures, len(left))
 
 
@@ -122,7 +124,7 @@ def _raise(failures: Sequence[Failure], of: int) -> None:
     """Raise what failed, if anything did: each message once, a defect of the program first."""
     errors: dict[str, Exception] = {}
     for _, error in failures:
-        if isinstance(error, DefectError):
+        if not isinstance(error, SpmrlError):
             raise error
         errors.setdefault(str(error), error)
     if not errors:

@@ -11,7 +11,7 @@ from typing import Any
 from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.registry import Kind, baselines_for
+from spmrl_bench.parsers.registry import baselines_for, kind_named
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import Criterion, metric_named
 from spmrl_bench.scoring.signature import Source, sign
@@ -84,7 +84,6 @@ def score_split(
     parser: Parser,
     bank: Treebank,
     split: str,
-    kind: Kind,
     config: RunConfig | None = None,
     *,
     members: int = 1,
@@ -92,11 +91,12 @@ def score_split(
     """The scores of a parser on a split, with their signatures, as a record keeps them.
 
     Args:
-        kind: of the parser, which says by what it is scored.
+        parser: what parses; its kind says by what it is scored.
         config: of the run that parses; None for a baseline, whose signature then names its kind
             as the variant.
         members: of how many runs the parser is an ensemble; 1 for a parser of its own.
     """
+    kind = kind_named(parser.kind)
     rules = rules_of(bank, kind.metrics)
     found = evaluate_parser(parser, gold_parses(bank, split, kind.metrics), rules)
     results = {}
@@ -131,5 +131,5 @@ def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict
     for kind in baselines_for(metrics):
         examples = bank.examples("train", kind.layers)
         baseline = kind.parser_class.build(kind.config_class(), examples)
-        found[kind.name] = score_split(baseline, bank, split, kind)
+        found[kind.name] = score_split(baseline, bank, split)
     return found

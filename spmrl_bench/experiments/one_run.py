@@ -12,9 +12,9 @@ from rich.console import Console
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.experiments.evaluation import evaluate_parser, gold_parses, rules_of
+from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.experiments.run_folder import claim
-from spmrl_bench.files import recover_folder
+from spmrl_bench.experiments.run_folder import check_settings, claim
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import Kind, kind_named
@@ -41,16 +41,6 @@ class Run:
         """What it is called while it is trained."""
         return f"{self.config.treebank} {self.config.name} seed {self.config.seed}"
 
-    def finished_score(self) -> float | None:
-        """Best dev score of a run that training has ended; None of any other.
-
-        Raises:
-            CheckpointError: the checkpoint is incomplete.
-        """
-        recover_folder(self.folder / LAST)
-        saved = read_progress(self.folder / LAST)
-        return None if saved is None or saved.stopped_by is None else saved.best_score
-
 
 def train_run(
     run: Run, device: str, *, fresh: bool, note: str | None, console: Console | None = None
@@ -62,16 +52,18 @@ def train_run(
         console: where to report; by default standard error.
 
     Raises:
-        SpmrlError: a sentence cannot be learnt, training diverges, or the folder cannot be
-            written.
-        KeyboardInterrupt: Ctrl-C, after the batch was finished and saved.
+        SpmrlError: another process trains in the folder, a sentence cannot be learnt, training
+            diverges, or the folder cannot be written.
+        Interrupted: Ctrl-C or SIGTERM, after the batch was finished and saved.
     """
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
-    examples = bank.examples("train", kind.layers)
-    rules = rules_of(bank, criterion.metrics)
-    dev = gold_parses(bank, "dev", criterion.metrics)
-    with Report(run.folder, run.title, criterion.title, console) as report:
+    with owned(run.folder), Report(run.folder, run.title, criterion.title, console) as report:
+        if not fresh:
+            check_settings(run.folder, config)
+        examples = bank.examples("train", kind.layers)
+        rules = rules_of(bank, criterion.metrics)
+        dev = gold_parses(bank, "dev", criterion.metrics)
         if note is not None:
             report.say(f"{note}: {len(examples):,} training, {len(dev):,} dev sentences")
         saved = None if fresh else read_progress(run.folder / LAST)

@@ -340,7 +340,10 @@ def _changed(
         section, _, name = key.partition(".")
         layer = {"model": ModelLayer, "train": TrainLayer}[section]
         # A setting that no layer gives has the default of the model.
-        default = type(getattr(config, section)).model_fields[name].default
+        field = type(getattr(config, section)).model_fields[name]
+        if field.exclude:
+            continue  # it does not change the weights
+        default = field.default
         own = recipe_own[section].get(name, default)
         comparable = {} if own is PydanticUndefined else {name: own}
         before = layer(**comparable).model_dump(mode="json", exclude_unset=True).get(name, ...)

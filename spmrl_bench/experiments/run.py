@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.errors import CheckpointError, RecipeError
+from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.experiments.run_folder import best_weights, check_settings, read_config
-from spmrl_bench.files import recover_folder
+from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, read_config
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.leaderboard.estimates import best_variant
@@ -36,8 +35,6 @@ from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import combine, kind_named, load_parser
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.checkpoint import read_progress
 from spmrl_bench.training.report import speed
 from spmrl_bench.training.schedule import Progress
 from spmrl_bench.treebanks.treebank import Treebank
@@ -140,15 +137,7 @@ def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
     folder = work.folder(runs_dir, config)
     read_config(folder / "run.json")  # raises where nothing was trained
     check_settings(folder, config)
-    for name in (LAST, BEST):
-        recover_folder(folder / name)
-    progress = read_progress(folder / LAST)
-    if progress is None or progress.stopped_by is None:
-        raise CheckpointError(
-            f"{folder}: training has not ended; run 'spmrl-bench train' with the same options "
-            "to continue it"
-        )
-    return _Run(config, folder, progress, best_weights(folder))
+    return _Run(config, folder, ended(folder), best_weights(folder))
 
 
 def _find(
@@ -210,7 +199,7 @@ def _record(
     bank, config, weights = work.treebank, runs[0].config, [run.weights for run in runs]
     kind, alone = kind_named(config.kind), len(runs) == 1
     results = {
-        split: score_split(scored, bank, split, kind, config, members=len(runs))
+        split: score_split(scored, bank, split, config, members=len(runs))
         for split in (("dev", "test") if selected else ("dev",))
     }
     baselines = baseline_results(bank, "test", kind.metrics) if selected and alone else {}

@@ -17,7 +17,9 @@ from pathlib import Path
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments.recipe import RunConfig, run_config
 from spmrl_bench.files import write_text
-from spmrl_bench.training import BEST
+from spmrl_bench.training import BEST, LAST
+from spmrl_bench.training.checkpoint import read_progress
+from spmrl_bench.training.schedule import Progress
 
 
 def claim(folder: Path, config: RunConfig, fresh: bool) -> None:
@@ -36,12 +38,42 @@ def claim(folder: Path, config: RunConfig, fresh: bool) -> None:
 def check_settings(folder: Path, config: RunConfig) -> None:
     """Check that the run folder, where there is one, was trained with these settings."""
     path = folder / "run.json"
-    if path.exists() and (earlier := read_config(path)) != config:
-        differing = _differences(earlier.model_dump(mode="json"), config.model_dump(mode="json"))
+    if not path.exists():
+        return
+    # Dumped, they lack what does not change the weights.
+    earlier, now = read_config(path).model_dump(mode="json"), config.model_dump(mode="json")
+    if earlier != now:
+        differing = _differences(earlier, now)
         raise CheckpointError(
             f"{folder}: holds a run with other settings: {'; '.join(differing)}. "
             "Start anew with --fresh, choose another --runs folder, or give the earlier settings"
         )
+
+
+def finished(folder: Path) -> Progress | None:
+    """The state in which training has ended; None where it has not.
+
+    It changes nothing, so the folder may be another process's.
+
+    Raises:
+        CheckpointError: the checkpoint is incomplete.
+    """
+    saved = read_progress(folder / LAST)
+    return None if saved is None or saved.stopped_by is None else saved
+
+
+def ended(folder: Path) -> Progress:
+    """The state in which training has ended.
+
+    Raises:
+        CheckpointError: it has not.
+    """
+    if (state := finished(folder)) is None:
+        raise CheckpointError(
+            f"{folder}: training has not ended; run 'spmrl-bench train' with the same options "
+            "to continue it"
+        )
+    return state
 
 
 def read_config(path: Path) -> RunConfig:

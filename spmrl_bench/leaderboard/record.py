@@ -3,50 +3,37 @@
 A number in a table is worth only what can be said about where it came from. A
 :class:`Record` therefore keeps, beside the scores, the resolved recipe, the treebank and its
 fingerprint, the counts of every sentence (so that any other aggregate can be computed
-later), the versions, the machine and the cost. Its file is named by the hash of its bytes:
-``sha256sum FILE`` begins with the name of the file, a record is never changed, and two
-processes that write at once cannot harm each other.
+later), the versions, the machine and the cost. How it is kept is told in
+:mod:`spmrl_bench.leaderboard.store`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import (
     AwareDatetime,
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
-    ValidationError,
     model_validator,
 )
 
-from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.files import write_text
+from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.record_versions import upgraded
+from spmrl_bench.leaderboard.store import Documents, Part
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, Criterion, Metric, metric_named
 from spmrl_bench.scoring.signature import Signature
 
 SCHEMA_VERSION = 3  # 3: scores by metric; older versions are read for ever (record_versions)
-NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name the file
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
-class _Part(BaseModel):
-    """Base of all parts of a record: no unknown key, no NaN, no change after construction."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class TreebankInfo(_Part):
+class TreebankInfo(Part):
     """Which treebank the run used."""
 
     name: str = Field(description="Name of the manifest, such as german-squoia.")
@@ -62,7 +49,7 @@ class TreebankInfo(_Part):
         return "+".join(self.fingerprints.get(layer, "") for layer in layers)
 
 
-class MetricResult(_Part):
+class MetricResult(Part):
     """What one metric says of the parses of a split."""
 
     counts: dict[str, list[int]] = Field(
@@ -109,7 +96,7 @@ class MetricResult(_Part):
         return ""
 
 
-class SplitResult(_Part):
+class SplitResult(Part):
     """What the parses of one split are worth, by every metric they were scored with."""
 
     sentences: NonNegativeInt = Field(description="Sentences of the split.")
@@ -155,7 +142,7 @@ def _close(first: float | None, second: float | None) -> bool:
     return abs(first - second) < 1e-9
 
 
-class Training(_Part):
+class Training(Part):
     """What the training took."""
 
     epochs: NonNegativeFloat = Field(description="Passes over the training split.")
@@ -175,7 +162,7 @@ class Training(_Part):
     )
 
 
-class Hardware(_Part):
+class Hardware(Part):
     """The machine."""
 
     device: str = Field(description="Device of the weights: cpu, or cuda with the GPU's name.")
@@ -188,7 +175,7 @@ class Hardware(_Part):
     )
 
 
-class Record(_Part):
+class Record(Part):
     """One finished run: one variant, trained from one seed on one treebank.
 
     Or several such runs of one variant, from other seeds, that parse together.
@@ -262,98 +249,20 @@ class Record(_Part):
         found = self.recipe.get("settings")
         return found if isinstance(found, dict) else {}
 
-    def to_text(self) -> str:
-        """The file: JSON on one line, keys sorted, so that equal records are equal bytes."""
-        text = json.dumps(
-            self.model_dump(mode="json"),
-            ensure_ascii=False,
-            allow_nan=False,
-            sort_keys=True,
-            separators=(",", ":"),
-        )
-        return text + "\n"
 
-
-def record_name(data: bytes) -> str:
-    """File name of a record with these bytes."""
-    return f"{hashlib.sha256(data).hexdigest()[:NAME_LENGTH]}.json"
+RECORDS = Documents("record", Record, SCHEMA_VERSION, upgraded)
 
 
 def write_record(record: Record, folder: Path) -> Path:
-    """Write a record under its name and return the path.
-
-    A reader sees the whole record or none, and writing the same record again changes nothing.
-
-    Raises:
-        RecordError: the folder or the file cannot be written.
-    """
-    text = record.to_text()
-    target = folder / record_name(text.encode())
-    try:
-        write_text(target, text)
-    except OSError as error:
-        raise RecordError(
-            f"{target}: cannot write the record: {error.strerror or error}; "
-            "records written earlier are unharmed"
-        ) from error
-    return target
+    """Write a record under its name and return the path; raises as :meth:`Documents.write`."""
+    return RECORDS.write(record, folder)
 
 
 def read_record(path: Path) -> Record:
-    """Read and check one record.
-
-    Raises:
-        RecordError: the file cannot be read, is no JSON, was changed after it was written
-            (its bytes do not have the hash of its name), was written by a newer version of
-            the program, or does not follow the layout; all problems are listed at once.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"{path}: cannot read the record: {error.strerror or error}") from error
-    try:
-        content = json.loads(data, parse_constant=_reject_constant)
-    except ValueError as error:
-        raise RecordError(f"{path}: not a record: {error}; delete it or restore it") from error
-    version = content.get("schema_version") if isinstance(content, Mapping) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise RecordError(
-            f"{path}: written by a newer version of spmrl_bench (schema {version}; this one "
-            f"reads up to {SCHEMA_VERSION}): update the program"
-        )
-    try:
-        record = Record.model_validate(upgraded(content))
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}"
-            for item in error.errors()
-        )
-        raise RecordError(f"{path}: not a record: {problems}") from error
-    if path.name != record_name(data):
-        raise RecordError(
-            f"{path}: the content has the name {record_name(data)}: the file was changed or "
-            "renamed after it was written; restore it or delete it"
-        )
-    return record
+    """Read and check one record; raises as :meth:`Documents.read`."""
+    return RECORDS.read(path)
 
 
 def read_records(folder: Path) -> list[Record]:
-    """All records of a folder, oldest first; an absent folder has none.
-
-    Raises:
-        RecordError: at least one record is wrong; names every wrong file.
-    """
-    records: list[Record] = []
-    problems: list[str] = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            records.append(read_record(path))
-        except RecordError as error:
-            problems.append(str(error))
-    if problems:
-        raise RecordError("\n".join(problems))
-    return sorted(records, key=lambda record: record.finished)
-
-
-def _reject_constant(name: str) -> float:
-    raise ValueError(f"the number {name}")
+    """All records of a folder, oldest first; raises as :meth:`Documents.read_all`."""
+    return sorted(RECORDS.read_all(folder), key=lambda record: record.finished)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.parse import Layer, Parse
 
 #: Bound on a batch of sentences that are parsed at once: their number times the longest.
 MAX_TOKENS = 2000
@@ -59,6 +59,13 @@ class Parser(ABC):
             TreeError: nothing can be learnt from the examples.
             PretrainedError: a file that the configuration names is missing or does not fit.
         """
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers of its parses."""
+        from spmrl_bench.parsers.registry import kind_named
+
+        return kind_named(self.kind).layers
 
     @property
     def reads_tags(self) -> bool:

@@ -7,11 +7,11 @@ order of the sentences. What parses a window, one parser or several, is the call
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.parsers.base import NO_TAG
+from spmrl_bench.parsers.streams import windows
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
@@ -66,7 +66,7 @@ def parse_stream(
     """
     tag_stream = iter(tags) if tags is not None else None
     done = 0
-    for window in _windows(sentences, WINDOW):
+    for window in windows(sentences, len, WINDOW):
         # What comes before a sentence that is too long, or lacks tags, is answered before the
         # error.
         problems = (length_problem(words) for words in window)
@@ -100,10 +100,3 @@ def _tags_of(
             return found, f"{len(words)} words but {len(row)} tags: {' '.join(words[:8])}"
         found.append(row)
     return found, ""
-
-
-def _windows(items: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
-    """Consecutive lists of at most ``size`` items of a stream."""
-    stream = iter(items)
-    while window := list(islice(stream, size)):
-        yield window

@@ -3,31 +3,49 @@
 A pipe has lines, some of them empty, and expects line ``k`` of the output to answer line
 ``k`` of the input. Words are separated by ASCII white space only: a no-break space is part
 of a word. Nothing is read further than the next sentences are needed.
+
+Sentences are worked on in windows, within which batches of like lengths are made.
 """
 
 from __future__ import annotations
 
-import codecs
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import BinaryIO, Literal, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, TypeVar, get_args
 
 from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.text import stream_lines
+from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn
 
-Form = Literal["tokens", "brackets"]
+if TYPE_CHECKING:
+    from spmrl_bench.readers.conllu_stream import ConlluSentence
+
+T = TypeVar("T")
+
+#: What an input holds, and how an error says it.
+Form = Literal["tokens", "brackets", "conllu"]
+FORMS: tuple[Form, ...] = get_args(Form)
+_EXPECTED = {
+    "tokens": "one sentence per line",
+    "brackets": "bracketed trees",
+    "conllu": "sentences in CoNLL-U",
+}
 
 #: Stands for standard input among the names of files.
 STANDARD_INPUT = "-"
 _SHOWN = "<standard input>"
-#: Bounds of a window: sentences, and words of all of them. Batches of like lengths are made
-#: within a window, and about two windows for each process are in memory.
+#: Bounds of a window: sentences, and words of all of them. About two windows for each process are
+#: in memory.
 WINDOW_SENTENCES = 1000
 WINDOW_WORDS = 40_000
 #: Sentences of a window of which one of several processes gets one at a time: 3 % more work in
 #: batches that are less alike, but the processes come to their ends together.
 SHARED_WINDOW_SENTENCES = 250
+
+_WORD = re.compile(r"[^ \t\n\r\v\f]+")
 
 
 class Given(NamedTuple):
@@ -38,6 +56,8 @@ class Given(NamedTuple):
     """One for each word; None where the input has no tags."""
     place: str
     """File and line, or file and number of the sentence."""
+    source: ConlluSentence | None = None
+    """What stands in the file, if its lines are to be written again."""
 
 
 def check_readable(names: Iterable[str]) -> None:
@@ -59,18 +79,24 @@ def check_readable(names: Iterable[str]) -> None:
             raise ReadError("cannot be read: Permission denied", path=name)
 
 
-def read_given(names: Sequence[str], form: Form, standard_input: BinaryIO) -> Iterator[Given]:
+def read_given(
+    names: Sequence[str],
+    form: Form,
+    standard_input: BinaryIO,
+    tag_column: TagColumn = "xpos",
+) -> Iterator[Given]:
     """The sentences of several files, one after the other, lazily.
 
     Args:
         names: paths, or ``-`` for standard input; none at all means standard input too.
-        form: ``tokens``, a sentence on each line and an empty line for one without words, or
-            ``brackets``, trees of which words and tags are taken.
+        form: ``tokens``, a sentence on each line and an empty line for one without words;
+            ``brackets``, trees of which words and tags are taken; or ``conllu``, likewise.
         standard_input: what ``-`` stands for.
+        tag_column: where CoNLL-U has the tags; a sentence with ``_`` alone there has none.
 
     Raises:
         ReadError: all files are empty; one cannot be read, is not UTF-8, or holds a malformed
-            tree. The sentences before the place have been yielded.
+            sentence. The sentences before the place have been yielded.
     """
     empty = True
     names = names or (STANDARD_INPUT,)
@@ -83,31 +109,31 @@ def read_given(names: Sequence[str], form: Form, standard_input: BinaryIO) -> It
                     stream, shown = opened.enter_context(open(name, "rb")), name
                 except OSError as error:
                     raise ReadError(f"cannot be read: {error.strerror}", path=name) from None
-            for given in (_lines if form == "tokens" else _trees)(stream, shown):
+            for given in _sentences(stream, shown, form, tag_column):
                 empty = False
                 yield given
     if empty:
         name = _SHOWN if names[0] == STANDARD_INPUT else names[0]
         others = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-        what = "one sentence per line" if form == "tokens" else "bracketed trees"
-        raise ReadError(f"empty{others}; expected {what}", path=name)
+        raise ReadError(f"empty{others}; expected {_EXPECTED[form]}", path=name)
 
 
 def windows(
-    sentences: Iterable[Given],
+    sentences: Iterable[T],
+    words_of: Callable[[T], int],
     most: int = WINDOW_SENTENCES,
     most_words: int = WINDOW_WORDS,
-) -> Iterator[list[Given]]:
+) -> Iterator[list[T]]:
     """Consecutive lists of sentences, each within the bounds or of one sentence.
 
     Whatever goes wrong with the next sentence, those before it have been yielded.
     """
-    window: list[Given] = []
+    window: list[T] = []
     words = 0
     try:
-        for given in sentences:
-            window.append(given)
-            words += len(given.words)
+        for sentence in sentences:
+            window.append(sentence)
+            words += words_of(sentence)
             if len(window) >= most or words >= most_words:
                 yield window
                 window, words = [], 0
@@ -119,25 +145,20 @@ def windows(
         yield window
 
 
-def _lines(stream: BinaryIO, name: str) -> Iterator[Given]:
-    number = 0
-    try:
-        for number, line in enumerate(stream, start=1):
-            if number == 1:
-                line = line.removeprefix(codecs.BOM_UTF8)
-            try:
-                words = [word.decode() for word in line.split()]
-            except UnicodeDecodeError as error:
-                problem = f"not UTF-8 text: {error.reason}"
-                raise ReadError(problem, path=name, line=number) from None
-            yield Given(words, None, f"{name}:{number}")
-    except OSError as error:
-        problem = f"cannot be read on: {error.strerror}"
-        raise ReadError(problem, path=name, line=number + 1) from None
+def _sentences(stream: BinaryIO, name: str, form: Form, tag_column: TagColumn) -> Iterator[Given]:
+    if form == "tokens":
+        for number, line in stream_lines(stream, name):
+            yield Given(_WORD.findall(line), None, f"{name}:{number}")
+    elif form == "brackets":
+        from spmrl_bench.readers.bracket_stream import read_bracket_stream
 
+        for number, tree in enumerate(read_bracket_stream(stream, path=name), start=1):
+            yield Given(tree.words, tree.tags, f"{name}: sentence {number}")
+    else:
+        from spmrl_bench.readers.conllu_stream import read_conllu_stream
 
-def _trees(stream: BinaryIO, name: str) -> Iterator[Given]:
-    from spmrl_bench.readers.bracket_stream import read_bracket_stream
-
-    for number, tree in enumerate(read_bracket_stream(stream, path=name), start=1):
-        yield Given(tree.words, tree.tags, f"{name}: sentence {number}")
+        for sentence in read_conllu_stream(stream, path=name):
+            tags = sentence.column(tag_column)
+            given = tags if any(tag != UNSPECIFIED for tag in tags) else None
+            place = f"{name}:{sentence.line}: sentence {sentence.name}"
+            yield Given(sentence.column("form"), given, place, sentence)

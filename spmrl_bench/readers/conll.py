@@ -7,15 +7,17 @@ adds comments, multiword ranges (``1-2``) and empty nodes (``1.1``) to CoNLL-X, 
 CoNLL-X could mean otherwise. Ranges and empty nodes are checked for their place and not kept,
 as they have no head.
 
-The package ``conllu`` is not used: its sentences and errors carry no line numbers, and it
-accepts cycles, heads out of range, repeated word numbers and lines of eight columns. Every
-line would have to be read a second time to tell where the mistake is.
+The package ``conllu`` reads and writes the sentences that pass through the program
+(:mod:`spmrl_bench.readers.conllu_stream`), but no treebank and no file to be scored: it accepts
+cycles, heads out of range, repeated word numbers and lines of eight columns, and says of no
+sentence where it stands. Each of its sentences is therefore checked here, and to read a whole
+treebank with it, too, takes twice the time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from os import PathLike
 from typing import NoReturn
 
@@ -97,10 +99,19 @@ def read_conll(
     decode = escapes_named(escapes).decode_word if escapes is not None else str
 
     def parse(number: int, block: list[Line]) -> DependencySentence:
-        sentence = _Sentence(path, number)
+        sentence = Rows(path, number)
         for line, text in block:
             sentence.add(line, text)
-        return sentence.finish(tag_column, roots, decode)
+        sentence.finish()
+        columns = (TAGS[tag_column], HEAD, RELATION)
+        return dependency_sentence(
+            [decode(word) for word in sentence.column(FORM)],
+            *map(sentence.column, columns),
+            lines=sentence.lines,
+            roots=roots,
+            name=sentence.name,
+            path=path,
+        )
 
     return read_blocks(source, parse, on_error)
 
@@ -112,27 +123,47 @@ def looks_like_conll(text: str) -> bool:
     return _ROW.fullmatch(row) is not None
 
 
-class _Sentence:
-    """The lines of one sentence as they come in; each is checked against those before it."""
+class Rows:
+    """The lines of one sentence as they come in; each is checked against those before it.
+
+    What its heads are is not looked at.
+
+    Attributes:
+        name: the sentence's identifier, or its number.
+        lines: the line of each word, from 1.
+
+    Args:
+        path: name of the file, for error messages.
+        number: of the sentence, from 1.
+    """
 
     def __init__(self, path: str | PathLike[str], number: int) -> None:
-        self.line = 0  # the last line of the sentence so far
+        self.name = str(number)
+        self.lines: list[int] = []
+        self._line = 0  # the last line of the sentence so far
         self._path = path
-        self._name = str(number)
         self._rows: list[list[str]] = []
-        self._lines: list[int] = []
         self._range: tuple[int, int] = (0, 0)  # the last word of the last range, and its line
         self._empty_nodes = 0  # since the last word
 
-    def add(self, number: int, line: str) -> None:
-        self.line = number
+    def column(self, number: int) -> list[str]:
+        """What stands in one column, numbered from 0, of each word."""
+        return [row[number] for row in self._rows]
+
+    def add(self, number: int, line: str) -> list[str]:
+        """Take in a line and its number; its columns, none for a comment.
+
+        Raises:
+            ReadError: the line is malformed, or does not belong behind those before it.
+        """
+        self._line = number
         if line.startswith("#"):
             self._comment(line)
-            return
-        columns = split_columns(line, COLUMNS, self._fail)
+            return []
+        columns = split_columns(line, COLUMNS, self.fail)
         if columns[ID] == str(len(self._rows) + 1):
             self._rows.append(columns)
-            self._lines.append(number)
+            self.lines.append(number)
             self._empty_nodes = 0
         elif (ends := _RANGE.fullmatch(columns[ID])) is not None:
             self._multiword(*map(int, ends.groups()))
@@ -140,54 +171,50 @@ class _Sentence:
             self._empty_node(*map(int, node.groups()))
         else:
             hint = "; is a blank line missing before it?" if columns[ID] == "1" else ""
-            self._fail(f"word number '{columns[ID]}', expected {len(self._rows) + 1}{hint}")
+            self.fail(f"word number '{columns[ID]}', expected {len(self._rows) + 1}{hint}")
+        return columns
 
-    def finish(
-        self, tag_column: TagColumn, roots: Roots, decode: Callable[[str], str]
-    ) -> DependencySentence:
+    def finish(self) -> None:
+        """Make sure that the sentence is whole.
+
+        Raises:
+            ReadError: it has no words, or a range does not end.
+        """
         if not self._rows:
-            self._fail("a sentence without words")
+            self.fail("a sentence without words")
         if self._range[0] > len(self._rows):
-            self._fail(
+            self.fail(
                 f"the range ends at word {self._range[0]}, but the sentence has {len(self._rows)}",
                 self._range[1],
             )
-        columns = (TAGS[tag_column], HEAD, RELATION)
-        return dependency_sentence(
-            [decode(row[FORM]) for row in self._rows],
-            *([row[column] for row in self._rows] for column in columns),
-            lines=self._lines,
-            roots=roots,
-            name=self._name,
-            path=self._path,
-        )
 
     def _comment(self, line: str) -> None:
         if self._rows or self._range[0] or self._empty_nodes:
-            self._fail("a comment inside a sentence; is a blank line missing before it?")
+            self.fail("a comment inside a sentence; is a blank line missing before it?")
         if (key := _COMMENT.match(line)) is None:
             return
         value = line[key.end() :].strip()
         if key[1] == "sent_id":
-            self._name = value or self._name
+            self.name = value or self.name
         elif value != _STANDARD_NAMES:
-            self._fail(f"the columns are '{value}', expected '{_STANDARD_NAMES}'")
+            self.fail(f"the columns are '{value}', expected '{_STANDARD_NAMES}'")
 
     def _multiword(self, first: int, last: int) -> None:
         expected = len(self._rows) + 1
         if first != expected or last < first or first <= self._range[0]:
             free = expected > self._range[0]
-            self._fail(
+            self.fail(
                 f"range '{first}-{last}', expected "
                 + (f"one from {expected}" if free else f"word {expected} of the range before")
             )
-        self._range = (last, self.line)
+        self._range = (last, self._line)
 
     def _empty_node(self, word: int, number: int) -> None:
         expected = (len(self._rows), self._empty_nodes + 1)
         if (word, number) != expected:
-            self._fail(f"empty node '{word}.{number}', expected {expected[0]}.{expected[1]}")
+            self.fail(f"empty node '{word}.{number}', expected {expected[0]}.{expected[1]}")
         self._empty_nodes += 1
 
-    def _fail(self, problem: str, line: int | None = None) -> NoReturn:
-        raise ReadError(problem, path=self._path, line=line or self.line, sentence=self._name)
+    def fail(self, problem: str, line: int | None = None) -> NoReturn:
+        """Raise a ReadError about a line of the sentence, by default the last."""
+        raise ReadError(problem, path=self._path, line=line or self._line, sentence=self.name)

@@ -6,8 +6,11 @@ of use with the line and column where an editor finds it.
 
 from __future__ import annotations
 
+import codecs
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from spmrl_bench.errors import ReadError
 
@@ -32,6 +35,28 @@ def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
         problem = f"byte 0x{found} is not {encoding} text; is the encoding another one?"
         raise ReadError(problem, path=path, line=line) from error
     return text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
+
+
+def stream_lines(stream: BinaryIO, path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
+    """The lines of a UTF-8 stream without its byte order mark: number from 1, text with its end.
+
+    Raises:
+        ReadError: a line cannot be read or decoded; those before it have been yielded.
+    """
+    number = 0
+    try:
+        for number, line in enumerate(stream, start=1):
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                problem = f"not UTF-8 text: {error.reason}"
+                raise ReadError(problem, path=path, line=number) from None
+            yield number, text
+    except OSError as error:
+        problem = f"cannot be read on: {error.strerror}"
+        raise ReadError(problem, path=path, line=number + 1) from None
 
 
 class Places:

@@ -38,3 +38,6 @@ class TrainConfig(BaseModel):
     max_minutes: Annotated[float, Field(gt=0)] | None = None
     """Stopping rule: training ends at the first evaluation after this much training time
     (minutes over all sessions of the run); runs so cut are not reproducible bit by bit."""
+    checkpoint_minutes: Annotated[float, Field(gt=0, exclude=True)] = 10.0
+    """A checkpoint is written after the batch when the last one is so old. No part of what is
+    dumped, compared and noted of a run, since it does not change the weights."""

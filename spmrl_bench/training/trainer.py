@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,6 +19,7 @@ import torch
 from spmrl_bench.chart import NotFiniteError
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
+from spmrl_bench.processes import Interrupted, on_signals
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.memory import peak_gpu_memory_bytes, peak_memory_bytes
@@ -33,10 +33,6 @@ from spmrl_bench.training.schedule import (
     record_dev_score,
     stopping_rule,
 )
-
-
-class Interrupted(KeyboardInterrupt):
-    """Training was interrupted by the user after a checkpoint was written."""
 
 
 class Trainer:
@@ -73,7 +69,8 @@ class Trainer:
         for weight in parser.parameters():
             weight.grad = torch.zeros_like(weight)
         self.progress = Progress()
-        self._stop_asked = False
+        self._asked: int | None = None  # the signal that asked training to stop
+        self._saved = time.monotonic()
 
     def fit(self) -> Progress:
         """Train until a stopping rule holds; returns the final state of the schedule.
@@ -81,18 +78,21 @@ class Trainer:
         Raises:
             TrainingError: the loss or a score is no longer a number.
             CheckpointError: the folder holds a checkpoint that does not fit.
-            Interrupted: Ctrl-C; the checkpoint just written continues with the next batch.
+            Interrupted: Ctrl-C or SIGTERM; the checkpoint just written continues with the next
+                batch.
         """
         saved = load_checkpoint(self.run_dir, self.parser, self.optimiser)
         if saved is not None:
             self.progress = saved
             self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
-        with self._deferred_interrupt():
+        with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
             while self.progress.stopped_by is None:
                 try:
                     self._epoch()
                 except NotFiniteError as error:
                     raise self._diverged(str(error).rstrip(".")) from None
+        if self._asked is not None:
+            raise Interrupted(self._asked)  # nothing is left to do here, but maybe elsewhere
         return self.progress
 
     def _epoch(self) -> None:
@@ -114,10 +114,12 @@ class Trainer:
                 if state.stopped_by is not None:
                     self.report.event("stop", rule=state.stopped_by, steps=state.steps)
                     return
-            if self._stop_asked:
+            old = time.monotonic() - self._saved >= 60 * self.config.checkpoint_minutes
+            if old or self._asked is not None:
                 self._save()
+            if self._asked is not None:
                 self.report.event("interrupt", epoch=state.epoch, batch=state.next_batch)
-                raise Interrupted
+                raise Interrupted(self._asked)
 
     def _step(self, number: int, batch: list[Indexed]) -> None:
         """One optimiser step."""
@@ -167,29 +169,16 @@ class Trainer:
             state.peak_gpu_memory_bytes, peak_gpu_memory_bytes(self.parser.device)
         )
         save_checkpoint(self.run_dir, self.parser, self.optimiser, self.progress)
+        self._saved = time.monotonic()
 
-    @contextmanager
-    def _deferred_interrupt(self) -> Iterator[None]:
-        """Let Ctrl-C finish the batch first; a second one ends at once.
-
-        Where signals cannot be caught (a thread), Ctrl-C falls back to the last checkpoint.
-        """
-
-        def ask(number: int, frame: FrameType | None) -> None:
-            if self._stop_asked:
-                raise KeyboardInterrupt
-            self._stop_asked = True
-            self.report.say("finishing this batch and saving; press Ctrl-C again to stop at once")
-
-        try:
-            previous = signal.signal(signal.SIGINT, ask)
-        except ValueError:
-            yield
-            return
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, previous)
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        """Let the batch be finished and saved; Ctrl-C after that ends at once."""
+        if self._asked is None:
+            self._asked = number
+            hint = "; press Ctrl-C again to stop at once" if number == signal.SIGINT else ""
+            self.report.say(f"{self.report.title}: finishing this batch and saving{hint}")
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
 
 
 def _parameter_groups(parser: TrainedParser, config: TrainConfig) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, repeat
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from safetensors.numpy import load, save
 
 from spmrl_bench.garbage import no_collection
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 
 _Arrays = dict[str, NDArray[Any]]
@@ -27,30 +28,30 @@ _Arrays = dict[str, NDArray[Any]]
 _NOTES = "notes"  # the array that holds what is no array, as JSON
 
 
-def to_bytes(sentences: Sequence[Tree | DependencyTree], notes: Mapping[str, Any]) -> bytes:
-    """Sentences of one kind, and anything JSON can hold, as bytes."""
+def to_bytes(sentences: Sequence[Parse], notes: Mapping[str, Any]) -> bytes:
+    """Sentences, all with the same layers, and anything JSON can hold, as bytes."""
     strings = _Strings()
     arrays: _Arrays = {
         "words": strings.numbers(sentence.words for sentence in sentences),
         "tags": strings.numbers(sentence.tags for sentence in sentences),
         "token_ends": _ends(map(len, sentences)),
     }
-    if sentences and isinstance(sentences[0], DependencyTree):
-        trees: Any = sentences
-        arrays["heads"] = np.concatenate([tree.heads for tree in trees])
-        arrays["relations"] = strings.numbers(tree.relations for tree in trees)
-    else:
-        trees = sentences
+    if trees := [sentence.tree for sentence in sentences if sentence.tree is not None]:
         arrays["labels"] = strings.numbers(tree.labels for tree in trees)
         arrays["label_ends"] = _ends(len(tree.labels) for tree in trees)
-        spans = [tree.spans for tree in trees]
-        arrays["spans"] = np.concatenate([*spans, np.zeros((0, 2), dtype=np.int32)])
+        arrays["spans"] = np.concatenate([tree.spans for tree in trees])
+    if layer := [one.dependencies for one in sentences if one.dependencies is not None]:
+        arrays["heads"] = np.concatenate([tree.heads for tree in layer])
+        arrays["relations"] = strings.numbers(tree.relations for tree in layer)
+        layer_tags = strings.numbers(tree.tags for tree in layer)
+        if not np.array_equal(layer_tags, arrays["tags"]):
+            arrays["layer_tags"] = layer_tags
     arrays |= strings.arrays()
     arrays[_NOTES] = np.frombuffer(json.dumps(dict(notes)).encode(), dtype=np.uint8)
     return save(arrays)
 
 
-def from_bytes(data: bytes) -> tuple[list[Tree] | list[DependencyTree], dict[str, Any]]:
+def from_bytes(data: bytes) -> tuple[list[Parse], dict[str, Any]]:
     """What :func:`to_bytes` was given.
 
     Raises:
@@ -65,22 +66,23 @@ def from_bytes(data: bytes) -> tuple[list[Tree] | list[DependencyTree], dict[str
         raise ValueError(f"no stored sentences: {error}") from error
 
 
-def _sentences(arrays: _Arrays) -> list[Tree] | list[DependencyTree]:
+def _sentences(arrays: _Arrays) -> list[Parse]:
     strings = _strings(arrays)
-    words = _looked_up(strings, arrays["words"])
-    tags = _looked_up(strings, arrays["tags"])
     tokens = _slices(arrays["token_ends"])
+    words, tags = (_parts(strings, arrays[name], tokens) for name in ("words", "tags"))
+    trees: Iterable[Tree | None] = repeat(None)
+    layer: Iterable[DependencyTree | None] = repeat(None)
+    if "labels" in arrays:
+        constituents = _slices(arrays["label_ends"])
+        labels = _parts(strings, arrays["labels"], constituents)
+        spans = _frozen(arrays["spans"])
+        trees = map(Tree, words, tags, labels, [spans[part] for part in constituents])
     if "heads" in arrays:
+        own = _parts(strings, arrays["layer_tags"], tokens) if "layer_tags" in arrays else tags
+        relations = _parts(strings, arrays["relations"], tokens)
         heads = _frozen(arrays["heads"])
-        relations = _looked_up(strings, arrays["relations"])
-        return [DependencyTree(words[s], tags[s], heads[s], relations[s]) for s in tokens]
-    labels = _looked_up(strings, arrays["labels"])
-    spans = _frozen(arrays["spans"])
-    constituents = _slices(arrays["label_ends"])
-    return [
-        Tree(words[s], tags[s], labels[c], spans[c])
-        for s, c in zip(tokens, constituents, strict=True)
-    ]
+        layer = map(DependencyTree, words, own, [heads[part] for part in tokens], relations)
+    return list(map(Parse, words, tags, trees, layer))
 
 
 class _Strings:
@@ -109,9 +111,12 @@ def _strings(arrays: _Arrays) -> list[str]:
     return [data[part].decode() for part in _slices(arrays["string_ends"])]
 
 
-def _looked_up(strings: Sequence[str], numbers: NDArray[Any]) -> tuple[str, ...]:
-    """A tuple, because its slices are tuples already."""
-    return tuple(map(strings.__getitem__, numbers.tolist()))
+def _parts(
+    strings: Sequence[str], numbers: NDArray[Any], parts: Sequence[slice]
+) -> list[tuple[str, ...]]:
+    """The strings of some numbers, part by part."""
+    found = tuple(map(strings.__getitem__, numbers.tolist()))  # its slices are tuples already
+    return [found[part] for part in parts]
 
 
 def _ends(lengths: Iterable[int]) -> NDArray[np.int64]:

@@ -15,14 +15,18 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.readers.formats import FORMATS, Format
+from spmrl_bench.scoring.attachment import AttachmentRules, Relations
+from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_range
 from spmrl_bench.trees.brackets import escapes_named
+from spmrl_bench.trees.parse import LAYERS, Layer
 from spmrl_bench.trees.transforms import Stage, transform_named
 
 Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
@@ -231,6 +235,20 @@ class DependencyLayer(_InFormat):
         return form.yields == "dependencies"
 
 
+class Attachment(_Closed):
+    """What decides its attachment scores besides the format, by the names of the scorer's rules."""
+
+    punctuation: Text = "none"
+    relations: Relations = "whole"
+
+    @field_validator("punctuation")
+    @classmethod
+    def _punctuation_is_known(cls, name: str) -> str:
+        if name not in PUNCTUATION_RULES:
+            raise ValueError(unknown_name("punctuation rule", name, PUNCTUATION_RULES))
+        return name
+
+
 class Fetch(_Closed):
     """Where files of a treebank can be downloaded.
 
@@ -279,6 +297,8 @@ class FileManifest(_Manifest, _InFormat):
     fetch: list[Fetch] = []
     splits: FileSplits
     dependencies: DependencyLayer | None = None
+    #: The rules of its attachment scores, if not the usual ones.
+    attachment: Attachment | None = None
     #: SHA-256 of files by their path under the folder.
     sha256: Mapping[str, Sha256] = {}
 
@@ -298,6 +318,37 @@ class FileManifest(_Manifest, _InFormat):
             needs = "has no brackets to score: leave it out" if value is not None else "missing"
             raise ValueError(needs)
         return value
+
+    @field_validator("dependencies", "attachment")
+    @classmethod
+    def _fits_the_layers(cls, value: Any, info: ValidationInfo) -> Any:
+        form = FORMATS.get(info.data.get("format", ""))
+        if form is None or value is None:
+            return value
+        first = form.yields == "dependencies"
+        if info.field_name == "dependencies" and first:
+            raise ValueError(f"{form.name} has dependencies, and they are the first layer")
+        if info.field_name == "attachment" and not first and not info.data.get("dependencies"):
+            raise ValueError("has no dependencies to score: leave it out")
+        return value
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Its layers of annotation, constituents first."""
+        if FORMATS[self.format].yields == "dependencies":
+            return ("dependencies",)
+        return LAYERS if self.dependencies is not None else ("constituents",)
+
+    @property
+    def rules(self) -> dict[str, dict[str, str]]:
+        """The rules by which each of its layers is scored, by the name of the metric."""
+        rules = {} if self.prm is None else {"brackets": {"prm": self.prm}}
+        if "dependencies" in self.layers:
+            options = (self.dependencies or self).options
+            tags, roots = options.get("tag_column", "xpos"), options.get("roots", "one")
+            own = (self.attachment or Attachment()).model_dump()
+            rules["attachment"] = {"tags": tags, "roots": roots} | own
+        return rules
 
 
 def _stages(form: Format) -> tuple[Stage, ...]:
@@ -323,6 +374,16 @@ class MiniManifest(_Manifest):
     @classmethod
     def _transforms_are_known(cls, names: list[str]) -> list[str]:
         return _check_transforms(names, ("tree",))
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Its layers of annotation, constituents first."""
+        return LAYERS
+
+    @property
+    def rules(self) -> dict[str, dict[str, str]]:
+        """The rules by which each of its layers is scored, by the name of the metric."""
+        return {"brackets": {"prm": self.prm}, "attachment": asdict(AttachmentRules())}
 
 
 Manifest = FileManifest | MiniManifest

@@ -111,21 +111,16 @@ def inspect_folder(
     contents: dict[str, SplitContent] = {}
     draft = validated(FileManifest, content, f"{name}.toml", TreebankError)
     for split_name in SPLITS:
-        raw = Survey()
-        contents[split_name] = read_split(
+        survey = result.surveys[split_name] = Survey()
+        found = contents[split_name] = read_split(
             draft,
             folder,
             getattr(draft.splits, split_name),
             on_error=_collector(result.errors),
-            watch=raw.add_raw,
+            watch=survey.add_raw,
         )
-        survey = Survey()
-        for sentence in contents[split_name].sentences:
-            survey.add(sentence)
-        survey.discontinuous = raw.discontinuous
-        survey.discontinuous_sentences = raw.discontinuous_sentences
-        result.surveys[split_name] = survey
-        _declare(content["splits"][split_name], contents[split_name])
+        survey.add_all(found.sentences, draft.layers[0])
+        _declare(content["splits"][split_name], found)
     result.errors = list(dict.fromkeys(result.errors))  # splits may share files
     result.shared = shared_sentences({key: value.sentences for key, value in contents.items()})
     if result.errors:

@@ -9,7 +9,8 @@ from pathlib import Path
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE
-from spmrl_bench.treebanks.reading import split_files
+from spmrl_bench.treebanks.reading import layer_files, split_files
+from spmrl_bench.trees.parse import Layer
 
 #: The environment variable that names the directory with treebanks.
 ROOT_VARIABLE = "TREEBANKS"
@@ -27,6 +28,8 @@ class TreebankStatus:
         where: the folder looked in, or why none was.
         sentences: declared number of sentences by split.
         missing: what was not found, as written in the manifest.
+        layers: the layers of annotation that can be used; of an absent treebank, all.
+        layer_missing: what was not found of a second layer.
     """
 
     name: str
@@ -37,6 +40,8 @@ class TreebankStatus:
     where: str
     sentences: dict[str, int]
     missing: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    layer_missing: tuple[str, ...]
 
 
 def treebank_statuses(root: Root = None) -> list[TreebankStatus]:
@@ -75,6 +80,7 @@ def treebanks_root(root: Root = None) -> Path | None:
 def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
     """Whether the treebank of a manifest can be used."""
     missing: list[str] = []
+    layer_missing: list[str] = []
     sizes: dict[str, int]
     if isinstance(manifest, MiniManifest):
         where = "generated, needs no files"
@@ -91,6 +97,7 @@ def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
         else:
             for name in SPLITS:
                 missing += split_files(manifest, folder, getattr(manifest.splits, name)).missing
+            layer_missing = _layer_missing(manifest, root)
     return TreebankStatus(
         name=manifest.name,
         title=manifest.title,
@@ -100,7 +107,20 @@ def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
         where=where,
         sentences=sizes,
         missing=tuple(dict.fromkeys(missing)),
+        layers=manifest.layers[: 1 if layer_missing else None],
+        layer_missing=tuple(dict.fromkeys(layer_missing)),
     )
+
+
+def _layer_missing(manifest: FileManifest, root: Root) -> list[str]:
+    """What is not there of a second layer, if the manifest has one."""
+    if manifest.dependencies is None:
+        return []
+    path = manifest.dependencies.path or manifest.path
+    folder = find_folder(path, root)
+    if folder is None or not folder.is_dir():
+        return [f"{_first(path)}/"]
+    return [text for name in SPLITS for text in layer_files(manifest, folder, name).missing]
 
 
 def absence(manifest: FileManifest, root: Root = None) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from spmrl_bench.errors import ReadError, TreebankError, TreeError
 from spmrl_bench.readers.formats import FORMATS
@@ -26,11 +26,13 @@ from spmrl_bench.treebanks.patterns import ALTERNATIVE, FoundFiles, check_range,
 from spmrl_bench.treebanks.tag_files import with_tags
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import Graph, to_tree
+from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.transforms import Stage, Transform, transform_named, word_transforms
-from spmrl_bench.trees.tree import Tree
 
 #: What ``{tags}`` stands for in the patterns of a manifest.
 _TAGS_IN_NAMES = {"gold": "gold", "predicted": "pred", "none": "gold"}
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +40,19 @@ class SplitContent:
     """What reading a split gave.
 
     Attributes:
-        sentences: trees, or dependency trees if that is what the format has.
+        sentences: with the layers that were read, the same for all.
         dropped: how many sentences the transforms left without words.
         skipped: the errors of the sentences that break the format and were left out.
     """
 
-    sentences: Sequence[Tree | DependencyTree]
+    sentences: Sequence[Parse]
     dropped: int
     skipped: tuple[str, ...]
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many sentences were left out, by the reason."""
+        return {"without words": self.dropped, "that break the format": len(self.skipped)}
 
 
 def split_files(manifest: FileManifest, folder: Path, split: Split) -> FoundFiles:
@@ -74,7 +81,7 @@ def layer_files(manifest: FileManifest, folder: Path, split_name: str) -> FoundF
     Raises:
         TreebankError: the manifest has no such layer.
     """
-    layer = _layer(manifest)
+    layer = second_layer(manifest)
     return find_files(folder, getattr(layer, split_name), tags=_TAGS_IN_NAMES[manifest.tags])
 
 
@@ -101,7 +108,112 @@ def read_split(
         ReadError: a file is malformed or empty, or the files of tags do not fit the sentences.
         TreebankError: the manifest's range or table does not fit the files.
     """
-    items: list[Any] = []
+    chosen = _chosen(_items(manifest, folder, split, on_error, watch), folder, split)
+    skipped = tuple(str(item) for item in chosen if isinstance(item, ReadError))
+    kept = [item for item in chosen if isinstance(item, Parse)]
+    dropped = len(chosen) - len(kept) - len(skipped)
+    return SplitContent(_tagged(kept, folder, split), dropped, skipped)
+
+
+def read_layer(
+    manifest: FileManifest,
+    folder: Path,
+    layer_folder: Path,
+    split_name: str,
+    *,
+    on_error: OnError | None = None,
+) -> SplitContent:
+    """The dependencies of a split in the manifest's second layer, sentence by sentence.
+
+    They are those of the sentences that :func:`read_split` gives: what a range, a table, the
+    transforms or broken brackets leave out there is left out here. The layer's files have a
+    sentence for each one of the trees' files, or lack those that have no words, or those
+    outside the range and table too, or all that were left out; their number tells which.
+
+    Args:
+        manifest: of the treebank.
+        folder: of the trees.
+        layer_folder: of the dependencies.
+        split_name: of the split.
+        on_error: as for :func:`read_split`, of sentences in the trees' files.
+
+    Raises:
+        ReadError: a file is malformed or empty.
+        TreebankError: the manifest has no such layer, or its sentences or words are not those
+            of the trees.
+    """
+    split: Split = getattr(manifest.splits, split_name)
+    items = _items(manifest, folder, split, on_error)
+    layer = _layer_sentences(manifest, layer_folder, split_name)
+    trees = {k: item for k, item in enumerate(items) if isinstance(item, Parse)}
+    every = range(len(items))
+    worded = [number for number in every if items[number] is not None]
+    chosen = set(_chosen(every, folder, split))
+    within = [number for number in worded if number in chosen]
+    left = [number for number in within if number in trees]
+    # Each of these holds the next, so that the number of sentences tells which it is.
+    kinds: list[Sequence[int]] = [every, worded, within, left]
+    numbers = next((numbers for numbers in kinds if len(numbers) == len(layer)), None)
+    if numbers is None:
+        expected = " or ".join(map(str, dict.fromkeys(map(len, kinds))))
+        mistake: str | None = f"there are {expected} and {len(layer)} sentences"
+    else:
+        found = dict(zip(numbers, layer, strict=True))
+        layer = [found[number] for number in left]
+        mistake = _word_mistake([trees[number] for number in left], layer)
+    if mistake is not None:
+        raise TreebankError(
+            f"{manifest.name}, split {split_name}: the trees and the dependencies differ: {mistake}"
+        )
+    kept = _tagged([Parse.of(dependencies=tree) for tree in layer], folder, split)
+    return SplitContent(kept, sum(items[number] is None for number in chosen), ())
+
+
+def count_mistakes(content: SplitContent, split: Split) -> list[str]:
+    """Where a split has other numbers than the manifest declares, in words."""
+    tokens = sum(map(len, content.sentences))
+    rows: list[tuple[str, int, Sequence[int] | None]] = [
+        ("sentences", len(content.sentences), split.sentences),
+        ("tokens", tokens, (split.tokens,) if split.tokens is not None else None),
+        ("broken sentences", len(content.skipped), (split.skipped,)),
+        (
+            "sentences without words",
+            content.dropped,
+            (split.dropped,) if split.dropped is not None else None,
+        ),
+    ]
+    return [
+        f"expected {' or '.join(map(str, expected))} {what}, found {found}"
+        for what, found, expected in rows
+        if expected is not None and found not in expected
+    ]
+
+
+def _word_mistake(trees: Sequence[Parse], layer: Sequence[DependencyTree]) -> str | None:
+    """The first place where the two layers of a split do not have the same words, in words."""
+    for number, (tree, dependencies) in enumerate(zip(trees, layer, strict=True), start=1):
+        if tree.words != dependencies.words:
+            pairs = zip(tree.words, dependencies.words, strict=False)
+            at = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
+            if at is None:
+                return f"sentence {number} has {len(tree)} and {len(dependencies)} words"
+            words = f"'{tree.words[at]}' and '{dependencies.words[at]}'"
+            return f"word {at + 1} of sentence {number} is {words}"
+    return None
+
+
+def _items(
+    manifest: FileManifest,
+    folder: Path,
+    split: Split,
+    on_error: OnError | None,
+    watch: Callable[[Any], None] | None = None,
+) -> list[Parse | ReadError | None]:
+    """What becomes of each sentence in the files of a split, before any is left out.
+
+    None stands for one without words, an error for one that breaks the format.
+    """
+    items: list[Parse | ReadError | None] = []
 
     def leave_out(error: ReadError) -> None:
         if on_error is not None:
@@ -128,22 +240,14 @@ def read_split(
                 handler(error)
         if len(items) == before:
             raise ReadError("found no sentence in the file", path=path)
-    chosen = _chosen(items, folder, split)
-    skipped = tuple(str(item) for item in chosen if isinstance(item, ReadError))
-    kept = [item for item in chosen if item is not None and not isinstance(item, ReadError)]
-    if split.tag_files is not None:
-        kept = with_tags(kept, find_files(folder, split.tag_files).paths)
-    return SplitContent(kept, len(chosen) - len(kept) - len(skipped), skipped)
+    return items
 
 
-def read_layer(manifest: FileManifest, folder: Path, split_name: str) -> list[DependencyTree]:
-    """The dependency trees of a split in the manifest's second layer.
-
-    Raises:
-        ReadError: a file is malformed or empty.
-        TreebankError: the manifest has no such layer.
-    """
-    layer = _layer(manifest)
+def _layer_sentences(
+    manifest: FileManifest, folder: Path, split_name: str
+) -> Sequence[DependencyTree]:
+    """All sentences in the layer's files of a split."""
+    layer = second_layer(manifest)
     paths = layer_files(manifest, folder, split_name).paths
     options = _with_encoding(layer.options, paths)
     read = FORMATS[layer.format].read
@@ -153,52 +257,31 @@ def read_layer(manifest: FileManifest, folder: Path, split_name: str) -> list[De
     return trees
 
 
-def count_mistakes(content: SplitContent, split: Split) -> list[str]:
-    """Where a split has other numbers than the manifest declares, in words."""
-    tokens = sum(map(len, content.sentences))
-    rows: list[tuple[str, int, Sequence[int] | None]] = [
-        ("sentences", len(content.sentences), split.sentences),
-        ("tokens", tokens, (split.tokens,) if split.tokens is not None else None),
-        ("broken sentences", len(content.skipped), (split.skipped,)),
-        (
-            "sentences without words",
-            content.dropped,
-            (split.dropped,) if split.dropped is not None else None,
-        ),
-    ]
-    return [
-        f"expected {' or '.join(map(str, expected))} {what}, found {found}"
-        for what, found, expected in rows
-        if expected is not None and found not in expected
-    ]
+def _tagged(sentences: list[Parse], folder: Path, split: Split) -> list[Parse]:
+    """The sentences with the tags of the split's own files, if it has some."""
+    if split.tag_files is None:
+        return sentences
+    return with_tags(sentences, find_files(folder, split.tag_files).paths)
 
 
-def alignment_mistake(trees: Sequence[Tree], layer: Sequence[DependencyTree]) -> str | None:
-    """The first place where the two layers of a split do not have the same words, in words."""
-    for number, (tree, dependencies) in enumerate(zip(trees, layer, strict=False), start=1):
-        if tree.words != dependencies.words:
-            pairs = zip(tree.words, dependencies.words, strict=False)
-            at = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
-            if at is None:
-                return f"sentence {number} has {len(tree)} and {len(dependencies)} words"
-            words = f"'{tree.words[at]}' and '{dependencies.words[at]}'"
-            return f"word {at + 1} of sentence {number} is {words}"
-    if len(trees) != len(layer):
-        return f"there are {len(trees)} and {len(layer)} sentences"
-    return None
-
-
-def transform_tree(transforms: Iterable[str], tree: Tree) -> Tree | None:
-    """The tree after the tree transforms among those named; None if no word is left."""
-    result: Tree | None = tree
+def transform_parse(transforms: Sequence[str], parse: Parse) -> Parse | None:
+    """A generated sentence after the tree transforms among those named; None if no word is left."""
+    tree, dependencies = parse.tree, parse.dependencies
     for transform in _of_stage("tree", transforms):
-        if result is None:
-            return None
-        result = transform.apply(result)  # type: ignore[assignment]
-    return result
+        tree = transform.apply(tree) if tree is not None else None  # type: ignore[assignment]
+    if tree is None:
+        return None
+    for change in word_transforms(transforms):
+        dependencies = change(dependencies) if dependencies is not None else None
+    return Parse.of(tree, dependencies)
 
 
-def _layer(manifest: FileManifest) -> DependencyLayer:
+def second_layer(manifest: FileManifest) -> DependencyLayer:
+    """The dependency layer beside the trees of a manifest.
+
+    Raises:
+        TreebankError: the manifest has no such layer.
+    """
     if manifest.dependencies is None:
         raise TreebankError(f"treebank {manifest.name} has no dependencies, only constituents")
     return manifest.dependencies
@@ -222,20 +305,20 @@ def _text_transform(names: Iterable[str]) -> Callable[[str], str] | None:
     return prepare
 
 
-def _finisher(manifest: FileManifest) -> Callable[[Any, Path], Any]:
+def _finisher(manifest: FileManifest) -> Callable[[Any, Path], Parse | None]:
     """What makes the result of a reader a sentence of the split, or None if no word is left."""
     yields = FORMATS[manifest.format].yields
     tree_steps = [step.apply for step in _of_stage("tree", manifest.transforms)]
     graph_steps = [step.apply for step in _of_stage("graph", manifest.transforms)]
 
-    def finish_tree(tree: Any, path: Path) -> Any:
+    def finish_tree(tree: Any, path: Path) -> Parse | None:
         for step in tree_steps:
             tree = step(tree)
             if tree is None:
                 return None
-        return tree
+        return Parse.of(tree)
 
-    def finish_graph(graph: Graph, path: Path) -> Any:
+    def finish_graph(graph: Graph, path: Path) -> Parse | None:
         value: Any = graph
         try:
             for step in graph_steps:
@@ -244,10 +327,10 @@ def _finisher(manifest: FileManifest) -> Callable[[Any, Path], Any]:
         except TreeError as error:
             raise ReadError(str(error), path=path, sentence=graph.name) from error
 
-    def finish_dependencies(sentence: Any, path: Path) -> Any:
-        return sentence.tree
+    def finish_dependencies(sentence: Any, path: Path) -> Parse:
+        return Parse.of(dependencies=sentence.tree)
 
-    finishers: Mapping[str, Callable[[Any, Path], Any]] = {
+    finishers: Mapping[str, Callable[[Any, Path], Parse | None]] = {
         "trees": finish_tree,
         "graphs": finish_graph,
         "dependencies": finish_dependencies,
@@ -273,7 +356,7 @@ def _all_decode(paths: Sequence[Path], encoding: str) -> bool:
     return True
 
 
-def _chosen(items: list[Any], folder: Path, split: Split) -> list[Any]:
+def _chosen(items: Sequence[_Item], folder: Path, split: Split) -> Sequence[_Item]:
     """The sentences that the manifest's range and side table leave."""
     if split.range is not None:
         first, last = check_range(split.range)
@@ -287,7 +370,7 @@ def _chosen(items: list[Any], folder: Path, split: Split) -> list[Any]:
     return items if split.rows is None else list(_marked(items, folder, split.rows))
 
 
-def _marked(sentences: list[Any], folder: Path, rows: Rows) -> Iterable[Any]:
+def _marked(sentences: Sequence[_Item], folder: Path, rows: Rows) -> Iterable[_Item]:
     """The sentences whose line in the side table has the value wanted."""
     path = folder / rows.table
     table = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)

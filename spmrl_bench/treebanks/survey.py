@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import Graph
+from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import Tree
 
 #: Sentences of at most this many words may well occur in two splits.
@@ -63,6 +63,7 @@ class Survey:
         if isinstance(sentence, DependencyTree):
             self.labels.update(sentence.relations)
             self.deepest = max(self.deepest, max(_arcs_above(sentence.heads.tolist())))
+            self._add_gaps(_words_with_gaps(sentence.heads.tolist()))
             return
         self.labels.update(sentence.labels)
         rows = list(sentence.constituents())
@@ -70,15 +71,21 @@ class Survey:
         self.deepest = max(self.deepest, _depth(rows))
         self.chains.update(_chains(rows))
 
+    def add_all(self, sentences: Iterable[Parse], layer: Layer) -> None:
+        """Count one layer of all sentences."""
+        for sentence in sentences:
+            found = sentence.layer(layer)
+            if found is not None:
+                self.add(found)
+
     def add_raw(self, sentence: object) -> None:
         """Count the crossing branches of a sentence as its file has it, before any transform."""
-        gaps = 0
         if isinstance(sentence, Graph):
-            gaps = sum(_has_gap(tokens) for tokens in sentence.yields())
-        elif isinstance(sentence, DependencySentence):
-            gaps = _words_with_gaps(sentence.tree.heads.tolist())
-        self.discontinuous += gaps
-        self.discontinuous_sentences += gaps > 0
+            self._add_gaps(sum(_has_gap(tokens) for tokens in sentence.yields()))
+
+    def _add_gaps(self, number: int) -> None:
+        self.discontinuous += number
+        self.discontinuous_sentences += number > 0
 
     def unseen(self, known: Survey) -> float:
         """Percentage of tokens whose form does not occur in another survey's sentences."""
@@ -86,17 +93,7 @@ class Survey:
         return 100 * new / max(1, self.tokens)
 
 
-def survey_of(sentences: Iterable[Tree] | Iterable[DependencyTree]) -> Survey:
-    """The figures of all sentences."""
-    survey = Survey()
-    for sentence in sentences:
-        survey.add(sentence)
-    return survey
-
-
-def shared_sentences(
-    splits: Mapping[str, Sequence[Tree | DependencyTree]],
-) -> list[tuple[str, int, str, int]]:
+def shared_sentences(splits: Mapping[str, Sequence[Parse]]) -> list[tuple[str, int, str, int]]:
     """Sentences of more than :data:`SHORT` words that occur in two splits.
 
     Returns:

@@ -8,19 +8,14 @@ punctuation by tag) then sees the predicted ones, in gold trees and in parses al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.text import read_text
-from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.tree import Tree
-
-Sentence = TypeVar("Sentence", Tree, DependencyTree)
+from spmrl_bench.trees.parse import Parse
 
 
-def with_tags(sentences: Sequence[Sentence], paths: Sequence[Path]) -> list[Sentence]:
+def with_tags(sentences: Sequence[Parse], paths: Sequence[Path]) -> list[Parse]:
     """The sentences with the tags of some files.
 
     Args:
@@ -55,5 +50,5 @@ def with_tags(sentences: Sequence[Sentence], paths: Sequence[Path]) -> list[Sent
                 path=path,
                 line=number,
             )
-        found.append(replace(sentence, tags=tuple(tags)))
+        found.append(sentence.with_tags(tags))
     return found

@@ -1,9 +1,10 @@
-"""Treebanks by name: is it here, what are its trees, and which trees exactly.
+"""Treebanks by name: is it here, what are its sentences, and which sentences exactly.
 
-Some treebanks are generated, some are open, some are licensed and brought by the user; a
-caller should not care. :func:`open_treebank` gives any of them behind one interface or says
-what is missing and where to get it. The fingerprint stands for the exact trees, so that a
-score can be traced to them and is never compared with one on other trees.
+Some treebanks are generated, some are open, some are licensed and brought by the user; some
+have constituents, some dependencies, some both. A caller should not care: :func:`open_treebank`
+gives any of them behind one interface or says what is missing and where to get it. A fingerprint
+stands for the exact annotation of a layer, so that a score can be traced to it and is never
+compared with one on other sentences.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import hashlib
 import json
 import logging
 import os
-from functools import cached_property
+from collections.abc import Collection, Iterable
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +22,25 @@ from spmrl_bench.errors import TreebankError, unknown_name
 from spmrl_bench.treebanks.cache import cached
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.checksums import verified_digests
+from spmrl_bench.treebanks.golden import reading_version
 from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.mini.generate import generate, grammar_digest
 from spmrl_bench.treebanks.patterns import find_files
 from spmrl_bench.treebanks.presence import absence, find_folder, status_of
 from spmrl_bench.treebanks.reading import (
     SplitContent,
-    alignment_mistake,
     count_mistakes,
     layer_files,
     read_layer,
     read_split,
+    second_layer,
     side_files,
     split_files,
-    transform_tree,
+    transform_parse,
 )
-from spmrl_bench.trees.brackets import write_brackets
-from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import LAYERS, Layer, Parse
+from spmrl_bench.trees.transforms import word_transforms
 from spmrl_bench.trees.tree import Tree
-
-#: Part of every fingerprint; raised when a reader or transform gives other trees than before.
-_READING_VERSION = 1
 
 _log = logging.getLogger(__name__)
 
@@ -50,73 +50,86 @@ class Treebank:
 
     Splits are read when asked for and kept, also for the next process (see
     :mod:`spmrl_bench.treebanks.cache`).
+
+    Attributes:
+        manifest: what it declares.
+        name, track, language: as in the manifest.
+        layers: the layers of annotation that are here, constituents first.
     """
 
     def __init__(
-        self, manifest: Manifest, folder: Path | None = None, layer_folder: Path | None = None
+        self,
+        manifest: Manifest,
+        folder: Path | None = None,
+        layer_folder: Path | None = None,
+        layer_missing: tuple[str, ...] = (),
     ) -> None:
         self.manifest = manifest
         self.name = manifest.name
         self.track = manifest.track
         self.language = manifest.language
+        self.layers: tuple[Layer, ...] = manifest.layers[: 1 if layer_missing else None]
         self._folder = folder
         self._layer_folder = layer_folder or folder
-        self._contents: dict[str, SplitContent] = {}
-        self._layers: dict[str, list[DependencyTree]] = {}
-        self._digests: dict[str, list[str]] = {}
+        self._layer_missing = layer_missing
+        self._contents: dict[tuple[str, Layer], SplitContent] = {}
+        self._digests: dict[tuple[str, Layer], list[str]] = {}
+        self._fingerprints: dict[Layer, str] = {}
         self._made: dict[str, SplitContent] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process is sent: it reads the sentences anew, from the cache."""
-        return self.__dict__ | {"_contents": {}, "_layers": {}, "_made": {}}
+        return self.__dict__ | {"_contents": {}, "_made": {}}
+
+    def examples(self, split: str, layers: Collection[Layer] | None = None) -> list[Parse]:
+        """The sentences of ``"train"``, ``"dev"`` or ``"test"`` after all transforms.
+
+        Args:
+            split: its name.
+            layers: what each sentence is to have, one at least; without them, all that the
+                treebank has. Two layers are of the same sentences with the same words.
+
+        Raises:
+            TreebankError: no such split, it is not as the manifest declares, the treebank has
+                not these layers, or their sentences or words differ.
+            ReadError: a file is malformed.
+        """
+        found: dict[Layer, Iterable[Any]] = {}
+        for layer in self.layers if layers is None else layers:
+            found[layer] = [parse.layer(layer) for parse in self.content(split, layer).sentences]
+        nothing = repeat(None)
+        pairs = zip(*(found.get(layer, nothing) for layer in LAYERS), strict=False)
+        return [Parse.of(tree, dependencies) for tree, dependencies in pairs]
 
     def split(self, name: str) -> list[Tree]:
-        """The trees of ``"train"``, ``"dev"`` or ``"test"`` after all transforms.
+        """The trees of a split; raises as :meth:`examples` does."""
+        sentences = self.content(name, "constituents").sentences
+        return [sentence.tree for sentence in sentences if sentence.tree is not None]
+
+    def content(self, split: str, layer: Layer | None = None) -> SplitContent:
+        """All that reading a layer of a split gave, what was left out among it.
+
+        Args:
+            split: its name.
+            layer: that its sentences have at least; the first of the treebank without it.
 
         Raises:
-            TreebankError: no such split, it is not as the manifest declares, or the treebank
-                has dependencies only.
-            ReadError: a file is malformed.
+            TreebankError, ReadError: as :meth:`examples` says.
         """
-        _ = self.prm  # raises where there are no constituents
-        return list(self.content(name).sentences)  # type: ignore[arg-type]
-
-    def dependencies(self, name: str) -> list[DependencyTree]:
-        """The dependency trees of a split; of a treebank with trees, its second layer.
-
-        Raises:
-            TreebankError: no such split, it is not as the manifest declares, the treebank has no
-                dependencies, or their words are not those of the trees.
-            ReadError: a file is malformed.
-        """
-        if not self.has_trees:
-            return list(self.content(name).sentences)  # type: ignore[arg-type]
-        if not isinstance(self.manifest, FileManifest) or self.manifest.dependencies is None:
-            raise TreebankError(f"treebank {self.name} has no dependencies, only constituents")
-        if name not in self._layers:
-            trees, folder = self.split(name), self._layer_folder
-            if folder is None:
-                raise ValueError(f"{self.name} is read from files and needs a folder")
-            files = layer_files(self.manifest, folder, name)
-            if files.missing:
-                raise TreebankError(
-                    f"the dependencies of {self.name} are not present: "
-                    f"{', '.join(files.missing[:5])} in {folder}"
-                )
-            verified_digests(self.manifest, folder, files.paths)
-            layer = read_layer(self.manifest, folder, name)
-            mistake = alignment_mistake(trees, layer)
-            if mistake is not None:
-                raise TreebankError(
-                    f"{self.name}, split {name}: the trees and the dependencies differ: {mistake}"
-                )
-            self._layers[name] = layer
-        return list(self._layers[name])
-
-    @property
-    def has_trees(self) -> bool:
-        """Whether it has constituents."""
-        return self.manifest.prm is not None
+        if split not in SPLITS:
+            raise TreebankError(unknown_name("split", split, SPLITS))
+        layer = layer or self.layers[0]
+        self._require(layer)
+        if isinstance(self.manifest, MiniManifest):
+            layer = self.layers[0]  # one content has both
+        if (split, layer) not in self._contents:
+            content = self._contents[split, layer] = self._read(split, layer)
+            for what, number in content.left_out.items() if layer == self.layers[0] else ():
+                if number:
+                    _log.warning(
+                        "%s, split %s: %d sentence(s) %s left out", self.name, split, number, what
+                    )
+        return self._contents[split, layer]
 
     @property
     def prm(self) -> str:
@@ -125,64 +138,71 @@ class Treebank:
         Raises:
             TreebankError: the treebank has dependencies only.
         """
-        if self.manifest.prm is None:
-            raise TreebankError(
-                f"treebank {self.name} has dependencies only, no constituents: it cannot train or "
-                "score a constituency parser"
-            )
-        return self.manifest.prm
+        self._require("constituents")
+        return self.manifest.rules["brackets"]["prm"]
 
-    def dropped(self, name: str) -> int:
-        """How many sentences of a split a transform left without words."""
-        return self.content(name).dropped
+    @property
+    def rules(self) -> dict[str, dict[str, str]]:
+        """The rules by which each layer is scored, by the name of its metric.
 
-    def skipped(self, name: str) -> tuple[str, ...]:
-        """The errors of the sentences of a split that break the format and were left out."""
-        return self.content(name).skipped
+        Those of ``brackets`` are ``prm``, the evalb parameter set; those of ``attachment`` the
+        fields of :class:`~spmrl_bench.scoring.attachment.AttachmentRules`.
+        """
+        return self.manifest.rules
 
-    def content(self, name: str) -> SplitContent:
-        """All that reading a split gave.
+    @property
+    def fingerprint(self) -> str:
+        """That of its first layer; see :meth:`fingerprint_of`."""
+        return self.fingerprint_of(self.layers[0])
+
+    def fingerprint_of(self, layer: Layer) -> str:
+        """SHA-256, in hex, of what decides the annotation of a layer.
+
+        That is the content of the files, how they are divided, the settings of the manifest that
+        change trees, and what the readers and transforms do; of a generated treebank, the
+        sentences themselves. Names and places of files do not matter. That of the dependencies
+        of a treebank with trees holds that of the trees, which decide what is left out: it
+        stands for both layers.
 
         Raises:
-            TreebankError: no such split, or it is not as the manifest declares.
-            ReadError: a file is malformed.
+            TreebankError: the treebank has not the layer, or a file is not the recorded one.
         """
-        if name not in SPLITS:
-            raise TreebankError(unknown_name("split", name, SPLITS))
-        if name not in self._contents:
-            self._contents[name] = self._read(name)
-            for what, number in (
-                ("without words", self._contents[name].dropped),
-                ("that break the format", len(self._contents[name].skipped)),
-            ):
-                if number:
-                    _log.warning(
-                        "%s, split %s: %d sentence(s) %s left out", self.name, name, number, what
-                    )
-        return self._contents[name]
+        self._require(layer)
+        if layer not in self._fingerprints:
+            content = self._settings(layer) | {"version": self._version(layer)}
+            if layer != self.layers[0]:
+                content["trees"] = self.fingerprint
+            for name in SPLITS:
+                if isinstance(self.manifest, MiniManifest):
+                    content[name] = _digest([_plain(s) for s in self.examples(name, [layer])])
+                else:
+                    content[name] = self._division(self.manifest, name, layer)
+            self._fingerprints[layer] = _digest(content)
+        return self._fingerprints[layer]
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256, in hex, of what decides the trees.
+    def _require(self, layer: Layer) -> None:
+        """Raise what tells that a layer is not here."""
+        if layer in self.layers:
+            return
+        if self._layer_missing and layer in self.manifest.layers:
+            raise TreebankError(
+                f"the dependencies of {self.name} are not present: "
+                f"{', '.join(self._layer_missing[:5])} in {self._layer_folder}"
+            )
+        message = f"treebank {self.name} has {self.layers[0]} only, no {layer}"
+        if layer == "constituents":
+            message += (
+                ": it cannot train or score a constituency parser. 'spmrl-bench validate' and "
+                "'spmrl-bench score-dependencies' work on it"
+            )
+        raise TreebankError(message)
 
-        That is the content of the files, how they are divided, and the settings of the
-        manifest that change trees; of a generated treebank, the trees themselves. Names and
-        places of files do not matter.
-        """
-        content: dict[str, object] = self._settings() | {"version": _READING_VERSION}
-        for name in SPLITS:
-            if isinstance(self.manifest, MiniManifest):
-                content[name] = _digest([write_brackets(tree) for tree in self.split(name)])
-            else:
-                content[name] = self._division(self.manifest, name)
-        return _digest(content)
-
-    def _read(self, name: str) -> SplitContent:
+    def _read(self, name: str, layer: Layer) -> SplitContent:
         manifest = self.manifest
         if isinstance(manifest, MiniManifest):
             return cached(
                 f"{self.name}-{name}",
-                self._settings()
+                self._settings(layer)
                 | {
                     "split": name,
                     "grammar": grammar_digest(manifest.grammar),
@@ -191,9 +211,16 @@ class Treebank:
                 },
                 lambda: self._generated(manifest)[name],
             )
-        split = getattr(manifest.splits, name)
-        folder = self._present_folder()
-        key = self._settings() | {"content": self._division(manifest, name)}
+        split, first = getattr(manifest.splits, name), self.layers[0]
+        folder, layer_folder = self._folder_of(first), self._folder_of(layer)
+        key = self._settings(first) | {"content": self._division(manifest, name, first)}
+        if layer != first:
+            own = self._settings(layer) | {"content": self._division(manifest, name, layer)}
+            return cached(
+                f"{self.name}-{name}-{layer}",
+                {"trees": key, "layer": own},
+                lambda: read_layer(manifest, folder, layer_folder, name),
+            )
         content = cached(f"{self.name}-{name}", key, lambda: read_split(manifest, folder, split))
         wrong = count_mistakes(content, split)
         if wrong:
@@ -205,27 +232,43 @@ class Treebank:
             )
         return content
 
-    def _settings(self) -> dict[str, Any]:
-        """The settings of the manifest that change trees."""
-        settings: dict[str, Any] = {
-            "format": self.manifest.format,
-            "transforms": self.manifest.transforms,
-        }
-        if isinstance(self.manifest, FileManifest):
-            settings |= self.manifest.options
-            if self.manifest.on_error != "fail":
-                settings["on_error"] = self.manifest.on_error
+    def _settings(self, layer: Layer) -> dict[str, Any]:
+        """The settings of the manifest that change the annotation of a layer."""
+        manifest = self.manifest
+        if isinstance(manifest, FileManifest) and layer != self.layers[0]:
+            second = second_layer(manifest)
+            words = [name for name in manifest.transforms if word_transforms([name])]
+            return {"format": second.format, "transforms": words} | second.options
+        settings: dict[str, Any] = {"format": manifest.format, "transforms": manifest.transforms}
+        if isinstance(manifest, FileManifest):
+            settings |= manifest.options
+            if manifest.on_error != "fail":
+                settings["on_error"] = manifest.on_error
         return settings
 
-    def _division(self, manifest: FileManifest, name: str) -> list[object]:
+    def _version(self, layer: Layer) -> int | str:
+        """What stands for the readers and transforms of a layer in its fingerprint."""
+        if isinstance(self.manifest, MiniManifest):
+            return 1  # the sentences themselves are in the fingerprint
+        settings = self._settings(layer)
+        return reading_version([settings["format"], *settings["transforms"]])
+
+    def _division(self, manifest: FileManifest, name: str, layer: Layer) -> list[object]:
         """What is read for a split: which of the sentences of which bytes."""
-        split = getattr(manifest.splits, name)
-        folder = self._present_folder()
-        if name not in self._digests:
-            paths = [*split_files(manifest, folder, split).paths, *side_files(folder, split)]
-            self._digests[name] = verified_digests(manifest, folder, paths)
+        split, folder = getattr(manifest.splits, name), self._folder_of(layer)
+        first = layer == self.layers[0]
+        if (name, layer) not in self._digests:
+            paths = (
+                [*split_files(manifest, folder, split).paths, *side_files(folder, split)]
+                if first
+                else layer_files(manifest, folder, name).paths
+            )
+            self._digests[name, layer] = verified_digests(manifest, folder, paths)
+        digests = self._digests[name, layer]
+        if not first:  # what is left out is the trees' affair
+            return [*digests]
         rows = split.rows.model_dump(exclude={"table"}) if split.rows else None
-        division: list[object] = [rows, self._digests[name]]
+        division: list[object] = [rows, digests]
         if split.range is not None:
             division.append(split.range)
         if split.tag_files is not None:
@@ -238,16 +281,17 @@ class Treebank:
             sizes: dict[str, int] = {
                 name: getattr(manifest.splits, name).sentences for name in SPLITS
             }
-            for name, trees in generate(manifest.grammar, sizes, manifest.seed).items():
-                changed = [transform_tree(manifest.transforms, tree) for tree in trees]
-                kept = [tree for tree in changed if tree is not None]
+            for name, sentences in generate(manifest.grammar, sizes, manifest.seed).items():
+                changed = [transform_parse(manifest.transforms, parse) for parse in sentences]
+                kept = [parse for parse in changed if parse is not None]
                 self._made[name] = SplitContent(kept, len(changed) - len(kept), ())
         return self._made
 
-    def _present_folder(self) -> Path:
-        if self._folder is None:
+    def _folder_of(self, layer: Layer) -> Path:
+        folder = self._folder if layer == self.layers[0] else self._layer_folder
+        if folder is None:
             raise ValueError(f"{self.name} is read from files and needs a folder")
-        return self._folder
+        return folder
 
 
 def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Treebank:
@@ -265,11 +309,20 @@ def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Tree
     manifest = load_manifest(name)
     if isinstance(manifest, MiniManifest):
         return Treebank(manifest)
-    if not status_of(manifest, root).present:
+    status = status_of(manifest, root)
+    if not status.present:
         raise TreebankError(absence(manifest, root))
     layer = manifest.dependencies
     other = find_folder(layer.path, root) if layer is not None and layer.path else None
-    return Treebank(manifest, find_folder(manifest.path, root), other)
+    return Treebank(manifest, find_folder(manifest.path, root), other, status.layer_missing)
+
+
+def _plain(parse: Parse) -> object:
+    """A sentence with one layer as JSON can hold it."""
+    tree = parse.dependencies
+    if tree is None:
+        return str(parse)
+    return [tree.words, tree.tags, tree.heads.tolist(), tree.relations]
 
 
 def _digest(content: object) -> str:

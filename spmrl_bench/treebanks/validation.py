@@ -12,23 +12,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spmrl_bench.errors import ReadError, SpmrlError
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.treebanks.checksums import changed_files, file_digest
 from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest, Split
 from spmrl_bench.treebanks.presence import Root, find_folder, status_of
 from spmrl_bench.treebanks.reading import (
     SplitContent,
-    alignment_mistake,
     count_mistakes,
     layer_files,
     read_layer,
     read_split,
+    second_layer,
     split_files,
 )
 from spmrl_bench.treebanks.survey import Survey, shared_sentences
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.parse import Parse
 
 
 @dataclass
@@ -38,17 +37,20 @@ class Validation:
     Attributes:
         name: of the treebank.
         present: whether its files are there; if not, nothing else was looked at.
-        surveys: the figures of each split that could be read.
+        surveys: the figures of each split that could be read, of its first layer.
+        dependencies: those of its dependencies; where these are its only layer, the same.
         left_out: sentences of each split that were left out, as the manifest declares: those
             that break the format and those without words.
         shared: sentences that occur in two splits; see
             :func:`~spmrl_bench.treebanks.survey.shared_sentences`.
+        aligned: number of words that are the same in two layers read from files.
         problems: all that is wrong, each with its place.
     """
 
     name: str
     present: bool
     surveys: dict[str, Survey] = field(default_factory=dict)
+    dependencies: dict[str, Survey] = field(default_factory=dict)
     left_out: dict[str, tuple[int, int]] = field(default_factory=dict)
     shared: list[tuple[str, int, str, int]] = field(default_factory=list)
     aligned: int | None = None
@@ -72,39 +74,42 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
     """
     status = status_of(manifest, root)
     result = Validation(manifest.name, status.present)
-    sentences: dict[str, Sequence[Tree | DependencyTree]] = {}
+    sentences: dict[str, Sequence[Parse]] = {}
     if isinstance(manifest, MiniManifest):
         bank = open_treebank(manifest.name)
         for name in SPLITS:
             content = bank.content(name)
             sentences[name] = content.sentences
-            result.surveys[name] = _survey(content)
+            for layer in manifest.layers:
+                surveys = result.surveys if layer == "constituents" else result.dependencies
+                surveys[name] = Survey()
+                surveys[name].add_all(content.sentences, layer)
             result.left_out[name] = (0, content.dropped)
     elif status.present:
         folder = find_folder(manifest.path, root)
         assert folder is not None  # it is present
         for name in SPLITS:
             split = getattr(manifest.splits, name)
-            read = _read(result, manifest, root, name, split)
+            read = _read(result, manifest, folder, name, split)
             if read is not None:
                 sentences[name] = read.sentences
                 result.left_out[name] = (len(read.skipped), read.dropped)
                 wrong = count_mistakes(read, split)
                 result.problems += [f"{name}: {mistake}" for mistake in wrong]
-        _check_layer(result, manifest, root, sentences)
+        if manifest.layers[0] == "dependencies":
+            result.dependencies = result.surveys
+        elif "dependencies" in manifest.layers:
+            _check_layer(result, manifest, folder, root)
     result.shared = shared_sentences(sentences)
     return result
 
 
 def _read(
-    result: Validation, manifest: FileManifest, root: Root, name: str, split: Split
+    result: Validation, manifest: FileManifest, folder: Path, name: str, split: Split
 ) -> SplitContent | None:
     """The content of a split; its mistakes go into the result."""
-    folder = find_folder(manifest.path, root)
-    if folder is None:
-        return None
     broken: list[str] = []
-    raw = Survey()
+    survey = Survey()
     try:
         paths = split_files(manifest, folder, split).paths
         result.problems += _changed(manifest, folder, paths, name)
@@ -113,7 +118,7 @@ def _read(
             folder,
             split,
             on_error=lambda error: broken.append(str(error)),
-            watch=raw.add_raw,
+            watch=survey.add_raw,
         )
     except SpmrlError as error:
         result.problems += [*broken, str(error)]
@@ -121,9 +126,7 @@ def _read(
     if manifest.on_error == "fail":
         result.problems += broken
         content = SplitContent(content.sentences, content.dropped, ())
-    survey = _survey(content)
-    survey.discontinuous = raw.discontinuous
-    survey.discontinuous_sentences = raw.discontinuous_sentences
+    survey.add_all(content.sentences, manifest.layers[0])
     result.surveys[name] = survey
     if survey.several_roots:
         result.problems.append(
@@ -142,19 +145,13 @@ def _changed(manifest: FileManifest, folder: Path, paths: Sequence[Path], split:
     ]
 
 
-def _check_layer(
-    result: Validation,
-    manifest: FileManifest,
-    root: Root,
-    sentences: dict[str, Sequence[Tree | DependencyTree]],
-) -> None:
-    """Compare the words of the dependency layer, if the manifest has one that is present."""
-    layer = manifest.dependencies
-    folder = find_folder(layer.path or manifest.path, root) if layer is not None else None
-    if layer is None or folder is None:
+def _check_layer(result: Validation, manifest: FileManifest, trees: Path, root: Root) -> None:
+    """Read the dependencies beside the trees, if they are there, and compare the words."""
+    folder = find_folder(second_layer(manifest).path or manifest.path, root)
+    if folder is None:
         return
     result.aligned = 0
-    for name, trees in sentences.items():
+    for name in result.surveys:
         found = layer_files(manifest, folder, name)
         if found.missing:
             result.problems.append(
@@ -163,19 +160,11 @@ def _check_layer(
             continue
         result.problems += _changed(manifest, folder, found.paths, name)
         try:
-            dependencies = read_layer(manifest, folder, name)
-        except ReadError as error:
+            # What is broken in the trees was said when they were read.
+            content = read_layer(manifest, trees, folder, name, on_error=lambda error: None)
+        except SpmrlError as error:
             result.problems.append(str(error))
             continue
-        mistake = alignment_mistake(trees, dependencies)  # type: ignore[arg-type]
-        if mistake is not None:
-            result.problems.append(f"{name}: the trees and the dependencies differ: {mistake}")
-        else:
-            result.aligned += sum(map(len, dependencies))
-
-
-def _survey(content: SplitContent) -> Survey:
-    survey = Survey()
-    for sentence in content.sentences:
-        survey.add(sentence)
-    return survey
+        result.dependencies[name] = survey = Survey()
+        survey.add_all(content.sentences, "dependencies")
+        result.aligned += survey.tokens

@@ -8,7 +8,11 @@ tags, head and relation. They call the tags CPOSTAG and POSTAG, and UPOS and XPO
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal
+
+from conllu.models import Token, TokenList
+from conllu.parser import DEFAULT_FIELDS
 
 from spmrl_bench.errors import TreeError
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -38,14 +42,35 @@ def write_conll(tree: DependencyTree, *, tags: TagColumn = "xpos") -> str:
         TreeError: a word, tag or relation is empty, begins or ends with a space, or contains
             a tab or an end of line, for which the format has no escape.
     """
-    lines = []
-    rows = zip(tree.words, tree.tags, tree.heads.tolist(), tree.relations, strict=True)
-    for number, (word, tag, head, relation) in enumerate(rows, start=1):
-        for text in (word, tag, relation):
-            if UNWRITABLE.search(text):
-                raise TreeError(f"word {number}: CoNLL cannot hold {text!r}")
+    heads = map(str, tree.heads.tolist())
+    return conll_lines(tree.words, tree.tags, heads, tree.relations, tag_column=tags)
+
+
+def conll_lines(
+    words: Iterable[str],
+    tags: Iterable[str],
+    heads: Iterable[str],
+    relations: Iterable[str],
+    *,
+    tag_column: TagColumn = "xpos",
+) -> str:
+    """As :func:`write_conll`, of columns: heads may be unspecified."""
+    rows = TokenList()
+    for number, row in enumerate(zip(words, tags, heads, relations, strict=True), start=1):
+        for text in row:
+            check_writable(number, text)
         columns = [UNSPECIFIED] * COLUMNS
-        columns[ID], columns[FORM], columns[TAGS[tags]] = str(number), word, tag
-        columns[HEAD], columns[RELATION] = str(head), relation
-        lines.append("\t".join(columns) + "\n")
-    return "".join(lines) + "\n"
+        columns[ID] = str(number)
+        columns[FORM], columns[TAGS[tag_column]], columns[HEAD], columns[RELATION] = row
+        rows.append(Token(zip(DEFAULT_FIELDS, columns, strict=True)))
+    return rows.serialize()
+
+
+def check_writable(number: int | str, text: str) -> None:
+    """Make sure that a column of a word can hold a text.
+
+    Raises:
+        TreeError: it cannot.
+    """
+    if UNWRITABLE.search(text):
+        raise TreeError(f"word {number}: CoNLL cannot hold {text!r}")

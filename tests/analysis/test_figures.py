@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from spmrl_bench.analysis.attention_figure import draw_attention
-from spmrl_bench.analysis.drawing import Sheet
 from spmrl_bench.analysis.figure import draw_study
 from spmrl_bench.analysis.report import write_report
 from spmrl_bench.analysis.summary import Summary, summarise
+
+from spmrl_bench.analysis.drawing import Sheet
 from spmrl_bench.errors import RecordError, SpmrlError
 from tests.analysis.examples import measured, planned, study_of
 from tests.analysis.test_summary import ROWS, SCORES

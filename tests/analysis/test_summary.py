@@ -7,9 +7,9 @@ import statistics
 
 import pandas as pd
 import pytest
-
 from spmrl_bench.analysis.summary import Summary, reversed_pairs, summarise
 from spmrl_bench.analysis.table import latex, markdown, to_frame
+
 from tests.analysis.examples import measured, planned, study_of
 from tests.laboratory import Laboratory
 

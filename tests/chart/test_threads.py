@@ -16,6 +16,7 @@ from spmrl_bench.chart import kernels, packing, threads
 from spmrl_bench.chart.kernels import Kernel
 from spmrl_bench.chart.threads import WORTH_A_TEAM, default_threads, run
 from tests.chart.charts import Batch, assert_same, decode_on, random_batch
+from tests.conftest import PATIENCE
 
 compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
 needs_compiled = pytest.mark.skipif(not compiled, reason="kernel not built")
@@ -233,7 +234,7 @@ def children(method):
     context = multiprocessing.get_context(method)
     with context.Pool(2) as pool:
         # A child that waits for ever is an error, not a test without an end.
-        return pool.map_async(decode, [None, 2]).get(timeout=60)
+        return pool.map_async(decode, [None, 2]).get(timeout=300)
 
 if __name__ == "__main__":
     found = []
@@ -256,7 +257,7 @@ def run_script(path: Any, text: str, *arguments: str) -> str:
         env={**os.environ, "OMP_NUM_THREADS": "2"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

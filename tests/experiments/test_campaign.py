@@ -6,9 +6,11 @@ import contextlib
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,21 +23,19 @@ from typer.testing import CliRunner
 from spmrl_bench.cli import app
 from spmrl_bench.errors import (
     CheckpointError,
+    ReadError,
     RecipeError,
     SentenceTooLongError,
-    SpmrlError,
     TrainingError,
 )
-from spmrl_bench.experiments import side_by_side
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import Plan, make_plan
-from spmrl_bench.experiments.side_by_side import DefectError
 from spmrl_bench.treebanks.treebank import Treebank
+from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 
 RUNS = Path("runs")
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 120.0  # seconds, of which a test on an idle machine needs a few
 
 
 def plan(laboratory: Laboratory, bank: str = "tiny-open", **options: Any) -> Plan:
@@ -123,46 +123,55 @@ def test_everything_that_failed_is_said_in_the_end(laboratory: Laboratory) -> No
     assert [line.partition(",")[0] for line in lines[1:]] == ["tiny-open", "tiny-mini"]
 
 
-def test_a_process_that_is_killed_is_named_and_its_run_continues(
-    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = side_by_side._start
-
-    def start_and_kill(run: Any, *arguments: Any) -> Any:
-        job = start(run, *arguments)
-        if run.config.seed == 1:
-            job.process.kill()
-        return job
-
-    monkeypatch.setattr(side_by_side, "_start", start_and_kill)
-    work = plan(laboratory, seeds=[1, 2])
-    with pytest.raises(
-        TrainingError,
-        match=r"seed 1: its process was killed by SIGKILL \(is there enough memory\? Fewer --jobs",
-    ):
-        train_all([work], runs_dir=RUNS, jobs=2)
-    one, other = folders(work)
-    assert not one.exists()
-    assert weights(other)
-    monkeypatch.undo()
-
-
-class Defective(Treebank):
-    """A treebank that cannot be read for a reason that no user can cause."""
+class Odd(Treebank):
+    """A treebank that does something else when it is read."""
 
     def split(self, name: str) -> list[Any]:
         raise ZeroDivisionError(name)
 
 
-def test_a_defect_of_the_program_keeps_its_traceback(laboratory: Laboratory) -> None:
-    good = plan(laboratory, "tiny-mini")
-    bad = plan(laboratory)
-    bank = Defective(bad.treebank.manifest, laboratory.treebanks / "tiny-open")
-    plans = [Plan(bank, bad.configs, bad.note), good]
+class Deadly(Odd):
+    """It kills the process."""
+
+    def split(self, name: str) -> list[Any]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return []
+
+
+class Stubborn(Odd):
+    """It never comes to an end; files tell that it has begun and that it was asked to stop."""
+
+    def split(self, name: str) -> list[Any]:
+        signal.signal(signal.SIGTERM, lambda *_: Path(f"asked-{os.getpid()}").touch())
+        Path(f"begun-{os.getpid()}").touch()
+        while True:
+            time.sleep(PATIENCE)
+
+
+def odd(kind: type[Odd], laboratory: Laboratory, **options: Any) -> Plan:
+    made = plan(laboratory, **options)
+    bank = kind(made.treebank.manifest, laboratory.treebanks / "tiny-open")
+    return Plan(bank, made.configs, made.note)
+
+
+def test_a_process_that_is_killed_is_named_and_its_run_continues(laboratory: Laboratory) -> None:
+    good, bad = plan(laboratory, "tiny-mini"), odd(Deadly, laboratory)
     with pytest.raises(
-        DefectError, match=r"tiny-open charlstm seed 1 failed:\nTraceback[^$]*ZeroDi"
+        TrainingError,
+        match=r"tiny-open charlstm seed 1: its process was killed by SIGKILL "
+        r"\(is there enough memory\? Fewer --jobs need less\); give the same command again",
     ):
-        train_all(plans, runs_dir=RUNS, jobs=2)
+        train_all([bad, good], runs_dir=RUNS, jobs=2)
+    assert weights(folders(good)[0])
+    train_all([plan(laboratory)], runs_dir=RUNS)  # although the lock was left behind
+    assert weights(folders(bad)[0])
+
+
+def test_a_defect_of_the_program_keeps_its_traceback(laboratory: Laboratory) -> None:
+    good, bad = plan(laboratory, "tiny-mini"), odd(Odd, laboratory)
+    with pytest.raises(ZeroDivisionError) as caught:
+        train_all([bad, good], runs_dir=RUNS, jobs=2)
+    assert "in split" in str(caught.value.__cause__)
     assert weights(folders(good)[0])
 
 
@@ -191,31 +200,33 @@ def test_a_run_of_two_plans_is_trained_once(
     assert capfd.readouterr().err.count("best dev F1") == 1
 
 
+def wait_for(pattern: str, number: int) -> None:
+    """Wait until there are so many files of this pattern."""
+    until = time.monotonic() + PATIENCE
+    while len(list(Path().glob(pattern))) < number:
+        assert time.monotonic() < until, pattern
+        time.sleep(0.01)
+
+
 def test_ctrl_c_again_ends_runs_that_do_not_stop(
-    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    # The runs never hear of the first one; the second comes when it has been answered.
-    def press_again(job: Any) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(side_by_side._Job, "ask_to_stop", press_again)
-    start = side_by_side._start
-
-    def start_and_press(run: Any, *arguments: Any) -> Any:
-        job = start(run, *arguments)
-        if run.config.seed == 2:
+    def press() -> None:
+        for pattern in ("begun-*", "asked-*"):
+            wait_for(pattern, 2)
             os.kill(os.getpid(), signal.SIGINT)
-        return job
 
-    monkeypatch.setattr(side_by_side, "_start", start_and_press)
-    work = plan(laboratory, seeds=[1, 2, 3], settings={"train.max_epochs": "100000"})
+    pressing = threading.Thread(target=press)
+    pressing.start()
     with pytest.raises(KeyboardInterrupt):
-        train_all([work], runs_dir=RUNS, jobs=2)
+        train_all([odd(Stubborn, laboratory, seeds=[1, 2, 3])], runs_dir=RUNS, jobs=2)
+    pressing.join()
     assert multiprocessing.active_children() == []
     errors = capfd.readouterr().err
     assert errors.count("finishing the batches and saving; press Ctrl-C again to stop at once") == 1
     assert "seed 3: started" not in errors
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 # Ctrl-C and sudden death, as from a terminal ------------------------------------------------
@@ -304,6 +315,16 @@ def test_interrupted_and_killed_runs_end_at_once_and_continue_to_the_same_weight
 
     with running(command) as process:
         wait_for_both(process)
+        process.terminate()  # as batch systems do, maybe twice
+        process.terminate()
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 143, errors
+        assert errors.rstrip().endswith("(without --fresh) to continue")
+        assert "Traceback" not in errors
+        wait_for_the_end_of_all(process)
+
+    with running(command) as process:
+        wait_for_both(process)
         process.kill()
         wait_for_the_end_of_all(process)
 
@@ -329,13 +350,5 @@ def test_the_command_ends_with_the_error_of_a_run(laboratory: Laboratory) -> Non
 
 def test_errors_keep_their_class_on_the_way_between_processes() -> None:
     """Also those whose constructor wants more than a message."""
-    from multiprocessing import Pipe
-
-    from spmrl_bench.errors import ReadError
-
-    here, there = Pipe()
-    job = side_by_side._Job(None, None, here)  # type: ignore[arg-type]
-    there.send(("mistake", (ReadError, "f.mrg:1: no tree")))
-    kind, error = job.receive()
-    assert (kind, type(error), str(error)) == ("mistake", ReadError, "f.mrg:1: no tree")
-    assert isinstance(error, SpmrlError)
+    error = pickle.loads(pickle.dumps(ReadError("no tree", path="f.mrg", line=1)))
+    assert (type(error), str(error), error.line) == (ReadError, "f.mrg:1: no tree", 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.chart.packing import cell_spans
 from spmrl_bench.errors import SentenceTooLongError, TreeError
-from spmrl_bench.parsers.batches import Batch, Indexer, sub_batches, windows
+from spmrl_bench.parsers.batches import Batch, Indexer, sub_batches
 from spmrl_bench.parsers.vocabulary import (
     CHAR_START,
     CHAR_STOP,
@@ -28,15 +28,15 @@ from spmrl_bench.parsers.vocabulary import (
     label_rows,
 )
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees import Tree
-from tests.parsers.examples import TREES
+from spmrl_bench.trees import Parse, Tree
+from tests.parsers.examples import TREES, gold_of
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def indexer() -> Indexer:
-    return Indexer(Vocabulary.of(TREES), max_positions=20)
+    return Indexer(Vocabulary.of(map(Parse.of, TREES)), max_positions=20)
 
 
 def spelling(indexer: Indexer, form: int) -> list[int]:
@@ -89,7 +89,7 @@ def test_unk_probability_is_one_over_one_more_than_the_count(indexer: Indexer) -
 
 def test_gold_spans_become_cells(indexer: Indexer) -> None:
     for tree in TREES:
-        gold = indexer.gold(tree)
+        gold = gold_of(parser, indexer, tree)
         _, start, end = cell_spans([len(tree)])
         found = [
             (int(start[cell]), int(end[cell]), indexer.vocabulary.labels[label])
@@ -105,12 +105,12 @@ def test_gold_needs_a_constituent_over_everything(indexer: Indexer) -> None:
         Tree.build(["dogs"], ["N"], []),
     ):
         with pytest.raises(TreeError, match=r"no constituent covers .*\(it begins: dogs"):
-            indexer.gold(tree)
+            gold_of(parser, indexer, tree)
 
 
 def test_unseen_label_is_an_error_that_names_it(indexer: Indexer) -> None:
     with pytest.raises(TreeError, match=r"label S\+NP is not in the parser's vocabulary"):
-        indexer.gold(parse_brackets("(S (NP (N dogs)))"))
+        gold_of(parser, indexer, parse_brackets("(S (NP (N dogs)))"))
 
 
 def test_too_long_sentence_names_the_numbers(indexer: Indexer) -> None:
@@ -153,12 +153,3 @@ def test_sub_batches_count_start_and_stop_up_to_the_bound(
     max_tokens: int, groups: list[list[int]]
 ) -> None:
     assert list(sub_batches([3, 2, 3], max_tokens)) == groups
-
-
-@given(st.integers(0, 12), st.integers(1, 5))
-def test_windows_cut_a_stream(count: int, size: int) -> None:
-    items = [[str(k)] for k in range(count)]
-    found = list(windows(iter(items), size))
-    assert [item for window in found for item in window] == items
-    assert all(len(window) == size for window in found[:-1])
-    assert all(0 < len(window) <= size for window in found)

@@ -20,10 +20,20 @@ from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import FIRST_CHAR, FIRST_WORD, UNK, Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees import Parse
 from tests.chart.enumeration import best_tree, label_table
 from tests.nn import plain
 from tests.nn.plain import all_scores
-from tests.parsers.examples import LEXICAL, TREES, batch_of, config, parser_of
+from tests.parsers.examples import (
+    LEXICAL,
+    TREES,
+    accumulate,
+    batch_of,
+    config,
+    gold_of,
+    parser_of,
+    trees_of,
+)
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
 both_variants = pytest.mark.parametrize("variant", LEXICAL)
@@ -59,7 +69,7 @@ def posts_of(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence
 def test_fenceposts_come_from_the_encoder_of_the_lexical_sum(variant: str) -> None:
     parser = parser_of(lexical=LEXICAL[variant]).double()
     indexer = parser.indexer()
-    sentences = [indexer.gold(tree) for tree in TREES[:4]]
+    sentences = [gold_of(parser, indexer, tree) for tree in TREES[:4]]
     assert parser.lexical.char_lstm is not None
     content = []
     for tree, sentence in zip(TREES, sentences, strict=False):
@@ -293,20 +303,20 @@ def test_a_small_treebank_is_learnt_by_heart(
     changes = {"position": position, "matrices": matrices} if matrices else {"encoder": position}
     parser = ChartParser(
         config(lexical=LEXICAL[variant], layers=1, d_model=64, d_char=16, **changes),
-        Vocabulary.of(TREES),
+        Vocabulary.of(map(Parse.of, TREES)),
     )
     indexer = parser.indexer()
-    gold = [indexer.gold(tree) for tree in TREES]
+    gold = [gold_of(parser, indexer, tree) for tree in TREES]
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.01, betas=(0.9, 0.98))
     random = np.random.default_rng(0)
     words, tags = [tree.words for tree in TREES], [tree.tags for tree in TREES]
-    assert list(parser.parse(words, tags)) != TREES
+    assert trees_of(parser.parse(words, tags)) != TREES
     losses = []
     for _ in range(100):
         optimiser.zero_grad()
-        losses.append(parser.train().accumulate_gradients(gold, indexer, random, 50))
+        losses.append(accumulate(parser.train(), gold, indexer, random, 50))
         optimiser.step()
-    assert list(parser.parse(words, tags)) == TREES  # 100 F1
+    assert trees_of(parser.parse(words, tags)) == TREES  # 100 F1
     assert np.mean(losses[-10:]) < 0.1 * losses[0]
     parser.save(tmp_path)
-    assert list(ChartParser.load(tmp_path).parse(words, tags)) == TREES
+    assert trees_of(ChartParser.load(tmp_path).parse(words, tags)) == TREES

@@ -55,7 +55,8 @@ def test_kept_memory_is_not_cleared_again() -> None:
         environment["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         faults[mode] = int(done.stdout)
-    assert faults["keep"] < 1000 < faults["return"]
+    # Where pages are huge, the memory that was returned has 500 of them, else 200,000.
+    assert faults["keep"] < 100 < faults["return"]
 
 
 @pytest.mark.parametrize("name", ["MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"])

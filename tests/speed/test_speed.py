@@ -84,8 +84,8 @@ def test_characters_and_the_backward_pass() -> None:
 def test_the_machine_is_measured() -> None:
     machine = measure_machine(CPU, 0.0)
     assert machine.device == "cpu"
-    assert all(speed > 0.1 for speed in machine.gflops.values())
-    assert machine.gigabytes > 0.1
+    assert all(speed > 0 for speed in machine.gflops.values())
+    assert machine.gigabytes > 0
 
 
 def test_the_best_of_three_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """Killed and resumed training ends with the bytes of training that nothing disturbed.
 
-Real processes run the real command line and are killed at moments that chance chooses. (All
-must compute with as many threads, since sums in another order differ in the last bits.)
+Real processes run the real command line. Each sends itself a signal, so that a busy machine
+cannot delay it: after so many calls of functions, from its second checkpoint on. (All must
+compute with as many threads, since sums in another order differ in the last bits.)
 """
 
 from __future__ import annotations
@@ -12,25 +13,44 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory, build_laboratory
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CODE = """
-import sys
+import os, sys
 from pathlib import Path
 import spmrl_bench.treebanks.catalogue as catalogue
-folder = Path(sys.argv.pop(1))
+folder, number, calls = Path(sys.argv.pop(1)), int(sys.argv.pop(1)), int(sys.argv.pop(1))
 catalogue.data_dirs = lambda _: [folder]
+checkpoints = 0
+
+def watch(event, arguments):
+    global checkpoints
+    if event == "os.rename" and str(arguments[1]).endswith("last"):
+        checkpoints += 1
+        if checkpoints == 2:
+            sys.setprofile(count)
+
+def count(*_):
+    global calls
+    calls -= 1
+    if calls == 0:
+        sys.setprofile(None)
+        os.kill(os.getpid(), number)
+
+if number:
+    sys.addaudithook(watch)
 from spmrl_bench.cli import main
 main()
 """
 RUN = "tiny-open/small-word-charlstm-seed1"
 FILES = ("best/weights", "last/weights", "last/optimiser")
+CALLS = 400_000  # an epoch has about 160,000
 SETTINGS = {"max_epochs": 16, "evaluations_per_epoch": 1, "batch_size": 4}
 
 
@@ -41,11 +61,15 @@ def laboratory(tmp_path: Path) -> Laboratory:
     return built
 
 
-def start(laboratory: Laboratory, runs: Path) -> subprocess.Popen[str]:
-    """``spmrl-bench train`` as a process of its own."""
+def start(
+    laboratory: Laboratory, runs: Path, number: int = 0, calls: int = 0
+) -> subprocess.Popen[str]:
+    """``spmrl-bench train`` as a process of its own; it may send itself a signal."""
     arguments = ["train", str(laboratory.recipe), "--variant", "word-charlstm", "--device", "cpu"]
+    arguments += ["--runs", str(runs)]
+    moment = [str(number), str(calls)]
     return subprocess.Popen(
-        [sys.executable, "-c", CODE, str(laboratory.manifests), *arguments, "--runs", str(runs)],
+        [sys.executable, "-c", CODE, str(laboratory.manifests), *moment, *arguments],
         cwd=laboratory.folder,
         env=os.environ
         | {
@@ -62,7 +86,7 @@ def start(laboratory: Laboratory, runs: Path) -> subprocess.Popen[str]:
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Exit status and what was said."""
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     return process.returncode, said
 
 
@@ -70,22 +94,6 @@ def events(runs: Path, kind: str) -> list[dict[str, object]]:
     path = runs / RUN / "events.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [event for event in map(json.loads, lines) if event["event"] == kind]
-
-
-def kill(process: subprocess.Popen[str], runs: Path, number: int) -> None:
-    """Send a signal at some moment after the process has scored dev and there is a checkpoint.
-
-    Training scores dev sixteen times, so it is far from its end then.
-    """
-    before = len(events(runs, "evaluation"))
-    checkpoint = runs / RUN / "last" / "progress.json"
-    deadline = time.monotonic() + 60
-    while len(events(runs, "evaluation")) == before or not checkpoint.exists():
-        assert process.poll() is None, finish(process)
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    time.sleep(random.uniform(0, 0.05))
-    process.send_signal(number)
 
 
 def final_bytes(runs: Path) -> list[bytes]:
@@ -96,13 +104,12 @@ def test_killed_twice_interrupted_and_resumed_is_bit_identical(laboratory: Labor
     undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
     other = start(laboratory, undisturbed)
 
+    choose = random.Random(1)
     for _ in range(2):
-        process = start(laboratory, disturbed)
-        kill(process, disturbed, signal.SIGKILL)
+        process = start(laboratory, disturbed, signal.SIGKILL, choose.randrange(1, CALLS))
         assert finish(process)[0] == -signal.SIGKILL
 
-    process = start(laboratory, disturbed)
-    kill(process, disturbed, signal.SIGINT)
+    process = start(laboratory, disturbed, signal.SIGINT, choose.randrange(1, CALLS))
     status, said = finish(process)
     assert status == 130, said
     assert "continuing after" in said

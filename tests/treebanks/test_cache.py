@@ -13,12 +13,14 @@ from spmrl_bench.treebanks import cache
 from spmrl_bench.treebanks.cache import cached
 from spmrl_bench.treebanks.reading import SplitContent
 from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.conftest import WriteManifest
 from tests.treebanks.test_manifest import MINI
 
 TREES = [Tree.build(["a", "b"], ["N", "N"], [(0, 2, "S")]), Tree.build(["c"], ["N"], [(0, 1, "S")])]
-CONTENT = SplitContent(TREES, 1, ("f:1: broken",))
+PARSES = list(map(Parse.of, TREES))
+CONTENT = SplitContent(PARSES, 1, ("f:1: broken",))
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +47,7 @@ def test_the_second_time_nothing_is_read() -> None:
     reads = Reads()
     for _ in range(3):
         content = cached("tiny-train", {"file": "x"}, reads)
-        assert list(content.sentences) == TREES
+        assert list(content.sentences) == PARSES
         assert (content.dropped, content.skipped) == (1, ("f:1: broken",))
     assert reads.number == 1
     assert len(stored()) == 1
@@ -78,7 +80,7 @@ def test_a_damaged_file_counts_as_absent(keep: int, caplog: pytest.LogCaptureFix
     data = path.read_bytes()
     path.write_bytes(data[:keep])
     with caplog.at_level(logging.WARNING):
-        assert list(cached("tiny-train", {}, reads).sentences) == TREES
+        assert list(cached("tiny-train", {}, reads).sentences) == PARSES
     assert reads.number == 2
     assert "is damaged; reading the treebank again" in caplog.text
     assert path.read_bytes() == data
@@ -91,7 +93,7 @@ def test_every_flipped_byte_is_noticed() -> None:
     for place in range(0, len(data), 17):
         reads = Reads()
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        assert list(cached("tiny-train", {}, reads).sentences) == TREES
+        assert list(cached("tiny-train", {}, reads).sentences) == PARSES
         assert reads.number == 1
 
 
@@ -121,7 +123,7 @@ def test_a_folder_that_cannot_be_written_costs_time_only(
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "file"))
     reads = Reads()
     for _ in range(2):
-        assert list(cached("tiny-train", {}, reads).sentences) == TREES
+        assert list(cached("tiny-train", {}, reads).sentences) == PARSES
     assert reads.number == 2
     assert "cannot keep the treebank for the next time" in caplog.text
 
@@ -135,7 +137,7 @@ def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
 def _read_many(number: int) -> int:
     for round_ in range(20):
         content = cached("tiny-train", {"round": round_ % 3}, Reads())
-        assert list(content.sentences) == TREES
+        assert list(content.sentences) == PARSES
     return number
 
 
@@ -178,7 +180,7 @@ def test_a_generated_treebank_is_made_once(
     manifests("young", **MINI)
     monkeypatch.setattr(
         "spmrl_bench.treebanks.treebank.generate",
-        lambda grammar, sizes, seed: dict.fromkeys(sizes, TREES),
+        lambda grammar, sizes, seed: dict.fromkeys(sizes, PARSES),
     )
     monkeypatch.setattr("spmrl_bench.treebanks.treebank.grammar_digest", lambda grammar: "x")
     bank = open_treebank("young")

@@ -11,12 +11,12 @@ import subprocess
 import sys
 import tarfile
 import threading
-import time
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -24,6 +24,7 @@ from spmrl_bench.errors import TreebankError
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.download import fetch_treebank
 from spmrl_bench.treebanks.treebank import open_treebank
+from tests.conftest import PATIENCE
 from tests.treebanks.conftest import FILES, WriteManifest
 from tests.treebanks.test_manifest import MINI
 
@@ -37,6 +38,8 @@ class Server:
     cut: set[str] = field(default_factory=set)  # paths whose connection closes half-way
     slow: set[str] = field(default_factory=set)  # paths that never end
     asked: list[str] = field(default_factory=list)
+    halfway: Event = field(default_factory=Event)  # one of those has sent what it ever will
+    over: Event = field(default_factory=Event)
 
 
 @pytest.fixture
@@ -60,7 +63,8 @@ def server() -> Iterator[Server]:
             if self.path in state.slow:
                 self.wfile.write(data[:half])
                 self.wfile.flush()
-                time.sleep(20)
+                state.halfway.set()
+                state.over.wait()
                 return
             self.wfile.write(data)
 
@@ -72,6 +76,7 @@ def server() -> Iterator[Server]:
     threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
     state.url = f"http://127.0.0.1:{httpd.server_port}"
     yield state
+    state.over.set()
     httpd.shutdown()
     httpd.server_close()
 
@@ -277,13 +282,9 @@ def test_an_interrupted_download_is_taken_up_again(
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(folder), str(tmp_path / "new")], env=environment
     )
-    deadline = time.monotonic() + 20
-    while not archive.server.asked and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.2)
+    assert archive.server.halfway.wait(PATIENCE)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert archive.server.asked
     assert files_under(tmp_path / "new") == {}
     archive.server.slow.clear()
     assert fetch(tmp_path / "new") == sorted(FILES)

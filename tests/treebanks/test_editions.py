@@ -114,7 +114,7 @@ def test_broken_sentences_are_left_out_counted_and_told(
         with caplog.at_level(logging.WARNING):
             assert [tree.words for tree in bank.split("test")] == [("a",), ("c",)]
         assert caplog.messages == ["tiny, split test: 1 sentence(s) that break the format left out"]
-        assert "t.mrg:2:10: sentence 2: found the word 'b'" in bank.skipped("test")[0]
+        assert "t.mrg:2:10: sentence 2: found the word 'b'" in bank.content("test").skipped[0]
     manifests(on_error='"skip"', **{"splits.test": '{ files = ["t.mrg"], sentences = 2 }'})
     with pytest.raises(TreebankError, match="expected 0 broken sentences, found 1"):
         open_treebank("tiny", root).split("test")

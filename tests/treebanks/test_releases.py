@@ -142,12 +142,16 @@ def test_dependencies_are_of_the_same_words(
     written(language, tmp_path, use)
     treebank = open_treebank(f"{language.lower()}-spmrl{edition}", tmp_path)
     for split in ("train", "dev", "test"):
-        trees, layer = treebank.split(split), treebank.dependencies(split)
-        assert [tree.words for tree in trees] == [tree.words for tree in layer]
-        assert [tree.tags for tree in trees] == [tree.tags for tree in layer]
+        for parse in treebank.examples(split):
+            assert parse.tree is not None
+            assert parse.dependencies is not None
+            assert parse.tree.tags == parse.dependencies.tags
+        assert [parse.tree for parse in treebank.examples(split)] == treebank.split(split)
+    first = treebank.examples("dev", ["dependencies"])[0].dependencies
+    assert first is not None
     tokens = SENTENCES[language][0].tokens
-    assert treebank.dependencies("dev")[0].heads.tolist() == [token.head for token in tokens]
-    assert treebank.dependencies("dev")[0].relations == tuple(token.relation for token in tokens)
+    assert first.heads.tolist() == [token.head for token in tokens]
+    assert first.relations == tuple(token.relation for token in tokens)
 
 
 def test_layers_with_other_words_are_refused(tmp_path: Path, use: Use) -> None:
@@ -157,7 +161,7 @@ def test_layers_with_other_words_are_refused(tmp_path: Path, use: Use) -> None:
     treebank = open_treebank("french-spmrl", tmp_path)
     message = "split dev: .* word 3 of sentence 1 is 'dort' and 'court'"
     with pytest.raises(TreebankError, match=message):
-        treebank.dependencies("dev")
+        treebank.examples("dev")
 
 
 def test_trees_can_be_used_without_the_dependencies(tmp_path: Path, use: Use) -> None:
@@ -165,9 +169,10 @@ def test_trees_can_be_used_without_the_dependencies(tmp_path: Path, use: Use) ->
     file = tmp_path / "FRENCH_SPMRL/pred/conll/dev/dev.French.pred.conll"
     file.unlink()
     treebank = open_treebank("french-spmrl", tmp_path)
-    assert len(treebank.split("dev")) == 2
+    assert treebank.layers == ("constituents",)
+    assert len(treebank.examples("dev")) == 2
     with pytest.raises(TreebankError, match=re.escape("pred/conll/dev/dev.French.pred.conll")):
-        treebank.dependencies("dev")
+        treebank.examples("dev", ["dependencies"])
 
 
 def test_labels_with_functions_as_kitaev_and_klein_trained_on_them(
@@ -203,7 +208,7 @@ def test_swedish_in_small_letters(tmp_path: Path, use: Use, edition: str) -> Non
     assert [tree.words for tree in treebank.split("train")] == [
         ("Den", "hunden", "skällde", "igår", "."), ("stora", "hus")
     ]  # fmt: skip
-    assert len(treebank.dependencies("train")) == 2
+    assert len(treebank.examples("train", ["dependencies"])) == 2
 
 
 def test_folders_of_the_whole_task(tmp_path: Path, use: Use) -> None:
@@ -228,7 +233,7 @@ def test_hebrew_script_from_both_kinds_of_copies(tmp_path: Path, use: Use) -> No
     written("Hebrew", other, use, sentences=sentences)
     assert open_treebank("hebrew-spmrl-script", other).split("train") == first
     assert open_treebank("hebrew-spmrl", other).split("train") == first
-    assert len(open_treebank("hebrew-spmrl", other).dependencies("train")) == 2
+    assert len(open_treebank("hebrew-spmrl", other).examples("train")) == 2
 
 
 @pytest.mark.parametrize("language", EXPECTED)

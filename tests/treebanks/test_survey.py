@@ -7,11 +7,12 @@ from pathlib import Path
 from hypothesis import given
 
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.readers.sentences import DependencySentence
-from spmrl_bench.treebanks.survey import Survey, shared_sentences, survey_of
+from spmrl_bench.treebanks.survey import Survey, shared_sentences
 from spmrl_bench.treebanks.survey_table import inventories, shared_note, survey_table
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import NO_PARENT, Graph
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree
 from tests.trees.dependency_strategies import dependency_trees
 
 TREES = [
@@ -19,6 +20,12 @@ TREES = [
     parse_brackets("(NP (N dog))"),
     parse_brackets("(N cat)"),
 ]
+
+
+def survey_of(trees: list[Tree]) -> Survey:
+    survey = Survey()
+    survey.add_all(map(Parse.of, trees), "constituents")
+    return survey
 
 
 def test_constituents() -> None:
@@ -67,9 +74,8 @@ def test_gaps_and_height_of_dependencies(tree: DependencyTree) -> None:
     yields = [dominated(heads, word) for word in range(1, len(heads) + 1)]
     gaps = sum(max(words) - min(words) + 1 != len(words) for words in yields)
     survey = Survey()
-    survey.add_raw(DependencySentence(tree, "1", tuple(range(1, len(heads) + 1))))
-    assert survey.discontinuous == gaps
-    survey.add(tree)
+    survey.add_all([Parse.of(dependencies=tree)], "dependencies")
+    assert (survey.discontinuous, survey.discontinuous_sentences) == (gaps, gaps > 0)
     arcs = [sum(word in words for words in yields) for word in range(1, len(heads) + 1)]
     assert survey.deepest == max(arcs)
 
@@ -79,7 +85,7 @@ def test_shared_sentences() -> None:
     other = parse_brackets("(S (A a) (B b) (C c) (D e))")
     short = parse_brackets("(S (A a) (B b) (C c))")
     splits = {"train": [short, longer], "dev": [other, longer, longer], "test": [short, other]}
-    shared = shared_sentences(splits)
+    shared = shared_sentences({name: list(map(Parse.of, trees)) for name, trees in splits.items()})
     assert shared == [
         ("dev", 2, "train", 2), ("dev", 3, "train", 2), ("test", 2, "dev", 1)
     ]  # fmt: skip
@@ -104,4 +110,6 @@ def test_a_deep_tree_and_a_long_chain_take_no_stack(tmp_path: Path) -> None:
     survey = survey_of([deep])
     assert survey.deepest == 5000
     chain = DependencyTree.build(["w"] * 5000, ["t"] * 5000, list(range(5000)), ["r"] * 5000)
-    assert survey_of([chain]).deepest == 5000
+    survey = Survey()
+    survey.add(chain)
+    assert survey.deepest == 5000

@@ -29,7 +29,7 @@ def test_splits_are_read_transformed_and_counted(
     assert train[0] == Tree.build(["a"], ["N"], [(0, 1, "S")])
     assert [tree.words for tree in treebank.split("dev")] == [("f",), ("g",), ("h",)]
     assert treebank.split("test")[0].words == ("i", "(")
-    assert [treebank.dropped(name) for name in ("train", "dev", "test")] == [1, 0, 0]
+    assert [treebank.content(name).dropped for name in ("train", "dev", "test")] == [1, 0, 0]
     assert caplog.messages == ["tiny, split train: 1 sentence(s) without words left out"]
 
 
@@ -254,7 +254,7 @@ def test_open_treebanks(
     for split, (sentences, tokens) in sizes.items():
         found = treebank.split(split)
         assert (len(found), sum(map(len, found))) == (sentences, tokens)
-        assert treebank.dropped(split) == 0
+        assert treebank.content(split).left_out == {"without words": 0, "that break the format": 0}
         trees += found
     assert len({label for tree in trees for label in tree.labels}) == labels
     assert len({tag for tree in trees for tag in tree.tags}) == tags

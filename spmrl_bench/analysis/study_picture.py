@@ -1,0 +1,166 @@
+"""A study as a picture: its scores, and its differences beside the published ones.
+
+Scores of a paper are of another treebank, so only differences share an axis with them. Scores
+are drawn as points, since their axis does not begin at zero; differences as bars from zero.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from spmrl_bench.analysis.drawing import BLUE, GREY, ORANGE, Sheet
+from spmrl_bench.analysis.findings import Findings, over_seeds
+from spmrl_bench.analysis.run_study import Measured
+from spmrl_bench.analysis.trials import Attentive
+
+# How far below and above the middle of its line a bar and a published figure stand, so that the
+# one does not hide the deviation of the other.
+LOWER, UPPER = 0.11, 0.27
+
+_SERIES = (("strict", BLUE, "o"), ("relaxed", ORANGE, "s"))
+_PUBLISHED: dict[str, Any] = {
+    "marker": "D", "markersize": 5.5, "markerfacecolor": "white", "markeredgecolor": ORANGE,
+    "markeredgewidth": 1.5, "linestyle": "none",
+}  # fmt: skip
+_LEGEND: dict[str, Any] = {
+    "loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "frameon": False,
+    "fontsize": 8,
+}  # fmt: skip
+
+
+def draw_study(findings: Findings) -> Sheet:
+    """The picture that the study asks for.
+
+    Raises:
+        SpmrlError: matplotlib is not installed.
+    """
+    draw = _windows if findings.work.study.figure == "windows" else _systems
+    return draw(findings)
+
+
+def _sheet(findings: Findings, height: float, marks: str) -> Sheet:
+    """An empty picture with title and caption."""
+    seeds = "Small points: seeds; thin lines: one standard deviation."
+    caption = (findings.caption, marks, seeds if findings.several else "")
+    return Sheet(7.6, height, findings.title, " ".join(filter(None, caption)))
+
+
+# ---- Systems: one line of the picture for each ----
+
+
+def _systems(findings: Findings) -> Sheet:
+    study, rows = findings.work.study, findings.rows
+    published = any(study.published_difference(one.row) is not None for one in rows)
+    marks = "Diamonds: published differences." if published else ""
+    sheet = _sheet(findings, 0.75 + 0.34 * len(rows), marks)
+    left, right = sheet.axes(2, sharey=True)
+    for place, one in enumerate(rows):
+        score, found = over_seeds(one.scores), findings.differences.get(one.name)
+        if score.sd is not None:
+            seeds = list(one.scores.values())
+            left.plot(seeds, [place] * len(seeds), "o", color=GREY, markersize=3, alpha=0.7)
+            thin: dict[str, Any] = {"color": BLUE, "elinewidth": 1.2, "capsize": 2.5}
+            left.errorbar(score.mean, place, xerr=score.sd, **thin)
+        left.plot(score.mean, place, "o", color=BLUE, markersize=6.5, alpha=0.9)
+        if found is not None:
+            low = place + LOWER
+            right.barh(low, found.mean, height=0.46, color=BLUE, alpha=0.8)
+            if found.sd is not None:
+                thin = {"color": "black", "elinewidth": 0.8, "capsize": 2}
+                right.errorbar(found.mean, low, xerr=found.sd, **thin)
+        theirs = study.published_difference(one.row)
+        if theirs is not None:
+            right.plot(theirs, place - UPPER, **_PUBLISHED)
+    left.set_yticks(range(len(rows)), [_name(one.name, study.reference) for one in rows])
+    left.set_ylim(len(rows) - 0.5, -0.5)
+    left.set_xlabel(f"{study.measure} (%)")
+    left.grid(axis="both")
+    right.axvline(0, color="black", linewidth=0.8)
+    right.set_xlabel("difference to the reference (points)")
+    right.grid(axis="x")
+    for axes in (left, right):
+        axes.locator_params(axis="x", nbins=5)
+    right.tick_params(axis="y", length=0)
+    if published:
+        right.legend(handles=_handles(), **_LEGEND)
+    return sheet
+
+
+def _name(name: str, reference: str) -> str:
+    """The name of a row; the reference is marked, and a long one takes two lines."""
+    shown = textwrap.fill(name, len(name) // 2 + 6) if len(name) > 34 else name
+    return f"{shown}\n(reference)" if name == reference else shown
+
+
+def _handles() -> list[Any]:
+    """What the marks of the differences mean."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    return [
+        Patch(color=BLUE, alpha=0.8, label="here"),
+        Line2D([], [], label="published", **_PUBLISHED),
+    ]
+
+
+# ---- Windows: curves over their size ----
+
+
+def _windows(findings: Findings) -> Sheet:
+    study = findings.work.study
+    marks = (
+        "A window is the largest distance of two tokens that see each other; a relaxed one lets "
+        "the first two and the last two tokens see all and be seen by all."
+    )
+    sheet = _sheet(findings, 3.3, marks)
+    left, right = sheet.axes(2)
+    windows = [(*_window(one), one) for one in findings.rows]
+    sizes = sorted({size for size, _, _ in windows if size is not None})
+    places = {size: place for place, size in enumerate((*sizes, None))}
+    thin: dict[str, Any] = {"elinewidth": 0.8, "capsize": 2}
+    for number, (kind, colour, marker) in enumerate(_SERIES):
+        style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4.5}
+        # A row without a window is the end of both curves, which stand side by side, so that the
+        # deviation of one does not hide that of the other.
+        curve = sorted(
+            ((places[size], one) for size, own, one in windows if size is None or own == kind),
+            key=lambda pair: pair[0],
+        )
+        xs = [place + 0.12 * number - 0.06 for place, _ in curve]
+        scores = [over_seeds(one.scores) for _, one in curve]
+        differences = [findings.differences.get(one.name) for _, one in curve]
+        for axes, shown, label in ((left, scores, kind), (right, differences, f"{kind}, here")):
+            means = [estimate.mean if estimate else 0.0 for estimate in shown]
+            sds = [(estimate.sd if estimate else None) or 0.0 for estimate in shown]
+            spread = sds if findings.several and any(sds) else None
+            axes.errorbar(xs, means, yerr=spread, label=label, **style, **thin)
+        for x, (_, one) in zip(xs, curve, strict=True):
+            seeds = list(one.scores.values()) if findings.several else []
+            left.plot([x] * len(seeds), seeds, ".", color=GREY, markersize=3.5, alpha=0.8)
+        theirs = [
+            (x, study.published_difference(one.row) or 0.0)
+            for x, (_, one) in zip(xs, curve, strict=True)
+            if one.row.published is not None
+        ]
+        if theirs:
+            style |= {"markerfacecolor": "white", "linestyle": "--"}
+            right.plot(*zip(*theirs, strict=True), label=f"{kind}, published", **style)
+    left.set_ylabel(f"{study.measure} (%)")
+    right.set_ylabel("difference to no window (points)")
+    right.axhline(0, color="black", linewidth=0.8, zorder=0.5)
+    for axes in (left, right):
+        axes.set_xticks(range(len(sizes) + 1), [*map(str, sizes), "∞"])
+        axes.set_xlabel("window (tokens)")
+        axes.grid(axis="y")
+        axes.legend(**_LEGEND)
+    return sheet
+
+
+def _window(one: Measured) -> tuple[int | None, str]:
+    """The window of a row, at test time or of its run, and of which kind it is."""
+    limit, model = one.row.limit, one.config.model
+    size, relaxed = limit.window, limit.relaxed
+    if size is None and isinstance(model, Attentive):
+        size, relaxed = model.attention_window, model.relaxed_window
+    return size, "relaxed" if relaxed else "strict"

@@ -1,0 +1,126 @@
+"""The table of a study: unrounded numbers for programs, and the same for readers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from spmrl_bench.analysis.definition import StudyRow
+from spmrl_bench.analysis.drawing import load_matplotlib
+from spmrl_bench.analysis.findings import Findings, over_seeds, with_deviation
+from spmrl_bench.analysis.run_study import Measured
+from spmrl_bench.analysis.study_picture import draw_study
+from spmrl_bench.errors import RecordError, SpmrlError
+from spmrl_bench.files import write_text
+from spmrl_bench.leaderboard.formats import Document, Table, to_latex, to_markdown
+
+
+def write_study(findings: Findings, place: Path) -> str:
+    """Write ``place.csv``, ``.md``, ``.tex``, ``.png`` and ``.svg``.
+
+    Returns:
+        Why there is no picture; empty if there is one. The tables do not wait for a library that
+        only the picture needs.
+
+    Raises:
+        RecordError: a file cannot be written.
+    """
+    texts = {
+        "csv": to_frame(findings).to_csv(index=False, lineterminator="\n"),
+        "md": markdown(findings),
+        "tex": latex(findings),
+    }
+    for ending, text in texts.items():
+        path = place.with_name(f"{place.name}.{ending}")
+        try:
+            write_text(path, text)
+        except OSError as error:
+            raise RecordError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        load_matplotlib()
+    except SpmrlError as problem:
+        return str(problem)
+    sheet = draw_study(findings)
+    for ending in ("png", "svg"):
+        sheet.save(place.with_name(f"{place.name}.{ending}"))
+    return ""
+
+
+def to_frame(findings: Findings) -> pd.DataFrame:
+    """One row for each system, with unrounded numbers; empty cells are missing.
+
+    Scores in percent, differences in points. ``settings`` are what the run changed of its recipe
+    and ``limits`` what was taken from the attention of the trained parser, both as JSON.
+    """
+    found = {one.name: one for one in findings.rows}
+    rows = findings.work.study.rows
+    return pd.DataFrame([_numbers(findings, row, found.get(row.name)) for row in rows])
+
+
+def markdown(findings: Findings) -> str:
+    """The table with its caption and notes as Markdown."""
+    return to_markdown(_document(findings))
+
+
+def latex(findings: Findings) -> str:
+    """The same for LaTeX."""
+    return to_latex(_document(findings))
+
+
+def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[str, object]:
+    study = findings.work.study
+    figure = "dev_" + "+".join(name for _, name in study.metric.terms)
+    cells: dict[str, object] = {"system": row.name}
+    if found is not None:
+        score = over_seeds(found.scores)
+        cells |= {
+            "variant": found.config.variant,
+            "settings": json.dumps(found.config.settings),
+            "limits": json.dumps(row.limit.model_dump(mode="json", exclude_defaults=True)),
+            "layers": found.layers,
+            "seeds": score.seeds,
+            figure: score.mean,
+            f"{figure}_sd": score.sd,
+        }
+        cells |= {f"{figure}_seed{seed}": score for seed, score in found.scores.items()}
+    difference = findings.differences.get(row.name)
+    return cells | {
+        "difference": difference.mean if difference else None,
+        "difference_sd": difference.sd if difference else None,
+        f"published_{figure}": row.published,
+        "published_difference": study.published_difference(row),
+        "note": findings.work.left_out.get(row.name, ""),
+    }
+
+
+def _document(findings: Findings) -> Document:
+    study, rows = findings.work.study, findings.rows
+    columns = {
+        "system": [one.name for one in rows],
+        study.measure: [with_deviation(over_seeds(one.scores)) for one in rows],
+    }
+    if findings.several:
+        columns["each seed"] = [" ".join(map("{:.2f}".format, one.scores.values())) for one in rows]
+    differences = [findings.differences.get(one.name) for one in rows]
+    columns["difference"] = ["" if one is None else with_deviation(one, "+") for one in differences]
+    published = [one.row.published for one in rows]
+    if any(figure is not None for figure in published):
+        theirs = [study.published_difference(one.row) for one in rows]
+        columns["published"] = ["" if one is None else f"{one:.2f}" for one in published]
+        columns["published difference"] = ["" if one is None else f"{one:+.2f}" for one in theirs]
+    table = Table(
+        title=findings.title,
+        frame=pd.DataFrame(columns),
+        numeric=frozenset(columns) - {"system"},
+        notes=(
+            findings.caption,
+            f"Differences are to '{study.reference}', in points"
+            + (", with their standard deviation over the seeds." if findings.several else "."),
+            f"Common to all signatures: `{findings.signature}`",
+            *findings.notes,
+        ),
+        items=findings.reversals,
+    )
+    return Document(f"Study {study.name}", tables=(table,))

@@ -1,0 +1,186 @@
+"""One process at a time trains in a run folder.
+
+Two that did would mix their checkpoints. So whoever trains first writes a lock beside the folder,
+``.NAME.lock``, which says which process of which machine it is, and removes it at the end. A lock
+that was left behind is recognised: on the same machine by the process, which is gone (when it
+started is noted too, since numbers of processes come again), anywhere else by its age, because
+the owner touches it every half minute. So a machine that sleeps for longer than :data:`SILENCE`
+while its folder is used from another one loses the folder without being told.
+
+All works on a shared folder as far as it creates a file exclusively and renames in one step, as
+NFS does from version 3 on. Ages are by the clock of the file system.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from spmrl_bench.errors import CheckpointError, RunOwnedError
+
+#: Seconds without a sign of life after which the lock of another machine's process counts as left
+#: behind, and seconds between two such signs.
+SILENCE, BEAT = 300.0, 30.0
+
+# Seconds in which a process that has created its lock has written it too.
+_PATIENCE = 1.0
+
+
+class _Owner(BaseModel):
+    """What a lock says."""
+
+    machine: str
+    """Host, boot and space of process numbers: where it is the same, numbers mean the same."""
+    pid: int
+    birth: str
+    """When the process started, as its system counts; empty where it does not tell."""
+    since: datetime.datetime
+    token: str
+    """Another for each lock ever written."""
+
+
+@contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """Within it, this process and no other owns the run folder, which need not exist.
+
+    Raises:
+        RunOwnedError: another process, or another thread of this one, owns it.
+        CheckpointError: no lock can be written.
+    """
+    lock = folder.with_name(f".{folder.name}.lock")
+    me = _Owner(
+        machine=_machine(),
+        pid=os.getpid(),
+        birth=_birth(os.getpid()) or "",
+        since=datetime.datetime.now(datetime.UTC),
+        token=secrets.token_hex(4),
+    )
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        _take(lock, me, folder)
+    except OSError as error:
+        raise CheckpointError(
+            f"{folder}: the run folder cannot be written: {error.strerror}. "
+            "Choose another --runs folder"
+        ) from None
+    ended = threading.Event()
+    threading.Thread(target=_beat, args=(lock, ended), daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if (found := _read(lock)) is not None and found[0].token == me.token:
+            lock.unlink(missing_ok=True)
+
+
+def _take(lock: Path, me: _Owner, folder: Path) -> None:
+    """Write a lock, in place of one that was left behind.
+
+    Two processes may find the same lock left behind. The right to replace it is a lock itself,
+    named after the one to be replaced; whoever has it looks again, because the other may have
+    been through with all of this in between, and then moves it over the old one.
+    """
+    while True:
+        try:
+            with lock.open("x", encoding="utf-8") as file:
+                file.write(me.model_dump_json())
+            return
+        except FileExistsError:
+            pass
+        if (found := _read(lock)) is None:
+            continue  # its owner has just removed it
+        owner, touched = found
+        if not _left_behind(owner, touched, lock.parent):
+            raise RunOwnedError(_refusal(owner, folder, lock))
+        claim = lock.with_name(f"{lock.name}.{owner.token}")
+        _take(claim, me, folder)
+        if (again := _read(lock)) is not None and again[0].token == owner.token:
+            os.replace(claim, lock)
+            return
+        claim.unlink()
+
+
+def _read(lock: Path) -> tuple[_Owner, float] | None:
+    """Who owns a lock and when it was last touched; None where there is none."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            with lock.open("rb") as file:
+                text, status = file.read(), os.fstat(file.fileno())
+        except FileNotFoundError:
+            return None
+        try:
+            return _Owner.model_validate_json(text), status.st_mtime
+        except ValidationError:
+            if time.monotonic() < deadline:
+                time.sleep(0.01)
+                continue
+        # Its machine was lost while it was written; nothing but its age is known.
+        since = datetime.datetime.fromtimestamp(status.st_mtime, datetime.UTC)
+        token = str(status.st_mtime_ns)
+        owner = _Owner(machine="unknown", pid=0, birth="", since=since, token=token)
+        return owner, status.st_mtime
+
+
+def _left_behind(owner: _Owner, touched: float, folder: Path) -> bool:
+    """Whether the process that wrote a lock is gone, as far as this one can tell."""
+    if owner.machine == _machine():
+        birth = _birth(owner.pid)
+        return birth is None or (birth != owner.birth and "" not in (birth, owner.birth))
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return os.fstat(file.fileno()).st_mtime - touched > SILENCE
+
+
+def _machine() -> str:
+    parts = [socket.gethostname()]
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    with suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
+    return " ".join(parts)
+
+
+def _birth(pid: int) -> str | None:
+    """When a process of this machine started; empty where that is not told, None if it is gone."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass  # another user's
+    try:
+        # The second field is the name in brackets, in which anything may stand.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return None if fields[0] == "Z" else fields[19]
+
+
+def _refusal(owner: _Owner, folder: Path, lock: Path) -> str:
+    host, since = owner.machine.partition(" ")[0], f"{owner.since:%Y-%m-%d %H:%M:%S} UTC"
+    if owner.machine == _machine():
+        advice = f"Wait until it has ended, or end it ('kill {owner.pid}' lets it save)"
+    else:
+        advice = (
+            "Wait until it has ended; if it is gone, this is noticed "
+            f"{SILENCE / 60:.0f} minutes after its last sign of life. If you are sure that it is, "
+            f"delete {lock}"
+        )
+    return f"{folder}: process {owner.pid} on {host} has been training here since {since}. {advice}"
+
+
+def _beat(lock: Path, ended: threading.Event) -> None:
+    """Touch a lock until it is not needed any more."""
+    while not ended.wait(BEAT):
+        with suppress(OSError):
+            os.utime(lock)
