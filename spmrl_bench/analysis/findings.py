@@ -13,37 +13,8 @@ from itertools import combinations
 from typing import cast
 
 from spmrl_bench.analysis.run_study import Measured
-from spmrl_bench.analysis.trials import Attentive, StudyPlan
-from spmrl_bench.leaderboard.comparison import signature_parts
+from spmrl_bench.analysis.trials import StudyPlan
 from spmrl_bench.leaderboard.estimates import Estimate, Scores
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row of a study with what was found of it.
-
-    Attributes:
-        measured: its runs and their scores.
-        score: over the seeds, in percent.
-        difference: from the reference row, in points; None for that row itself.
-        published_difference: likewise, of the published figures, where there are both.
-    """
-
-    measured: Measured
-    score: Estimate
-    difference: Estimate | None
-    published_difference: float | None
-
-    @property
-    def name(self) -> str:
-        """That of the row."""
-        return self.measured.row.name
-
-    @property
-    def layers(self) -> int | None:
-        """How many layers the encoder of its parsers has."""
-        model: object = self.measured.config.model
-        return model.layers if isinstance(model, Attentive) else None
 
 
 @dataclass(frozen=True)
@@ -52,14 +23,16 @@ class Findings:
 
     Attributes:
         work: the study on its treebank.
-        lines: the rows that could be trained, in the order of the study.
+        rows: those that could be trained, in the order of the study, with their scores.
+        differences: from the reference row, in points, by the name of each other row.
         caption: what was measured, with which budget.
         notes: on figures from elsewhere, on rows left out, and on the order of the rows.
         reversals: the pairs of rows that the last note is about, each in a sentence.
     """
 
     work: StudyPlan
-    lines: tuple[Line, ...]
+    rows: tuple[Measured, ...]
+    differences: Mapping[str, Estimate]
     caption: str
     notes: tuple[str, ...]
     reversals: tuple[str, ...]
@@ -72,30 +45,25 @@ class Findings:
     @property
     def several(self) -> bool:
         """Whether there are several seeds."""
-        return self.lines[0].score.seeds > 1
+        return len(self.rows[0].scores) > 1
 
     @property
     def signature(self) -> str:
         """What the signatures of all scores agree in."""
-        return "|".join(f"{key}:{value}" for key, value in _common(self.lines).items())
+        first, *rest = [parts for one in self.rows for parts in one.signatures]
+        common = (key for key in first if all(parts.get(key) == first[key] for parts in rest))
+        return "|".join(f"{key}:{first[key]}" for key in common)
 
 
 def findings_of(work: StudyPlan, measured: Sequence[Measured]) -> Findings:
     """What follows from the scores of the rows of a study."""
-    study = work.study
-    (reference,) = (one for one in measured if one.row.name == study.reference)
-    lines = tuple(
-        Line(
-            one,
-            _over_seeds(one.scores),
-            None if one is reference else difference(one, reference),
-            study.published_difference(one.row),
-        )
-        for one in measured
-    )
+    (reference,) = (one for one in measured if one.name == work.study.reference)
+    differences = {one.name: difference(one, reference) for one in measured if one is not reference}
     order, reversals = _order(measured)
-    notes = (*_notes(work, lines), *order)
-    return Findings(work, lines, _caption(work, lines), notes, tuple(reversals))
+    notes = (*_notes(work, measured), *order)
+    return Findings(
+        work, tuple(measured), differences, _caption(work, measured), notes, tuple(reversals)
+    )
 
 
 def difference(one: Measured, other: Measured) -> Estimate:
@@ -105,7 +73,7 @@ def difference(one: Measured, other: Measured) -> Estimate:
     than either of them.
     """
     theirs = other.scores
-    return _over_seeds({seed: score - theirs[seed] for seed, score in one.scores.items()})
+    return over_seeds({seed: score - theirs[seed] for seed, score in one.scores.items()})
 
 
 def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, str, Estimate]]]:
@@ -127,43 +95,29 @@ def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, s
         better, worse = (other, one) if theirs > 0 else (one, other)
         ours = difference(better, worse)
         if ours.mean > (ours.sd or 0.0):
-            found.append((better.row.name, worse.row.name, ours))
+            found.append((better.name, worse.name, ours))
     return pairs, found
 
 
-def with_deviation(estimate: Estimate, form: str = ".2f") -> str:
+def with_deviation(estimate: Estimate, sign: str = "") -> str:
     """Mean and standard deviation for people; of one seed the mean alone."""
     spread = "" if estimate.sd is None else f" ± {estimate.sd:.2f}"
-    return f"{estimate.mean:{form}}{spread}"
+    return f"{estimate.mean:{sign}.2f}{spread}"
 
 
-def _over_seeds(scores: Scores) -> Estimate:
-    return cast(Estimate, Estimate.of(scores))  # every row has one seed at least
+def over_seeds(scores: Scores) -> Estimate:
+    """The estimate of a row, which has one seed at least."""
+    return cast(Estimate, Estimate.of(scores))
 
 
-def _signatures(lines: Sequence[Line]) -> list[dict[str, str]]:
-    return [
-        signature_parts(result.metrics[name].signature_long)
-        for line in lines
-        for result in line.measured.results
-        for name in line.measured.metric.metrics
-    ]
-
-
-def _common(lines: Sequence[Line]) -> Mapping[str, str]:
-    first, *rest = _signatures(lines)
-    return {key: value for key, value in first.items() if all(p.get(key) == value for p in rest)}
-
-
-def _caption(work: StudyPlan, lines: Sequence[Line]) -> str:
+def _caption(work: StudyPlan, measured: Sequence[Measured]) -> str:
     """What the table shows, with which budget, in sentences."""
     study, bank = work.study, work.treebank
-    measured = [line.measured for line in lines]
-    seeds = lines[0].score.seeds
+    seeds = len(measured[0].scores)
     over = f"mean and standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
     epochs = {epoch for one in measured for epoch in one.epochs}
     most = {one.config.train.max_epochs for one in measured}
-    layers = {line.layers for line in lines if line.layers is not None}
+    layers = {one.layers for one in measured if one.layers is not None}
     rules = sorted({rule for one in measured for rule in one.stopped_by})
     sentences = [
         f"{study.measure[:1].upper()}{study.measure[1:]} in percent on {bank.name} "
@@ -174,20 +128,20 @@ def _caption(work: StudyPlan, lines: Sequence[Line]) -> str:
         + " or ".join(rules)
         + (f", with {', '.join(work.settings)}." if work.settings else "."),
     ]
-    if any(parts.get("tags", "none") != "none" for parts in _signatures(lines)):
+    if any(parts.get("tags", "none") != "none" for one in measured for parts in one.signatures):
         sentences.append(f"Tags: {bank.manifest.tags}.")
     if any(one.row.published is not None for one in measured):
         sentences.append(f"Published: {study.source}; {study.measured}.")
     return " ".join(sentences)
 
 
-def _notes(work: StudyPlan, lines: Sequence[Line]) -> list[str]:
+def _notes(work: StudyPlan, measured: Sequence[Measured]) -> list[str]:
     notes = [
         f"'{row.name}': {row.published:.2f} from {row.source}."
         for row in work.study.rows
         if row.source is not None and row.published is not None and row.name not in work.left_out
     ]
-    skipped = max(int(parts.get("skipped", "0")) for parts in _signatures(lines))
+    skipped = max(int(parts.get("skipped", 0)) for one in measured for parts in one.signatures)
     if skipped:
         notes.append(f"LEFT OUT of scores: up to {skipped:,} sentences of each.")
     return notes + [f"Left out: '{name}' {why}." for name, why in work.left_out.items()]

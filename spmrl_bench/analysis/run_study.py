@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 from spmrl_bench.analysis.attention_maps import limited
 from spmrl_bench.analysis.definition import StudyRow
 from spmrl_bench.analysis.scores import ScoreKey, ScoreStore
-from spmrl_bench.analysis.trials import StudyPlan, Trial, joint_plan
-from spmrl_bench.errors import RecipeError
+from spmrl_bench.analysis.trials import Attentive, StudyPlan, Trial, joint_plan
 from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.evaluation import score_split
+from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
+from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.scoring.metric import Criterion, metric_named
 from spmrl_bench.scoring.signature import Signature
-from spmrl_bench.treebanks.treebank import Treebank
+from spmrl_bench.training.schedule import Progress
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
@@ -53,6 +53,11 @@ class Measured:
     stopped_by: tuple[str, ...]
 
     @property
+    def name(self) -> str:
+        """That of the row."""
+        return self.row.name
+
+    @property
     def config(self) -> RunConfig:
         """Settings of the first run; those of the others differ in the seed only."""
         return self.configs[0]
@@ -62,6 +67,18 @@ class Measured:
         """The figure of each seed; 0 where nothing counts on either side."""
         pairs = zip(self.configs, self.results, strict=True)
         return {config.seed: result.score(self.metric) for config, result in pairs}
+
+    @property
+    def layers(self) -> int | None:
+        """How many layers the encoder of its parsers has; None without an encoder."""
+        model = self.config.model
+        return model.layers if isinstance(model, Attentive) else None
+
+    @property
+    def signatures(self) -> list[dict[str, str]]:
+        """The signature of each score, by key."""
+        scores = [one.metrics[name] for one in self.results for name in self.metric.metrics]
+        return [signature_parts(score.signature_long) for score in scores]
 
 
 def run_study(
@@ -85,24 +102,24 @@ def run_study(
     folders = [plan.folder(runs_dir, config) for config in plan.configs]
     states = [ended(folder) for folder in folders]
     scores = ScoreStore(scores_dir)  # with what other studies left meanwhile
-    found: list[dict[int, SplitResult]] = [{} for _ in work.trials]
-    for number, (config, folder) in enumerate(zip(plan.configs, folders, strict=True)):
+    found: list[list[tuple[SplitResult, Progress]]] = [[] for _ in work.trials]
+    # The runs of a row are in the order of its seeds, since each row has the same seeds.
+    for config, folder, state in zip(plan.configs, folders, states, strict=True):
         asked = [k for k, trial in enumerate(work.trials) if config in trial.configs]
         trials = [work.trials[k] for k in asked]
         results = _score_run(work, config, trials, folder, scores, device)
         for k, result in zip(asked, results, strict=True):
-            found[k][number] = result
-    # The runs of a row are in the order of its seeds, since each row has the same seeds.
+            found[k].append((result, state))
     return [
         Measured(
             row=trial.row,
             metric=work.study.metric,
             configs=trial.configs,
-            results=tuple(results_of.values()),
-            epochs=tuple(states[number].epoch for number in results_of),
-            stopped_by=tuple(states[number].stopped_by or "" for number in results_of),
+            results=tuple(result for result, _ in runs),
+            epochs=tuple(state.epoch for _, state in runs),
+            stopped_by=tuple(state.stopped_by or "" for _, state in runs),
         )
-        for trial, results_of in zip(work.trials, found, strict=True)
+        for trial, runs in zip(work.trials, found, strict=True)
     ]
 
 
@@ -115,36 +132,30 @@ def _score_run(
     device: str,
 ) -> list[SplitResult]:
     """The score of one run for each of the rows that need it; the parser stays as trained."""
-    bank, metric = work.treebank, work.study.metric
-    weights, rules = best_weights(folder), _rules(bank, metric)
+    bank = work.treebank
     parser: Parser | None = None
     results = []
     for trial in trials:
-        key = ScoreKey(
-            weights=weights,
-            fingerprint=config.fingerprint,
-            split=SPLIT,
-            rules=rules,
-            limits=tuple(sorted(trial.limits.items())),
-        )
+        key = _key(work, best_weights(folder), trial)
         result = scores.find(key)
         if result is None:
             parser = parser or load_parser(folder, device)
             with limited(parser, trial.limits):
                 result = score_split(parser, bank, SPLIT, config)
-            missing = [name for name in metric.metrics if name not in result.metrics]
-            if missing:
-                raise RecipeError(
-                    f"study {work.study.name} measures {metric}, but {config.name} is scored by "
-                    f"{', '.join(result.metrics)} only"
-                )
             scores.add(key, result)
         results.append(result)
     return results
 
 
-def _rules(bank: Treebank, criterion: Criterion) -> str:
-    """How the metrics of a criterion count on a treebank: that part of their signatures."""
-    metrics = [metric_named(name) for name in criterion.metrics]
-    counting = [metric.counting(metric.rules(bank.rules[metric.name])) for metric in metrics]
-    return " + ".join(Signature.of(keys).long() for keys in counting)
+def _key(work: StudyPlan, weights: str, trial: Trial) -> ScoreKey:
+    """What the score of a trial with these weights follows from."""
+    bank, names = work.treebank, work.study.metric.metrics
+    layers = dict.fromkeys(layer for name in names for layer in metric_named(name).layers)
+    counting = [metric_named(name).counting(rules) for name, rules in rules_of(bank, names).items()]
+    return ScoreKey(
+        weights=weights,
+        fingerprint="+".join(map(bank.fingerprint_of, layers)),
+        split=SPLIT,
+        rules=" + ".join(Signature.of(keys).long() for keys in counting),
+        limits=tuple(sorted(trial.limits.items())),
+    )

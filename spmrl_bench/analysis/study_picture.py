@@ -7,11 +7,11 @@ are drawn as points, since their axis does not begin at zero; differences as bar
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 from spmrl_bench.analysis.drawing import BLUE, GREY, ORANGE, Sheet
-from spmrl_bench.analysis.findings import Findings, Line
+from spmrl_bench.analysis.findings import Findings, over_seeds
+from spmrl_bench.analysis.run_study import Measured
 from spmrl_bench.analysis.trials import Attentive
 
 # How far below and above the middle of its line a bar and a published figure stand, so that the
@@ -50,28 +50,30 @@ def _sheet(findings: Findings, height: float, marks: str) -> Sheet:
 
 
 def _systems(findings: Findings) -> Sheet:
-    study, lines = findings.work.study, findings.lines
-    published = any(line.published_difference is not None for line in lines)
+    study, rows = findings.work.study, findings.rows
+    published = any(study.published_difference(one.row) is not None for one in rows)
     marks = "Diamonds: published differences." if published else ""
-    sheet = _sheet(findings, 0.75 + 0.34 * len(lines), marks)
+    sheet = _sheet(findings, 0.75 + 0.34 * len(rows), marks)
     left, right = sheet.axes(2, sharey=True)
-    for place, line in enumerate(lines):
-        score, found = line.score, line.difference
+    for place, one in enumerate(rows):
+        score, found = over_seeds(one.scores), findings.differences.get(one.name)
         if score.sd is not None:
-            seeds = list(line.measured.scores.values())
+            seeds = list(one.scores.values())
             left.plot(seeds, [place] * len(seeds), "o", color=GREY, markersize=3, alpha=0.7)
-            left.errorbar(score.mean, place, xerr=score.sd, color=BLUE, elinewidth=1.2, capsize=2.5)
+            thin: dict[str, Any] = {"color": BLUE, "elinewidth": 1.2, "capsize": 2.5}
+            left.errorbar(score.mean, place, xerr=score.sd, **thin)
         left.plot(score.mean, place, "o", color=BLUE, markersize=6.5, alpha=0.9)
         if found is not None:
             low = place + LOWER
             right.barh(low, found.mean, height=0.46, color=BLUE, alpha=0.8)
             if found.sd is not None:
-                thin: dict[str, Any] = {"color": "black", "elinewidth": 0.8, "capsize": 2}
+                thin = {"color": "black", "elinewidth": 0.8, "capsize": 2}
                 right.errorbar(found.mean, low, xerr=found.sd, **thin)
-        if line.published_difference is not None:
-            right.plot(line.published_difference, place - UPPER, **_PUBLISHED)
-    left.set_yticks(range(len(lines)), [_name(line.name, study.reference) for line in lines])
-    left.set_ylim(len(lines) - 0.5, -0.5)
+        theirs = study.published_difference(one.row)
+        if theirs is not None:
+            right.plot(theirs, place - UPPER, **_PUBLISHED)
+    left.set_yticks(range(len(rows)), [_name(one.name, study.reference) for one in rows])
+    left.set_ylim(len(rows) - 0.5, -0.5)
     left.set_xlabel(f"{study.measure} (%)")
     left.grid(axis="both")
     right.axvline(0, color="black", linewidth=0.8)
@@ -106,41 +108,45 @@ def _handles() -> list[Any]:
 
 
 def _windows(findings: Findings) -> Sheet:
-    lines = findings.lines
+    study = findings.work.study
     marks = (
         "A window is the largest distance of two tokens that see each other; a relaxed one lets "
         "the first two and the last two tokens see all and be seen by all."
     )
     sheet = _sheet(findings, 3.3, marks)
     left, right = sheet.axes(2)
-    sizes = sorted({size for size, _ in map(_window, lines) if size is not None})
+    windows = [(*_window(one), one) for one in findings.rows]
+    sizes = sorted({size for size, _, _ in windows if size is not None})
+    places = {size: place for place, size in enumerate((*sizes, None))}
     thin: dict[str, Any] = {"elinewidth": 0.8, "capsize": 2}
     for number, (kind, colour, marker) in enumerate(_SERIES):
-        curve = _curve(lines, kind)
-        # Side by side, so that the deviation of one does not hide that of the other.
-        shift = 0.12 * number - 0.06
-        xs = [_place(line, sizes) + shift for line in curve]
         style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4.5}
-        scores = [line.score for line in curve]
-        sds = [score.sd for score in scores] if findings.several else None
-        left.errorbar(xs, [one.mean for one in scores], yerr=sds, label=kind, **style, **thin)
-        for x, line in zip(xs, curve, strict=True):
-            seeds = list(line.measured.scores.values()) if findings.several else []
+        # A row without a window is the end of both curves, which stand side by side, so that the
+        # deviation of one does not hide that of the other.
+        curve = sorted(
+            ((places[size], one) for size, own, one in windows if size is None or own == kind),
+            key=lambda pair: pair[0],
+        )
+        xs = [place + 0.12 * number - 0.06 for place, _ in curve]
+        scores = [over_seeds(one.scores) for _, one in curve]
+        differences = [findings.differences.get(one.name) for _, one in curve]
+        for axes, shown, label in ((left, scores, kind), (right, differences, f"{kind}, here")):
+            means = [estimate.mean if estimate else 0.0 for estimate in shown]
+            sds = [(estimate.sd if estimate else None) or 0.0 for estimate in shown]
+            spread = sds if findings.several and any(sds) else None
+            axes.errorbar(xs, means, yerr=spread, label=label, **style, **thin)
+        for x, (_, one) in zip(xs, curve, strict=True):
+            seeds = list(one.scores.values()) if findings.several else []
             left.plot([x] * len(seeds), seeds, ".", color=GREY, markersize=3.5, alpha=0.8)
-        # The reference row has no difference to itself.
-        ours = [(one.mean, one.sd or 0.0) if (one := line.difference) else (0, 0) for line in curve]
-        means, sds = [mean for mean, _ in ours], [sd for _, sd in ours]
-        spread = sds if any(sds) else None
-        right.errorbar(xs, means, yerr=spread, label=f"{kind}, here", **style, **thin)
         theirs = [
-            (x, line.published_difference or 0.0)
-            for x, line in zip(xs, curve, strict=True)
-            if line.measured.row.published is not None
+            (x, study.published_difference(one.row) or 0.0)
+            for x, (_, one) in zip(xs, curve, strict=True)
+            if one.row.published is not None
         ]
         if theirs:
             style |= {"markerfacecolor": "white", "linestyle": "--"}
             right.plot(*zip(*theirs, strict=True), label=f"{kind}, published", **style)
-    left.set_ylabel(f"{findings.work.study.measure} (%)")
+    left.set_ylabel(f"{study.measure} (%)")
     right.set_ylabel("difference to no window (points)")
     right.axhline(0, color="black", linewidth=0.8, zorder=0.5)
     for axes in (left, right):
@@ -151,21 +157,9 @@ def _windows(findings: Findings) -> Sheet:
     return sheet
 
 
-def _curve(lines: Sequence[Line], kind: str) -> list[Line]:
-    """The rows of one kind of window from the smallest on; without a window is of both kinds."""
-    chosen = [line for line in lines if _window(line)[0] is None or _window(line)[1] == kind]
-    return sorted(chosen, key=lambda line: (_window(line)[0] is None, _window(line)[0]))
-
-
-def _place(line: Line, sizes: Sequence[int]) -> int:
-    """Where a row stands on the axis, which has a place for each size and one for no window."""
-    size = _window(line)[0]
-    return len(sizes) if size is None else sizes.index(size)
-
-
-def _window(line: Line) -> tuple[int | None, str]:
+def _window(one: Measured) -> tuple[int | None, str]:
     """The window of a row, at test time or of its run, and of which kind it is."""
-    limit, model = line.measured.row.limit, line.measured.config.model
+    limit, model = one.row.limit, one.config.model
     size, relaxed = limit.window, limit.relaxed
     if size is None and isinstance(model, Attentive):
         size, relaxed = model.attention_window, model.relaxed_window

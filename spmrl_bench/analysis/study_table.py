@@ -9,7 +9,8 @@ import pandas as pd
 
 from spmrl_bench.analysis.definition import StudyRow
 from spmrl_bench.analysis.drawing import load_matplotlib
-from spmrl_bench.analysis.findings import Findings, Line, with_deviation
+from spmrl_bench.analysis.findings import Findings, over_seeds, with_deviation
+from spmrl_bench.analysis.run_study import Measured
 from spmrl_bench.analysis.study_picture import draw_study
 from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.files import write_text
@@ -53,9 +54,9 @@ def to_frame(findings: Findings) -> pd.DataFrame:
     Scores in percent, differences in points. ``settings`` are what the run changed of its recipe
     and ``limits`` what was taken from the attention of the trained parser, both as JSON.
     """
-    lines = {line.name: line for line in findings.lines}
+    found = {one.name: one for one in findings.rows}
     rows = findings.work.study.rows
-    return pd.DataFrame([_numbers(findings, row, lines.get(row.name)) for row in rows])
+    return pd.DataFrame([_numbers(findings, row, found.get(row.name)) for row in rows])
 
 
 def markdown(findings: Findings) -> str:
@@ -68,23 +69,23 @@ def latex(findings: Findings) -> str:
     return to_latex(_document(findings))
 
 
-def _numbers(findings: Findings, row: StudyRow, line: Line | None) -> dict[str, object]:
+def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[str, object]:
     study = findings.work.study
     figure = "dev_" + "+".join(name for _, name in study.metric.terms)
     cells: dict[str, object] = {"system": row.name}
-    if line is not None:
-        found = line.measured
+    if found is not None:
+        score = over_seeds(found.scores)
         cells |= {
             "variant": found.config.variant,
             "settings": json.dumps(found.config.settings),
             "limits": json.dumps(row.limit.model_dump(mode="json", exclude_defaults=True)),
-            "layers": line.layers,
-            "seeds": line.score.seeds,
-            figure: line.score.mean,
-            f"{figure}_sd": line.score.sd,
+            "layers": found.layers,
+            "seeds": score.seeds,
+            figure: score.mean,
+            f"{figure}_sd": score.sd,
         }
         cells |= {f"{figure}_seed{seed}": score for seed, score in found.scores.items()}
-    difference = line.difference if line else None
+    difference = findings.differences.get(row.name)
     return cells | {
         "difference": difference.mean if difference else None,
         "difference_sd": difference.sd if difference else None,
@@ -95,23 +96,20 @@ def _numbers(findings: Findings, row: StudyRow, line: Line | None) -> dict[str, 
 
 
 def _document(findings: Findings) -> Document:
-    study, lines = findings.work.study, findings.lines
-    columns: dict[str, list[str]] = {"system": [line.name for line in lines]}
-    columns[study.measure] = [with_deviation(line.score) for line in lines]
+    study, rows = findings.work.study, findings.rows
+    columns = {
+        "system": [one.name for one in rows],
+        study.measure: [with_deviation(over_seeds(one.scores)) for one in rows],
+    }
     if findings.several:
-        columns["each seed"] = [
-            " ".join(f"{score:.2f}" for score in line.measured.scores.values()) for line in lines
-        ]
-    columns["difference"] = [
-        with_deviation(line.difference, "+.2f") if line.difference else "" for line in lines
-    ]
-    published = [line.measured.row.published for line in lines]
+        columns["each seed"] = [" ".join(map("{:.2f}".format, one.scores.values())) for one in rows]
+    differences = [findings.differences.get(one.name) for one in rows]
+    columns["difference"] = ["" if one is None else with_deviation(one, "+") for one in differences]
+    published = [one.row.published for one in rows]
     if any(figure is not None for figure in published):
+        theirs = [study.published_difference(one.row) for one in rows]
         columns["published"] = ["" if one is None else f"{one:.2f}" for one in published]
-        columns["published difference"] = [
-            "" if line.published_difference is None else f"{line.published_difference:+.2f}"
-            for line in lines
-        ]
+        columns["published difference"] = ["" if one is None else f"{one:+.2f}" for one in theirs]
     table = Table(
         title=findings.title,
         frame=pd.DataFrame(columns),

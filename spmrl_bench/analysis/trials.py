@@ -15,10 +15,11 @@ from typing import Any, Protocol, runtime_checkable
 from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
 from spmrl_bench.analysis.layers import layer_numbers
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
 from spmrl_bench.nn.limits import OPEN, Limit
-from spmrl_bench.parsers.config import FILES
+from spmrl_bench.parsers.config import FILES, ParserConfig
+from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 
@@ -107,12 +108,6 @@ def plan_study(
     recipe = load_recipe(lang or _recipe_of(treebank))
     chosen = make_plan(str(recipe.path), treebank=treebank, size=size)
     bank = chosen.treebank
-    for name in study.metric.metrics:
-        if name not in bank.rules:
-            raise RecipeError(
-                f"study {study.name} measures {study.metric}, but treebank {bank.name} can be "
-                f"scored by {', '.join(bank.rules)} only"
-            )
     trials, left_out = [], {}
     for row in study.rows:
         missing = _missing_files(study, row, given)
@@ -140,14 +135,10 @@ def joint_plan(work: StudyPlan) -> Plan:
     return Plan(work.treebank, tuple(distinct), work.note)
 
 
-def attention_limits(limits: AttentionLimits, model: object) -> dict[int, Limit]:
+def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, Limit]:
     """The limits of each layer of a model; layers without any are left out.
 
     A window that the model was trained with stays where the row has none of its own.
-
-    Args:
-        limits: of the row.
-        model: settings of any parser.
 
     Raises:
         RecipeError: there is no attention or no such layer, or content and position cannot be
@@ -155,11 +146,9 @@ def attention_limits(limits: AttentionLimits, model: object) -> dict[int, Limit]
     """
     if limits == AttentionLimits():
         return {}
-    if not isinstance(model, Attentive):
-        raise RecipeError("attention is limited here, but a parser without an encoder has none")
-    if model.encoder != "attention":
-        name = model.encoder.upper()
-        raise RecipeError(f"attention is limited here, but an {name} encoder has none")
+    if not isinstance(model, Attentive) or model.encoder != "attention":
+        kind = model.encoder.upper() if isinstance(model, Attentive) else "absent"
+        raise RecipeError(f"attention is limited here, but an {kind} encoder has none")
     count = model.layers
     content = _numbers("limit", limits.content, count)
     position = _numbers("limit", limits.position, count)
@@ -200,6 +189,15 @@ def _trial(
     given: Mapping[str, str],
 ) -> Trial:
     lexical = study.inputs(row)
+    variant = "-".join(lexical)
+    for what, metrics in (
+        (f"treebank {bank.name}", tuple(bank.rules)),
+        (f"variant {variant}", kind_named(recipe.variant(variant).kind).metrics),
+    ):
+        if not set(study.metric.metrics) <= set(metrics):
+            raise RecipeError(
+                f"measures {study.metric}, but {what} is scored by {', '.join(metrics)} only"
+            )
     if "tag" in lexical and bank.manifest.tags == "none":
         raise RecipeError(
             f"reads tags, but treebank {bank.name} has none. Choose a treebank with tags"
@@ -207,19 +205,22 @@ def _trial(
     settings = {key: value for key, value in given.items() if _concerns(key, lexical)}
     settings |= {key: _as_toml(value) for key, value in study.settings(row).items()}
 
+    variant = "-".join(lexical)
+    fingerprints = fingerprints_of(recipe, bank, [variant])
+
     def resolve(seed: int) -> RunConfig:
         return recipe.resolve(
             treebank=bank.name,
             track=bank.track,
-            fingerprint=bank.fingerprint,
-            variant="-".join(lexical),
+            fingerprints=fingerprints,
+            variant=variant,
             size=size,
             seed=seed,
             settings=settings,
         )
 
     if row.position_only != "none":
-        model: object = resolve(1).model
+        model = resolve(1).model
         count = model.layers if isinstance(model, Attentive) else 0
         chosen = _numbers("position_only", row.position_only, count)
         settings["model.position_only_layers"] = _as_toml(chosen)

@@ -25,6 +25,7 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor, Terminat
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsers.bulk import Answer, Answerer, Answers, Manner, Window, WorkerLostError
+from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.processes import available_threads, interrupts_blocked
 
 # Seconds after which a process notices that the one that started it is gone.
@@ -102,8 +103,6 @@ def _answer(folder: Path, device: str, threads: int, manner: Manner, window: Win
 @lru_cache(maxsize=1)
 def _answerer(folder: Path, device: str, threads: int, manner: Manner) -> Answerer:
     """The parser of this process, loaded with the first window that it gets."""
-    from spmrl_bench.parsers.registry import load_parser
-
     parser = load_parser(folder, device)
     import torch
 

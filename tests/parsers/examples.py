@@ -13,6 +13,7 @@ from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
+from spmrl_bench.trees.parse import Parse
 
 TREES = [
     parse_brackets(text)
@@ -60,7 +61,7 @@ def config(**changes: Any) -> ChartParserConfig:
 def parser_of(trees: Sequence[Tree] = TREES, *, seed: int = 0, **changes: Any) -> ChartParser:
     """An untrained parser with the vocabulary of ``trees``."""
     torch.manual_seed(seed)
-    parser = ChartParser(config(**changes), Vocabulary.of(trees))
+    parser = ChartParser(config(**changes), Vocabulary.of(map(Parse.of, trees)))
     with torch.no_grad():
         # As initialised, attention is almost uniform; tests need it to matter.
         for layer in parser.encoder.layers:

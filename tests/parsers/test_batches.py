@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.chart.packing import cell_spans
 from spmrl_bench.errors import SentenceTooLongError, TreeError
-from spmrl_bench.parsers.batches import Batch, Indexer, sub_batches, windows
+from spmrl_bench.parsers.batches import Batch, Indexer, sub_batches
 from spmrl_bench.parsers.vocabulary import (
     CHAR_START,
     CHAR_STOP,
@@ -153,12 +153,3 @@ def test_sub_batches_count_start_and_stop_up_to_the_bound(
     max_tokens: int, groups: list[list[int]]
 ) -> None:
     assert list(sub_batches([3, 2, 3], max_tokens)) == groups
-
-
-@given(st.integers(0, 12), st.integers(1, 5))
-def test_windows_cut_a_stream(count: int, size: int) -> None:
-    items = [[str(k)] for k in range(count)]
-    found = list(windows(iter(items), size))
-    assert [item for window in found for item in window] == items
-    assert all(len(window) == size for window in found[:-1])
-    assert all(0 < len(window) <= size for window in found)

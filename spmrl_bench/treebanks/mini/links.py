@@ -249,9 +249,7 @@ def attach(parents: Sequence[int], links: Sequence[Links | None]) -> tuple[list[
 def _passive(heads: Sequence[int], relations: list[str]) -> list[str]:
     """The subject of a verb with a passive auxiliary is that of a passive."""
     if "aux:pass" in relations:
-        passive = {
-            head for head, kind in zip(heads, relations, strict=True) if kind == "aux:pass"
-        }
+        passive = {head for head, kind in zip(heads, relations, strict=True) if kind == "aux:pass"}
         for place, (head, kind) in enumerate(zip(heads, relations, strict=True)):
             if kind in ("nsubj", "csubj") and head in passive:
                 relations[place] = f"{kind}:pass"
