@@ -23,7 +23,44 @@ HEADLESS = "headless"
 """The entry of ``[dependencies]`` that lists phrases whose daughters attach outside of them."""
 
 #: Universal Dependencies, version 2; each may have a subtype.
-_UNIVERSAL = ["acl", "advcl", "advmod", "amod", "appos", "aux", "case", "cc", "ccomp", "clf", "compound", "conj", "cop", "csubj", "dep", "det", "discourse", "dislocated", "expl", "fixed", "flat", "goeswith", "iobj", "list", "mark", "nmod", "nsubj", "nummod", "obj", "obl", "orphan", "parataxis", "punct", "reparandum", "vocative", "xcomp"]
+_UNIVERSAL = [
+    "acl",
+    "advcl",
+    "advmod",
+    "amod",
+    "appos",
+    "aux",
+    "case",
+    "cc",
+    "ccomp",
+    "clf",
+    "compound",
+    "conj",
+    "cop",
+    "csubj",
+    "dep",
+    "det",
+    "discourse",
+    "dislocated",
+    "expl",
+    "fixed",
+    "flat",
+    "goeswith",
+    "iobj",
+    "list",
+    "mark",
+    "nmod",
+    "nsubj",
+    "nummod",
+    "obj",
+    "obl",
+    "orphan",
+    "parataxis",
+    "punct",
+    "reparandum",
+    "vocative",
+    "xcomp",
+]
 #: The relations of words that are never heads beside a word of content.
 _FUNCTIONAL = ("aux", "case", "cc", "clf", "cop", "det", "mark", "punct")
 #: The place of what governs a phrase from outside of it.
