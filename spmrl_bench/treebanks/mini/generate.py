@@ -151,7 +151,6 @@ class Sampler:
         self._settings = source.grammar.settings
         self._spelling = source.grammar.spelling
         self._adjust = source.grammar.adjust
-        self._passive = source.grammar.dependencies.passive
         self._varied = source.grammar.lexicon.open_categories
         self.max_words = self._settings.max_words
 
@@ -190,7 +189,7 @@ class Sampler:
                 words.append(self._word(number, rng, used))
                 tags.append(symbol.label)
                 links.append(None)
-                if node.symbol in self._passive:
+                if node.passive:
                     passive.append(len(words))
                 daughters[-1] += 1
                 continue

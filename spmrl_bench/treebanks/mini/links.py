@@ -49,7 +49,16 @@ class Defaults:
 
     relations: Mapping[str, Sequence[tuple[Mapping[str, Term], str]]]
     headless: frozenset[str]
-    passive: frozenset[str]
+    passive: Mapping[str, Sequence[Mapping[str, Term]]]
+
+    def relation(self, symbol: str, values: Mapping[str, str | None]) -> str | None:
+        """What a symbol with these values bears, if anything; None is a value not yet chosen."""
+        known = self.relations.get(symbol, ())
+        return next((relation for terms, relation in known if _fits(terms, values)), None)
+
+    def is_passive(self, symbol: str, values: Mapping[str, str | None]) -> bool:
+        """Whether a symbol with these values is a verb that is passive by itself."""
+        return any(_fits(terms, values) for terms in self.passive.get(symbol, ()))
 
 
 @dataclass(frozen=True)
@@ -77,19 +86,27 @@ def read_defaults(
 ) -> Defaults:
     """The defaults of a grammar; ``invisible`` are the phrases without a label."""
     relations: dict[str, list[tuple[Mapping[str, Term], str]]] = {}
-    lists: dict[str, set[str]] = {HEADLESS: set(), PASSIVE: set()}
+    passive: dict[str, list[Mapping[str, Term]]] = {}
+    headless: set[str] = set()
     for relation, row in table.items():
         key = f"dependencies.{relation}"
-        if relation not in lists:
+        if relation not in (HEADLESS, PASSIVE):
             check_relation(key, relation, problems, head=False)
         for reference in parse_references(key, row, signatures, domains, problems) or ():
-            if relation not in lists:
-                relations.setdefault(reference.symbol, []).append((reference.terms, relation))
-            elif relation == PASSIVE or reference.symbol in invisible:
-                lists[relation].add(reference.symbol)
+            symbol, terms = reference.symbol, reference.terms
+            if relation == PASSIVE:
+                passive.setdefault(symbol, []).append(terms)
+            elif relation != HEADLESS:
+                relations.setdefault(symbol, []).append((terms, relation))
+            elif symbol in invisible:
+                headless.add(symbol)
             else:
-                problems.add(key, f"'{reference.symbol}' is no phrase with label = \"\"")
-    return Defaults(relations, frozenset(lists[HEADLESS]), frozenset(lists[PASSIVE]))
+                problems.add(key, f"'{symbol}' is no phrase with label = \"\"")
+    return Defaults(relations, frozenset(headless), passive)
+
+
+def _fits(terms: Mapping[str, Term], values: Mapping[str, str | None]) -> bool:
+    return all(values[feature] in term.allowed for feature, term in terms.items())
 
 
 def check_relation(key: str, relation: str, problems: Problems, *, head: bool = True) -> None:
