@@ -18,6 +18,11 @@ settings.register_profile(
 )
 settings.load_profile("project")
 
+# The terminal of whoever runs the tests does not decide how wide and colourful messages are.
+for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE", "TERMINAL_WIDTH"):
+    os.environ.pop(name, None)
+os.environ["COLUMNS"] = "80"
+
 PATIENCE = 600.0
 """Seconds that a test waits for another process: only one that hangs can need as many."""
 
