@@ -56,6 +56,8 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Manifests, recipes and stored treebanks of whoever runs the tests play no part in them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPMRL_BENCH_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.delenv("SPMRL_BENCH_CACHE", raising=False)
+        patch.delenv("TREEBANKS", raising=False)
         yield
 
 
