@@ -24,7 +24,6 @@ from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from tests.laboratory import MODEL, TRAIN, Laboratory
 
-
 FINGERPRINTS = {"constituents": "f"}
 
 

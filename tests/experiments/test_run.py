@@ -208,7 +208,10 @@ def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Labor
     assert folder == RUNS / "tiny-open" / "small-charlstm-d_ff=8,max_epochs=2-seed1"
     (record,) = evaluate(laboratory, **options)
     assert record.settings == {"model.d_ff": 8, "train.max_epochs": 2}
-    assert "|variant:charlstm|settings:d_ff=8,max_epochs=2|size:small|" in record.dev.metrics["brackets"].signature_long
+    assert (
+        "|variant:charlstm|settings:d_ff=8,max_epochs=2|size:small|"
+        in record.dev.metrics["brackets"].signature_long
+    )
     # The same command with the same settings in other words finds the run and its record.
     settings = {"model.d_ff": "+8", "train.max_epochs": "2"}
     assert train(laboratory, variants=["charlstm"], settings=settings) == [folder]
