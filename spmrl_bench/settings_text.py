@@ -74,7 +74,7 @@ def _toml(value: object) -> str:
         return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return f"[{','.join(map(_toml, value))}]"
-    return json.dumps(value)
+    return "none" if value is None else json.dumps(value)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -17,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 from spmrl_bench.cli import app
 from spmrl_bench.parsers import load_parser
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
 from tests.conftest import PATIENCE
 from tests.parsers.examples import parser_of
 
@@ -31,6 +32,15 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def neighbours(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A parser of dependencies alone: every word hangs from the next."""
+    path = tmp_path_factory.mktemp("neighbours")
+    counted = {"side": "right", "root": "root", "any": "dep", "by_tag": {"D": "det"}}
+    AttachNeighbour(counted).save(path)
+    return str(path)
+
+
 def parse(model: str, *arguments: str, stdin: bytes | None = None) -> Result:
     options = ["parse", "--model", model, "--device", "cpu"]
     return CliRunner().invoke(app, [*options, *arguments], input=stdin)
@@ -38,7 +48,7 @@ def parse(model: str, *arguments: str, stdin: bytes | None = None) -> Result:
 
 def expected(model: str, *sentences: str) -> list[str]:
     words = [sentence.split() for sentence in sentences]
-    return [write_brackets(tree) for tree in load_parser(model, "cpu").parse(words)]
+    return [str(parse) for parse in load_parser(model, "cpu").parse(words)]
 
 
 def test_standard_input_and_files_in_their_order(model: str, tmp_path: Path) -> None:
@@ -59,6 +69,62 @@ def test_brackets_keep_their_tags(model: str) -> None:
     assert (
         result.stdout == line.replace("(XX the)", "(D the)").replace("(XX dog)", "(N dog)") + "\n"
     )
+
+
+CONLLU = """# a comment
+1-2\tau\t_\t_\t_\t_\t_\t_\t_\tM=|
+1\tà\tà\tADP\tD\tA=b=c\t_\t_\t_\tM=a
+2\tle\tle\tDET\tN\tA=\t1\tgold\t0:x\t_
+2.1\t_\t_\t_\t_\t_\t_\t_\t_\t_
+
+1\t!\t_\tX\t_\t_\t_\t_\t_\t_\r
+
+"""
+
+
+def test_conllu_comes_out_with_heads_and_relations(neighbours: str) -> None:
+    for workers in ("1", "2"):
+        result = parse(neighbours, "--input", "conllu", "--workers", workers, stdin=CONLLU.encode())
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.stdout_bytes.decode() == (
+            CONLLU.replace("A=b=c\t_\t_", "A=b=c\t2\tdet")
+            .replace("1\tgold", "0\troot")
+            .replace("X\t_\t_\t_\t_", "X\t_\t_\t0\troot")
+        )
+
+
+def test_output_is_what_was_asked_for(model: str, neighbours: str) -> None:
+    stdin = CONLLU.encode()
+    lines = parse(model, "--input", "conllu", "--tags", "upos", stdin=stdin).stdout.splitlines()
+    tags = [re.findall(r"\((\w+) [^()]+\)", line) for line in lines]
+    assert tags == [["ADP", "DET"], ["X"]]
+    lines = parse(neighbours, "--output", "json", stdin=b"the dog\n\n").stdout.splitlines()
+    assert [json.loads(line).get("heads") for line in lines] == [[2, 0], None]
+    rows = parse(neighbours, stdin=b"dog\n\ncats\n").stdout
+    row = "1\t{}\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    assert rows == row.format("dog") + row.format("cats")
+
+
+def test_output_that_the_parser_has_not_is_refused(model: str, neighbours: str) -> None:
+    for folder, output, workers in (
+        (model, "conllu", "1"),
+        (neighbours, "brackets", "1"),
+        (neighbours, "brackets", "2"),
+    ):
+        result = parse(folder, "--output", output, "--workers", workers, stdin=b"dog\n")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith(f"spmrl-bench: --output {output} shows ")
+    result = parse(model, "--output", "jason", stdin=b"dog\n")
+    assert "Did you mean json" in result.stderr
+
+
+def test_what_cannot_be_written_is_named_behind_all_answers(tmp_path: Path) -> None:
+    counted = {"side": "right", "root": "root", "any": "a\tb", "by_tag": {}}
+    AttachNeighbour(counted).save(tmp_path)
+    result = parse(str(tmp_path), stdin=b"dog\nthe dog\ncat\n")
+    assert (result.exit_code, result.stdout.count("\troot\t")) == (1, 1)
+    problem = "<standard input>:2: word 1: CoNLL cannot hold 'a\\tb'"
+    assert result.stderr == f"spmrl-bench: {problem}\n"
 
 
 def test_long_sentences_follow_the_policy_and_are_counted(model: str) -> None:
@@ -159,16 +225,22 @@ def feed(process: subprocess.Popen[bytes], lines: int) -> None:
     process.stdin.flush()
 
 
-def test_ctrl_c_ends_all_processes_with_one_message(model: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "group", "status"),
+    [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 143)],  # as a terminal, as a scheduler
+)
+def test_a_signal_ends_all_processes_with_one_message(
+    model: str, number: signal.Signals, group: bool, status: int
+) -> None:
     with started(model, "--workers", "2") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         feed(process, 4500)  # it waits for more
         for _ in range(1000):
             assert process.stdout.readline().startswith(b"(")
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        (os.killpg if group else os.kill)(process.pid, number)
         rest = process.stdout.read().splitlines()
-        assert process.wait(PATIENCE) == 130
+        assert process.wait(PATIENCE) == status
         message = process.stderr.read().decode().strip()
     said = re.fullmatch(
         r"spmrl-bench: interrupted; the first ([0-9,]+) sentences have been parsed", message

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from spmrl_bench.analysis.run_study import Measured, estimate
 from spmrl_bench.analysis.trials import StudyPlan
-from spmrl_bench.leaderboard.estimates import Estimate
+from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Findings:
     def reversals(self) -> list[str]:
         """The pairs of rows that the last note is about, each in a sentence."""
         return [
-            f"'{better}' is better than '{worse}' here, by {with_deviation(ours)}"
+            f"'{better}' is better than '{worse}' here, by {estimate_text(ours)}"
             for better, worse, ours in reversed_pairs(self.rows)[1]
         ]
 
@@ -147,12 +147,6 @@ def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, s
         if ours.mean > (ours.sd or 0.0):
             found.append((better.name, worse.name, ours))
     return pairs, found
-
-
-def with_deviation(found: Estimate, sign: str = "") -> str:
-    """Mean and standard deviation for people; of one seed the mean alone."""
-    spread = "" if found.sd is None else f" ± {found.sd:.2f}"
-    return f"{found.mean:{sign}.2f}{spread}"
 
 
 def _range(numbers: set[int], what: str = "") -> str:

@@ -81,7 +81,7 @@ class Measured(Trial):
 
 def estimate(scores: Scores) -> Estimate:
     """Mean and deviation over seeds, of which a study has one at least."""
-    return cast(Estimate, Estimate.of(scores))
+    return cast(Estimate, Estimate.of(scores.values()))
 
 
 def run_study(

@@ -9,11 +9,12 @@ import pandas as pd
 
 from spmrl_bench.analysis.definition import StudyRow
 from spmrl_bench.analysis.drawing import load_matplotlib
-from spmrl_bench.analysis.findings import Findings, with_deviation
+from spmrl_bench.analysis.findings import Findings
 from spmrl_bench.analysis.run_study import Measured
 from spmrl_bench.analysis.study_picture import draw_study
 from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.files import write_text
+from spmrl_bench.leaderboard.estimates import estimate_text
 from spmrl_bench.leaderboard.formats import Document, Table, to_latex, to_markdown
 
 
@@ -99,12 +100,12 @@ def _document(findings: Findings) -> Document:
     study, rows = findings.work.study, findings.rows
     columns = {
         "system": [one.name for one in rows],
-        study.measure: [with_deviation(one.score) for one in rows],
+        study.measure: [estimate_text(one.score) for one in rows],
     }
     if findings.several:
         columns["each seed"] = [" ".join(map("{:.2f}".format, one.scores.values())) for one in rows]
     differences = [findings.differences.get(one.name) for one in rows]
-    columns["difference"] = ["" if one is None else with_deviation(one, "+") for one in differences]
+    columns["difference"] = [estimate_text(one, signed=True) for one in differences]
     published = [one.row.published for one in rows]
     if any(figure is not None for figure in published):
         theirs = [study.published_difference(one.row) for one in rows]
@@ -120,7 +121,7 @@ def _document(findings: Findings) -> Document:
             + (", with their standard deviation over the seeds." if findings.several else "."),
             f"Common to all signatures: `{findings.signature}`",
             *findings.notes,
+            *([findings.reversals] if findings.reversals else ()),
         ),
-        items=tuple(findings.reversals),
     )
     return Document(f"Study {study.name}", tables=(table,))

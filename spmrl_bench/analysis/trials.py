@@ -202,11 +202,14 @@ def _trial(
     # As on the command line; TOML reads numbers, texts and lists as JSON does.
     settings |= {key: json.dumps(value) for key, value in study.settings(row).items()}
 
+    variant = "-".join(lexical)
+    fingerprints = fingerprints_of(recipe, bank, [variant])
+
     def resolve(seed: int) -> RunConfig:
         return recipe.resolve(
             treebank=bank.name,
             track=bank.track,
-            fingerprints=fingerprints_of(recipe, bank, [variant]),
+            fingerprints=fingerprints,
             variant=variant,
             size=size,
             seed=seed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import ResultsFolder, check_choice, print_rows
 
 if TYPE_CHECKING:
+    from spmrl_bench.scoring.metric import Metric
     from spmrl_bench.scoring.significance import Comparison, Interval
 
 RUN_HELP = "a file in results/runs, the beginning of its name, or a run folder."
@@ -19,7 +20,6 @@ First = Annotated[str, typer.Argument(metavar="RUN_A", help=f"Record of a run: {
 Second = Annotated[str, typer.Argument(metavar="RUN_B", help="Record of another run, likewise.")]
 
 FEW = 100  # sentences below which the bootstrap finds too many differences
-_TITLES = {"f1": "F1"}
 
 
 @app.command()
@@ -31,6 +31,10 @@ def compare(
         typer.Option(
             help="`dev` or `test`. Default: `test` where both runs were scored on it, else `dev`."
         ),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="By which metric. Default: the first that both runs were scored by."),
     ] = None,
     trials: Annotated[
         int, typer.Option(min=1, help="Random swaps and random draws of sentences.")
@@ -57,52 +61,60 @@ def compare(
     from dataclasses import asdict
 
     from spmrl_bench.experiments.find_record import find_record
-    from spmrl_bench.leaderboard.comparison import common_split, comparable_results
+    from spmrl_bench.leaderboard.comparison import (
+        common_metric,
+        common_split,
+        comparable_counts,
+    )
     from spmrl_bench.scoring import significance
+    from spmrl_bench.scoring.metric import metric_named
 
     check_choice("format", form, ("table", "json"))
     one, other = find_record(first, results), find_record(second, results)
     split = split or common_split(one, other)
-    scores = comparable_results(one, other, split)
-    ratios = [significance.bracket_ratios(score.bracket_counts()) for score in scores]
-    compared = significance.compare(*ratios, trials=trials, seed=seed)
+    scored_by = metric_named(metric or common_metric(one, other))
+    both = comparable_counts(one, other, split, scored_by.name)
+    compared = significance.compare(*map(scored_by.ratios, both), trials=trials, seed=seed)
+    scores = [score for record in (one, other) if (score := record.result(split))]
+    signatures = [score.metrics[scored_by.name].signature_long for score in scores]
     if form == "json":
         report = {
+            "metric": scored_by.name,
             "split": split,
-            "sentences": scores[0].sentences,
-            "skipped": scores[0].skipped,
+            "sentences": len(both[0]),
+            "skipped": both[0].skipped,
             "trials": trials,
             "seed": seed,
             "level": significance.LEVEL,
             "figures": {result.name: asdict(result) for result in compared},
-            "signatures": [score.signature_long for score in scores],
+            "signatures": signatures,
         }
         typer.echo(json.dumps(report, indent=2))
         return
-    _print_comparisons(compared)
+    _print_comparisons(compared, scored_by)
     best = compared[0]
-    equal = scores[0].sentences - best.better - best.worse
+    equal = len(both[0]) - best.better - best.worse
     typer.echo(
         f"\nB is better than A on {best.better:,} sentences of {split}, worse on {best.worse:,}, "
-        f"equal on {equal:,} (by F1)."
+        f"equal on {equal:,} (by {scored_by.title(best.name)})."
     )
-    if scores[0].sentences < FEW:
+    if len(both[0]) < FEW:
         typer.echo(f"Fewer than {FEW} sentences: intervals and p bootstrap are rough.")
-    if scores[0].skipped:
-        typer.echo(f"LEFT OUT of every figure: {scores[0].skipped:,} sentences.")
+    if both[0].skipped:
+        typer.echo(f"LEFT OUT of every figure: {both[0].skipped:,} sentences.")
     swaps = "all swaps" if best.exact else f"{trials:,} random swaps"
     typer.echo(
         f"Randomisation: {swaps}; bootstrap: {trials:,} draws; seed {seed}. Intervals: "
         f"{significance.LEVEL:g} %.\n"
     )
-    for name, score in zip("AB", scores, strict=True):
-        typer.echo(f"{name}: {score.signature_long}")
+    for name, signature in zip("AB", signatures, strict=True):
+        typer.echo(f"{name}: {signature}")
 
 
-def _print_comparisons(compared: Sequence[Comparison]) -> None:
+def _print_comparisons(compared: Sequence[Comparison], metric: Metric[Any, Any]) -> None:
     rows = [
         (
-            _TITLES.get(result.name, result.name),
+            metric.title(result.name),
             f"{result.one:.2f} {_shown(result.one_interval)}",
             f"{result.other:.2f} {_shown(result.other_interval)}",
             f"{result.difference:+.2f} {_shown(result.interval, '+')}",

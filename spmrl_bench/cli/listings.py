@@ -12,7 +12,7 @@ from spmrl_bench.cli.options import ResultsFolder, check_choice, print_rows
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.leaderboard.published import Figure
+    from spmrl_bench.leaderboard.published import PublishedFigure
     from spmrl_bench.leaderboard.record import Record
 
 
@@ -37,10 +37,12 @@ def table(
         spmrl-bench table --format csv > scores.csv
     """
     from spmrl_bench.files import write_text
-    from spmrl_bench.leaderboard.markdown import to_markdown
-    from spmrl_bench.leaderboard.published import read_figures
+    from spmrl_bench.leaderboard.formats import to_markdown
+    from spmrl_bench.leaderboard.frame import records_frame
+    from spmrl_bench.leaderboard.markdown import results_document
+    from spmrl_bench.leaderboard.published import read_published
     from spmrl_bench.leaderboard.record import read_records
-    from spmrl_bench.leaderboard.table import group_records, table_frame, to_csv
+    from spmrl_bench.leaderboard.table import result_rows, to_csv
 
     check_choice("format", form, ("markdown", "csv"))
     records = read_records(results / "runs")
@@ -49,25 +51,24 @@ def table(
             f"no records in {results / 'runs'}: 'spmrl-bench eval LANG' writes them "
             "(after 'spmrl-bench train LANG')"
         )
-    groups, figures = group_records(records), read_figures()
+    frame, published = records_frame(records), read_published()
     texts = {
-        "markdown": to_markdown(groups, figures),
-        "csv": to_csv(table_frame(groups, figures)),
+        "markdown": to_markdown(results_document(frame, published)),
+        "csv": to_csv(result_rows(frame, published)),
     }
     try:
         for kind, name in (("markdown", "table.md"), ("csv", "table.csv")):
             write_text(results / name, texts[kind])
     except OSError as error:
         raise SpmrlError(f"{results}: cannot write the tables: {error.strerror}") from error
-    _write_multilingual(records, figures, results)
+    _write_tracks(records, published, results)
     typer.echo(texts[form], nl=False)
 
 
-def _write_multilingual(records: list[Record], figures: list[Figure], results: Path) -> None:
+def _write_tracks(records: list[Record], published: list[PublishedFigure], results: Path) -> None:
     """Write the tables over languages, also those of one language that are there already."""
-    from spmrl_bench.leaderboard.multilingual import tracks_of
-    from spmrl_bench.leaderboard.multilingual_report import SUFFIXES, track_file, write_track
-    from spmrl_bench.leaderboard.published import read_prior_work
+    from spmrl_bench.leaderboard.track import tracks_of
+    from spmrl_bench.leaderboard.track_tables import SUFFIXES, track_file, write_track
 
     several = tracks_of(records)
     there = [
@@ -75,9 +76,8 @@ def _write_multilingual(records: list[Record], figures: list[Figure], results: P
         for track in tracks_of(records, languages=1)
         if track not in several and track_file(results, track, SUFFIXES[0]).exists()
     ]
-    prior = read_prior_work()
     for track in (*several, *there):
-        write_track(records, track, results, figures, prior)
+        write_track(records, track, results, published)
         name = track_file(results, track, f"{{{','.join(SUFFIXES)}}}")
         typer.echo(f"wrote {name}", err=True)
 

@@ -44,9 +44,9 @@ def multilingual(
 ) -> None:
     """Train and score the variants of every language of a track, and print one table of all.
 
-    Writes multilingual-TRACK as .md, .csv, .tex and .html to the results folder: dev F1 of each
-    variant, test scores of the one that dev selects, averages, and published figures. Given again
-    after an interruption it continues; what is trained or scored is not done twice.
+    Writes multilingual-TRACK as .md, .csv, .tex and .html to the results folder: the dev score of
+    each variant, test scores of the one that dev selects, averages, and published figures. Given
+    again after an interruption it continues; what is trained or scored is not done twice.
 
     Examples:
 
@@ -55,9 +55,9 @@ def multilingual(
         spmrl-bench multilingual --track spmrl --languages german,french
     """
     from spmrl_bench.experiments.multilingual import plan_track, run_track
-    from spmrl_bench.leaderboard.multilingual_report import write_track
-    from spmrl_bench.leaderboard.published import read_figures, read_prior_work
+    from spmrl_bench.leaderboard.published import read_published
     from spmrl_bench.leaderboard.record import read_records
+    from spmrl_bench.leaderboard.track_tables import write_track
 
     work = plan_track(
         track,
@@ -71,7 +71,7 @@ def multilingual(
         typer.echo(f"absent: {name} ({where})", err=True)
     done = run_track(work, runs_dir=runs, results_dir=results, device=device, jobs=jobs)
     records = read_records(results / "runs")
-    text = write_track(records, track, results, read_figures(), read_prior_work())
+    text = write_track(records, track, results, read_published())
     typer.echo(text)
     typer.echo(f"Training time of {len(done.records)} runs: {_duration(done.seconds)}.")
     if work.absent:

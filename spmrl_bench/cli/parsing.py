@@ -101,9 +101,10 @@ def parse(
         with answering(model, device, manner, workers) as answers:
             for texts in parse_given(given, answers, tally, window=window):
                 _write("".join(texts))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         done = f"the first {tally.sentences:,} sentences have been parsed"
-        raise KeyboardInterrupt(f"interrupted; {done}") from None
+        interrupt.args = (f"interrupted; {done}",)
+        raise
     finally:
         if tally.long:
             typer.echo(f"spmrl-bench: {_long_sentences(tally, on_long)}", err=True)

@@ -109,9 +109,8 @@ def evaluate(
     """
     from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import evaluate as run_evaluate
-    from spmrl_bench.leaderboard.markdown import to_markdown
-    from spmrl_bench.leaderboard.published import read_figures
-    from spmrl_bench.leaderboard.table import group_records
+    from spmrl_bench.leaderboard.markdown import results_markdown
+    from spmrl_bench.leaderboard.published import read_published
 
     work = make_plan(
         required_lang(lang),
@@ -125,4 +124,4 @@ def evaluate(
     records = run_evaluate(
         work, runs_dir=runs, results_dir=results, device=device, ensemble=ensemble
     )
-    typer.echo(to_markdown(group_records(records), read_figures()), nl=False)
+    typer.echo(results_markdown(records, read_published()), nl=False)

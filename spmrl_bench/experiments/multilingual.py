@@ -14,7 +14,7 @@ from typing import get_args
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.plan import Plan, learnable, make_plan
 from spmrl_bench.experiments.recipe import list_recipes, load_recipe
 from spmrl_bench.experiments.run import evaluate
 from spmrl_bench.leaderboard.record import Record
@@ -109,9 +109,10 @@ def plan_track(
 
 
 def _banks(recipe: str, track: str) -> list[str]:
-    """The treebanks of a track in a recipe; those without a manifest have no track."""
-    listed = load_recipe(recipe).language.treebanks
-    return [bank for bank in listed if is_known(bank) and load_manifest(bank).track == track]
+    """The treebanks of a track from which a recipe can learn; one without manifest has no track."""
+    loaded = load_recipe(recipe)
+    known = [load_manifest(bank) for bank in loaded.language.treebanks if is_known(bank)]
+    return [bank.name for bank in known if bank.track == track and learnable(loaded, bank.layers)]
 
 
 def _where_missing(recipe: str, track: str) -> str | None:

@@ -58,10 +58,7 @@ def train_run(
     """
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
-    with (
-        owned(run.folder),
-        Report(run.folder, run.title, criterion.title, console) as report,
-    ):
+    with owned(run.folder), Report(run.folder, run.title, criterion.title, console) as report:
         if not fresh:
             check_settings(run.folder, config)
         examples = bank.examples("train", kind.layers)

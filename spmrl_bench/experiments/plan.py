@@ -6,7 +6,7 @@ both start from the same :class:`Plan`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names
 from spmrl_bench.treebanks.presence import status_of
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
+from spmrl_bench.trees.parse import Layer
 
 
 @dataclass(frozen=True)
@@ -82,20 +83,25 @@ def fingerprints_of(recipe: Recipe, bank: Treebank, variants: Iterable[str]) -> 
     return {layer: bank.fingerprint_of(layer) for layer in bank.layers if layer in wanted}
 
 
+def learnable(recipe: Recipe, layers: Collection[Layer]) -> list[str]:
+    """The variants of a recipe that need no more than some layers to learn from."""
+    kinds = {name: kind_named(variant.kind) for name, variant in recipe.variants.items()}
+    return [name for name, kind in kinds.items() if set(kind.layers) <= set(layers)]
+
+
 def _learnable(recipe: Recipe, bank: Treebank) -> list[str]:
     """The variants of a recipe that can learn from the layers of a treebank.
 
     Raises:
         RecipeError: there is none.
     """
-    kinds = {name: kind_named(variant.kind) for name, variant in recipe.variants.items()}
-    found = [name for name, kind in kinds.items() if set(kind.layers) <= set(bank.layers)]
+    found = learnable(recipe, bank.layers)
     if not found:
         raise RecipeError(
             f"treebank {bank.name} has {' and '.join(bank.layers)}, from which no variant of "
-            f"recipe {recipe.name} learns ({', '.join(kinds)}); 'spmrl-bench validate {bank.name}' "
-            "and 'spmrl-bench score-dependencies' work on it, or choose another treebank with "
-            "--treebank"
+            f"recipe {recipe.name} learns ({', '.join(recipe.variants)}); 'spmrl-bench validate "
+            f"{bank.name}' and 'spmrl-bench score-dependencies' work on it, or choose another "
+            "treebank with --treebank"
         )
     return found
 

@@ -107,8 +107,7 @@ def train_side_by_side(
                         say(f"{job.run.title}: FAILED, {message}")
         finally:
             for job in busy.values():
-                with suppress(ProcessLookupError):
-                    os.kill(job.process.pid or 0, signal.SIGKILL)
+                job.kill()
             for job in busy.values():
                 job.pool.shutdown()
     if asked and (interrupted or waiting):
@@ -131,6 +130,12 @@ class _Job:
     pool: ProcessPoolExecutor
     process: BaseProcess
     future: Future
+
+    def kill(self) -> None:
+        """End it at once; the pool's own way needs a program that small systems lack."""
+        if self.process.pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)
 
     def failure(self, error: BaseException) -> Exception:
         """What ended the run, in words where it is no error of its own."""

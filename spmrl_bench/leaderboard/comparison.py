@@ -10,14 +10,15 @@ program) is what one compares.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import ScoreError, unknown_name
-from spmrl_bench.leaderboard.record import Record, SplitResult
-from spmrl_bench.scoring.counts import Column
+from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.scoring.counts import Counts
+from spmrl_bench.scoring.metric import metric_named
 
 RUN_KEYS = frozenset({"variant", "settings", "ensemble", "size", "precision", "seed", "version"})
 SPLITS = ("dev", "test")
@@ -27,26 +28,40 @@ Difference = tuple[str, str, str]
 
 
 def signature_parts(signature: str) -> dict[str, str]:
-    """The ``key:value`` parts of a long signature, which ``|`` separates."""
+    """The ``key:value`` parts of a signature, which ``|`` separates."""
     parts = (part.partition(":") for part in signature.split("|"))
     return {key: value for key, _, value in parts}
 
 
-def score_key(record: Record, result: SplitResult) -> dict[str, str]:
-    """Everything that decides what a score of a record measures."""
+def joined_signature(signatures: Iterable[str]) -> str:
+    """One signature for several; values that differ are joined by ``+``."""
+    values: dict[str, dict[str, None]] = {}
+    for signature in signatures:
+        for key, value in signature_parts(signature).items():
+            values.setdefault(key, {})[value] = None
+    return "|".join(f"{key}:{'+'.join(found)}" for key, found in values.items())
+
+
+def score_key(signature_long: str, fingerprint: str) -> dict[str, str]:
+    """Everything that decides what a score measures.
+
+    Args:
+        signature_long: of the score.
+        fingerprint: whole, of the treebank's layers that were scored.
+    """
     parts = {
         key: value
-        for key, value in signature_parts(result.signature_long).items()
+        for key, value in signature_parts(signature_long).items()
         if key not in RUN_KEYS and key != "treebank"  # of the treebank, the whole hash counts
     }
-    return parts | {"fingerprint": record.treebank.fingerprint}
+    return parts | {"fingerprint": fingerprint}
 
 
-def comparison_key(record: Record) -> tuple[tuple[str, str], ...]:
-    """Everything two records must share for their scores to compare."""
-    test_skipped = str(record.test.skipped if record.test else 0)
-    parts = score_key(record, record.dev) | {"test skipped": test_skipped}
-    return tuple(sorted(parts.items()))
+def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[Difference]:
+    """``(key, value in one, value in the other)`` where they differ, in the order of the first."""
+    keys = dict.fromkeys((*one, *other))
+    rows = ((key, one.get(key, ABSENT), other.get(key, ABSENT)) for key in keys)
+    return [row for row in rows if row[1] != row[2]]
 
 
 def common_split(one: Record, other: Record) -> str:
@@ -54,40 +69,60 @@ def common_split(one: Record, other: Record) -> str:
     return "test" if one.test and other.test else "dev"
 
 
-def comparable_results(one: Record, other: Record, split: str) -> tuple[SplitResult, SplitResult]:
-    """The scores of two records on a split, of which sentence ``k`` is the same on both sides.
+def common_metric(one: Record, other: Record) -> str:
+    """The first metric that both records were scored by.
 
     Raises:
-        ScoreError: a record has no scores on the split, or the scores do not compare; names
-            every key that differs.
+        ScoreError: there is none.
+    """
+    for name in one.metrics:
+        if name in other.metrics:
+            return name
+    raise ScoreError(
+        "the records have no metric in common: the first was scored by "
+        f"{', '.join(one.metrics)}, the second by {', '.join(other.metrics)}"
+    )
+
+
+def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tuple[Counts, Counts]:
+    """The counts of two records on a split, of which sentence ``k`` is the same on both sides.
+
+    Raises:
+        ScoreError: a record has no scores on the split or by the metric, or the scores do not
+            compare; names every key that differs.
     """
     if split not in SPLITS:
         raise ScoreError(unknown_name("split", split, SPLITS))
-    results = []
+    layers = metric_named(metric).layers
+    counts, keys = [], []
     for name, record in (("the first", one), ("the second", other)):
-        result = record.test if split == "test" else record.dev
+        result = record.result(split)
         if result is None:
             raise ScoreError(
                 f"{name} record has no scores on test: test is scored for the variant that dev "
                 "selected. Compare on dev (--split dev)"
             )
-        results.append(result)
-    first, second = results
-    differing = _differences(score_key(one, first), score_key(other, second))
-    if differing:
+        if metric not in result.metrics:
+            raise ScoreError(
+                f"{name} record has no scores by {metric}; it has {', '.join(result.metrics)}"
+            )
+        counts.append(result.counts(metric))
+        signature = result.metrics[metric].signature_long
+        keys.append(score_key(signature, record.treebank.fingerprint(layers)))
+    if differing := differences(*keys):
         listed = "".join(
             f"\n  {key}: {left} in the first, {right} in the second"
             for key, left, right in differing
         )
         raise ScoreError(f"the scores on {split} do not compare:{listed}")
-    _check_sentences(first, second, split)
-    return first, second
+    _check_sentences(metric, counts[0], counts[1], split)
+    return counts[0], counts[1]
 
 
-def _check_sentences(first: SplitResult, second: SplitResult, split: str) -> None:
-    one, other = first.bracket_counts(), second.bracket_counts()
-    lengths = one.column(Column.LENGTH) != other.column(Column.LENGTH)
-    if lengths.any():
+def _check_sentences(metric: str, one: Counts, other: Counts, split: str) -> None:
+    sizes = [metric_named(metric).lengths(counts) or () for counts in (one, other)]
+    if len(one) != len(other) or list(sizes[0]) != list(sizes[1]):
+        lengths = np.array([a != b for a, b in zip(*sizes, strict=False)], dtype=bool)
         raise ScoreError(
             f"the scores on {split} are not of the same sentences: {_which(lengths)} of different "
             "length"
@@ -118,21 +153,25 @@ def record_differences(one: Record, other: Record) -> list[Difference]:
     the versions, the commit and the hardware, with dots between their parts. A split that only
     one of them was scored on is one difference. Scores, costs and dates are none.
     """
-    splits = [split for split in SPLITS if getattr(one, split) and getattr(other, split)]
-    return _differences(_ingredients(one, splits), _ingredients(other, splits))
+    several = len({*one.metrics, *other.metrics}) > 1
+    whole = [split for split in SPLITS if one.result(split) and other.result(split)]
+    first, second = (dict(_flat(_ingredients(record, whole, several))) for record in (one, other))
+    return differences(first, second)
 
 
-def _ingredients(record: Record, splits: Sequence[str]) -> dict[str, str]:
+def _ingredients(record: Record, whole: list[str], several: bool) -> dict[str, object]:
     content: dict[str, object] = {}
     for split in SPLITS:
-        result: SplitResult | None = getattr(record, split)
-        if result is not None:
-            whole = split in splits
-            content[split] = signature_parts(result.signature_long) if whole else "scored"
+        if result := record.result(split):
+            signed = {
+                name: signature_parts(found.signature_long)
+                for name, found in result.metrics.items()
+            }
+            parts = signed if several else next(iter(signed.values()), {})
+            content[split] = parts if split in whole else "scored"
     stored = record.model_dump(mode="json")
-    for part in ("treebank", "recipe", "versions", "commit", "hardware"):
-        content[part] = stored[part]
-    return dict(_flat(content))
+    keys = ("treebank", "kind", "select", "recipe", "versions", "commit", "hardware")
+    return content | {key: stored[key] for key in keys}
 
 
 def _flat(content: Mapping[str, object], at: str = "") -> Iterator[tuple[str, str]]:
@@ -142,10 +181,3 @@ def _flat(content: Mapping[str, object], at: str = "") -> Iterator[tuple[str, st
         elif value is not None:
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             yield f"{at}{key}", shown
-
-
-def _differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[Difference]:
-    """The keys whose values differ, in the order of the first."""
-    keys = dict.fromkeys((*one, *other))
-    rows = ((key, one.get(key, ABSENT), other.get(key, ABSENT)) for key in keys)
-    return [row for row in rows if row[1] != row[2]]

@@ -1,8 +1,8 @@
 """Whether one variant is better than another, from one seed or several.
 
-The test compares two variants by the brackets of each sentence summed over the seeds that both
-have (F1 of these sums is close to, but not exactly, the mean F1). What is swapped is all trees
-of a sentence at once: trees of one sentence from several seeds are alike, and coins of their
+The test compares two variants by the counts of each sentence summed over the seeds that both
+have (F1 of these sums is close to, but not exactly, the mean F1). What is swapped is all parses
+of a sentence at once: parses of one sentence from several seeds are alike, and coins of their
 own would make chance differences look significant. p so answers whether other sentences could
 turn the difference round, the trainings being what they are; the standard deviation over the
 seeds shows what other trainings do.
@@ -14,36 +14,45 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from spmrl_bench.leaderboard.comparison import comparable_results
-from spmrl_bench.leaderboard.record import Record, SplitResult
-from spmrl_bench.scoring.significance import Comparison, Ratio, bracket_ratios, compare
+from spmrl_bench.leaderboard.comparison import comparable_counts
+from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.scoring.significance import Comparison, Ratio, compare
 
 
 def compare_variants(
-    first: Mapping[int, Record], second: Mapping[int, Record]
+    first: Mapping[int, Record], second: Mapping[int, Record], criterion: Criterion
 ) -> Comparison | None:
-    """Two variants on dev by F1, over the seeds that both have; None where they share none.
+    """Two variants on dev, over the seeds that both have.
 
-    The counts of each sentence are summed over the seeds, and sentences are swapped whole.
+    None where they share no seed, or where the criterion is no ratio of sums, as the sum of two
+    figures is not. The counts of each sentence are summed over the seeds, and sentences are
+    swapped whole.
 
     Args:
         first: records of one variant by seed.
         second: records of the other.
+        criterion: by which.
 
     Raises:
-        ScoreError: the scores of a seed do not compare, or there is no bracket to score.
+        ScoreError: the scores of a seed do not compare, or there is nothing to score.
     """
     seeds = sorted(first.keys() & second.keys())
-    if not seeds:
+    if not seeds or len(criterion.terms) > 1:
         return None
-    pairs = [comparable_results(first[seed], second[seed], "dev") for seed in seeds]
-    sides = [_summed([pair[side] for pair in pairs]) for side in (0, 1)]
-    return compare([sides[0]], [sides[1]])[0]
+    ((name, figure),) = criterion.terms
+    sides: tuple[list[Ratio], list[Ratio]] = [], []
+    for seed in seeds:
+        pair = comparable_counts(first[seed], second[seed], "dev", name)
+        for side, counts in zip(sides, pair, strict=True):
+            side += [one for one in metric_named(name).ratios(counts) if one.name == figure]
+    if not sides[0]:
+        return None
+    return compare([_summed(sides[0])], [_summed(sides[1])])[0]
 
 
-def _summed(results: Sequence[SplitResult]) -> Ratio:
-    """F1 of the brackets of each sentence, summed over results of the same sentences."""
-    ratios = [bracket_ratios(result.bracket_counts())[0] for result in results]
+def _summed(ratios: Sequence[Ratio]) -> Ratio:
+    """The ratio of the sums over several results of the same sentences."""
     return Ratio.of(
         ratios[0].name,
         np.sum([ratio.numerator for ratio in ratios], axis=0),

@@ -1,4 +1,4 @@
-"""Figures from several seeds, and their averages over languages.
+"""Figures from several seeds, the variant that they select, and averages over languages.
 
 *Averages.* Each language counts once: of several treebanks of a language the mean is taken
 first. The standard deviation is that of the averages of each seed, where all columns have the
@@ -7,12 +7,17 @@ same seeds; it says how much another training of all languages would move the av
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 Scores = Mapping[int, float]
-"""A figure in percent for each seed."""
+"""A figure for each seed."""
+Term = tuple[str, str]
+"""A metric and one of its figures."""
+Key = tuple[str, str, str]
+"""A split, a metric and one of its figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +25,8 @@ class Estimate:
     """A figure from one or several seeds.
 
     Attributes:
-        mean: in percent.
-        sd: sample standard deviation over the seeds; None for one seed.
+        mean: of the seeds.
+        sd: sample standard deviation (n - 1) over the seeds; None for one seed.
         seeds: number of seeds.
     """
 
@@ -30,13 +35,36 @@ class Estimate:
     seeds: int
 
     @classmethod
-    def of(cls, scores: Scores) -> Estimate | None:
-        """Mean and standard deviation; None where there is no score."""
-        values = list(scores.values())
+    def of(cls, values: Collection[float]) -> Estimate | None:
+        """Mean and standard deviation; None where there is no value."""
         if not values:
             return None
         sd = statistics.stdev(values) if len(values) > 1 else None
         return cls(statistics.fmean(values), sd, len(values))
+
+
+def estimate_text(estimate: Estimate | None, signed: bool = False, mark: str = "") -> str:
+    """As tables print it: two decimals, and the standard deviation if there is one."""
+    if estimate is None:
+        return ""
+    mean = f"{estimate.mean:{'+' if signed else ''}.2f}{mark}"
+    return mean if estimate.sd is None else f"{mean} ± {estimate.sd:.2f}"
+
+
+def best_variant(scores: Mapping[str, Collection[float]]) -> str:
+    """The variant with the highest mean score over its seeds; of equals the first.
+
+    A variant without a score is behind all others.
+
+    Args:
+        scores: of each variant, one at least.
+    """
+
+    def mean(name: str) -> float:
+        estimate = Estimate.of(scores[name])
+        return -math.inf if estimate is None else estimate.mean
+
+    return max(scores, key=mean)
 
 
 def average(columns: Sequence[tuple[str, Scores]]) -> Estimate | None:
@@ -62,8 +90,3 @@ def _mean_of_languages(values: Sequence[tuple[str, float]]) -> float:
     for language, value in values:
         by_language.setdefault(language, []).append(value)
     return statistics.fmean(statistics.fmean(found) for found in by_language.values())
-
-
-def best_variant(scores: Mapping[str, Sequence[float]]) -> str:
-    """The variant with the highest mean of its runs; of equal ones, the first."""
-    return max(scores, key=lambda name: statistics.fmean(scores[name]))

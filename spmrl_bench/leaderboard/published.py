@@ -1,61 +1,44 @@
 """Published figures to set beside a run, each with its source.
 
-They are data (``published/*.csv``), not code, so that a figure can be checked and a new
-paper added without touching the program. The figures of the paper that is reproduced belong to
-variants of our recipes (``kk18.csv``); those of other systems stand by themselves
-(``prior_work.csv``, whose order is that of the tables).
+They are data (``published/*.csv``), not code, so that a figure can be checked and a new paper
+added without touching the program: one file for a paper or for a collection, in the order of
+the tables. A figure of a model that a recipe has as a variant names the variant and the settings
+that a run must have to be that model; only with such a run is it compared.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-from spmrl_bench.data import data_dir
-from spmrl_bench.errors import RecordError
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One published number of a model that the recipes have as a variant.
-
-    Attributes:
-        system: short name of the paper, such as ``K&K18``.
-        language: as in the manifests, such as ``german``.
-        treebank: name of the manifest of the treebank it was measured on.
-        variant: lexical variant, named as in the recipes.
-        split: ``dev`` or ``test``.
-        metric: ``recall``, ``precision`` or ``f1``.
-        value: in percent.
-        source: paper and table.
-    """
-
-    system: str
-    language: str
-    treebank: str
-    variant: str
-    split: str
-    metric: str
-    value: float
-    source: str
+from spmrl_bench.data import data_dirs
+from spmrl_bench.errors import RecordError, unknown_name
+from spmrl_bench.leaderboard.comparison import SPLITS
+from spmrl_bench.leaderboard.estimates import Key
+from spmrl_bench.scoring.metric import METRICS, metric_named
 
 
 @dataclass(frozen=True, slots=True)
-class PriorFigure:
-    """One published number of another system.
+class PublishedFigure:
+    """One published number.
 
     Attributes:
-        system: its name in tables.
+        system: its name in tables, such as ``K&K18``.
         paper: authors, year and venue of the paper that the system is from.
         year: of that paper, or of the release.
-        language: as in the manifests.
+        language: as in the manifests, such as ``german``.
         treebank: name of the manifest of the treebank it was measured on.
         setting: what to know about it, such as tags or pre-training; may be empty.
+        variant: that a recipe has of this model; empty for other systems.
+        recipe: settings that a run of the variant must have to be this model, as ``KEY=VALUE``
+            with JSON values, separated by blanks; empty for other systems.
         split: ``dev`` or ``test``.
-        metric: ``recall``, ``precision`` or ``f1``.
+        metric: name of a metric of the program.
+        figure: name of one of its figures.
         value: in percent.
         source: where the number was read, with the table.
     """
@@ -66,69 +49,87 @@ class PriorFigure:
     language: str
     treebank: str
     setting: str
+    variant: str
+    recipe: str
     split: str
     metric: str
+    figure: str
     value: float
     source: str
 
+    @property
+    def key(self) -> Key:
+        """Split, metric and figure."""
+        return self.split, self.metric, self.figure
 
-COLUMNS = tuple(field.name for field in fields(Figure))
-PRIOR_COLUMNS = tuple(field.name for field in fields(PriorFigure))
-_MAY_BE_EMPTY = "setting"
-_ALLOWED = {"split": ("dev", "test"), "metric": ("recall", "precision", "f1")}
-
-_Row = TypeVar("_Row", Figure, PriorFigure)
+    def is_of(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it is of a model with these resolved settings."""
+        needed = _recipe(self.recipe)
+        return bool(needed) and all(settings.get(key) == value for key, value in needed.items())
 
 
-def read_figures(path: Path | None = None) -> list[Figure]:
-    """The figures of one file; by default those of Kitaev & Klein 2018.
+COLUMNS = tuple(field.name for field in fields(PublishedFigure))
+_MAY_BE_EMPTY = ("setting", "variant", "recipe")
+
+
+def read_published(path: Path | None = None) -> list[PublishedFigure]:
+    """The figures of one file; by default of all that the program and the user have.
 
     Raises:
-        RecordError: the file cannot be read, a column or a field is missing, or a value is no
+        RecordError: a file cannot be read, a column or a field is missing, or a value is no
             percentage.
     """
-    return _read(Figure, path or data_dir("published") / "kk18.csv")
-
-
-def read_prior_work(path: Path | None = None) -> list[PriorFigure]:
-    """Figures of other systems, in the order of the file; by default those of the program.
-
-    Raises:
-        RecordError: as :func:`read_figures`.
-    """
-    return _read(PriorFigure, path or data_dir("published") / "prior_work.csv")
-
-
-def _read(kind: type[_Row], path: Path) -> list[_Row]:
-    columns = [field.name for field in fields(kind)]
+    if path is None:
+        files = [file for folder in data_dirs("published") for file in sorted(folder.glob("*.csv"))]
+        return [figure for file in files for figure in read_published(file)]
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             reader = csv.DictReader(stream)
-            if list(reader.fieldnames or ()) != columns:
+            if tuple(reader.fieldnames or ()) != COLUMNS:
                 raise RecordError(
                     f"{path}:1: columns are {','.join(reader.fieldnames or ())}; "
-                    f"needed: {','.join(columns)}"
+                    f"needed: {','.join(COLUMNS)}"
                 )
-            return [_figure(kind, row, columns, f"{path}:{reader.line_num}") for row in reader]
+            read = [_figure(row, f"{path}:{reader.line_num}") for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordError(f"{path}: cannot read published figures: {error}") from error
+    return read
 
 
-def _figure(kind: type[_Row], row: dict[str, str], columns: list[str], place: str) -> _Row:
+def _figure(row: dict[str, str], place: str) -> PublishedFigure:
     if None in row.values() or None in row:
-        raise RecordError(f"{place}: needs {len(columns)} fields: {','.join(columns)}")
+        raise RecordError(f"{place}: needs {len(COLUMNS)} fields: {','.join(COLUMNS)}")
     for name, text in row.items():
-        if not text.strip() and name != _MAY_BE_EMPTY:
+        if not text.strip() and name not in _MAY_BE_EMPTY:
             raise RecordError(f"{place}: {name} is empty")
-        allowed = _ALLOWED.get(name)
-        if allowed and text not in allowed:
-            raise RecordError(f"{place}: {name} '{text}'; allowed: {', '.join(allowed)}")
-    values: dict[str, object] = {**row, "value": _percentage(row["value"], place)}
-    if "year" in row:
-        if not row["year"].isdecimal():
-            raise RecordError(f"{place}: year '{row['year']}' is not a year")
-        values["year"] = int(row["year"])
-    return kind(**values)  # type: ignore[arg-type]
+    for name, known in (("split", SPLITS), ("metric", METRICS.names())):
+        if row[name] not in known:
+            raise RecordError(f"{place}: {unknown_name(name, row[name], known)}")
+    figures = metric_named(row["metric"]).figures
+    if row["figure"] not in figures:
+        raise RecordError(f"{place}: {unknown_name('figure', row['figure'], figures)}")
+    if not row["year"].isdecimal():
+        raise RecordError(f"{place}: year '{row['year']}' is not a year")
+    try:
+        _recipe(row["recipe"])
+    except ValueError:
+        raise RecordError(f"{place}: recipe '{row['recipe']}' is not KEY=VALUE ...") from None
+    values: dict[str, Any] = {
+        **row,
+        "year": int(row["year"]),
+        "value": _percentage(row["value"], place),
+    }
+    return PublishedFigure(**values)
+
+
+def _recipe(text: str) -> dict[str, Any]:
+    """Settings by key.
+
+    Raises:
+        ValueError: a word is no ``KEY=VALUE``, or the value is no JSON.
+    """
+    pairs = (word.partition("=") for word in text.split())
+    return {key: json.loads(value) for key, _, value in pairs}
 
 
 def _percentage(text: str, place: str) -> float:
@@ -139,14 +140,3 @@ def _percentage(text: str, place: str) -> float:
     if not 0 <= value <= 100:
         raise RecordError(f"{place}: value '{text}' is not a percentage")
     return value
-
-
-def find_figure(
-    figures: Iterable[Figure], *, language: str, variant: str, split: str, metric: str = "f1"
-) -> Figure | None:
-    """The figure for a language, variant and split, or None where none was published."""
-    wanted = (language, variant, split, metric)
-    for figure in figures:
-        if (figure.language, figure.variant, figure.split, figure.metric) == wanted:
-            return figure
-    return None

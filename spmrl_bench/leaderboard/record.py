@@ -240,8 +240,9 @@ class Record(Part):
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that it was scored with; the first is the one that tables order by."""
-        return list(self.dev.metrics)
+        """The metrics that it was scored with, in the order of all; tables order by the first."""
+        known = [*METRICS.names(), *self.dev.metrics]
+        return sorted(self.dev.metrics, key=known.index)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -1,209 +1,183 @@
-"""Tables as pure functions of the records.
+"""The results of each treebank: one row for a run, a mean over seeds, an ensemble, a baseline.
 
-A table invites comparison, so it has to keep apart what does not compare. Runs are grouped
-by treebank, and within a treebank by everything in the signature of their scores that
-changes what is measured (scorer, parameter file, fingerprint of the treebank, transforms,
-tags, sentences left out); variant, settings, size, precision, seed and version say which run it
-was. Each group is a table of its own; where one treebank has several, a note says which keys
-differ. A published figure stands in a column of its own whose heading says whether it is of the
-same treebank.
-
-Of several records of one run (same group, size, variant, settings, precision and seed) the
-newest is shown, and a note says how many older ones there are.
+A table invites comparison, so it has to keep apart what does not compare: every group of the
+frame is a table of its own. Of several records of one run the newest is shown. A published figure
+stands in columns of its own, with the treebank it is of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.comparison import comparison_key
-from spmrl_bench.leaderboard.published import Figure, find_figure
-from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.series import Series, all_series, run_key
-from spmrl_bench.settings_text import settings_text
-
-BASELINE = "right-branching"
-
-#: Figures in percent: column of the table, split and name in the record.
-FIGURES = {
-    "dev_f1": ("dev", "f1"),
-    "test_recall": ("test", "recall"),
-    "test_precision": ("test", "precision"),
-    "test_f1": ("test", "f1"),
-    "test_complete_match": ("test", "complete_match"),
-    "dev_tags": ("dev", "tag_accuracy"),
-    "test_tags": ("test", "tag_accuracy"),
-}
-_COLUMNS = (
-    "track",
-    "treebank",
-    "group",
-    "variant",
-    "size",
-    "seed",
-    *FIGURES,
-    "test_sentences",
-    "tokens_per_second",
-    "signature",
-    "kind",
-    "runs",
-    "settings",
-    *(f"{column}_sd" for column in FIGURES),
-    "published_system",
-    "published_treebank",
-    "published_dev_f1",
-    "published_test_f1",
+from spmrl_bench.leaderboard.comparison import joined_signature
+from spmrl_bench.leaderboard.estimates import Key
+from spmrl_bench.leaderboard.frame import (
+    GROUP,
+    brief_terms,
+    estimates,
+    headline_terms,
+    series_of,
 )
+from spmrl_bench.leaderboard.published import PublishedFigure
+from spmrl_bench.scoring.metric import metric_named
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Runs whose scores compare.
+class FigureColumn(NamedTuple):
+    """A column of figures: which, its name in CSV and its heading."""
 
-    Attributes:
-        track: track of the treebank.
-        treebank: its name.
-        language: its language.
-        number: 1 for the first group of the treebank, 2 for the second, ...
-        rows: the newest record of each run; best dev F1 first.
-        older: records of the same runs that are not shown.
-        key: what the members have in common, as sorted ``(name, value)`` pairs.
-    """
-
-    track: str
-    treebank: str
-    language: str
-    number: int
-    rows: tuple[Record, ...]
-    older: int
-    key: tuple[tuple[str, str], ...]
+    key: Key
+    name: str
+    heading: str
 
 
-def group_records(records: Iterable[Record]) -> list[Group]:
-    """Records in groups that compare, ordered by track, treebank and age of the group."""
-    members: dict[tuple[Hashable, ...], list[Record]] = {}
-    for record in sorted(records, key=lambda record: record.finished):
-        bank = record.treebank
-        members.setdefault((bank.track, bank.name, comparison_key(record)), []).append(record)
-    groups: list[Group] = []
-    for found in sorted(members.values(), key=lambda found: _place(found[0])):
-        bank = found[0].treebank
-        newest = {run_key(record): record for record in found}
-        rows = sorted(newest.values(), key=lambda record: -(record.dev.f1 or 0.0))
-        number = 1 + sum(group.treebank == bank.name for group in groups)
-        groups.append(
-            Group(
-                track=bank.track,
-                treebank=bank.name,
-                language=bank.language,
-                number=number,
-                rows=tuple(rows),
-                older=len(found) - len(rows),
-                key=comparison_key(found[0]),
-            )
+def figure_columns(metrics: Sequence[str]) -> list[FigureColumn]:
+    """The columns of tables of these metrics: headlines of dev, the tabled figures of test."""
+    found: list[tuple[Key, str]] = []
+    for name, figure in headline_terms(metrics):
+        found.append((("dev", name, figure), f"dev {metric_named(name).title(figure)}"))
+    for name in metrics:
+        metric = metric_named(name)
+        for figure in metric.tabled:
+            # What follows the headline is not shown of dev, so "test" tells nothing apart.
+            split = "test " if (name, figure) in brief_terms(name) else ""
+            found.append((("test", name, figure), split + metric.title(figure)))
+    names = Counter((split, figure) for (split, _, figure), _ in found)
+    headings = Counter(heading for _, heading in found)
+    columns = [
+        FigureColumn(
+            (split, metric, figure),
+            "_".join([split, *([metric] if names[split, figure] > 1 else []), figure]),
+            f"{heading} ({metric})" if headings[heading] > 1 else heading,
         )
-    return groups
+        for (split, metric, figure), heading in found
+    ]
+    return columns + [
+        FigureColumn((split, "", "tag_accuracy"), f"{split}_tags", f"{split} tags")
+        for split in ("dev", "test")
+    ]
 
 
-def _place(record: Record) -> tuple[str, str]:
-    return record.treebank.track, record.treebank.name
+def metrics_of(rows: pd.DataFrame) -> list[str]:
+    """The metrics of some rows of the frame, in the order of their records."""
+    return [name for name in rows["metric"].unique() if name]
 
 
-def table_frame(groups: Sequence[Group], figures: Sequence[Figure]) -> pd.DataFrame:
+def result_rows(frame: pd.DataFrame, published: Iterable[PublishedFigure]) -> pd.DataFrame:
     """One row per run and one per baseline, with unrounded numbers; empty cells are missing.
 
     Only rows of the same ``treebank`` and ``group`` compare. ``kind`` says what a row is: a
     ``run``, an ``ensemble``, the ``baseline``, or before the runs of a variant that was trained
     from several seeds the ``mean`` of them; ``runs`` is how many runs it stands for. The
     columns ``*_sd`` have sample standard deviations over the runs of a mean. ``settings`` are
-    those changed of the recipe. ``published_*`` columns hold the published figures for the
-    row's language and variant and the treebank they are of.
+    those that tell it from others of its ``variant``. ``published_*`` columns hold
+    the published figures for the row's language and variant and the treebank they are of; those
+    of a second system and so on have a number at their end. ``altered`` rows are of another model
+    than a published one, those ``below`` a mean are its runs.
+
+    Args:
+        frame: of :func:`~spmrl_bench.leaderboard.frame.records_frame`.
+        published: figures; those of variants that the records have are shown.
     """
-    rows = [row for group in groups for row in _group_rows(group, figures)]
-    frame = pd.DataFrame(rows, columns=list(_COLUMNS))
+    figures = list(published)
+    columns = figure_columns(metrics_of(frame))
+    rows: list[dict[str, Any]] = []
+    for place, group in frame[frame["newest"]].groupby(GROUP):
+        language = group["language"].iloc[0]
+        for row in _group_rows(group, columns):
+            if not row["altered"]:
+                row |= _published(language, row["variant"], figures)
+            about = {**dict(zip(GROUP, place, strict=True)), "language": language}
+            rows.append({**about, "below": False, **row})
+    names = [column.name for column in columns]
+    more = dict.fromkeys(key for row in rows for key in row if key.startswith("published_"))
+    listed = [
+        *GROUP, "variant", "size", "seed", *names, "test_sentences", "tokens_per_second",
+        "signature", "kind", "runs", "settings", *(f"{name}_sd" for name in names),
+        *(more or _PUBLISHED), *_HIDDEN,
+    ]  # fmt: skip
     # Without this, one missing cell would turn the whole column of integers into floats.
-    return frame.astype({"seed": "Int64", "test_sentences": "Int64", "runs": "Int64"})
+    types = dict.fromkeys(("seed", "test_sentences", "runs"), "Int64")
+    return pd.DataFrame(rows, columns=listed).astype(types | {"altered": bool, "below": bool})
 
 
-def _group_rows(group: Group, figures: Sequence[Figure]) -> list[dict[str, object]]:
-    place = {"track": group.track, "treebank": group.treebank, "group": group.number}
-    rows: list[dict[str, object]] = []
-    for series in all_series(group.rows):
-        if len(series.runs) > 1:
-            rows.append(place | series_row(series, group.language, figures))
-        for run in series.runs:
-            rows.append(place | series_row(Series((run,)), group.language, figures))
-    baseline = baseline_row(group)
-    return [*rows, place | baseline] if baseline else rows
+# Columns that are for tables alone, not for the CSV.
+_HIDDEN = ["name", "language", "altered", "below"]
+_PUBLISHED = ("published_system", "published_treebank", "published_dev_f1", "published_test_f1")
 
 
-def series_row(series: Series, language: str, figures: Sequence[Figure]) -> dict[str, object]:
-    """The columns of a series: its mean, or the only run it has."""
-    first, alone = series.runs[0], len(series.runs) == 1
-    row: dict[str, object] = {
-        "variant": first.variant,
-        "size": first.size,
-        "seed": first.seed if alone and not first.ensemble else None,
-        "test_sentences": _sentences(first) if series.tested else None,
-        "tokens_per_second": fmean(run.training.tokens_per_second for run in series.runs),
-        "signature": series.signature,
-        "kind": "ensemble" if first.ensemble else "run" if alone else "mean",
-        "runs": len(first.ensemble) or len(series.runs),
-        "settings": settings_text(first.settings) or None,
-    }
-    for column, (split, figure) in FIGURES.items():
-        row[column] = series.mean(split, figure)
-        row[f"{column}_sd"] = series.deviation(split, figure)
-    if shows_published(first):
-        row |= _published(language, first.variant, figures)
+def to_csv(rows: pd.DataFrame) -> str:
+    """The rows as CSV with a heading line."""
+    return rows.drop(columns=_HIDDEN).to_csv(index=False, lineterminator="\n")
+
+
+def _group_rows(group: pd.DataFrame, columns: Sequence[FigureColumn]) -> list[dict[str, Any]]:
+    metrics = metrics_of(group)
+    own = group[group["baseline"] == ""].sort_values("seed", kind="stable")
+    rows = []
+    for series in series_of(own, headline_terms(metrics)):
+        runs = [run for _, run in series.groupby("record", sort=False)]
+        if len(runs) > 1:
+            rows.append(_row(series, columns) | {"kind": "mean", "runs": len(runs)})
+        for run in runs:
+            row = _row(run, columns) | {"kind": "run", "runs": 1, "seed": run["seed"].iloc[0]}
+            if members := run["ensemble"].iloc[0]:
+                row |= {"kind": "ensemble", "runs": members, "seed": None, "altered": True}
+            rows.append(row | {"below": len(runs) > 1})
+    for name, baseline in group[group["baseline"] != ""].groupby("baseline", sort=False):
+        row = _row(baseline[baseline["record"] == baseline["record"].min()], columns)
+        kept = ("test_sentences", "signature", *(column.name for column in columns))
+        about = {"name": name, "variant": name, "kind": "baseline", "altered": True}
+        rows.append(about | {key: row[key] for key in kept})
+    return rows
+
+
+def _row(series: pd.DataFrame, columns: Sequence[FigureColumn]) -> dict[str, Any]:
+    """The columns of a mean, or of the only run there is."""
+    first, found = series.iloc[0], estimates(series)
+    speed = found.get(("train", "", "tokens_per_second"))
+    row = {name: first[name] for name in ("name", "variant", "size", "settings", "altered")}
+    row["settings"] = row["settings"] or None
+    row["tokens_per_second"] = speed.mean if speed else None
+    for key, name, _ in columns:
+        estimate = found.get(key)
+        row[name] = estimate.mean if estimate else None
+        row[f"{name}_sd"] = estimate.sd if estimate else None
+    tested = series[(series["split"] == "test") & (series["metric"] != "")]
+    whole = tested["record"].nunique() == series["record"].nunique()
+    scored = tested if whole else series[(series["split"] == "dev") & (series["metric"] != "")]
+    row["test_sentences"] = tested["sentences"].iloc[0] if whole else None
+    row["signature"] = " & ".join(
+        joined_signature(part.drop_duplicates("record")["signature"])
+        for _, part in scored.groupby("metric", sort=False)
+    )
     return row
 
 
-def baseline_row(group: Group) -> dict[str, object] | None:
-    """The columns of the baseline of a group, if it was scored."""
-    found = next((record.baseline for record in group.rows if record.baseline), None)
-    if found is None:
-        return None
-    row: dict[str, object] = {
-        "variant": BASELINE,
-        "kind": "baseline",
-        "test_sentences": found.sentences - found.skipped,
-        "signature": found.signature,
-    }
-    for column, (split, figure) in FIGURES.items():
-        if split == "test":
-            row[column] = getattr(found, figure)
-    return row
+def shown_beside(
+    language: str, variant: str, figures: Iterable[PublishedFigure]
+) -> dict[tuple[str, str, str], list[PublishedFigure]]:
+    """The headline figures of a language and variant, by system, treebank and setting."""
+    found: dict[tuple[str, str, str], list[PublishedFigure]] = {}
+    for figure in figures:
+        headline = metric_named(figure.metric).headline
+        if (figure.language, figure.variant, figure.figure) == (language, variant, headline):
+            key = figure.system, figure.treebank, figure.setting
+            found.setdefault(key, []).append(figure)
+    return found
 
 
-def _sentences(record: Record) -> int | None:
-    return record.test.sentences - record.test.skipped if record.test else None
-
-
-def shows_published(record: Record) -> bool:
-    """Whether published figures of its variant stand beside it.
-
-    They do not beside an ensemble, nor where settings make it another model than the published.
-    """
-    changed = {key for key in record.settings if key.startswith("model.")}
-    return not record.ensemble and changed <= {"model.precision"}
-
-
-def _published(language: str, variant: str, figures: Sequence[Figure]) -> dict[str, object]:
+def _published(
+    language: str, variant: str, figures: Sequence[PublishedFigure]
+) -> Mapping[str, object]:
     row: dict[str, object] = {}
-    for split in ("dev", "test"):
-        figure = find_figure(figures, language=language, variant=variant, split=split)
-        if figure is not None:
-            row["published_system"] = figure.system
-            row["published_treebank"] = figure.treebank
-            row[f"published_{split}_f1"] = figure.value
+    found = shown_beside(language, variant, figures)
+    for number, ((system, treebank, _), numbers) in enumerate(found.items(), start=1):
+        end = "" if number == 1 else f"_{number}"
+        row |= {f"published_system{end}": system, f"published_treebank{end}": treebank}
+        for one in numbers:
+            row[f"published_{one.split}_{one.figure}{end}"] = one.value
     return row
-
-
-def to_csv(frame: pd.DataFrame) -> str:
-    """The frame as CSV with a heading line."""
-    return frame.to_csv(index=False, lineterminator="\n")

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Parser
 from spmrl_bench.parsers.output import Output, chosen_output, write_parse
+from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, windows
 from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
@@ -100,34 +101,31 @@ class Answerer:
         problems = [self._parser.length_problem(given.words) for given in window]
         stop = self._manner.on_long == "error"
         end = next((k for k, problem in enumerate(problems) if problem and stop), len(window))
-        parses = self._parse([window[k] for k in range(end) if not problems[k]])
+        fitting = [window[k] for k in range(end) if not problems[k]]
+        tags = [given.tags for given in fitting if given.tags is not None]
+        parses = self._session.parse([given.words for given in fitting], tags or None)
         texts: list[str] = []
         long: list[str] = []
         for given, problem in zip(window[:end], problems, strict=False):
-            if problem:
-                long.append(f"{given.place}: {problem}")
-                parse = self._flat(given) if self._manner.on_long == "flat" else None
-            else:
-                parse = next(parses)
+            parse = self._given_up(given) if problem else next(parses)
             try:
-                texts.append(
-                    write_parse(
-                        given, parse, self._output, self._manner.tag_column, too_long=bool(problem)
-                    )
+                text = write_parse(
+                    given, parse, self._output, self._manner.tag_column, too_long=bool(problem)
                 )
             except TreeError as error:
                 return Answer(texts, long, TreeError(f"{given.place}: {error}"))
+            texts.append(text)
+            if problem:
+                long.append(f"{given.place}: {problem}")
         if end == len(window):
             return Answer(texts, long, None)
         problem = f"{window[end].place}: {problems[end]}"
         hint = "'--on-long skip' and '--on-long flat' go on without its parse"
         return Answer(texts, long, SentenceTooLongError(f"{problem}. {hint}"))
 
-    def _parse(self, window: Window) -> Iterator[Parse]:
-        tags = [given.tags for given in window if given.tags is not None]
-        return self._session.parse([given.words for given in window], tags or None)
-
-    def _flat(self, given: Given) -> Parse:
+    def _given_up(self, given: Given) -> Parse | None:
+        if self._manner.on_long != "flat":
+            return None
         return self._parser.flat(given.words, given.tags or [NO_TAG] * len(given.words))
 
 
@@ -149,8 +147,6 @@ def answering(
         from spmrl_bench.parsers.workers import crew
 
         return crew(folder, device, manner, workers)
-    from spmrl_bench.parsers.registry import load_parser
-
     return nullcontext(partial(map, Answerer(load_parser(folder, device), manner)))
 
 

@@ -84,10 +84,10 @@ def _json(given: Given, parse: Parse | None, too_long: bool) -> str:
         "words": list(given.words),
         "tags": None if tags is None else list(tags),
     }
-    if parse is not None and parse.tree is not None:
-        found["tree"] = write_brackets(parse.tree) if len(parse) else ""
+    if parse and parse.tree is not None:
+        found["tree"] = write_brackets(parse.tree)
         found["constituents"] = list(parse.tree.constituents())
-    if parse is not None and parse.dependencies is not None:
+    if parse and parse.dependencies is not None:
         found["heads"] = parse.dependencies.heads.tolist()
         found["relations"] = parse.dependencies.relations
     return json.dumps(found, ensure_ascii=False)

@@ -114,7 +114,9 @@ def _sentence(
         else:
             head.append(line)
     checked.finish()
-    ends += [""] * (len(rows) + 1 - len(ends))
+    # The last line, and the blank line after it, may lack their ends.
+    newline = block[0][1][len(_without_end(block[0][1])) :] or "\n"
+    ends = [end or newline for end in ends] + [newline] * (len(rows) + 1 - len(ends))
     read = parse_token_and_metadata(
         "\n".join("\t".join(columns) for _, columns in rows), field_parsers=_AS_TEXT
     )
@@ -126,7 +128,4 @@ def _sentence(
                     "by side and without white space at its ends",
                     place,
                 )
-    newline = ends[0] or "\n"
-    return ConlluSentence(
-        "".join(head), read, tuple(end or newline for end in ends), checked.name, checked.lines[0]
-    )
+    return ConlluSentence("".join(head), read, tuple(ends), checked.name, checked.lines[0])

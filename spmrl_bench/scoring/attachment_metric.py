@@ -9,6 +9,7 @@ from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.attachment import AttachmentRules, score_dependencies
 from spmrl_bench.scoring.attachment_counts import AttachmentColumn, AttachmentCounts
 from spmrl_bench.scoring.attachment_report import FIGURES, attachment_text
+from spmrl_bench.scoring.golden import scorer_version
 from spmrl_bench.scoring.metric import Metric
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
 from spmrl_bench.scoring.significance import Ratio
@@ -46,7 +47,7 @@ class Attachment(Metric[AttachmentCounts, AttachmentRules]):
     def counting(self, rules: AttachmentRules) -> dict[str, str | None]:
         by_tag = PUNCTUATION_RULES[rules.punctuation].foreign_tags
         return {
-            "scorer": "own",
+            "scorer": scorer_version(self.name),
             "match": "attachment",
             "punctuation": rules.punctuation + (f"({rules.tags})" if by_tag else ""),
             "relations": rules.relations,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from spmrl_bench.scoring.breakdown import Part, break_down, tabulate_brackets
 from spmrl_bench.scoring.corpus import score_trees
 from spmrl_bench.scoring.counts import BracketCounts, Column
+from spmrl_bench.scoring.golden import scorer_version
 from spmrl_bench.scoring.metric import Metric
 from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import Parameters, load_prm
@@ -59,7 +60,7 @@ class Brackets(Metric[BracketCounts, BracketRules]):
     def counting(self, rules: BracketRules) -> dict[str, str | None]:
         policy = rules.policy
         return {
-            "scorer": "own",
+            "scorer": scorer_version(self.name),
             "match": "labelled" if rules.prm.labeled else "unlabelled",
             "prm": prm_signature(rules.prm),
             "punctuation": unusual(policy.punctuation, PUBLISHED.punctuation),

@@ -173,12 +173,11 @@ class Trainer:
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         """Let the batch be finished and saved; Ctrl-C after that ends at once."""
-        again = number == signal.SIGINT
         if self._asked is None:
             self._asked = number
-            hint = "; press Ctrl-C again to stop at once" if again else ""
+            hint = "; press Ctrl-C again to stop at once" if number == signal.SIGINT else ""
             self.report.say(f"{self.report.title}: finishing this batch and saving{hint}")
-        elif again:
+        elif number == signal.SIGINT:
             raise KeyboardInterrupt
 
 

@@ -378,7 +378,7 @@ class MiniManifest(_Manifest):
     @property
     def layers(self) -> tuple[Layer, ...]:
         """Its layers of annotation, constituents first."""
-        return ("constituents",)
+        return LAYERS
 
     @property
     def rules(self) -> dict[str, dict[str, str]]:

@@ -282,8 +282,7 @@ class Treebank:
                 name: getattr(manifest.splits, name).sentences for name in SPLITS
             }
             for name, sentences in generate(manifest.grammar, sizes, manifest.seed).items():
-                parses = [s if isinstance(s, Parse) else Parse.of(s) for s in sentences]
-                changed = [transform_parse(manifest.transforms, parse) for parse in parses]
+                changed = [transform_parse(manifest.transforms, parse) for parse in sentences]
                 kept = [parse for parse in changed if parse is not None]
                 self._made[name] = SplitContent(kept, len(changed) - len(kept), ())
         return self._made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +13,25 @@ from spmrl_bench.errors import (
     CheckpointError,
     RecipeError,
 )
-from spmrl_bench.experiments import run
-from spmrl_bench.experiments.evaluation import Evaluated, baseline_counts, evaluate_parser
+from spmrl_bench.experiments import evaluation
+from spmrl_bench.experiments.evaluation import (
+    Evaluated,
+    baseline_results,
+    evaluate_parser,
+    gold_parses,
+    rules_of,
+)
 from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.leaderboard.markdown import to_markdown
-from spmrl_bench.leaderboard.record import read_records
+from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
 from spmrl_bench.leaderboard.table import group_records
+from spmrl_bench.parsers.base import Parser
+from spmrl_bench.parsers.baseline import Baseline
 from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees import Tree
+from spmrl_bench.treebanks.treebank import Treebank, open_treebank
+from spmrl_bench.trees import Parse
 from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, train
 from tests.laboratory import QUICK, SIZES, TRAIN, Laboratory
 
@@ -34,19 +41,35 @@ def splits_parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of sentences of the splits that ``evaluate`` parses."""
     found: list[int] = []
 
-    def watched(parser: Any, gold: Any, prm: str) -> Evaluated:
-        found.append(len(gold))
-        return evaluate_parser(parser, gold, prm)
+    def watched(parser: Any, gold: Any, rules: Any) -> Evaluated:
+        if not isinstance(parser, Baseline):
+            found.append(len(gold))
+        return evaluate_parser(parser, gold, rules)
 
-    monkeypatch.setattr(run, "evaluate_parser", watched)
+    monkeypatch.setattr(evaluation, "evaluate_parser", watched)
     return found
 
 
-def pretend_dev_f1(folder: Path, f1: float) -> None:
-    """Let a finished run have had another best dev F1."""
+def counts_of(parser: Parser, bank: Treebank, split: str) -> Any:
+    """The counts of a parser, counted once more."""
+    metrics = ["brackets"]
+    gold = gold_parses(bank, split, metrics)
+    return evaluate_parser(parser, gold, rules_of(bank, metrics)).counts["brackets"]
+
+
+def dev_f1(record: Record) -> float | int | None:
+    return record.dev.figure("brackets", "f1")
+
+
+def long_signature(result: SplitResult) -> str:
+    return result.metrics["brackets"].signature_long
+
+
+def pretend_dev_score(folder: Path, score: float) -> None:
+    """Let a finished run have had another best dev score."""
     path = folder / "last" / "progress.json"
     progress = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(progress | {"best_dev_f1": f1}), encoding="utf-8")
+    path.write_text(json.dumps(progress | {"best_score": score}), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -61,13 +84,13 @@ def test_dev_selects_and_only_the_selected_variant_sees_test(
     selected: str,
 ) -> None:
     for folder, value in zip(FOLDERS, f1, strict=True):
-        pretend_dev_f1(folder, value)
+        pretend_dev_score(folder, value)
     records = evaluate(trained)
     assert [record.variant for record in records] == ["charlstm", "word-charlstm"]
     for record in records:
         assert record.selected == (record.variant == selected)
         assert (record.test is not None) == record.selected
-        assert (record.baseline is not None) == record.selected
+        assert bool(record.baselines) == record.selected
     assert sorted(splits_parsed) == sorted([SIZES["dev"], SIZES["dev"], SIZES["test"]])
 
     splits_parsed.clear()
@@ -88,12 +111,12 @@ def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_s
     # The single best run is of the other variant.
     f1 = {("charlstm", 1): 70, ("charlstm", 2): 40, ("word-charlstm", 1): 55}
     for run_of, value in (f1 | {("word-charlstm", 2): 56}).items():
-        pretend_dev_f1(folders[run_of], value)
+        pretend_dev_score(folders[run_of], value)
     records = evaluate(laboratory, seeds=[1, 2])
     assert [(record.variant, record.seed) for record in records] == list(folders)
     for record in records:
         assert record.selected == (record.variant == "word-charlstm")
-        assert (record.test is not None) == (record.baseline is not None) == record.selected
+        assert (record.test is not None) == bool(record.baselines) == record.selected
     assert len(splits_parsed) == 4 + 2
     # One seed selects otherwise, and the table says so until all seeds are compared again.
     (first, second) = evaluate(laboratory)
@@ -101,7 +124,7 @@ def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_s
     assert len(read_records(RESULTS / "runs")) == 6
     again = evaluate(laboratory, seeds=[1, 2])
     assert [record.selected for record in again] == [record.selected for record in records]
-    assert [record.dev.f1 for record in again] == [record.dev.f1 for record in records]
+    assert [dev_f1(record) for record in again] == [dev_f1(record) for record in records]
     assert [record in records for record in again] == [False, True, False, True]
     (group,) = group_records(read_records(RESULTS / "runs"))
     assert {record.test is not None for record in group.rows if record.selected} == {True}
@@ -114,8 +137,8 @@ def test_the_signature_says_where_the_tags_came_from_that_the_parser_read(
     laboratory.write_base(variants={"charlstm": ["charlstm"], "tag": ["tag", "charlstm"]})
     train(laboratory)
     plain, tagged = evaluate(laboratory)
-    assert "|tags:none|" in plain.dev.signature_long
-    assert "|tags:gold|" in tagged.dev.signature_long
+    assert "|tags:none|" in long_signature(plain.dev)
+    assert "|tags:gold|" in long_signature(tagged.dev)
 
 
 def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
@@ -133,16 +156,16 @@ def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
     assert record.settings == {"train.max_epochs": 4}
     assert record.training.updates == sum(single.training.updates for single in members)
     assert record.training.parameters == sum(single.training.parameters for single in members)
-    assert "|ensemble:3|" in record.dev.signature_long
-    assert all("ensemble:" not in single.dev.signature_long for single in singles)
+    assert "|ensemble:3|" in long_signature(record.dev)
+    assert all("ensemble:" not in long_signature(single.dev) for single in singles)
 
     bank = open_treebank("tiny-open")
     selected = [folder for folder in folders if folder.name.startswith(f"small-{record.variant}-")]
     parser = Ensemble([load_parser(folder) for folder in selected])
     for split, result in (("dev", record.dev), ("test", record.test)):
         assert result is not None
-        counts = evaluate_parser(parser, bank.split(split), "spmrl").counts
-        assert result.bracket_counts().rows.tolist() == counts.rows.tolist()
+        counts = counts_of(parser, bank, split)
+        assert result.counts("brackets").rows.tolist() == counts.rows.tolist()
 
     splits_parsed.clear()
     assert evaluate(laboratory, ensemble=True, **options) == [*singles, record]
@@ -185,19 +208,19 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
         "name": "tiny-open",
         "track": "open",
         "language": "elvish",
-        "fingerprint": bank.fingerprint,
+        "fingerprints": {"constituents": bank.fingerprint},
     }
     assert record.weights == hashlib.sha256(weights).hexdigest()
     assert record.recipe == json.loads((folder / "run.json").read_text(encoding="utf-8"))
     # The dev score of training and the final one are the same figure.
-    assert record.dev.f1 == progress["best_dev_f1"]
+    assert dev_f1(record) == progress["best_score"]
     assert record.test is not None
     assert record.test.sentences == SIZES["test"]
-    counts = evaluate_parser(parser, bank.split("test"), "spmrl").counts
-    assert record.test.bracket_counts().rows.tolist() == counts.rows.tolist()
+    counts = counts_of(parser, bank, "test")
+    assert record.test.counts("brackets").rows.tolist() == counts.rows.tolist()
     for split, result in (("dev", record.dev), ("test", record.test)):
         for part in ("treebank:tiny-open", f"split:{split}", "variant:charlstm", "prm:spmrl"):
-            assert part in result.signature_long
+            assert part in long_signature(result)
         assert result.tokens_per_second is not None
         assert result.tokens_per_second > 0
     assert record.training.updates == progress["steps"] == 8 * 2
@@ -210,13 +233,14 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
 
 def test_baseline_is_right_branching_with_its_own_signature(trained: Laboratory) -> None:
     (record,) = evaluate(trained, variants=["charlstm"])
-    assert record.baseline is not None
-    counts = baseline_counts(open_treebank("tiny-open"), "test")
-    assert record.baseline.f1 == counts.f1
-    assert 0 < (record.baseline.f1 or 0) < 100
-    assert record.baseline.tokens_per_second is None
-    assert "variant:right-branching" in record.baseline.signature_long
-    assert "seed:" not in record.baseline.signature_long
+    found = baseline_results(open_treebank("tiny-open"), "test", ["brackets"])
+    assert record.baselines == found
+    (name, baseline) = next(iter(record.baselines.items()))
+    assert name == "right-branching"
+    assert 0 < (baseline.figure("brackets", "f1") or 0) < 100
+    assert baseline.tokens_per_second is None
+    assert "variant:right-branching" in long_signature(baseline)
+    assert "seed:" not in long_signature(baseline)
 
 
 def test_eval_before_training_and_before_its_end(trained: Laboratory) -> None:
@@ -260,25 +284,27 @@ class Tagging:
 
     predicts_tags = True
 
-    def __init__(self, gold: list[Tree]) -> None:
+    def __init__(self, gold: list[Parse]) -> None:
         self.gold = gold
 
-    def parse(self, sentences: Any, tags: Any) -> list[Tree]:
-        assert [tree.words for tree in self.gold] == list(sentences)
+    def parse(self, sentences: Any, tags: Any) -> list[Parse]:
+        assert [parse.words for parse in self.gold] == list(sentences)
         assert tags is None
         return [
-            replace(tree, tags=(tree.tags[0], "WRONG", *tree.tags[2:])) if len(tree) > 1 else tree
-            for tree in self.gold
+            parse.with_tags((parse.tags[0], "WRONG", *parse.tags[2:])) if len(parse) > 1 else parse
+            for parse in self.gold
         ]
 
 
 def test_tags_of_a_tagging_parser_are_counted_and_change_no_bracket() -> None:
-    gold = open_treebank("german-mini").split("dev")[:20]
-    found = evaluate_parser(Tagging(gold), gold, "spmrl")
-    tokens, wrong = sum(map(len, gold)), sum(len(tree) > 1 for tree in gold)
+    bank = open_treebank("german-mini")
+    gold = bank.examples("dev", ["constituents"])[:20]
+    found = evaluate_parser(Tagging(gold), gold, rules_of(bank, ["brackets"]))  # type: ignore
+    tokens, wrong = sum(map(len, gold)), sum(len(parse) > 1 for parse in gold)
     assert found.tag_accuracy == pytest.approx(100 * (tokens - wrong) / tokens)
-    assert found.counts.f1 == 100.0
-    assert found.counts.skipped == 0
+    counts = found.counts["brackets"]
+    assert counts.f1 == 100.0
+    assert counts.skipped == 0
 
 
 def test_accuracy_of_tags_goes_into_record_and_table(laboratory: Laboratory) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import get_args
 
@@ -16,15 +17,23 @@ from spmrl_bench.experiments.recipe import (
     Track,
     list_recipes,
     load_recipe,
+    run_config,
 )
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from tests.laboratory import MODEL, TRAIN, Laboratory
 
+FINGERPRINTS = {"constituents": "f"}
+
 
 def resolve(recipe: Recipe, **changes: object) -> RunConfig:
-    arguments = {"treebank": "t", "track": "open", "fingerprint": "f", "variant": "charlstm"}
+    arguments = {
+        "treebank": "t",
+        "track": "open",
+        "fingerprints": FINGERPRINTS,
+        "variant": "charlstm",
+    }
     return recipe.resolve(**arguments | changes)  # type: ignore[arg-type]
 
 
@@ -36,7 +45,7 @@ def test_shipped_recipe_resolves_for_every_track_size_and_variant(name: str) -> 
     for track, size, variant in itertools.product(get_args(Track), sizes, recipe.base.variants):
         config = resolve(recipe, track=track, size=size, variant=variant)
         assert config.size == (size or recipe.base.default_size[track])
-        assert config.model.lexical == recipe.base.variants[variant]
+        assert config.model.lexical == recipe.base.variants[variant].inputs
 
 
 @pytest.mark.parametrize("name", list_recipes())
@@ -204,7 +213,7 @@ def test_all_mistakes_of_the_base(laboratory: Laboratory) -> None:
     lines = lines_of_error(laboratory, laboratory.recipe.with_name("base.toml"))
     found = "\n".join(lines)
     assert len(lines) == 4
-    assert "variants.charlstm.0: input should be 'word', 'tag', " in found
+    assert "variants.charlstm.inputs.0: input should be 'word', 'tag', " in found
     assert "or 'transformer'; found 'charlsmt'" in found
     assert "size.small.train.max_epoch: unknown key. Did you mean max_epochs?" in found
     assert "input should be 'published' or 'small'; found 'huge'" in found
@@ -230,7 +239,7 @@ def test_a_mistake_between_two_settings_names_both_and_nothing_else() -> None:
         recipe.resolve(
             treebank="x",
             track="mini",
-            fingerprint="f",
+            fingerprints=FINGERPRINTS,
             variant="charlstm",
             size="small",
             settings=settings,
@@ -267,7 +276,8 @@ def test_settings_do_not_depend_on_their_order_or_spelling(laboratory: Laborator
     assert one == other
     assert list(one.settings) == list(other.settings) == ["model.layers", "model.matrices"]
     assert one.name == "charlstm (layers=2, matrices=full)"
-    assert RunConfig.model_validate_json(one.model_dump_json()) == one
+    stored = json.loads(one.model_dump_json())
+    assert run_config(stored, "run.json", RecipeError) == one
 
 
 def test_settings_that_json_cannot_keep_are_refused(laboratory: Laboratory) -> None:

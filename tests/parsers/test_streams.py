@@ -38,10 +38,10 @@ def until_error(source: Iterator[T]) -> tuple[list[T], str]:
 
 def test_a_line_is_a_sentence_even_without_words() -> None:
     assert read(b"\nHello world\n  \nBye", "tokens") == [
-        ([], None, "<standard input>:1"),
-        (["Hello", "world"], None, "<standard input>:2"),
-        ([], None, "<standard input>:3"),
-        (["Bye"], None, "<standard input>:4"),
+        Given([], None, "<standard input>:1"),
+        Given(["Hello", "world"], None, "<standard input>:2"),
+        Given([], None, "<standard input>:3"),
+        Given(["Bye"], None, "<standard input>:4"),
     ]
 
 
@@ -58,9 +58,26 @@ def test_byte_order_mark_is_no_word() -> None:
 def test_brackets_give_words_and_tags() -> None:
     found = read(b"( (S (NP (DT the)\n (NN -LRB-))))\n(X (T a))\n", "brackets")
     assert found == [
-        (("the", "("), ("DT", "NN"), "<standard input>: sentence 1"),
-        (("a",), ("T",), "<standard input>: sentence 2"),
+        Given(("the", "("), ("DT", "NN"), "<standard input>: sentence 1"),
+        Given(("a",), ("T",), "<standard input>: sentence 2"),
     ]
+
+
+CONLLU = b"""# sent_id = first
+1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_
+1\ta\t_\tADP\tP\t_\t_\t_\t_\t_
+2\tle\t_\t_\tD\t_\tx\t_\t_\t_
+
+1\tb\t_\tNOUN\t_\t_\t0\tr\t_\t_
+"""
+
+
+def test_conllu_gives_words_and_the_tags_of_a_column() -> None:
+    first, second = read(CONLLU, "conllu")
+    assert first[:3] == (["a", "le"], ["P", "D"], "<standard input>:3: sentence first")
+    assert second[:3] == (["b"], None, "<standard input>:6: sentence 2")
+    universal = list(read_given([], "conllu", io.BytesIO(CONLLU), "upos"))
+    assert [given.tags for given in universal] == [["ADP", "_"], ["NOUN"]]
 
 
 def test_files_and_standard_input_follow_each_other(tmp_path: Path) -> None:
@@ -84,6 +101,8 @@ def test_empty_input_is_an_error(tmp_path: Path) -> None:
         read(b"", "tokens")
     with pytest.raises(ReadError, match=r"^<standard input>: empty; expected bracketed trees"):
         read(b" \n", "brackets")
+    with pytest.raises(ReadError, match=r"^<standard input>: empty; expected sentences in CoNLL"):
+        read(b"\n\n", "conllu")
     path = tmp_path / "empty"
     path.touch()
     with pytest.raises(ReadError, match=r"empty: empty \(and 1 more\); expected one sentence"):
@@ -138,21 +157,29 @@ def sentences(*lengths: int) -> Iterator[Given]:
         yield Given(["w"] * length, None, str(place))
 
 
+def words_of(given: Given) -> int:
+    return len(given.words)
+
+
 def sizes(found: Iterable[list[Given]]) -> list[list[int]]:
     return [[len(given.words) for given in window] for window in found]
 
 
 def test_windows_are_bounded_by_sentences_and_by_words() -> None:
-    assert sizes(windows(sentences(1, 2, 3, 4, 5), 2, 100)) == [[1, 2], [3, 4], [5]]
-    assert sizes(windows(sentences(1, 2, 3, 4, 50, 1, 0), 9, 6)) == [[1, 2, 3], [4, 50], [1, 0]]
-    assert sizes(windows(sentences(0, 0), 9, 1)) == [[0, 0]]
-    assert sizes(windows(sentences(), 9, 9)) == []
+    assert sizes(windows(sentences(1, 2, 3, 4, 5), words_of, 2, 100)) == [[1, 2], [3, 4], [5]]
+    assert sizes(windows(sentences(1, 2, 3, 4, 50, 1, 0), words_of, 9, 6)) == [
+        [1, 2, 3],
+        [4, 50],
+        [1, 0],
+    ]
+    assert sizes(windows(sentences(0, 0), words_of, 9, 1)) == [[0, 0]]
+    assert sizes(windows(sentences(), words_of, 9, 9)) == []
 
 
 def test_windows_of_endless_input_read_no_further() -> None:
     count = itertools.count()
     endless = (Given(["w"], None, str(next(count))) for _ in itertools.repeat(None))
-    found = windows(endless, 3, 100)
+    found = windows(endless, words_of, 3, 100)
     next(found)
     next(found)
     assert next(count) == 6
@@ -164,6 +191,6 @@ def test_a_window_is_not_lost_by_a_mistake_behind_it() -> None:
         raise ReadError("bad", path="x")
 
     for most, expected in ((2, [[1, 2], [3]]), (3, [[1, 2, 3]]), (9, [[1, 2, 3]])):
-        found, message = until_error(windows(broken(), most, 100))
+        found, message = until_error(windows(broken(), words_of, most, 100))
         assert sizes(found) == expected
         assert message == "x: bad"

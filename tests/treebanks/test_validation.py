@@ -108,7 +108,8 @@ def test_layers(manifests: WriteManifest, root: Path) -> None:
     (folder / "d.dp").write_text("f\tN\t0\n\ng\tN\t0\n\nx\tN\t0\n")
     (folder / "t.dp").unlink()
     assert check("tiny", root).problems == [
-        "tiny, split dev: the trees and the dependencies differ: word 1 of sentence 3 is 'h' and 'x'",
+        "tiny, split dev: the trees and the dependencies differ: "
+        "word 1 of sentence 3 is 'h' and 'x'",
         f"test: the dependencies lack t.dp in {folder}",
     ]
 

@@ -1,4 +1,4 @@
-"""Generate the mini treebanks: sentences sampled from a feature grammar, with their trees.
+"""Generate the mini treebanks: sentences sampled from a feature grammar, parsed.
 
 A fresh machine has no treebank; parsers, tests and benchmarks still need one that looks like
 one: inflected words, agreement, ambiguity, unseen forms in dev and test. The same grammar
@@ -11,6 +11,7 @@ import hashlib
 import random
 from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from spmrl_bench.garbage import no_collection
 from spmrl_bench.treebanks.mini.grammar import load_grammar
 from spmrl_bench.treebanks.mini.ground import GroundGrammar, Node, Option, ground
 from spmrl_bench.treebanks.mini.lexicon import apply_spelling
+from spmrl_bench.treebanks.mini.links import Links, attach
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 
 REPEATABLE_WORDS = 3
@@ -47,8 +51,8 @@ def grammar_digest(grammar: str | Path) -> str:
         raise TreebankError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def generate(grammar: str | Path, sizes: Mapping[str, int], seed: int) -> dict[str, list[Tree]]:
-    """Sample a treebank.
+def generate(grammar: str | Path, sizes: Mapping[str, int], seed: int) -> dict[str, list[Parse]]:
+    """Sample a treebank: sentences with constituents and dependencies.
 
     Each split has its own random stream, and splits are filled in order of their names: a
     longer sentence stands in the treebank only once.
@@ -69,7 +73,7 @@ def generate(grammar: str | Path, sizes: Mapping[str, int], seed: int) -> dict[s
             raise TreebankError(f"split '{split}' of {grammar}: size {size} found, needs >= 0")
     sampler = Sampler(source)
     seen: set[tuple[str, ...]] = set()
-    splits: dict[str, list[Tree]] = {split: [] for split in sizes}
+    splits: dict[str, list[Parse]] = {split: [] for split in sizes}
     for split in sorted(sizes):
         rng = random.Random(f"{source.grammar.language}/{seed}/{split}")
         for _ in range(sizes[split]):
@@ -100,22 +104,46 @@ def _ground_file(path: str, changed: int) -> GroundGrammar:
 
 def _next_sentence(
     sampler: Sampler, rng: random.Random, seen: set[tuple[str, ...]], name: str
-) -> Tree:
+) -> Parse:
     for _ in range(_ATTEMPTS):
-        tree = sampler.sample(rng)
-        if tree is None or tree.words in seen:
+        derivation = sampler.sample(rng)
+        if derivation is None or derivation.tree.words in seen:
             continue
-        if len(tree) > REPEATABLE_WORDS:
-            seen.add(tree.words)
-        return tree
+        if len(derivation.tree) > REPEATABLE_WORDS:
+            seen.add(derivation.tree.words)
+        return derivation.parse()
     raise TreebankError(
         f"{name}: no new sentence of at most {sampler.max_words} words in {_ATTEMPTS} attempts "
         f"after {len(seen)} different ones; ask for fewer sentences or add rules and words"
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """A tree and how it came about, for :func:`~spmrl_bench.treebanks.mini.links.attach`.
+
+    Attributes:
+        tree: what is visible of it.
+        parents: the number of the phrase above each phrase and word, both counted from 0 in the
+            order in which they begin; -1 above the first.
+        links: of each phrase; None for a word.
+        passive: numbers, from 1, of the words that are passive by themselves.
+    """
+
+    tree: Tree
+    parents: list[int]
+    links: list[Links | None]
+    passive: list[int]
+
+    def parse(self) -> Parse:
+        """The tree with its dependencies."""
+        heads, relations = attach(self.parents, self.links, self.passive)
+        tree = self.tree
+        return Parse.of(tree, DependencyTree.build(tree.words, tree.tags, heads, relations))
+
+
 class Sampler:
-    """Draws trees from a ground grammar."""
+    """Draws derivations from a ground grammar."""
 
     def __init__(self, source: GroundGrammar) -> None:
         self._nodes = source.nodes
@@ -126,8 +154,8 @@ class Sampler:
         self._varied = source.grammar.lexicon.open_categories
         self.max_words = self._settings.max_words
 
-    def sample(self, rng: random.Random) -> Tree | None:
-        """One tree, or None where the derivation grew longer than the grammar allows."""
+    def sample(self, rng: random.Random) -> Derivation | None:
+        """One derivation, or None where the derivation grew longer than the grammar allows."""
         words: list[str] = []
         tags: list[str] = []
         rows: list[list[int]] = []  # [start, end]; end -1 = dropped
@@ -135,11 +163,14 @@ class Sampler:
         depth: dict[str, int] = {}
         daughters = [0]
         used: set[str] = set()
-        # Open nodes as (number, -1), ends of phrases as (number, row).
-        stack = [(0, -1)]
+        parents: list[int] = []
+        links: list[Links | None] = []
+        passive: list[int] = []
+        # Open nodes as (number, -1, parent), ends of phrases as (number, row, -1).
+        stack = [(0, -1, -1)]
         closing = -2
         while stack:
-            number, row = stack.pop()
+            number, row, parent = stack.pop()
             node = self._nodes[number]
             symbol = self._symbols[node.symbol]
             if row != -1:
@@ -150,24 +181,30 @@ class Sampler:
                 if row != closing:
                     rows[row][1] = len(words) if visible else -1
                 continue
+            unit = len(parents)
+            parents.append(parent)
             if symbol.kind != "phrase":
                 if len(words) == self.max_words:
                     return None
                 words.append(self._word(number, rng, used))
                 tags.append(symbol.label)
+                links.append(None)
+                if node.passive:
+                    passive.append(len(words))
                 daughters[-1] += 1
                 continue
             depth[node.symbol] = depth.get(node.symbol, 0) + 1
             daughters.append(0)
             if symbol.label:
-                stack.append((number, len(rows)))
+                stack.append((number, len(rows), -1))
                 rows.append([len(words), -1])
                 labels.append(symbol.label)
             else:
-                stack.append((number, closing))
+                stack.append((number, closing, -1))
             option = self._option(node, depth, rng)
-            children = option.rows[_draw(option.cumulative, rng)]
-            stack.extend((child, -1) for child in reversed(children))
+            drawn = _draw(option.cumulative, rng)
+            links.append(option.links[drawn])
+            stack.extend((child, -1, unit) for child in reversed(option.rows[drawn]))
         if not words:
             return None
         self._finish(words)
@@ -176,7 +213,7 @@ class Sampler:
             for (start, end), label in zip(rows, labels, strict=True)
             if end >= 0
         ]
-        return Tree.build(words, tags, kept)
+        return Derivation(Tree.build(words, tags, kept), parents, links, passive)
 
     def _option(self, node: Node, depth: Mapping[str, int], rng: random.Random) -> Option:
         """A rule; the more often a symbol is open already, the less likely it opens again."""

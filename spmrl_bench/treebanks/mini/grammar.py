@@ -12,7 +12,7 @@ import itertools
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from spmrl_bench.treebanks.mini.lexicon import Lexicon, build_lexicon
+from spmrl_bench.treebanks.mini.links import Defaults, check_relation, read_defaults
 from spmrl_bench.treebanks.mini.notation import (
     Reference,
     Term,
@@ -72,6 +73,7 @@ class Grammar:
     priors: Mapping[str, Mapping[str, float]]
     symbols: Mapping[str, Symbol]
     rules: Mapping[str, tuple[Rule, ...]]
+    dependencies: Defaults
     lexicon: Lexicon
     spelling: tuple[tuple[re.Pattern[str], str], ...]
     adjust: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...]
@@ -101,6 +103,15 @@ def load_grammar(path: Path) -> Grammar:
     adjust = _compile_adjust(table, problems)
     problems.check()
     rules = _read_rules(table, declared, problems)
+    signatures = {name: symbol.features for name, symbol in declared.symbols.items()}
+    invisible = {
+        name
+        for name, symbol in declared.symbols.items()
+        if symbol.kind == "phrase" and not symbol.label
+    }
+    dependencies = read_defaults(
+        table.dependencies, signatures, invisible, declared.domains, problems
+    )
     lexicon = build_lexicon(
         table,
         {
@@ -123,6 +134,7 @@ def load_grammar(path: Path) -> Grammar:
         declared.priors,
         declared.symbols,
         rules,
+        dependencies,
         lexicon,
         spelling,
         adjust,
@@ -262,7 +274,12 @@ def _read_rules(
             heads = parse_references(line.key, left, signatures, declared.domains, problems)
             empty = right.strip() == "()"
             children = parse_references(
-                line.key, "" if empty else right, signatures, declared.domains, problems
+                line.key,
+                "" if empty else right,
+                signatures,
+                declared.domains,
+                problems,
+                relations=True,
             )
             if heads is None or children is None:
                 continue
@@ -275,9 +292,21 @@ def _read_rules(
             ):
                 problems.add(line.key, "a word is glued from words and categories, not phrases")
             else:
+                written = _relations(children)
+                if written and declared.symbols[heads[0].symbol].kind == "word":
+                    problems.add(line.key, "the parts of a word bear no relations")
+                for relation in written:
+                    check_relation(line.key, relation, problems)
                 variants = _variants(line.key, heads[0], children, weight, problems)
                 rules.setdefault(heads[0].symbol, []).extend(variants)
     return {name: tuple(found) for name, found in rules.items()}
+
+
+def _relations(children: Sequence[Reference]) -> list[str]:
+    """The relations written before symbols and parentheses."""
+    written = [child.relation for child in children]
+    written += [relation for child in children for _, relation in child.groups]
+    return [relation for relation in written if relation is not None]
 
 
 def _variants(

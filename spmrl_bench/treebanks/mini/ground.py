@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from spmrl_bench.treebanks.mini.grammar import Grammar, Rule
 from spmrl_bench.treebanks.mini.lexicon import Bundle
+from spmrl_bench.treebanks.mini.links import Links, link
 from spmrl_bench.treebanks.mini.notation import Reference
 from spmrl_bench.treebanks.mini.problems import Problems
 
@@ -34,15 +35,22 @@ class Option:
     opens: tuple[str, ...]
     weights: list[float]
     rows: list[tuple[int, ...]]
+    links: list[Links] = field(default_factory=list)  # of each row of a phrase
     cumulative: list[float] = field(default_factory=list)
     height: int = 0
 
 
 @dataclass
 class Node:
-    """An instance: options of a phrase or word, weighted forms of a category."""
+    """An instance: options of a phrase or word, weighted forms of a category.
+
+    ``relation`` is what it bears where its rule says nothing else, if anything; ``passive``
+    marks verbs that are passive without an auxiliary.
+    """
 
     symbol: str
+    relation: str | None = None
+    passive: bool = False
     options: list[Option] = field(default_factory=list)
     forms: list[str] = field(default_factory=list)
     cumulative: list[float] = field(default_factory=list)
@@ -74,6 +82,7 @@ def ground(grammar: Grammar) -> GroundGrammar:
         problems.add("settings.start", f"'{grammar.settings.start}' produces no sentence")
     else:
         _note_dead_rules(grammar, grounder.nodes, problems)
+        _link_rows(grammar, grounder.nodes, problems)
     problems.check()
     return GroundGrammar(grammar, grounder.nodes)
 
@@ -117,7 +126,11 @@ class _Grounder:
         number = self._numbers.get(instance)
         if number is None:
             number = self._numbers[instance] = len(self.nodes)
-            self.nodes.append(Node(instance[0]))
+            symbol, binding = instance
+            values = dict(zip(self.grammar.symbols[symbol].features, binding, strict=True))
+            known = self.grammar.dependencies
+            relation, passive = known.relation(symbol, values), known.is_passive(symbol, values)
+            self.nodes.append(Node(symbol, relation, passive))
             self._todo.append(instance)
         return number
 
@@ -384,3 +397,42 @@ def _note_dead_rules(grammar: Grammar, nodes: list[Node], problems: Problems) ->
         for rule in rules:
             if rule.key not in alive:
                 problems.add(rule.key, "can never be used: no words or rules fit its features")
+
+
+def _link_rows(grammar: Grammar, nodes: list[Node], problems: Problems) -> None:
+    """Head and relations of every row of every phrase; rows that do not differ share them."""
+    empty = _possibly_empty(grammar)
+    known: dict[tuple[int, tuple[str | None, ...]], Links] = {}
+    for node in nodes:
+        if grammar.symbols[node.symbol].kind != "phrase":
+            continue
+        for option in node.options:
+            for row in option.rows:
+                relations = tuple(nodes[child].relation for child in row)
+                key = (id(option.rule), relations)
+                if key not in known:
+                    known[key] = link(
+                        option.rule.key,
+                        node.symbol,
+                        option.rule.children,
+                        relations,
+                        grammar.dependencies.headless,
+                        empty,
+                        problems,
+                    )
+                option.links.append(known[key])
+
+
+def _possibly_empty(grammar: Grammar) -> set[str]:
+    """The phrases that may turn out to have no words."""
+    found: set[str] = set()
+    grown = True
+    while grown:
+        grown = False
+        for name, rules in grammar.rules.items():
+            if name not in found and any(
+                all(child.symbol in found for child in rule.children) for rule in rules
+            ):
+                found.add(name)
+                grown = True
+    return found

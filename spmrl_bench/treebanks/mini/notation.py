@@ -15,7 +15,10 @@ from spmrl_bench.treebanks.mini.problems import Problems
 
 Domains = Mapping[str, tuple[str, ...]]
 
-_REFERENCE = re.compile(r"([^\W\d][\w$.'-]*)(?:\[([^\]]*)\])?(?:\?([0-9.]+))?")
+_REFERENCE = re.compile(
+    r"(?:([a-z]+(?::[a-z]+)*):)?([^\W\d][\w$.'-]*)(?:\[([^\]]*)\])?(?:\?([0-9.]+))?"
+)
+_GROUP = re.compile(r"(?:([a-z]+(?::[a-z]+)*):)?\(")
 _WEIGHT = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 
@@ -29,11 +32,17 @@ class Term:
 
 @dataclass(frozen=True)
 class Reference:
-    """A symbol with its feature terms; ``chance`` < 1 marks an optional symbol."""
+    """A symbol with its feature terms; ``chance`` < 1 marks an optional symbol.
+
+    ``relation`` is what was written before it; ``groups`` are the parentheses around it from the
+    outermost to the innermost, each with its number in the row and the relation before it.
+    """
 
     symbol: str
     terms: Mapping[str, Term]
     chance: float = 1.0
+    relation: str | None = None
+    groups: tuple[tuple[int, str | None], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,23 +161,41 @@ def parse_references(
     problems: Problems,
     *,
     variables: bool = True,
+    relations: bool = False,
 ) -> list[Reference] | None:
     """A row of symbol references such as ``Art[case,num] Noun[case,num,gen=m] PP?0.2``.
 
-    Without ``variables`` the row is a cell: values only, and any feature may be a guard.
+    Without ``variables`` the row is a cell: values only, and any feature may be a guard. With
+    ``relations``, symbols and parentheses around them may bear one: ``obl:(P[case] NX[case])``.
     """
     references: list[Reference] = []
-    position = 0
+    groups: list[tuple[int, str | None]] = []
+    opened = position = 0
     text = text.strip()
     while position < len(text):
+        if text[position].isspace():
+            position += 1
+            continue
+        if groups and text[position] == ")":
+            groups.pop()
+            position += 1
+            continue
+        opening = _GROUP.match(text, position) if relations else None
+        if opening is not None:
+            groups.append((opened, opening.group(1)))
+            opened += 1
+            position = opening.end()
+            continue
         match = _REFERENCE.match(text, position)
         if match is None:
             problems.add(key, f"cannot read '{text[position:]}'; expected Symbol[feature=value]")
             return None
-        symbol, bundle, chance = match.groups()
+        relation, symbol, bundle, chance = match.groups()
         if symbol not in signatures:
             problems.unknown(key, "symbol", symbol, signatures)
             return None
+        if relation and not relations:
+            problems.add(key, f"'{relation}:' found where no symbol bears a relation")
         items = [item for item in re.split(r"[,\s]+", bundle or "") if item]
         terms = parse_bundle(
             key,
@@ -179,10 +206,11 @@ def parse_references(
             variables=variables,
             guards=not variables,
         )
-        references.append(Reference(symbol, terms, _chance(key, chance, problems)))
+        share = _chance(key, chance, problems)
+        references.append(Reference(symbol, terms, share, relation, tuple(groups)))
         position = match.end()
-        while position < len(text) and text[position].isspace():
-            position += 1
+    if groups:
+        problems.add(key, "a '(' has no ')'")
     return references
 
 

@@ -88,6 +88,7 @@ class GrammarTable(_Table):
     words: dict[str, str | WordTable] = {}
     categories: dict[str, str | WordTable]
     rules: dict[str, str]
+    dependencies: dict[str, str] = {}
     lexicon: dict[str, str] = {}
     paradigms: dict[str, ParadigmTable] = {}
     spelling: list[SpellingTable] = []

@@ -1,0 +1,295 @@
+"""Every number of the records in one long frame, from which all tables are made.
+
+A row is one figure of one split of one record, with what says which run it is of (its identity:
+:mod:`~spmrl_bench.leaderboard.identity`) and how it was counted. What a table must not get wrong
+is decided here, once: which records compare (*groups*), which are of the same run (the newest
+counts), and which runs differ in their seed only (*series*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.leaderboard.comparison import (
+    Difference,
+    differences,
+    score_key,
+    signature_parts,
+)
+from spmrl_bench.leaderboard.estimates import Estimate, Key, Term
+from spmrl_bench.leaderboard.identity import differing_settings, digest, resolved_settings
+from spmrl_bench.leaderboard.record import Record, SplitResult
+from spmrl_bench.scoring.metric import METRICS, Criterion, metric_named
+from spmrl_bench.settings_text import settings_text, variant_text
+
+#: Columns that say which run a row is of.
+RUN_COLUMNS = (
+    "record", "track", "treebank", "language", "group", "recipe", "kind", "variant", "name",
+    "settings", "given", "altered", "digest", "size", "precision", "seed", "ensemble", "selected",
+    "select", "newest", "weights", "finished", "commit", "version", "device", "threads", "kernels",
+)  # fmt: skip
+#: Columns that say what the number is.
+NUMBER_COLUMNS = (
+    "split", "baseline", "metric", "figure", "value", "sentences", "skipped", "signature",
+    "signature_long", "fingerprint",
+)  # fmt: skip
+#: What runs of one group have in common that differ in their seed only.
+SERIES = ["size", "variant", "digest", "precision", "ensemble"]
+#: One table: scores that compare.
+GROUP = ["track", "treebank", "group"]
+
+Run = dict[str, Any]
+
+
+def by_age(records: Iterable[Record]) -> list[Record]:
+    """Records in the order by which the frame numbers them, oldest first."""
+    return sorted(records, key=lambda record: record.finished)
+
+
+def records_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """One row for each record, split, metric and figure that has a value.
+
+    The columns are :data:`RUN_COLUMNS` and :data:`NUMBER_COLUMNS`. Of these,
+
+    - ``record`` is the number of the record in the order of :func:`by_age`;
+    - ``group`` numbers, within a treebank, the records whose scores compare;
+    - ``name`` is the variant with its ``settings``: those that were changed of the recipe
+      (``given``) and those in which runs of this name differ otherwise;
+    - ``altered`` says whether these change the model, but for its precision;
+    - ``digest`` stands for all settings, ``select`` for what dev selects by;
+    - ``newest`` says whether it is the newest record of its run;
+    - ``baseline`` is the name of a baseline, empty for the parser itself;
+    - ``metric`` is empty for figures that are no metric's: the ``score`` that selects (split
+      ``dev``), ``tag_accuracy`` and ``tokens_per_second`` of a split, and (split ``train``)
+      ``tokens_per_second``, ``wall_seconds``, ``epochs`` and ``parameters`` of the training;
+    - ``sentences`` are those of the split that were scored, ``skipped`` those left out.
+
+    Scores by metrics that are not installed are left out.
+    """
+    ordered = by_age(records)
+    runs = [_run(number, record) for number, record in enumerate(ordered)]
+    numbers = [list(_numbers(record)) for record in ordered]
+    _number_groups(runs, numbers)
+    _name_runs(runs, ordered)
+    newest = {(*_series_of(run), run["seed"]): run["record"] for run in runs}
+    for run in runs:
+        run["newest"] = newest[*_series_of(run), run["seed"]] == run["record"]
+    rows = [run | number for run, found in zip(runs, numbers, strict=True) for number in found]
+    frame = pd.DataFrame(rows, columns=[*RUN_COLUMNS, *NUMBER_COLUMNS])
+    return frame.dropna(subset="value").astype({"newest": bool, "altered": bool})
+
+
+def _run(number: int, record: Record) -> Run:
+    parts = [signature_parts(result.signature_long) for result in record.dev.metrics.values()]
+    return {
+        "record": number,
+        "track": record.treebank.track,
+        "treebank": record.treebank.name,
+        "language": record.treebank.language,
+        "recipe": record.lang,
+        "kind": record.kind,
+        "variant": record.variant,
+        "given": settings_text(record.settings),
+        "digest": digest(resolved_settings(record)),
+        "size": record.size,
+        "precision": next((found["precision"] for found in parts if "precision" in found), ""),
+        "seed": record.seed,
+        "ensemble": len(record.ensemble),
+        "selected": record.selected,
+        "select": record.select,
+        "weights": record.weights,
+        "finished": record.finished,
+        "commit": record.commit or "",
+        "version": record.versions.get("spmrl_bench", ""),
+        "device": record.hardware.device,
+        "threads": record.hardware.threads,
+        "kernels": record.hardware.kernels or "",
+    }
+
+
+def _numbers(record: Record) -> Iterator[dict[str, Any]]:
+    """The figures of a record, with how they were counted."""
+    training = record.training
+    for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
+        yield _number("train", "", "", figure, getattr(training, figure))
+    results = [("dev", "", record.dev), ("test", "", record.test)]
+    results += [("test", name, result) for name, result in record.baselines.items()]
+    for split, baseline, result in results:
+        if result is None:
+            continue
+        for figure in ("tag_accuracy", "tokens_per_second"):
+            yield _number(split, baseline, "", figure, getattr(result, figure))
+        for name in (name for name in METRICS.names() if name in result.metrics):
+            scored = result.metrics[name]
+            skipped = int(signature_parts(scored.signature_long).get("skipped", "0"))
+            how = {
+                "sentences": result.sentences - skipped,
+                "skipped": skipped,
+                "signature": scored.signature,
+                "signature_long": scored.signature_long,
+                "fingerprint": record.treebank.fingerprint(metric_named(name).layers),
+            }
+            for figure, value in _figures(result, name).items():
+                yield _number(split, baseline, name, figure, value) | how
+    try:
+        score: float | None = record.dev.score(Criterion.parse(record.select))
+    except ScoreError:
+        score = None  # by a metric that is not installed
+    yield _number("dev", "", "", "score", score)
+
+
+def _number(
+    split: str, baseline: str, metric: str, figure: str, value: float | None
+) -> dict[str, Any]:
+    where = {"split": split, "baseline": baseline, "metric": metric, "figure": figure}
+    return {**where, "value": value}
+
+
+def _figures(result: SplitResult, name: str) -> dict[str, int | float | None]:
+    """The stored figures, and those that the metric has got since, from the counts."""
+    metric, stored = metric_named(name), result.metrics[name].figures
+    if set(metric.figures) <= stored.keys():
+        return stored
+    try:
+        return metric.values(result.counts(name)) | stored
+    except ScoreError:
+        return stored  # counted before the metric had all its columns
+
+
+# ---- Which records compare ----
+
+
+Counted = dict[str, dict[str, str]]
+"""What decides the scores: for each metric and split the keys that records must agree in."""
+
+
+def _counted(rows: Iterable[Any]) -> Counted:
+    """How the rows of one record, or of records that compare, were counted."""
+    found: Counted = {}
+    for row in rows:
+        name = f"{row['metric']} {row['split']}"
+        if row["metric"] and not row["baseline"] and name not in found:
+            key = score_key(row["signature_long"], row["fingerprint"])
+            # Beyond dev, the splits of two records can differ in this only.
+            skipped = {"test skipped": key.get("skipped", "0")}
+            found[name] = skipped if row["split"] == "test" else key
+    return found
+
+
+def counting_differences(one: pd.DataFrame, other: pd.DataFrame) -> list[Difference]:
+    """In what the scores of two groups were counted differently, sorted by key."""
+    groups = (rows.drop_duplicates(["metric", "split", "baseline"]) for rows in (one, other))
+    first, second = (_counted(rows.to_dict("records")) for rows in groups)
+    common = first.keys() & second.keys()
+    return sorted(row for name in common for row in differences(first[name], second[name]))
+
+
+def _number_groups(runs: Sequence[Run], numbers: Sequence[Sequence[dict[str, Any]]]) -> None:
+    """Put every record in the first group of its treebank that it compares with."""
+    groups: dict[tuple[str, str], list[Counted]] = {}
+    for run, rows in zip(runs, numbers, strict=True):
+        known = groups.setdefault((run["track"], run["treebank"]), [])
+        key = _counted(rows)
+        place = next((n for n, group in enumerate(known) if _agree(group, key)), len(known))
+        if place == len(known):
+            known.append({})
+        known[place].update(key)
+        run["group"] = place + 1
+
+
+def _agree(one: Counted, other: Counted) -> bool:
+    return all(one[name] == other[name] for name in one.keys() & other.keys())
+
+
+# ---- Which runs are the same, and what they are called ----
+
+
+def _series_of(run: Run) -> tuple[Any, ...]:
+    return tuple(run[column] for column in (*GROUP, *SERIES))
+
+
+def _name_runs(runs: Sequence[Run], records: Sequence[Record]) -> None:
+    """Name runs by what was changed of the recipe and by what else tells them apart."""
+    series: dict[tuple[Any, ...], list[Run]] = {}
+    for run in runs:
+        series.setdefault(_series_of(run), []).append(run)
+    alike: dict[tuple[Any, ...], list[list[Run]]] = {}
+    for found in series.values():
+        # The same settings can be a recipe's or given with the command.
+        given = next((run["given"] for run in found if run["given"]), "")
+        for run in found:
+            run["given"] = given
+        key = *(found[0][column] for column in (*GROUP, *SERIES) if column != "digest"), given
+        alike.setdefault(key, []).append(found)
+    for several in alike.values():
+        settings = [resolved_settings(records[found[0]["record"]]) for found in several]
+        differing = differing_settings(settings)
+        for found, resolved in zip(several, settings, strict=True):
+            changed = next(filter(None, (records[run["record"]].settings for run in found)), {})
+            shown = {**changed, **{key: resolved[key] for key in differing if key in resolved}}
+            of = f", ensemble of {found[0]['ensemble']}" if found[0]["ensemble"] else ""
+            model = {key for key in shown if key.startswith("model.")}
+            for run in found:
+                run["settings"] = settings_text(shown)
+                run["altered"] = not model <= {"model.precision"}
+                run["name"] = variant_text(run["variant"], shown) + of
+
+
+# ---- Reading the frame ----
+
+
+def parts(rows: pd.DataFrame, by: str | Sequence[str]) -> dict[Any, pd.DataFrame]:
+    """The rows for each value of the columns, sorted by it."""
+    return dict(list(rows.groupby(by if isinstance(by, str) else list(by))))
+
+
+def each(rows: pd.DataFrame) -> list[Any]:
+    """The rows one by one, with their columns as attributes."""
+    return list(rows.itertuples())
+
+
+def series_of(rows: pd.DataFrame, terms: Sequence[Term]) -> list[pd.DataFrame]:
+    """The rows of each series; the one with the best mean on dev of the first term first."""
+    parts = [part for _, part in rows.groupby(SERIES, sort=False)]
+
+    def place(part: pd.DataFrame) -> list[float]:
+        found = estimates(part)
+        means = (found.get(("dev", *term)) for term in terms)
+        return [-(estimate.mean if estimate else 0.0) for estimate in means]
+
+    return sorted(parts, key=place)
+
+
+def estimates(series: pd.DataFrame) -> dict[Key, Estimate]:
+    """The estimate of each figure of a split that all records of a series have."""
+    found: dict[Key, list[float]] = {}
+    keys = ("split", "metric", "figure", "value")
+    for split, metric, figure, value in zip(*(series[key] for key in keys), strict=True):
+        found.setdefault((split, metric, figure), []).append(value)
+    whole = series["record"].nunique()
+    return {
+        key: estimate
+        for key, values in found.items()
+        if len(values) == whole and (estimate := Estimate.of(values))
+    }
+
+
+def headline_terms(metrics: Iterable[str]) -> list[Term]:
+    """The headline figure of each metric."""
+    return [(name, metric_named(name).headline) for name in metrics]
+
+
+def brief_terms(metric: str) -> list[Term]:
+    """The tabled figures of a metric up to its headline, which the last is."""
+    found = metric_named(metric)
+    listed = found.tabled if found.headline in found.tabled else (found.headline,)
+    return [(metric, name) for name in listed[: listed.index(found.headline) + 1]]
+
+
+def title_of(term: Term) -> str:
+    """What a figure is called."""
+    return metric_named(term[0]).title(term[1])
