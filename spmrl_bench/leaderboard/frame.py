@@ -80,7 +80,7 @@ def records_frame(records: Iterable[Record]) -> pd.DataFrame:
         run["newest"] = newest[*_series_of(run), run["seed"]] == run["record"]
     rows = [run | number for run, found in zip(runs, numbers, strict=True) for number in found]
     frame = pd.DataFrame(rows, columns=[*RUN_COLUMNS, *NUMBER_COLUMNS])
-    return frame.dropna(subset="value")
+    return frame.dropna(subset="value").astype({"newest": bool, "altered": bool})
 
 
 def _run(number: int, record: Record) -> Run:

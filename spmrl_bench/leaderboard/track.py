@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from spmrl_bench.errors import ScoreError
@@ -351,7 +352,7 @@ def _tested(rows: pd.DataFrame, runs: Mapping[str, Mapping[int, Record]]) -> pd.
     """Of rows of test those of the newest record of each seed with the weights of ``runs``."""
     keys = zip(rows["variant"], rows["seed"], rows["weights"], strict=True)
     same = [runs[variant][seed].weights == weights for variant, seed, weights in keys]
-    found = rows[same]
+    found = rows[np.array(same, dtype=bool)]
     return found[found["record"] == found.groupby(["variant", "seed"])["record"].transform("max")]
 
 

@@ -246,7 +246,8 @@ class NeuralParser(TrainedParser):
             raise TreeError(
                 "this parser reads tags, but none are given: give the tags of each sentence "
                 "('spmrl-bench parse' takes them with --input brackets or conllu), or train a "
-                "parser that needs none (lexical inputs without 'tag', or model.predict_tags = true)"
+                "parser that needs none (lexical inputs without 'tag', or "
+                "model.predict_tags = true)"
             )
         indexer = self.indexer()
         pool = Pool(

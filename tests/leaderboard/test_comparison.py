@@ -6,16 +6,19 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.comparison import (
+    common_metric,
     common_split,
-    comparable_results,
+    comparable_counts,
     record_differences,
 )
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.scoring import Status
 from tests.leaderboard.examples import (
     HALF,
+    LOOSE,
     PERFECT,
     SKIPPED,
+    joined,
     make_record,
     make_result,
     make_treebank,
@@ -25,24 +28,25 @@ from tests.leaderboard.examples import (
 def test_other_variant_size_seed_and_version_compare() -> None:
     dev = make_result(PERFECT, HALF, variant="word-charlstm", seed="2", version="0.2.0")
     one, other = make_record(), make_record(dev=dev)
-    assert comparable_results(one, other, "dev") == (one.dev, dev)
+    assert list(map(len, comparable_counts(one, other, "dev", "brackets"))) == [2, 2]
 
 
 def test_settings_and_members_of_an_ensemble_are_what_one_compares() -> None:
     dev = make_result(PERFECT, HALF, settings="matrices=full", ensemble="5")
     one, other = make_record(), make_record(dev=dev)
-    assert comparable_results(one, other, "dev") == (one.dev, dev)
+    assert list(map(len, comparable_counts(one, other, "dev", "brackets"))) == [2, 2]
     assert ("dev.settings", "absent", "matrices=full") in record_differences(one, other)
 
 
-UNSELECTED = {"selected": False, "test": None, "baseline": None}
+NO_TEST = {"test": None, "baselines": {}}
+UNSELECTED = {"selected": False, **NO_TEST}
 
 
 def test_test_is_compared_where_both_have_it() -> None:
     selected, unselected = make_record(), make_record(**UNSELECTED)
     assert common_split(selected, selected) == "test"
     assert common_split(selected, unselected) == common_split(unselected, selected) == "dev"
-    assert comparable_results(selected, selected, "test") == (selected.test, selected.test)
+    assert list(map(len, comparable_counts(selected, selected, "test", "brackets"))) == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +88,7 @@ def test_what_does_not_compare_is_refused_with_every_key(
     other: Record, split: str, lines: list[str]
 ) -> None:
     with pytest.raises(ScoreError) as caught:
-        comparable_results(make_record(), other, split)
+        comparable_counts(make_record(), other, split, "brackets")
     assert [line.strip() for line in str(caught.value).splitlines()] == lines
 
 
@@ -93,17 +97,18 @@ def test_other_sentences_left_out_are_refused_though_equally_many() -> None:
     one = make_record(dev=make_result(left_out[0], HALF, HALF))
     other = make_record(dev=make_result(PERFECT, left_out[1], HALF))
     with pytest.raises(ScoreError, match=r"1 \(sentence 1\) by the first only, 1 \(sentence 2\) b"):
-        comparable_results(one, other, "dev")
-    many = make_record(dev=make_result(*[left_out[0]] * 6, HALF))
-    none = make_record(dev=make_result(*[PERFECT] * 6, HALF))
+        comparable_counts(one, other, "dev", "brackets")
+    many = make_record(dev=make_result(*[left_out[0]] * 6, HALF, skipped="6"))
+    none = make_record(dev=make_result(*[PERFECT] * 6, HALF, skipped="6"))
     with pytest.raises(ScoreError, match=r"6 \(sentence 1, 2, 3, 4, 5, \.\.\.\) by the first only"):
-        comparable_results(many, none, "dev")
+        comparable_counts(many, none, "dev", "brackets")
 
 
 def test_a_missing_parse_that_counts_is_not_left_out() -> None:
     missed = (PERFECT[0], Status.MISSED, 0, 2, 0, 0, 3, 0)
     one, other = (make_record(dev=make_result(row, HALF)) for row in (PERFECT, missed))
-    assert comparable_results(one, other, "dev") == (one.dev, other.dev)
+    counts = comparable_counts(one, other, "dev", "brackets")
+    assert [found.rows[0].tolist() for found in counts] == [list(PERFECT), list(missed)]
 
 
 def test_differences_are_of_ingredients_and_not_of_results() -> None:
@@ -129,3 +134,26 @@ def test_a_split_scored_once_is_one_difference() -> None:
     one, other = make_record(), make_record(**UNSELECTED)
     assert record_differences(one, other) == [("test", "scored", "absent")]
     assert record_differences(other, one) == [("test", "absent", "scored")]
+
+
+def test_metrics_compare_one_by_one() -> None:
+    brackets, attached = make_result(PERFECT, HALF), make_result(LOOSE, LOOSE, metric="attachment")
+    chart = make_record(dev=brackets)
+    whole = make_record(dev=joined(attached, brackets), **NO_TEST)
+    links = make_record(dev=attached, **NO_TEST)
+    assert common_metric(chart, whole) == "brackets"
+    assert common_metric(links, whole) == "attachment"
+    assert len(comparable_counts(links, whole, "dev", "attachment")[0]) == 2
+    with pytest.raises(ScoreError, match=r"no metric in common: .* by brackets, .* by attachment"):
+        common_metric(chart, links)
+    with pytest.raises(ScoreError, match="the first record has no scores by attachment; it has br"):
+        comparable_counts(chart, whole, "dev", "attachment")
+    # The layers that a metric compares are those whose fingerprints count.
+    bank = make_treebank().model_copy(
+        update={"fingerprints": {"constituents": "ab" * 32, "dependencies": "ef" * 32}}
+    )
+    other = make_record(treebank=bank, dev=joined(attached, brackets), **NO_TEST)
+    comparable_counts(whole, other, "dev", "brackets")
+    with pytest.raises(ScoreError, match=r"fingerprint: (ba){32} in the first, (ef){32} in"):
+        comparable_counts(whole, other, "dev", "attachment")
+    assert ("dev.attachment.match", "absent", "attachment") in record_differences(chart, other)

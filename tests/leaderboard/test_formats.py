@@ -34,8 +34,11 @@ TABLE = Table(
     numeric=frozenset({"dev F1 charlstm", "difference"}),
     breaks=frozenset({2}),
     strong=frozenset({(0, 1), (1, 1)}),
-    notes=("`*`: p < 0.05 & not corrected.", "Second note."),
-    items=("german-mini: `sc:own|m:labelled|tr:a+b_c`",),
+    notes=(
+        "`*`: p < 0.05 & not corrected.",
+        ("german-mini: `sc:own|m:labelled|tr:a+b_c`",),
+        "Second note.",
+    ),
 )
 DOCUMENT = Document("Title & <more>", ("An introduction with ± and `code`.",), (TABLE,))
 
@@ -200,9 +203,9 @@ def test_markdown() -> None:
         "",
         "`*`: p < 0.05 & not corrected.",
         "",
-        "Second note.",
-        "",
         "- german-mini: `sc:own|m:labelled|tr:a+b_c`",
+        "",
+        "Second note.",
     ]
 
 

@@ -10,16 +10,24 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from spmrl_bench.errors import RecordError
+from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.leaderboard.record import (
     Record,
     SplitResult,
     read_record,
     read_records,
-    record_name,
     write_record,
 )
-from tests.leaderboard.examples import HALF, PERFECT, SKIPPED, make_record, make_result
+from spmrl_bench.leaderboard.store import document_name
+from tests.leaderboard.examples import (
+    HALF,
+    LOOSE,
+    PERFECT,
+    SKIPPED,
+    joined,
+    make_record,
+    make_result,
+)
 
 
 def test_written_record_reads_back_equal(tmp_path: Path) -> None:
@@ -40,21 +48,28 @@ def test_equal_records_are_one_file_and_different_ones_two(tmp_path: Path) -> No
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_aggregates_follow_from_the_counts() -> None:
+def test_figures_follow_from_the_counts() -> None:
     result = make_result(PERFECT, HALF, SKIPPED)
-    assert (result.sentences, result.skipped) == (3, 1)
-    assert (result.recall, result.precision, result.f1) == (75.0, 75.0, 75.0)
-    assert result.complete_match == 50.0
-    assert result.bracket_counts().rows.tolist() == [list(PERFECT), list(HALF), list(SKIPPED)]
+    names = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
+    assert [result.figure("brackets", name) for name in names] == [3, 1, 75.0, 75.0, 75.0, 50.0]
+    assert result.counts("brackets").rows.tolist() == [list(PERFECT), list(HALF), list(SKIPPED)]
+    assert result.figure("attachment", "las") is None
 
 
-def test_undefined_aggregates_are_absent() -> None:
+def test_undefined_figures_are_absent() -> None:
     result = make_result(SKIPPED)
-    assert (result.recall, result.precision, result.f1, result.complete_match) == (None,) * 4
+    names = ("recall", "precision", "f1", "complete_match")
+    assert [result.figure("brackets", name) for name in names] == [None] * 4
 
 
 def changed_result(**changes: object) -> dict[str, object]:
-    return make_result(PERFECT, HALF).model_dump() | changes
+    """The content of a result with a part of it, or of what its metric says, changed."""
+    content = make_result(PERFECT, HALF).model_dump()
+    scored = content["metrics"]["brackets"]
+    for key, value in changes.items():
+        place = scored["figures"] if key in scored["figures"] else scored
+        (content if key in ("sentences", "extra") else place)[key] = value
+    return content
 
 
 @pytest.mark.parametrize(
@@ -63,7 +78,7 @@ def changed_result(**changes: object) -> dict[str, object]:
         ({"f1": 99.0}, "f1 is 99.0, but the counts give 75.0"),
         ({"skipped": 1}, "skipped is 1, but the counts give 0"),
         ({"sentences": 3}, "has 2 entries for 3 sentences"),
-        ({"counts": {"length": [3, 4]}}, "needed: crossing, gold"),
+        ({"counts": {"length": [3]}}, "has 1 entries for 2 sentences"),
         ({"recall": float("nan")}, "finite number"),
         ({"extra": 1}, "Extra inputs"),
     ],
@@ -76,15 +91,32 @@ def test_results_that_contradict_themselves_are_refused(
 
 
 def test_unknown_status_is_refused() -> None:
-    counts = make_result(PERFECT, HALF).counts | {"status": [0, 9]}
+    counts = make_result(PERFECT, HALF).metrics["brackets"].counts | {"status": [0, 9]}
     with pytest.raises(ValidationError, match="holds no bracket counts"):
         SplitResult.model_validate(changed_result(counts=counts))
+
+
+def test_a_result_outlives_the_figures_and_columns_of_its_metric() -> None:
+    stored = changed_result()
+    scored = stored["metrics"]["brackets"]  # type: ignore[index]
+    del scored["figures"]["tagging_accuracy"], scored["counts"]["matched_tags"]
+    scored["figures"]["forgotten"] = 1.0
+    result = SplitResult.model_validate(stored)
+    assert result.figure("brackets", "forgotten") == 1.0
+    with pytest.raises(ScoreError, match="missing: matched_tags"):
+        result.counts("brackets")
+
+
+def test_metrics_stand_in_one_order_whatever_that_of_the_file() -> None:
+    both = joined(make_result(LOOSE, metric="attachment"), make_result(PERFECT))
+    assert list(both.metrics) == ["attachment", "brackets"]
+    assert make_record(dev=both).metrics == ["brackets", "attachment"]
 
 
 def test_test_scores_of_an_unselected_variant_are_refused() -> None:
     with pytest.raises(ValidationError, match="did not select"):
         make_record(selected=False)
-    with pytest.raises(ValidationError, match="baseline without test"):
+    with pytest.raises(ValidationError, match="baselines without test"):
         make_record(test=None)
 
 
@@ -114,17 +146,9 @@ def test_changed_file_is_refused(tmp_path: Path) -> None:
 
 def write_content(folder: Path, content: object) -> Path:
     data = json.dumps(content).encode()
-    path = folder / record_name(data)
+    path = folder / document_name(data)
     path.write_bytes(data)
     return path
-
-
-def test_records_of_before_ensembles_are_read(tmp_path: Path) -> None:
-    content = make_record().model_dump(mode="json") | {"schema_version": 1}
-    del content["ensemble"]
-    record = read_record(write_content(tmp_path, content))
-    assert (record.ensemble, record.settings) == ([], {})
-    assert record.members == [record.weights]
 
 
 def test_an_ensemble_has_several_members() -> None:
@@ -135,8 +159,8 @@ def test_an_ensemble_has_several_members() -> None:
 
 
 def test_newer_schema_is_refused_before_its_unknown_keys(tmp_path: Path) -> None:
-    content = make_record().model_dump(mode="json") | {"schema_version": 3, "novelty": 1}
-    with pytest.raises(RecordError, match=r"newer version of spmrl_bench \(schema 3"):
+    content = make_record().model_dump(mode="json") | {"schema_version": 4, "novelty": 1}
+    with pytest.raises(RecordError, match=r"newer version of spmrl_bench \(schema 4"):
         read_record(write_content(tmp_path, content))
 
 

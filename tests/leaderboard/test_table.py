@@ -10,10 +10,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from spmrl_bench.leaderboard.markdown import to_markdown
-from spmrl_bench.leaderboard.published import read_figures
+from spmrl_bench.leaderboard.frame import records_frame
+from spmrl_bench.leaderboard.markdown import results_markdown
+from spmrl_bench.leaderboard.published import PublishedFigure, read_published
 from spmrl_bench.leaderboard.record import Record, SplitResult
-from spmrl_bench.leaderboard.table import group_records, table_frame, to_csv
+from spmrl_bench.leaderboard.table import result_rows, to_csv
 from tests.leaderboard.examples import (
     HALF,
     PERFECT,
@@ -23,22 +24,43 @@ from tests.leaderboard.examples import (
     make_treebank,
 )
 
-FIGURES = read_figures()
+PUBLISHED = read_published()
 
 
-def loser() -> object:
+def text_of(records: list[Record], published: list[PublishedFigure] = PUBLISHED) -> str:
+    return results_markdown(records, published)
+
+
+def csv_of(records: list[Record]) -> str:
+    return to_csv(result_rows(records_frame(records), PUBLISHED))
+
+
+def frame_of(records: list[Record]) -> pd.DataFrame:
+    return pd.read_csv(io.StringIO(csv_of(records)))
+
+
+def titles(text: str) -> list[str]:
+    return [line[3:] for line in text.splitlines() if line.startswith("## ")]
+
+
+def names(text: str) -> list[str]:
+    """The first cells of the rows of all tables, without the headings."""
+    rows = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
+    return [name for name in rows if name != "variant"]
+
+
+def loser() -> Record:
     return make_record(
         variant="word-charlstm",
         selected=False,
         dev=make_result(HALF, HALF),
         test=None,
-        baseline=None,
+        baselines={},
     )
 
 
 def test_one_run_with_its_baseline_and_the_published_figure() -> None:
-    groups = group_records([loser(), make_record()])
-    assert to_markdown(groups, FIGURES) == (
+    assert text_of([loser(), make_record()]) == (
         "## german-mini (mini track)\n"
         "\n"
         "| variant         | size   |   seed |   dev F1 |   test recall |   test precision |"
@@ -63,27 +85,26 @@ def test_one_run_with_its_baseline_and_the_published_figure() -> None:
         "\n"
         "K&K18: Kitaev & Klein 2018 (ACL, P18-1249), Table 7; which variant: Kitaev, Cao & Klein"
         " 2019 (ACL, P19-1340), note to Table 4.\n"
-        "\n"
     )
 
 
 def test_every_table_has_its_own_published_figures() -> None:
     banks = [make_treebank("german-squoia", "open"), make_treebank("german-mini", "mini")]
-    text = to_markdown(group_records([make_record(treebank=bank) for bank in banks]), FIGURES)
+    text = text_of([make_record(treebank=bank) for bank in banks])
     assert text.count("| dev 91.26 ") == 2
     assert "nan" not in text
 
 
 def test_published_figure_of_the_same_treebank_says_so() -> None:
     record = make_record(treebank=make_treebank("german-spmrl", "spmrl"))
-    text = to_markdown(group_records([record]), FIGURES)
+    text = text_of([record])
     assert "K&K18 F1 (this treebank)" in text
     assert "another treebank" not in text
 
 
 def test_language_without_published_figures_has_no_such_column() -> None:
     record = make_record(treebank=make_treebank("dutch-alpino", "open", language="dutch"))
-    text = to_markdown(group_records([record]), FIGURES)
+    text = text_of([record])
     assert "K&K18" not in text
 
 
@@ -93,13 +114,11 @@ def test_treebanks_and_tracks_never_share_a_table() -> None:
         make_record(treebank=make_treebank("german-squoia", "open")),
         make_record(treebank=make_treebank("french-sequoia", "open", language="french")),
     ]
-    groups = group_records(records)
-    assert [(group.track, group.treebank) for group in groups] == [
-        ("mini", "german-mini"),
-        ("open", "french-sequoia"),
-        ("open", "german-squoia"),
+    assert titles(text_of(records)) == [
+        "german-mini (mini track)",
+        "french-sequoia (open track)",
+        "german-squoia (open track)",
     ]
-    assert to_markdown(groups, FIGURES).count("\n| variant") == 3
 
 
 def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
@@ -111,10 +130,9 @@ def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
         "test skipped": make_record(test=make_result(PERFECT, SKIPPED, split="test")),
     }
     for key, other in variations.items():
-        groups = group_records([base, other])
-        assert [group.number for group in groups] == [1, 2], key
-        text = to_markdown(groups, FIGURES)
-        assert "german-mini (mini track, table 2)" in text
+        text = text_of([base, other])
+        tables = [f"german-mini (mini track, table {number})" for number in (1, 2)]
+        assert titles(text) == tables, key
         assert f"Does not compare with table 1 of german-mini: {key} is" in text
 
 
@@ -124,35 +142,42 @@ def test_seed_version_and_size_stay_in_one_table() -> None:
         size="published",
         dev=make_result(PERFECT, HALF, seed="2", version="0.2.0", size="published"),
     )
-    (group,) = group_records([make_record(), other])
-    assert len(group.rows) == 2
+    text = text_of([make_record(), other])
+    assert len(titles(text)) == 1
+    assert names(text) == ["charlstm", "charlstm", "right-branching"]
 
 
 def test_newest_record_of_a_run_is_shown_and_older_ones_are_counted() -> None:
     new = make_record(finished=datetime(2021, 1, 1, tzinfo=UTC), dev=make_result(PERFECT, PERFECT))
     old = make_record(finished=datetime(2019, 1, 1, tzinfo=UTC))
     for order in ([new, old], [old, new]):
-        (group,) = group_records(order)
-        assert group.rows == (new,)
-        assert group.older == 1
-        assert "1 older record is not shown" in to_markdown([group], FIGURES)
+        text = text_of(order)
+        assert cells(text, "charlstm")[3] == "100.00"
+        assert "Newest record of each run; 1 older record is not shown." in text
 
 
 def test_rows_are_ordered_by_dev_score() -> None:
-    (group,) = group_records([loser(), make_record()])
-    assert [record.variant for record in group.rows] == ["charlstm", "word-charlstm"]
+    assert names(text_of([loser(), make_record()]))[:2] == ["charlstm", "word-charlstm"]
 
 
 def test_csv_keeps_unrounded_numbers_and_names_the_group() -> None:
-    groups = group_records([make_record(), loser()])
-    frame = pd.read_csv(io.StringIO(to_csv(table_frame(groups, FIGURES))), dtype={"seed": str})
+    record = make_record()
+    text = csv_of([record, loser()])
+    frame = pd.read_csv(io.StringIO(text), dtype={"seed": str})
     assert list(frame["seed"].dropna()) == ["1", "1"]
     assert list(frame["variant"]) == ["charlstm", "word-charlstm", "right-branching"]
     assert set(frame["treebank"]) == {"german-mini"}
-    assert frame["test_f1"][0] == groups[0].rows[0].test.f1
+    assert record.test is not None
+    assert frame["test_f1"][0] == record.test.figure("brackets", "f1")
     assert pd.isna(frame["test_f1"][1])
     assert list(frame["published_test_f1"].dropna()) == [87.69]
     assert set(frame["published_treebank"].dropna()) == {"german-spmrl"}
+
+
+def dev_f1(record: Record) -> float:
+    value = record.dev.figure("brackets", "f1")
+    assert value is not None
+    return value
 
 
 def run_of(seed: int, dev: int, test: int | None = None, **changes: Any) -> Record:
@@ -168,7 +193,9 @@ def run_of(seed: int, dev: int, test: int | None = None, **changes: Any) -> Reco
         "selected": test is not None,
         "dev": scored(dev, "dev"),
         "test": None if test is None else scored(test, "test"),
-        "baseline": None if test is None else make_result(*[HALF] * 8, split="test"),
+        "baselines": {}
+        if test is None
+        else {"right-branching": make_result(*[HALF] * 8, split="test")},
     }
     return make_record(**(fields | changes))
 
@@ -189,29 +216,28 @@ def test_seeds_of_a_variant_are_one_row_with_mean_and_sample_standard_deviation(
         run_of(2, 4, 6),
         run_of(1, 3, variant="word-charlstm"),
     ]
-    (group,) = group_records(runs)
-    text = to_markdown([group], FIGURES)
+    text = text_of(runs)
     row = cells(text, "charlstm")
     assert row[:3] == ["charlstm", "small", "mean of 3"]
     assert row[7] == "50.00 ± 25.00"
     assert "±" not in "".join(cells(text, "word-charlstm"))
     assert len([line for line in text.splitlines() if line.startswith("| ")]) == 1 + 3
-    f1 = {right: run_of(1, right).dev.f1 for right in (2, 3, 4, 6)}
+    f1 = {right: dev_f1(run_of(1, right)) for right in (2, 3, 4, 6)}
     assert (
         "Means over seeds, ± their sample standard deviation. F1 of each run:\n\n"
         f"- charlstm: seed 1 dev {f1[2]:.2f}, test {f1[4]:.2f}; "
         f"seed 2 dev {f1[4]:.2f}, test {f1[6]:.2f}; seed 3 dev {f1[6]:.2f}, test {f1[2]:.2f}\n"
     ) in text
-    assert "Means over seeds" not in to_markdown(group_records(runs[:1]), FIGURES)
+    assert "Means over seeds" not in text_of(runs[:1])
 
 
 def test_csv_has_the_mean_and_every_run() -> None:
     runs = [run_of(1, 2, 4), run_of(2, 4, 6), run_of(1, 1, variant="word-charlstm")]
-    frame = pd.read_csv(io.StringIO(to_csv(table_frame(group_records(runs), FIGURES))))
+    frame = frame_of(runs)
     assert list(frame["kind"]) == ["mean", "run", "run", "run", "baseline"]
     assert list(frame["runs"][:4]) == [2, 1, 1, 1]
     assert list(frame["seed"].fillna(0)) == [0, 1, 2, 1, 0]
-    values = [run.dev.f1 or 0.0 for run in runs[:2]]
+    values = [dev_f1(run) for run in runs[:2]]
     assert frame["dev_f1"][0] == pytest.approx(sum(values) / 2)
     assert frame["dev_f1_sd"][0] == pytest.approx(abs(values[0] - values[1]) / math.sqrt(2))
     assert list(frame["dev_f1"][1:3]) == values
@@ -219,7 +245,7 @@ def test_csv_has_the_mean_and_every_run() -> None:
 
 
 def test_a_variant_that_was_not_tested_with_every_seed_has_no_mean_on_test() -> None:
-    text = to_markdown(group_records([run_of(1, 2, 4), run_of(2, 4)]), FIGURES)
+    text = text_of([run_of(1, 2, 4), run_of(2, 4)])
     row = cells(text, "charlstm")
     assert "±" in row[3]
     assert row[4:9] == [""] * 5
@@ -227,15 +253,14 @@ def test_a_variant_that_was_not_tested_with_every_seed_has_no_mean_on_test() -> 
 
 
 def test_the_signature_of_a_mean_has_the_values_of_all_its_runs() -> None:
-    runs = [
-        run_of(seed, 4).model_copy(
-            update={
-                "dev": make_result(PERFECT).model_copy(update={"signature": f"s:dev|seed:{seed}"})
-            }
+    runs = []
+    for seed in (1, 2, 3):
+        run = run_of(seed, 4)
+        run.dev.metrics["brackets"] = run.dev.metrics["brackets"].model_copy(
+            update={"signature": f"s:dev|seed:{seed}"}
         )
-        for seed in (1, 2, 3)
-    ]
-    assert "- [1] `s:dev|seed:1+2+3`\n" in to_markdown(group_records(runs), FIGURES)
+        runs.append(run)
+    assert "- [1] `s:dev|seed:1+2+3`\n" in text_of(runs)
 
 
 def test_settings_and_ensembles_are_rows_of_their_own() -> None:
@@ -246,11 +271,10 @@ def test_settings_and_ensembles_are_rows_of_their_own() -> None:
         run_of(1, 2, 2, recipe={"settings": {"model.precision": "bf16"}}),
         run_of(1, 6, 6, ensemble=["ab" * 32, "cd" * 32]),
     ]
-    (group,) = group_records(runs)
-    assert (len(group.rows), group.older) == (4, 0)
-    text = to_markdown([group], FIGURES)
-    rows = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")]
-    assert rows[1:] == [
+    text = text_of(runs)
+    assert "older" not in text
+    rows = names(text)
+    assert rows == [
         "charlstm, ensemble of 2",
         "charlstm",
         "charlstm (matrices=full, position=added)",
@@ -258,9 +282,9 @@ def test_settings_and_ensembles_are_rows_of_their_own() -> None:
         "right-branching",
     ]
     # Published figures are not of ensembles and not of other models.
-    published = [cells(text, row)[-1] for row in rows[1:]]
+    published = [cells(text, row)[-1] for row in rows]
     assert published == ["", "dev 91.26", "", "dev 91.26", ""]
-    frame = pd.read_csv(io.StringIO(to_csv(table_frame([group], FIGURES))))
+    frame = frame_of(runs)
     assert list(frame["kind"]) == ["ensemble", "run", "run", "run", "baseline"]
     assert frame["runs"][0] == 2
     assert frame["settings"][2] == "matrices=full,position=added"
@@ -268,5 +292,5 @@ def test_settings_and_ensembles_are_rows_of_their_own() -> None:
 
 
 def test_no_records_give_headings_only() -> None:
-    assert to_markdown([], FIGURES) == ""
-    assert to_csv(table_frame([], FIGURES)).count("\n") == 1
+    assert text_of([]) == ""
+    assert csv_of([]).count("\n") == 1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spmrl_bench.chart.packing import cell_spans
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.parsers.batches import Batch, Indexer, sub_batches
+from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import (
     CHAR_START,
     CHAR_STOP,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from spmrl_bench.chart.packing import cell_offsets
 from spmrl_bench.parsers import form_cache
 from spmrl_bench.parsers.batches import Indexer, Sentence
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.chart_parser import ChartParser, gold_labels
 from spmrl_bench.parsers.vocabulary import FIRST_WORD, UNK, label_rows
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
@@ -33,7 +33,7 @@ def per_token_forms(parser: ChartParser, indexer: Indexer, forms: list[int]) -> 
 def margin(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> Tensor | None:
     batch, forms = batch_of(parser, indexer, sentences)
     encoded = parser.encode(batch, per_token_forms(parser, indexer, forms))
-    return parser.margin_loss(encoded, batch, sentences)
+    return parser.loss(encoded, batch, [sentence.gold for sentence in sentences])
 
 
 def plain_charts(parser: ChartParser, tree: Tree) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -181,7 +181,7 @@ def test_gradient_is_that_of_a_dense_table_of_scores() -> None:
         scores = scorer.second(scorer.norm(scorer.first(posts[end] - posts[start])).relu())
         table = torch.cat((torch.zeros(len(scores), 1), scores), dim=1)
         gold = np.zeros(len(table), dtype=np.int32)
-        gold[sentence.cells] = sentence.labels
+        gold[sentence.gold.cells] = sentence.gold.labels
         augmented = label_table(scores.detach().numpy(), gold, n)
         _, nodes, labels = best_tree(augmented, n)
         cells = [spans(n).index(node) for node in nodes]
@@ -350,7 +350,7 @@ def test_gold_cells_of_a_batch_lie_at_the_offsets_of_their_sentences() -> None:
     sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     lengths = np.array([len(tree) for tree in TREES], dtype=np.int32)
     offsets = cell_offsets(lengths)
-    gold = parser._gold_labels(lengths, sentences)
+    gold = gold_labels(lengths, [sentence.gold for sentence in sentences])
     for k, tree in enumerate(TREES):
         chart = gold[offsets[k] : offsets[k + 1]]
         found = {

@@ -104,7 +104,7 @@ def test_unknown_kind(saved: Path, kind: Any) -> None:
     change(saved, lambda value: value.update(kind=kind))
     # The kind is looked at before the weights.
     (saved / "weights.safetensors").unlink()
-    refused(saved, str(saved / "parser.json"), "unknown parser kind", str(kind), "Known: chart")
+    refused(saved, str(saved / "parser.json"), "unknown parser kind", str(kind), "Known: ", "chart")
 
 
 def change(folder: Path, edit: Callable[[dict[str, Any]], Any]) -> None:

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import TreeError
+from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import EMPTY, FIRST_CHAR, FIRST_WORD, Vocabulary, label_rows
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
-from tests.parsers.examples import TREES
+from tests.parsers.examples import TREES, config
 
 
 def vocabulary_of(trees: Iterable[Tree]) -> Vocabulary:
@@ -99,6 +100,6 @@ def test_parsers_saved_without_a_root_have_one() -> None:
 
 def test_nothing_to_learn_is_an_error() -> None:
     with pytest.raises(TreeError, match="the 0 training trees have no constituent"):
-        vocabulary_of([])
+        ChartParser.build(config(), [])
     with pytest.raises(TreeError, match="the 1 training trees have no constituent"):
-        vocabulary_of([Tree.build(["x"], ["t"], [])])
+        ChartParser.build(config(), [Parse.of(Tree.build(["x"], ["t"], []))])

@@ -22,15 +22,15 @@ def events(run_dir: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def test_loss_falls_and_dev_f1_rises(tmp_path: Path) -> None:
+def test_loss_falls_and_dev_score_rises(tmp_path: Path) -> None:
     progress = make_trainer(tmp_path, max_epochs=8, learning_rate=0.02).fit()
     evaluations = [event for event in events(tmp_path) if event["event"] == "evaluation"]
     losses = [event["loss"] for event in evaluations]
     assert losses[-1] < losses[0] / 2
     assert progress.best_score == pytest.approx(
-        max(event["dev_f1"] for event in evaluations), abs=1e-4
+        max(event["dev"] for event in evaluations), abs=1e-4
     )
-    assert progress.best_score > evaluations[0]["dev_f1"] + 10
+    assert progress.best_score > evaluations[0]["dev"] + 10
 
 
 def test_events_are_one_json_object_a_line_with_these_fields(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_events_are_one_json_object_a_line_with_these_fields(tmp_path: Path) -> 
     }  # fmt: skip
     evaluations = [event for event in found if event["event"] == "evaluation"]
     assert evaluations[0].keys() == {
-        "event", "time", "epoch", "step", "loss", "dev_f1", "best", "rate_factor",
+        "event", "time", "epoch", "step", "loss", "dev", "best", "rate_factor",
         "tokens_per_second", "train_seconds", "dev_seconds",
     }  # fmt: skip
     assert [event["step"] for event in evaluations] == [2, 3, 5, 6, 8, 9, 11, 12]
