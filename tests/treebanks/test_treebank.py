@@ -12,6 +12,7 @@ from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.treebanks.presence import treebank_statuses
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
+from spmrl_bench.trees.parse import Parse
 from tests.conftest import shared_data
 from tests.treebanks.conftest import WriteManifest
 from tests.treebanks.test_manifest import MINI
@@ -210,12 +211,12 @@ def test_fingerprint_follows_content_and_what_changes_trees(
     assert len(changed - {first}) == 5
 
 
-def fake_generate(grammar: str, sizes: dict[str, int], seed: int) -> dict[str, list[Tree]]:
-    def tree(word: str) -> Tree:
-        return Tree.build([word], ["N"], [(0, 1, "TOP"), (0, 1, "S")])
+def fake_generate(grammar: str, sizes: dict[str, int], seed: int) -> dict[str, list[Parse]]:
+    def parse(word: str) -> Parse:
+        return Parse.of(Tree.build([word], ["N"], [(0, 1, "TOP"), (0, 1, "S")]))
 
     return {
-        name: [tree(f"{grammar}{name}{seed}-{i}") for i in range(size)]
+        name: [parse(f"{grammar}{name}{seed}-{i}") for i in range(size)]
         for name, size in sizes.items()
     }
 
