@@ -146,6 +146,17 @@ def test_other_settings_in_the_folder_are_listed(trained: Laboratory) -> None:
     train(trained, variants=["charlstm"], fresh=True)
 
 
+def test_how_often_it_is_saved_makes_no_other_run(trained: Laboratory) -> None:
+    before = everything(FIRST)
+    settings = {"train.checkpoint_minutes": "1"}
+    (folder,) = train(trained, variants=["charlstm"], settings=settings)
+    assert folder == FIRST
+    assert everything(FIRST) == before
+    (config,) = plan(trained, variants=["charlstm"], settings=settings).configs
+    assert config.train.checkpoint_minutes == 1
+    assert json.loads((FIRST / "run.json").read_text()) == config.model_dump(mode="json")
+
+
 def test_another_treebank_content_is_another_run(trained: Laboratory) -> None:
     path = trained.treebanks / "tiny-open" / "dev.mrg"
     path.write_text(path.read_text().replace("dog", "cat"), encoding="utf-8")

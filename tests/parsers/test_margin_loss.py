@@ -181,7 +181,7 @@ def test_gradient_is_that_of_a_dense_table_of_scores() -> None:
         scores = scorer.second(scorer.norm(scorer.first(posts[end] - posts[start])).relu())
         table = torch.cat((torch.zeros(len(scores), 1), scores), dim=1)
         gold = np.zeros(len(table), dtype=np.int32)
-        gold[sentence.cells] = sentence.labels
+        gold[sentence.gold.cells] = sentence.gold.labels
         augmented = label_table(scores.detach().numpy(), gold, n)
         _, nodes, labels = best_tree(augmented, n)
         cells = [spans(n).index(node) for node in nodes]
