@@ -18,6 +18,11 @@ settings.register_profile(
 )
 settings.load_profile("project")
 
+# The terminal of whoever runs the tests does not decide how wide and colourful messages are.
+for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE", "TERMINAL_WIDTH"):
+    os.environ.pop(name, None)
+os.environ["COLUMNS"] = "80"
+
 PATIENCE = 600.0
 """Seconds that a test waits for another process: only one that hangs can need as many."""
 
@@ -51,6 +56,8 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Manifests, recipes and stored treebanks of whoever runs the tests play no part in them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPMRL_BENCH_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.delenv("SPMRL_BENCH_CACHE", raising=False)
+        patch.delenv("TREEBANKS", raising=False)
         yield
 
 

@@ -405,7 +405,7 @@ from spmrl_bench.cli import main
 from spmrl_bench.errors import SpmrlError
 import spmrl_bench.scoring as scoring
 def fail(*_):
-    raise SpmrlError("Straße")
+    raise SpmrlError("Stra\\u00dfe")
 scoring.load_prm = fail
 sys.stderr.reconfigure(encoding="ascii")
 main()

@@ -225,16 +225,22 @@ def feed(process: subprocess.Popen[bytes], lines: int) -> None:
     process.stdin.flush()
 
 
-def test_ctrl_c_ends_all_processes_with_one_message(model: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "group", "status"),
+    [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 143)],  # as a terminal, as a scheduler
+)
+def test_a_signal_ends_all_processes_with_one_message(
+    model: str, number: signal.Signals, group: bool, status: int
+) -> None:
     with started(model, "--workers", "2") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         feed(process, 4500)  # it waits for more
         for _ in range(1000):
             assert process.stdout.readline().startswith(b"(")
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        (os.killpg if group else os.kill)(process.pid, number)
         rest = process.stdout.read().splitlines()
-        assert process.wait(PATIENCE) == 130
+        assert process.wait(PATIENCE) == status
         message = process.stderr.read().decode().strip()
     said = re.fullmatch(
         r"spmrl-bench: interrupted; the first ([0-9,]+) sentences have been parsed", message

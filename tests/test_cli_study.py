@@ -14,7 +14,7 @@ STUDY = """\
 title = "Two parsers"
 source = "A paper, table 7"
 measured = "another treebank"
-metric = "dev F1"
+metric = "brackets.f1"
 reference = "all"
 
 [[rows]]
@@ -67,8 +67,9 @@ def test_a_study_prints_its_table_and_leaves_files(own: tuple[str, ...]) -> None
     assert "| no content" in result.stdout
     assert "mean and standard deviation over 2 seeds" in result.stdout
     folder = Path("results/studies")
-    endings = {path.name.removeprefix("own-tiny-open.") for path in folder.iterdir()}
-    assert endings == {"csv", "json", "md", "tex", "png", "svg"}
+    names = {path.name.removeprefix("own-tiny-open.") for path in folder.iterdir()}
+    assert names == {"csv", "md", "tex", "png", "svg", "scores"}
+    assert len(list((folder / "scores").iterdir())) == 4
     assert (folder / "own-tiny-open.md").read_text(encoding="utf-8") == result.stdout
     again = run(*own, "--seeds", "2")
     assert again.stdout == result.stdout

@@ -73,7 +73,7 @@ def draw_attention(
     sheet = Sheet(width, height, "Attention of the parser", caption, between=0.06)
     matplotlib = load_matplotlib()
     norm = matplotlib.colors.PowerNorm(0.5, vmin=0, vmax=1)  # small weights can be seen
-    blocks = sheet.grid(down, across)
+    blocks = sheet.axes(down, across, squeeze=False)
     for axes, (part, weights) in zip(blocks.flat, maps.items(), strict=True):
         if tuple(maps) != ("combined",):
             axes.set_title(_TITLES[part], fontsize=10, pad=17)

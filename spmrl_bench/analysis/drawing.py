@@ -87,15 +87,10 @@ class Sheet:
             linespacing=1.3,
         )
 
-    def axes(self, columns: int, **options: Any) -> Any:
-        """Axes side by side, as ``Figure.subplots`` gives them."""
+    def axes(self, rows: int, columns: int, **options: Any) -> Any:
+        """Axes in rows and columns, as ``Figure.subplots`` gives them."""
         with load_matplotlib().rc_context(_STYLE):
-            return self.figure.subplots(1, columns, **options)
-
-    def grid(self, rows: int, columns: int) -> Any:
-        """Axes in rows and columns, an array of both."""
-        with load_matplotlib().rc_context(_STYLE):
-            return self.figure.subplots(rows, columns, squeeze=False)
+            return self.figure.subplots(rows, columns, **options)
 
     def save(self, path: Path) -> None:
         """Write the figure; the ending of the name decides the format.

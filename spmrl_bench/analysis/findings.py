@@ -7,14 +7,14 @@ where the difference is larger than its deviation over the seeds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from typing import cast
 
-from spmrl_bench.analysis.run_study import Measured
+from spmrl_bench.analysis.run_study import Measured, estimate
 from spmrl_bench.analysis.trials import StudyPlan
-from spmrl_bench.leaderboard.estimates import Estimate, Scores, estimate_text
+from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,10 @@ class Findings:
     Attributes:
         work: the study on its treebank.
         rows: those that could be trained, in the order of the study, with their scores.
-        differences: from the reference row, in points, by the name of each other row.
-        caption: what was measured, with which budget.
-        notes: on figures from elsewhere, on rows left out, and on the order of the rows.
-        reversals: the pairs of rows that the last note is about, each in a sentence.
     """
 
     work: StudyPlan
-    rows: tuple[Measured, ...]
-    differences: Mapping[str, Estimate]
-    caption: str
-    notes: tuple[str, ...]
-    reversals: tuple[str, ...]
+    rows: Sequence[Measured]
 
     @property
     def title(self) -> str:
@@ -47,23 +39,81 @@ class Findings:
         """Whether there are several seeds."""
         return len(self.rows[0].scores) > 1
 
+    @cached_property
+    def differences(self) -> dict[str, Estimate]:
+        """From the reference row, in points, by the name of each other row."""
+        (reference,) = (one for one in self.rows if one.name == self.work.study.reference)
+        return {one.name: difference(one, reference) for one in self.rows if one is not reference}
+
+    @cached_property
+    def _signatures(self) -> list[dict[str, str]]:
+        return [parts for one in self.rows for parts in one.signatures]
+
     @property
     def signature(self) -> str:
         """What the signatures of all scores agree in."""
-        first, *rest = [parts for one in self.rows for parts in one.signatures]
+        first, *rest = self._signatures
         common = (key for key in first if all(parts.get(key) == first[key] for parts in rest))
         return "|".join(f"{key}:{first[key]}" for key in common)
 
+    @property
+    def caption(self) -> str:
+        """What was measured, with which budget, in sentences."""
+        study, bank, rows = self.work.study, self.work.treebank, self.rows
+        several = f"mean and standard deviation over {len(rows[0].scores)} seeds"
+        seeds = several if self.several else "one seed"
+        budget = [f"size {rows[0].config.size}"]
+        if layers := {one.layers for one in rows if one.layers is not None}:
+            budget.append(_range(layers, "layer"))
+        most = _range({one.config.train.max_epochs for one in rows})
+        ended = [state for one in rows for state in one.ended]
+        epochs = _range({state.epoch for state in ended}, "epoch")
+        budget.append(f"trained for {epochs} of at most {most}")
+        budget.append(f"ended by {' or '.join(sorted({str(one.stopped_by) for one in ended}))}")
+        if self.work.settings:
+            budget.append(f"with {', '.join(self.work.settings)}")
+        sentences = [
+            f"{study.measure[:1].upper()}{study.measure[1:]} in percent on {bank.name} "
+            f"({rows[0].results[0].sentences:,} sentences), {seeds}.",
+            f"Budget: {', '.join(budget)}.",
+        ]
+        if any(parts.get("tags", "none") != "none" for parts in self._signatures):
+            sentences.append(f"Tags: {bank.manifest.tags}.")
+        if any(one.row.published is not None for one in rows):
+            sentences.append(f"Published: {study.source}; {study.measured}.")
+        return " ".join(sentences)
 
-def findings_of(work: StudyPlan, measured: Sequence[Measured]) -> Findings:
-    """What follows from the scores of the rows of a study."""
-    (reference,) = (one for one in measured if one.name == work.study.reference)
-    differences = {one.name: difference(one, reference) for one in measured if one is not reference}
-    order, reversals = _order(measured)
-    notes = (*_notes(work, measured), *order)
-    return Findings(
-        work, tuple(measured), differences, _caption(work, measured), notes, tuple(reversals)
-    )
+    @property
+    def notes(self) -> list[str]:
+        """On figures from elsewhere, on rows left out, and on the order of the rows."""
+        left_out = self.work.left_out
+        notes = [
+            f"'{row.name}': {row.published:.2f} from {row.source}."
+            for row in self.work.study.rows
+            if row.source is not None and row.published is not None and row.name not in left_out
+        ]
+        if skipped := max(int(parts.get("skipped", 0)) for parts in self._signatures):
+            notes.append(f"LEFT OUT of scores: up to {skipped:,} sentences of each.")
+        notes += [f"Left out: '{name}' {why}." for name, why in left_out.items()]
+        beyond = "as far as one seed can show, which does not tell chance apart"
+        if self.several:
+            beyond = "by more than one standard deviation of their difference"
+        pairs, reversals = reversed_pairs(self.rows)
+        verb, end = "have" if len(reversals) > 1 else "has", ":" if reversals else "."
+        if pairs:
+            notes.append(
+                f"{len(reversals) or 'None'} of {pairs} pairs of rows {verb} another order than "
+                f"published, {beyond}{end}"
+            )
+        return notes
+
+    @property
+    def reversals(self) -> list[str]:
+        """The pairs of rows that the last note is about, each in a sentence."""
+        return [
+            f"'{better}' is better than '{worse}' here, by {estimate_text(ours)}"
+            for better, worse, ours in reversed_pairs(self.rows)[1]
+        ]
 
 
 def difference(one: Measured, other: Measured) -> Estimate:
@@ -73,7 +123,7 @@ def difference(one: Measured, other: Measured) -> Estimate:
     than either of them.
     """
     theirs = other.scores
-    return over_seeds({seed: score - theirs[seed] for seed, score in one.scores.items()})
+    return estimate({seed: score - theirs[seed] for seed, score in one.scores.items()})
 
 
 def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, str, Estimate]]]:
@@ -97,69 +147,6 @@ def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, s
         if ours.mean > (ours.sd or 0.0):
             found.append((better.name, worse.name, ours))
     return pairs, found
-
-
-def over_seeds(scores: Scores) -> Estimate:
-    """The estimate of a row, which has one seed at least."""
-    return cast(Estimate, Estimate.of(scores.values()))
-
-
-def _caption(work: StudyPlan, measured: Sequence[Measured]) -> str:
-    """What the table shows, with which budget, in sentences."""
-    study, bank = work.study, work.treebank
-    seeds = len(measured[0].scores)
-    over = f"mean and standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
-    epochs = {epoch for one in measured for epoch in one.epochs}
-    most = {one.config.train.max_epochs for one in measured}
-    layers = {one.layers for one in measured if one.layers is not None}
-    rules = sorted({rule for one in measured for rule in one.stopped_by})
-    sentences = [
-        f"{study.measure[:1].upper()}{study.measure[1:]} in percent on {bank.name} "
-        f"({measured[0].results[0].sentences:,} sentences), {over}.",
-        f"Budget: size {measured[0].config.size}, "
-        + (f"{_range(layers, 'layer')}, " if layers else "")
-        + f"trained for {_range(epochs, 'epoch')} of at most {_range(most)}, ended by "
-        + " or ".join(rules)
-        + (f", with {', '.join(work.settings)}." if work.settings else "."),
-    ]
-    if any(parts.get("tags", "none") != "none" for one in measured for parts in one.signatures):
-        sentences.append(f"Tags: {bank.manifest.tags}.")
-    if any(one.row.published is not None for one in measured):
-        sentences.append(f"Published: {study.source}; {study.measured}.")
-    return " ".join(sentences)
-
-
-def _notes(work: StudyPlan, measured: Sequence[Measured]) -> list[str]:
-    notes = [
-        f"'{row.name}': {row.published:.2f} from {row.source}."
-        for row in work.study.rows
-        if row.source is not None and row.published is not None and row.name not in work.left_out
-    ]
-    skipped = max(int(parts.get("skipped", 0)) for one in measured for parts in one.signatures)
-    if skipped:
-        notes.append(f"LEFT OUT of scores: up to {skipped:,} sentences of each.")
-    return notes + [f"Left out: '{name}' {why}." for name, why in work.left_out.items()]
-
-
-def _order(measured: Sequence[Measured]) -> tuple[list[str], list[str]]:
-    """How the order of the rows stands to the published one, and the pairs it differs in."""
-    pairs, reversals = reversed_pairs(measured)
-    if not pairs:
-        return [], []
-    if len(measured[0].results) > 1:
-        beyond = "by more than one standard deviation of their difference"
-    else:
-        beyond = "as far as one seed can show, which does not tell chance apart"
-    if not reversals:
-        return [f"None of {pairs} pairs of rows has another order than published, {beyond}."], []
-    verb = "has" if len(reversals) == 1 else "have"
-    note = (
-        f"{len(reversals)} of {pairs} pairs of rows {verb} another order than published, {beyond}:"
-    )
-    return [note], [
-        f"'{better}' is better than '{worse}' here, by {estimate_text(ours)}"
-        for better, worse, ours in reversals
-    ]
 
 
 def _range(numbers: set[int], what: str = "") -> str:

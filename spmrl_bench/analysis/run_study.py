@@ -6,13 +6,11 @@ dev, as in the paper.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from spmrl_bench.analysis.attention_maps import limited
-from spmrl_bench.analysis.definition import StudyRow
 from spmrl_bench.analysis.scores import ScoreKey, ScoreStore
 from spmrl_bench.analysis.trials import Attentive, StudyPlan, Trial, joint_plan
 from spmrl_bench.experiments.campaign import train_all
@@ -20,6 +18,7 @@ from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.leaderboard.comparison import signature_parts
+from spmrl_bench.leaderboard.estimates import Estimate, Scores
 from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.scoring.metric import Criterion, metric_named
@@ -33,24 +32,18 @@ SPLIT = "dev"
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Trial):
     """One row of a study and its scores.
 
     Attributes:
-        row: as the study defines it.
         metric: by which figure the study measures.
-        configs: settings of its runs, one for each seed.
-        results: scores of each run, in the same order.
-        epochs: how many epochs each run was trained.
-        stopped_by: the rule that ended each run.
+        results: scores of each run, in the order of ``configs``.
+        ended: how the training of each run ended.
     """
 
-    row: StudyRow
     metric: Criterion
-    configs: tuple[RunConfig, ...]
     results: tuple[SplitResult, ...]
-    epochs: tuple[int, ...]
-    stopped_by: tuple[str, ...]
+    ended: tuple[Progress, ...]
 
     @property
     def name(self) -> str:
@@ -69,6 +62,11 @@ class Measured:
         return {config.seed: result.score(self.metric) for config, result in pairs}
 
     @property
+    def score(self) -> Estimate:
+        """Mean and deviation of the figure over the seeds."""
+        return estimate(self.scores)
+
+    @property
     def layers(self) -> int | None:
         """How many layers the encoder of its parsers has; None without an encoder."""
         model = self.config.model
@@ -79,6 +77,11 @@ class Measured:
         """The signature of each score, by key."""
         scores = [one.metrics[name] for one in self.results for name in self.metric.metrics]
         return [signature_parts(score.signature_long) for score in scores]
+
+
+def estimate(scores: Scores) -> Estimate:
+    """Mean and deviation over seeds, of which a study has one at least."""
+    return cast(Estimate, Estimate.of(scores.values()))
 
 
 def run_study(
@@ -100,51 +103,35 @@ def run_study(
     plan = joint_plan(work)
     train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs)
     folders = [plan.folder(runs_dir, config) for config in plan.configs]
-    states = [ended(folder) for folder in folders]
+    states = {folder: ended(folder) for folder in folders}
     scores = ScoreStore(scores_dir)  # with what other studies left meanwhile
-    found: list[list[tuple[SplitResult, Progress]]] = [[] for _ in work.trials]
     # The runs of a row are in the order of its seeds, since each row has the same seeds.
-    for config, folder, state in zip(plan.configs, folders, states, strict=True):
-        asked = [k for k, trial in enumerate(work.trials) if config in trial.configs]
-        trials = [work.trials[k] for k in asked]
-        results = _score_run(work, config, trials, folder, scores, device)
-        for k, result in zip(asked, results, strict=True):
-            found[k].append((result, state))
+    results: list[list[SplitResult]] = [[] for _ in work.trials]
+    for config, folder in zip(plan.configs, folders, strict=True):
+        weights = best_weights(folder)
+        parser: Parser | None = None
+        for trial, found in zip(work.trials, results, strict=True):
+            if config not in trial.configs:
+                continue
+            key = _key(work, weights, trial)
+            result = scores.find(key)
+            if result is None:
+                parser = load_parser(folder, device) if parser is None else parser
+                with limited(parser, trial.limits):
+                    result = score_split(parser, work.treebank, SPLIT, config)
+                scores.add(key, result)
+            found.append(result)
     return [
         Measured(
-            row=trial.row,
-            metric=work.study.metric,
-            configs=trial.configs,
-            results=tuple(result for result, _ in runs),
-            epochs=tuple(state.epoch for _, state in runs),
-            stopped_by=tuple(state.stopped_by or "" for _, state in runs),
+            trial.row,
+            trial.configs,
+            trial.limits,
+            work.study.metric,
+            tuple(found),
+            tuple(states[plan.folder(runs_dir, config)] for config in trial.configs),
         )
-        for trial, runs in zip(work.trials, found, strict=True)
+        for trial, found in zip(work.trials, results, strict=True)
     ]
-
-
-def _score_run(
-    work: StudyPlan,
-    config: RunConfig,
-    trials: Sequence[Trial],
-    folder: Path,
-    scores: ScoreStore,
-    device: str,
-) -> list[SplitResult]:
-    """The score of one run for each of the rows that need it; the parser stays as trained."""
-    bank = work.treebank
-    parser: Parser | None = None
-    results = []
-    for trial in trials:
-        key = _key(work, best_weights(folder), trial)
-        result = scores.find(key)
-        if result is None:
-            parser = parser or load_parser(folder, device)
-            with limited(parser, trial.limits):
-                result = score_split(parser, bank, SPLIT, config)
-            scores.add(key, result)
-        results.append(result)
-    return results
 
 
 def _key(work: StudyPlan, weights: str, trial: Trial) -> ScoreKey:

@@ -10,7 +10,7 @@ import textwrap
 from typing import Any
 
 from spmrl_bench.analysis.drawing import BLUE, GREY, ORANGE, Sheet
-from spmrl_bench.analysis.findings import Findings, over_seeds
+from spmrl_bench.analysis.findings import Findings
 from spmrl_bench.analysis.run_study import Measured
 from spmrl_bench.analysis.trials import Attentive
 
@@ -54,9 +54,9 @@ def _systems(findings: Findings) -> Sheet:
     published = any(study.published_difference(one.row) is not None for one in rows)
     marks = "Diamonds: published differences." if published else ""
     sheet = _sheet(findings, 0.75 + 0.34 * len(rows), marks)
-    left, right = sheet.axes(2, sharey=True)
+    left, right = sheet.axes(1, 2, sharey=True)
     for place, one in enumerate(rows):
-        score, found = over_seeds(one.scores), findings.differences.get(one.name)
+        score, found = one.score, findings.differences.get(one.name)
         if score.sd is not None:
             seeds = list(one.scores.values())
             left.plot(seeds, [place] * len(seeds), "o", color=GREY, markersize=3, alpha=0.7)
@@ -114,7 +114,7 @@ def _windows(findings: Findings) -> Sheet:
         "the first two and the last two tokens see all and be seen by all."
     )
     sheet = _sheet(findings, 3.3, marks)
-    left, right = sheet.axes(2)
+    left, right = sheet.axes(1, 2)
     windows = [(*_window(one), one) for one in findings.rows]
     sizes = sorted({size for size, _, _ in windows if size is not None})
     places = {size: place for place, size in enumerate((*sizes, None))}
@@ -128,15 +128,15 @@ def _windows(findings: Findings) -> Sheet:
             key=lambda pair: pair[0],
         )
         xs = [place + 0.12 * number - 0.06 for place, _ in curve]
-        scores = [over_seeds(one.scores) for _, one in curve]
+        scores = [one.score for _, one in curve]
         differences = [findings.differences.get(one.name) for _, one in curve]
         for axes, shown, label in ((left, scores, kind), (right, differences, f"{kind}, here")):
             means = [estimate.mean if estimate else 0.0 for estimate in shown]
             sds = [(estimate.sd if estimate else None) or 0.0 for estimate in shown]
             spread = sds if findings.several and any(sds) else None
             axes.errorbar(xs, means, yerr=spread, label=label, **style, **thin)
-        for x, (_, one) in zip(xs, curve, strict=True):
-            seeds = list(one.scores.values()) if findings.several else []
+        for x, (_, one) in zip(xs, curve, strict=True) if findings.several else ():
+            seeds = list(one.scores.values())
             left.plot([x] * len(seeds), seeds, ".", color=GREY, markersize=3.5, alpha=0.8)
         theirs = [
             (x, study.published_difference(one.row) or 0.0)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from spmrl_bench.analysis.definition import StudyRow
 from spmrl_bench.analysis.drawing import load_matplotlib
-from spmrl_bench.analysis.findings import Findings, over_seeds
+from spmrl_bench.analysis.findings import Findings
 from spmrl_bench.analysis.run_study import Measured
 from spmrl_bench.analysis.study_picture import draw_study
 from spmrl_bench.errors import RecordError, SpmrlError
@@ -75,7 +75,7 @@ def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[
     figure = "dev_" + "+".join(name for _, name in study.metric.terms)
     cells: dict[str, object] = {"system": row.name}
     if found is not None:
-        score = over_seeds(found.scores)
+        score = found.score
         cells |= {
             "variant": found.config.variant,
             "settings": json.dumps(found.config.settings),
@@ -100,7 +100,7 @@ def _document(findings: Findings) -> Document:
     study, rows = findings.work.study, findings.rows
     columns = {
         "system": [one.name for one in rows],
-        study.measure: [estimate_text(over_seeds(one.scores)) for one in rows],
+        study.measure: [estimate_text(one.score) for one in rows],
     }
     if findings.several:
         columns["each seed"] = [" ".join(map("{:.2f}".format, one.scores.values())) for one in rows]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
 from spmrl_bench.analysis.layers import layer_numbers
@@ -98,7 +98,7 @@ def plan_study(
     Raises:
         RecipeError: neither language nor treebank is given, an unknown name or setting, a
             setting that the study decides, tags where there are none, limits of what has none,
-            a metric by which the treebank is not scored.
+            a metric by which a row is not scored.
         TreebankError: the treebank is absent.
     """
     if seeds < 1:
@@ -150,24 +150,22 @@ def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, 
         kind = model.encoder.upper() if isinstance(model, Attentive) else "absent"
         raise RecipeError(f"attention is limited here, but an {kind} encoder has none")
     count = model.layers
-    content = _numbers("limit", limits.content, count)
-    position = _numbers("limit", limits.position, count)
-    windowed = _numbers("limit", limits.layers, count)
-    mixed = (model.position, model.matrices) != ("concatenated", "factored")
-    if mixed and min(len(content), len(position)) < count:
+    content, position, windowed = (
+        _numbers("limit", layers, count)
+        for layers in (limits.content, limits.position, limits.layers)
+    )
+    apart = (model.position, model.matrices) == ("concatenated", "factored")
+    if not apart and min(len(content), len(position)) < count:
         raise RecipeError(
             "the attention to content and to position can be told apart only with "
             "model.position=concatenated and model.matrices=factored"
         )
     found = {}
     for number in range(count):
-        own = limits.window is not None and number in windowed
-        found[number] = Limit(
-            content=number in content,
-            position=number in position,
-            window=limits.window if own else model.attention_window,
-            relaxed=limits.relaxed if own else model.relaxed_window,
-        )
+        window, relaxed = model.attention_window, model.relaxed_window
+        if limits.window is not None and number in windowed:
+            window, relaxed = limits.window, limits.relaxed
+        found[number] = Limit(number in content, number in position, window, relaxed)
     return {number: limit for number, limit in found.items() if limit != OPEN}
 
 
@@ -190,20 +188,19 @@ def _trial(
 ) -> Trial:
     lexical = study.inputs(row)
     variant = "-".join(lexical)
-    for what, metrics in (
-        (f"treebank {bank.name}", tuple(bank.rules)),
-        (f"variant {variant}", kind_named(recipe.variant(variant).kind).metrics),
-    ):
-        if not set(study.metric.metrics) <= set(metrics):
-            raise RecipeError(
-                f"measures {study.metric}, but {what} is scored by {', '.join(metrics)} only"
-            )
+    metrics = kind_named(recipe.variant(variant).kind).metrics
+    if not set(study.metric.metrics) <= set(metrics):
+        raise RecipeError(
+            f"the study measures {study.metric}, but variant {variant} is scored by "
+            f"{', '.join(metrics)}"
+        )
     if "tag" in lexical and bank.manifest.tags == "none":
         raise RecipeError(
             f"reads tags, but treebank {bank.name} has none. Choose a treebank with tags"
         )
     settings = {key: value for key, value in given.items() if _concerns(key, lexical)}
-    settings |= {key: _as_toml(value) for key, value in study.settings(row).items()}
+    # As on the command line; TOML reads numbers, texts and lists as JSON does.
+    settings |= {key: json.dumps(value) for key, value in study.settings(row).items()}
 
     variant = "-".join(lexical)
     fingerprints = fingerprints_of(recipe, bank, [variant])
@@ -223,7 +220,7 @@ def _trial(
         model = resolve(1).model
         count = model.layers if isinstance(model, Attentive) else 0
         chosen = _numbers("position_only", row.position_only, count)
-        settings["model.position_only_layers"] = _as_toml(chosen)
+        settings["model.position_only_layers"] = json.dumps(chosen)
     configs = tuple(resolve(seed) for seed in range(1, seeds + 1))
     return Trial(row, configs, attention_limits(row.limit, configs[0].model))
 
@@ -259,10 +256,7 @@ def _check_settings(study: Study, given: Mapping[str, str]) -> None:
 
 def _concerns(key: str, lexical: Sequence[str]) -> bool:
     """Whether a setting is of use to a run with these inputs."""
-    for name in FILES:
-        if key == f"model.{name}" or key.startswith(f"model.{name}_"):
-            return name in lexical
-    return True
+    return all(name in lexical or not f"{key}_".startswith(f"model.{name}_") for name in FILES)
 
 
 def _missing_files(study: Study, row: StudyRow, given: Mapping[str, str]) -> list[str]:
@@ -270,8 +264,3 @@ def _missing_files(study: Study, row: StudyRow, given: Mapping[str, str]) -> lis
     known = {*given, *study.settings(row)}
     needed = [f"model.{key}" for name in study.inputs(row) for key in FILES.get(name, ())]
     return [key for key in needed if key not in known]
-
-
-def _as_toml(value: Any) -> str:
-    """A setting as on the command line; TOML reads numbers, texts and lists as JSON does."""
-    return json.dumps(value)

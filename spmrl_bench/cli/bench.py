@@ -51,31 +51,31 @@ def bench(
 
     from spmrl_bench.files import write_text
     from spmrl_bench.parsers.device import choose_device
-    from spmrl_bench.speed.report import all_figures, epoch_report, to_json
+    from spmrl_bench.speed.report import all_speeds, epoch_report, to_json
 
     check_choice("size", size, ("published", "small", "both"))
     sizes = ("published", "small") if size == "both" else (size,)
     torch.set_num_threads(threads)
     where = choose_device(device)
-    measure = epoch_report if epoch else all_figures
-    limits, figures = measure(treebank, sizes, where, seconds)
+    measure = epoch_report if epoch else all_speeds
+    machine, speeds = measure(treebank, sizes, where, seconds)
     typer.echo(
         f"{where.type}, {threads} threads: matrix products "
-        + ", ".join(f"{speed:,.0f} GFLOP/s in {name}" for name, speed in limits.gflops.items())
-        + f"; memory {limits.gigabytes:,.1f} GB/s\n"
+        + ", ".join(f"{gflops:,.0f} GFLOP/s in {name}" for name, gflops in machine.gflops.items())
+        + f"; memory {machine.gigabytes:,.1f} GB/s\n"
     )
     rows = [
         (
-            figure.work,
-            f"{figure.amount:,.{1 if figure.amount < 100 else 0}f} {figure.unit}",
-            f"{100 * figure.share:.0f} %" if figure.share is not None else "",
-            figure.limit,
+            speed.work,
+            f"{speed.amount:,.{1 if speed.amount < 100 else 0}f} {speed.unit}",
+            f"{100 * speed.share:.0f} %" if speed.share is not None else "",
+            speed.limit,
         )
-        for figure in figures
+        for speed in speeds
     ]
     print_rows(("work", "speed", "share", "of the limit of"), rows)
     if report is not None:
         try:
-            write_text(report, to_json(limits, figures, threads))
+            write_text(report, to_json(machine, speeds, threads))
         except OSError as error:
             raise SpmrlError(f"{report}: cannot be written: {error.strerror}") from error

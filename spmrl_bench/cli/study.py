@@ -67,7 +67,7 @@ def study(
         )
         return
     chosen = load_study(name)
-    from spmrl_bench.analysis.findings import findings_of
+    from spmrl_bench.analysis.findings import Findings
     from spmrl_bench.analysis.run_study import run_study
     from spmrl_bench.analysis.study_table import markdown, write_study
     from spmrl_bench.analysis.trials import plan_study
@@ -82,7 +82,7 @@ def study(
     )
     folder = results / "studies"
     measured = run_study(work, runs_dir=runs, scores_dir=folder, device=device, jobs=jobs)
-    findings = findings_of(work, measured)
+    findings = Findings(work, measured)
     problem = write_study(findings, folder / f"{chosen.name}-{work.treebank.name}")
     typer.echo(markdown(findings), nl=False)
     if problem:

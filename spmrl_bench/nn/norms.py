@@ -39,9 +39,6 @@ class ReleasedLayerNorm(nn.Module):
         deviation = length / math.sqrt(rows.shape[-1] - 1)
         return centred / (deviation + self.eps) * self.weight + self.bias
 
-    def extra_repr(self) -> str:
-        return f"{len(self.weight)}, eps={self.eps}"
-
 
 def layer_norm(width: int, form: LayerNormForm = "usual") -> nn.LayerNorm | ReleasedLayerNorm:
     """The layer norm of this form over ``width`` features."""

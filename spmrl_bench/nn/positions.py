@@ -49,9 +49,6 @@ class SinusoidalPositions(nn.Module):
         """int64 ``[tokens]`` to ``[tokens, width]``."""
         return functional.embedding(places, self.weight)
 
-    def extra_repr(self) -> str:
-        return f"{len(self.weight)}, {self.embedding_dim}"
-
 
 def position_table(
     kind: PositionTable, places: int, width: int

@@ -82,6 +82,3 @@ class SentenceDropout(nn.Module):
         keep = 1 - self.p
         mask = rows.new_empty(len(layout.lengths), rows.shape[1]).bernoulli_(keep).div_(keep)
         return rows * mask.index_select(0, layout.sentence)
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"

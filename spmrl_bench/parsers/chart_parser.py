@@ -136,7 +136,7 @@ class ChartParser(NeuralParser):
         """
         projected = self.projected_posts(tokens, batch)
         start, end = self.span_rows(batch.lengths)
-        right = _gold_labels(batch.lengths, gold)
+        right = gold_labels(batch.lengths, gold)
         blocks = self.scorer.blocks(projected.detach(), start, end)
         predicted = decode_blocks(blocks, batch.lengths, right)
         wrong = predicted.labels != right[predicted.cells]
@@ -193,7 +193,7 @@ class ChartParser(NeuralParser):
         return Ensemble(members)
 
 
-def _gold_labels(lengths: NDArray[np.int32], gold: Sequence[ChartGold]) -> NDArray[np.int32]:
+def gold_labels(lengths: NDArray[np.int32], gold: Sequence[ChartGold]) -> NDArray[np.int32]:
     """Gold label of every packed cell."""
     offsets = cell_offsets(lengths)
     labels = np.zeros(offsets[-1], dtype=np.int32)

@@ -51,6 +51,7 @@ class NeuralParser(TrainedParser):
     Attributes:
         config: its settings.
         vocabulary: of the training sentences.
+        training_indexer: of the sentences that are learnt; None before there are any.
     """
 
     config: ChartParserConfig
@@ -75,7 +76,7 @@ class NeuralParser(TrainedParser):
         self.lexical = build_lexical_model(config, vocabulary, assets)
         self.encoder = build_encoder(config)
         self.tagger: Tagger | None = None
-        self._training_indexer: Indexer | None = None
+        self.training_indexer: Indexer | None = None
 
     def _add_tagger(self) -> None:
         """Give the parser its tagger, if the settings want one; the last of its layers."""
@@ -158,7 +159,7 @@ class NeuralParser(TrainedParser):
     # Training -------------------------------------------------------------------------
 
     def index(self, examples: Iterable[Parse]) -> Iterator[Sentence]:
-        self._training_indexer = indexer = self.indexer()
+        self.training_indexer = indexer = self.indexer()
         for example in examples:
             sentence = indexer.sentence(example.words, example.tags)
             yield sentence.with_gold(self.gold(example))
@@ -172,7 +173,7 @@ class NeuralParser(TrainedParser):
         over its distinct forms: sub-batches send their gradients to the form vectors, and
         one backward pass takes the sum through the LSTM.
         """
-        indexer = self._training_indexer
+        indexer = self.training_indexer
         if indexer is None:
             raise ValueError("nothing was indexed for training")
         pool = Pool(batch, indexer)

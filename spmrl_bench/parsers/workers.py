@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-import threading
-import time
+import signal
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -26,10 +25,13 @@ from joblib.externals.loky.process_executor import ProcessPoolExecutor, Terminat
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsers.bulk import Answer, Answerer, Answers, Manner, Window, WorkerLostError
 from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.processes import available_threads, interrupts_blocked
-
-# Seconds after which a process notices that the one that started it is gone.
-_PATIENCE = 0.5
+from spmrl_bench.processes import (
+    available_threads,
+    end_with_parent,
+    interrupt,
+    interrupts_blocked,
+    on_signals,
+)
 
 
 @contextmanager
@@ -38,12 +40,15 @@ def crew(folder: Path, device: str, manner: Manner, workers: int) -> Iterator[An
 
     Args: as for :func:`spmrl_bench.parsers.bulk.answering`, whose errors come with the first
         answer.
+
+    Raises:
+        Interrupted: SIGTERM came; the processes are ended.
     """
     threads = max(1, available_threads() // workers)
     executor = ProcessPoolExecutor(
         workers,
         env={"OMP_NUM_THREADS": str(threads)},
-        initializer=_end_with,
+        initializer=end_with_parent,
         initargs=(os.getpid(),),
     )
 
@@ -52,7 +57,8 @@ def crew(folder: Path, device: str, manner: Manner, workers: int) -> Iterator[An
             return executor.submit(_answer, folder, device, threads, manner, window)
 
     try:
-        yield partial(_answers, submit, 2 * workers)
+        with on_signals(interrupt, signal.SIGTERM):
+            yield partial(_answers, submit, 2 * workers)
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib looks for children of the processes
@@ -108,14 +114,3 @@ def _answerer(folder: Path, device: str, threads: int, manner: Manner) -> Answer
 
     torch.set_num_threads(threads)  # where another variable says otherwise
     return Answerer(parser, manner)
-
-
-def _end_with(parent: int) -> None:
-    """End this process soon after the one that started it."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_PATIENCE)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()

@@ -50,14 +50,12 @@ class WordVectors:
     """The vectors of a file.
 
     Attributes:
-        words: without repetition, in the order of the file.
+        words: without repetition, in the order of the file; the first line of a word counts.
         matrix: float32 ``[words, width]``, all numbers finite.
-        duplicates: lines that repeat an earlier word; they are left out.
     """
 
     words: list[str]
     matrix: Rows
-    duplicates: int
 
 
 def read_word_vectors(path: str | PathLike[str]) -> WordVectors:
@@ -132,7 +130,7 @@ class _Found:
             part = self._parts.pop()
             matrix[start : start + len(part)] = part
             start += len(part)
-        return WordVectors(self._words, matrix, self.read - len(self._words))
+        return WordVectors(self._words, matrix)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,6 @@ class Format:
         looks_like: whether a file is of this format, judged by the first 64 Ki characters.
         options: the keyword arguments of ``read`` that a manifest may set, and their defaults;
             ``...`` stands for one that it must set.
-        suffixes: usual endings of file names.
     """
 
     name: str
@@ -47,7 +46,6 @@ class Format:
     read: Callable[..., Iterator[Any]]
     looks_like: Callable[[str], bool]
     options: Mapping[str, Any]
-    suffixes: tuple[str, ...]
 
 
 _ENCODED = {"encoding": "utf-8"}
@@ -63,7 +61,6 @@ FORMATS: Mapping[str, Format] = {
             read_brackets_file,
             looks_like_brackets,
             _ENCODED | {"escapes": ...},
-            (".mrg", ".ptb", ".fid", ".nw", ".bracket", ".txt"),
         ),
         Format(
             "psd",
@@ -72,7 +69,6 @@ FORMATS: Mapping[str, Format] = {
             read_psd,
             looks_like_psd,
             _ENCODED | {"lemmas": False},
-            (".psd",),
         ),
         Format(
             "tbf",
@@ -81,7 +77,6 @@ FORMATS: Mapping[str, Format] = {
             read_tbf,
             looks_like_tbf,
             _ENCODED,
-            (".tbf",),
         ),
         Format(
             "visl",
@@ -90,7 +85,6 @@ FORMATS: Mapping[str, Format] = {
             read_visl,
             looks_like_visl,
             _ENCODED,
-            (".ptb",),
         ),
         Format(
             "bracketed-words",
@@ -99,7 +93,6 @@ FORMATS: Mapping[str, Format] = {
             read_bracketed_words,
             looks_like_bracketed_words,
             _ENCODED,
-            (".bracket",),
         ),
         Format(
             "sinica",
@@ -108,7 +101,6 @@ FORMATS: Mapping[str, Format] = {
             read_sinica,
             looks_like_sinica,
             _ENCODED,
-            (".txt",),
         ),
         Format(
             "tiger-xml",
@@ -117,7 +109,6 @@ FORMATS: Mapping[str, Format] = {
             read_tiger_xml,
             looks_like_tiger_xml,
             {},
-            (".xml",),
         ),
         Format(
             "alpino-xml",
@@ -126,7 +117,6 @@ FORMATS: Mapping[str, Format] = {
             read_alpino_xml,
             looks_like_alpino_xml,
             {},
-            (".xml",),
         ),
         Format(
             "negra-export",
@@ -135,7 +125,6 @@ FORMATS: Mapping[str, Format] = {
             read_negra_export,
             looks_like_negra_export,
             _ENCODED,
-            (".export",),
         ),
         Format(
             "conll",
@@ -144,7 +133,6 @@ FORMATS: Mapping[str, Format] = {
             read_conll_file,
             looks_like_conll,
             _ENCODED | {"tag_column": "xpos", "roots": "one", "escapes": None},
-            (".conllu", ".conll"),
         ),
         Format(
             "dp",
@@ -153,7 +141,6 @@ FORMATS: Mapping[str, Format] = {
             read_dp,
             looks_like_dp,
             _ENCODED,
-            (".dp",),
         ),
     )
 }

@@ -12,6 +12,17 @@ from collections.abc import Sequence
 
 from spmrl_bench.parsers.building import d_content
 from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.vocabulary import BOUNDARY_CHARACTERS
+from spmrl_bench.trees.parse import Parse
+
+
+def sizes(batch: Sequence[Parse]) -> tuple[list[int], int]:
+    """Words of each sentence, and characters of all distinct forms, their marks included.
+
+    START and STOP are forms too.
+    """
+    spelt = [len(form) for form in {word for parse in batch for word in parse.words}]
+    return [len(parse) for parse in batch], sum(n + 2 for n in (*spelt, *[BOUNDARY_CHARACTERS] * 2))
 
 
 def forward_products(

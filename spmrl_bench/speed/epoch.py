@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -18,12 +17,10 @@ import torch
 
 from spmrl_bench.chart import BlockDecoder
 from spmrl_bench.chart.packing import cell_offsets
-from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.config import ChartParserConfig
-from spmrl_bench.parsers.vocabulary import Vocabulary
-from spmrl_bench.speed.arithmetic import training_operations
-from spmrl_bench.speed.limits import Limits, best_time, wait
-from spmrl_bench.speed.work import Figure, batch_sizes
+from spmrl_bench.speed.arithmetic import sizes, training_operations
+from spmrl_bench.speed.machine import Machine, best_time, wait
+from spmrl_bench.speed.work import Speed, Trainee
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees import Tree
 
@@ -78,88 +75,52 @@ def _joined(trees: Sequence[Tree]) -> Tree:
     return Tree.build(words, tags, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Timed:
-    """Optimiser steps that were timed."""
-
-    seconds: float
-    words: int
-    operations: int
-    chart_seconds: float
-
-
-def epoch_figures(
+def epoch_speeds(
     config: ChartParserConfig,
     train: TrainConfig,
     pieces: Sequence[Tree],
-    limits: Limits,
+    machine: Machine,
     device: torch.device,
     seconds: float,
-) -> list[Figure]:
+) -> list[Speed]:
     """Seconds of an epoch and of parsing the dev set, and the share of chart decoding.
 
     Args:
         config: of the parser.
         train: for the size of batches.
         pieces: trees of which the corpus is made.
-        limits: of the machine.
+        machine: what it allows.
         device: where to train and parse.
-        seconds: batches are timed for so long at least; the epoch's time follows from them.
+        seconds: batches are timed for so long at least, and at least three; the epoch's time
+            follows from them.
     """
     corpus = shaped_corpus(pieces, SENTENCES, seed=1)
-    dev = shaped_corpus(pieces, DEV_SENTENCES, seed=2)
-    torch.manual_seed(1)
-    parser = ChartParser(config, Vocabulary.of(corpus)).to(device)
-    timed = _train(parser, train, corpus, device, seconds)
-    epoch = timed.seconds * sum(map(len, corpus)) / timed.words
-    words = [tree.words for tree in dev]
-    parsing = best_time(lambda: list(parser.parse(words)), device, 0.0)
-    products = f"products in {config.precision}"
-    most = limits.gflops[config.precision] * 1e9
-    return [
-        Figure(
-            f"an epoch of {SENTENCES:,} sentences, {config.precision}",
-            epoch,
-            "s",
-            timed.operations / timed.seconds / most,
-            products,
-        ),
-        Figure("chart decoding in it", 100 * timed.chart_seconds / timed.seconds, "% of the time"),
-        Figure(f"parsing {DEV_SENTENCES:,} sentences, {config.precision}", parsing, "s"),
-    ]
-
-
-def _train(
-    parser: ChartParser,
-    train: TrainConfig,
-    corpus: Sequence[Tree],
-    device: torch.device,
-    seconds: float,
-) -> _Timed:
-    """Steps over random batches until the time is up, and at least three."""
-    indexer = parser.indexer()
-    optimiser = torch.optim.Adam(parser.parameters(), lr=1e-4, fused=True)
-    random_order = np.random.default_rng(1)
-    parser.train()
+    trainee = Trainee(config, train, corpus, device)
     total, words, operations, charts, steps = 0.0, 0, 0, 0.0, 0
     while steps < 4 or total < seconds:
-        chosen = random_order.choice(len(corpus), train.batch_size, replace=False)
-        batch = [indexer.gold(corpus[k]) for k in chosen]
+        batch = trainee.batch()
+        indexed = list(trainee.parser.index(batch))
         wait(device)
         begun = time.perf_counter()
-        optimiser.zero_grad()
-        parser.accumulate_gradients(batch, indexer, random_order, train.sub_batch_tokens)
-        optimiser.step()
+        trainee.step(indexed)
         wait(device)
         steps += 1
         if steps == 1:
             continue  # the first one does not count
         total += time.perf_counter() - begun
         words += sum(map(len, batch))
-        sizes = batch_sizes(batch, indexer)
-        operations += training_operations(parser.config, len(parser.vocabulary.labels), *sizes)
-        charts += _chart_seconds([len(sentence) for sentence in batch])
-    return _Timed(total, words, operations, charts)
+        operations += training_operations(config, trainee.labels, *sizes(batch))
+        charts += _chart_seconds([len(parse) for parse in batch])
+    epoch = total * sum(map(len, corpus)) / words
+    dev = [tree.words for tree in shaped_corpus(pieces, DEV_SENTENCES, seed=2)]
+    parsing = best_time(lambda: list(trainee.parser.parse(dev)), device, 0.0)
+    limit = f"products in {config.precision}"
+    share = operations / total / machine.limit(limit)
+    return [
+        Speed(f"an epoch of {SENTENCES:,} sentences, {config.precision}", epoch, "s", share, limit),
+        Speed("chart decoding in it", 100 * charts / total, "% of the time"),
+        Speed(f"parsing {DEV_SENTENCES:,} sentences, {config.precision}", parsing, "s"),
+    ]
 
 
 def _chart_seconds(lengths: Sequence[int]) -> float:

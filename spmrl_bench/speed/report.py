@@ -1,30 +1,35 @@
-"""All figures of the report on speed, and their JSON form."""
+"""All speeds of the report, and their JSON form."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import get_args
+from pathlib import Path
+from typing import Any, get_args
 
 import torch
 
-from spmrl_bench.experiments.recipe import RunConfig, load_recipe
+from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.nn.precision import Precision
-from spmrl_bench.speed.epoch import epoch_figures
-from spmrl_bench.speed.limits import Limits, measure_limits
-from spmrl_bench.speed.work import Figure, decoding, parsing, reading_and_scoring, training
+from spmrl_bench.scoring import load_prm
+from spmrl_bench.speed import work
+from spmrl_bench.speed.epoch import epoch_speeds
+from spmrl_bench.speed.machine import Machine, measure_machine
+from spmrl_bench.speed.work import Speed, measure
+from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 
 # Trees that are parsed: some batches' worth, in a fraction of a minute at the published size.
 _PARSED = 300
 
 
-def all_figures(
+def all_speeds(
     treebank: str, sizes: Sequence[str], device: torch.device, seconds: float
-) -> tuple[Limits, list[Figure]]:
-    """The machine's limits, and the speed of every piece of work.
+) -> tuple[Machine, list[Speed]]:
+    """What the machine allows, and the speed of every piece of work.
 
     Args:
         treebank: name of the treebank whose sentences are used.
@@ -36,61 +41,65 @@ def all_figures(
         TreebankError: the treebank is absent.
         RecipeError: there is no recipe for its language.
     """
-    limits = measure_limits(device, seconds)
+    machine, cpu = measure_machine(device, seconds), torch.device("cpu")
     bank = open_treebank(treebank)
-    train, dev = bank.split("train"), bank.split("dev")
-    figures = [*reading_and_scoring(train, seconds), *decoding(limits, seconds)]
-    for size in sizes:
-        config = _settings(bank, size)
-        for precision in get_args(Precision):
-            model = config.model.model_copy(update={"precision": precision})
-            found = [
-                training(model, config.train, train, limits, device, seconds),
-                parsing(model, dev[:_PARSED], limits, device, seconds),
-            ]
-            figures += [figure.of(f"{size} size") for figure in found]
-    return limits, figures
+    trees, dev = bank.split("train"), bank.split("dev")[:_PARSED]
+    with tempfile.TemporaryDirectory() as folder:
+        reading = work.reading(trees, Path(folder, "trees.mrg"))
+        speeds = [measure(reading, machine, cpu, seconds)]
+    scoring = work.scoring(trees, work.baseline_parses(trees), load_prm("spmrl"))
+    speeds.append(measure(scoring, machine, cpu, seconds))
+    for n in work.CHART_LENGTHS:
+        for augmented in (False, True):
+            speeds.append(measure(work.decoding(n, augmented), machine, cpu, seconds))
+    for size, model, train in settings(bank, sizes):
+        training = work.training(model, train, trees, device)
+        speeds.append(measure(training, machine, device, seconds).of(f"{size} size"))
+        parsing = work.parsing(model, dev, device)
+        speeds.append(measure(parsing, machine, device, seconds).of(f"{size} size"))
+    return machine, speeds
 
 
 def epoch_report(
     treebank: str, sizes: Sequence[str], device: torch.device, seconds: float
-) -> tuple[Limits, list[Figure]]:
-    """As :func:`all_figures`, of an epoch of a corpus of the size of the Penn Treebank.
+) -> tuple[Machine, list[Speed]]:
+    """As :func:`all_speeds`, of an epoch of a corpus of the size of the Penn Treebank.
 
     Args:
         treebank: of whose trees the corpus is made.
     """
-    limits = measure_limits(device, seconds)
+    machine = measure_machine(device, seconds)
     bank = open_treebank(treebank)
     pieces = bank.split("train")
-    figures = []
+    return machine, [
+        speed.of(f"{size} size")
+        for size, model, train in settings(bank, sizes)
+        for speed in epoch_speeds(model, train, pieces, machine, device, seconds)
+    ]
+
+
+def settings(bank: Treebank, sizes: Sequence[str]) -> Iterator[tuple[str, Any, TrainConfig]]:
+    """Size, model and training of each size in each precision."""
     for size in sizes:
-        config = _settings(bank, size)
+        config = load_recipe(bank.language).resolve(
+            treebank=bank.name,
+            track=bank.track,
+            fingerprints={"constituents": bank.fingerprint},
+            variant="charlstm",
+            size=size,
+        )
         for precision in get_args(Precision):
-            model = config.model.model_copy(update={"precision": precision})
-            found = epoch_figures(model, config.train, pieces, limits, device, seconds)
-            figures += [figure.of(f"{size} size") for figure in found]
-    return limits, figures
+            yield size, config.model.model_copy(update={"precision": precision}), config.train
 
 
-def to_json(limits: Limits, figures: Sequence[Figure], threads: int) -> str:
-    """The figures with the machine and the versions they were measured on."""
+def to_json(machine: Machine, speeds: Sequence[Speed], threads: int) -> str:
+    """The speeds with the machine and the versions they were measured on."""
     content = {
-        "limits": asdict(limits),
+        "limits": asdict(machine),
         "threads": threads,
-        "figures": [asdict(figure) for figure in figures],
-        "hardware": find_hardware(torch.device(limits.device)).model_dump(),
+        "figures": [asdict(speed) for speed in speeds],
+        "hardware": find_hardware(torch.device(machine.device)).model_dump(),
         "versions": find_versions(),
         "commit": find_commit(),
     }
     return json.dumps(content, indent=2) + "\n"
-
-
-def _settings(bank: Treebank, size: str) -> RunConfig:
-    return load_recipe(bank.language).resolve(
-        treebank=bank.name,
-        track=bank.track,
-        fingerprint=bank.fingerprint,
-        variant="charlstm",
-        size=size,
-    )

@@ -1,28 +1,30 @@
-"""The pieces of work whose speed is reported, each as it occurs in a run."""
+"""The pieces of work whose speed is reported, each as it occurs in a run.
+
+What is measured, on which data, is said here once: ``spmrl-bench bench`` and the benchmarks of
+the tests take their work from here and add nothing but a stopwatch.
+"""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from spmrl_bench.chart import decode
-from spmrl_bench.chart.packing import cell_count, cell_offsets
-from spmrl_bench.parsers.batches import Indexer, Pool, Sentence
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.chart.packing import cell_count
 from spmrl_bench.parsers.config import ChartParserConfig
-from spmrl_bench.parsers.right_branching import RightBranching
-from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.readers.brackets import read_brackets_file
-from spmrl_bench.scoring import load_prm, score_trees
-from spmrl_bench.speed.arithmetic import forward_products, training_operations
-from spmrl_bench.speed.limits import Limits, best_time
+from spmrl_bench.scoring import Parameters, score_trees
+from spmrl_bench.speed.arithmetic import forward_products, sizes, training_operations
+from spmrl_bench.speed.machine import Machine, best_time
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 
 #: Sentence lengths at which charts are decoded.
@@ -32,7 +34,28 @@ _CHARTS = 32  # in a batch
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Work:
+    """Something that can be done again and again.
+
+    Attributes:
+        name: what it is.
+        run: does it once, and gives its result.
+        amount: what is done by that, in units.
+        unit: such as ``tokens``.
+        cost: bytes or floating-point operations that it takes at least.
+        limit: of the machine on what it costs, see :meth:`Machine.limit`; empty if none is known.
+    """
+
+    name: str
+    run: Callable[[], Any]
+    amount: int
+    unit: str
+    cost: float = 0.0
+    limit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
     """One line of the report.
 
     Attributes:
@@ -49,120 +72,122 @@ class Figure:
     share: float | None = None
     limit: str = ""
 
-    def of(self, what: str) -> Figure:
-        """The same figure, said to be of something."""
+    def of(self, what: str) -> Speed:
+        """The same speed, said to be of something."""
         return replace(self, work=f"{self.work}, {what}")
 
 
-def reading_and_scoring(trees: Sequence[Tree], seconds: float) -> Iterator[Figure]:
-    """Reading one-line brackets, and scoring parses that are in memory."""
-    cpu = torch.device("cpu")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "trees.mrg")
-        path.write_text("".join(f"{write_brackets(tree)}\n" for tree in trees), encoding="utf-8")
-        taken = best_time(lambda: list(read_brackets_file(path)), cpu, seconds)
-    yield Figure("reading brackets", len(trees) / taken, "trees/s")
-    prm = load_prm("spmrl")
-    baseline = RightBranching(trees)
-    parses = [baseline.parse(tree.words, tree.tags) for tree in trees]
-    taken = best_time(lambda: score_trees(trees, parses, prm), cpu, seconds)
-    yield Figure("scoring", len(trees) / taken, "sentences/s")
+def measure(work: Work, machine: Machine, device: torch.device, seconds: float) -> Speed:
+    """How fast a piece of work is, by its fastest run; see :func:`best_time`."""
+    taken = best_time(work.run, device, seconds)
+    share = work.cost / taken / machine.limit(work.limit) if work.limit else None
+    return Speed(work.name, work.amount / taken, f"{work.unit}/s", share, work.limit)
 
 
-def decoding(limits: Limits, seconds: float) -> Iterator[Figure]:
-    """Charts of random scores, with and without the loss augmentation."""
-    random = np.random.default_rng(1)
-    for n in CHART_LENGTHS:
-        charts = _CHARTS if n <= 80 else _CHARTS // 4
-        lengths = np.full(charts, n, dtype=np.int32)
-        cells = int(cell_offsets(lengths)[-1])
-        scores = random.standard_normal((cells, _LABELS - 1), dtype=np.float32)
-        gold = np.zeros(cells, dtype=np.int32)
-        gold[:: max(1, n // 2)] = 1
-        # Every score has to be read once.
-        most = limits.gigabytes * 1e9 / (4 * (_LABELS - 1) * cell_count(n))
-        for name, target in (("", None), (", augmented", gold)):
-            taken = best_time(
-                lambda scores=scores, lengths=lengths, target=target: decode(  # type: ignore[misc]
-                    scores, lengths, target
-                ),
-                torch.device("cpu"),
-                seconds,
-            )
-            rate = charts / taken
-            yield Figure(f"decoding {n} words{name}", rate, "sentences/s", rate / most, "memory")
+def reading(trees: Sequence[Tree], path: Path) -> Work:
+    """Reading one-line brackets, from a file that is written first."""
+    path.write_text("".join(f"{write_brackets(tree)}\n" for tree in trees), encoding="utf-8")
+    return Work("reading brackets", lambda: list(read_brackets_file(path)), len(trees), "trees")
+
+
+def baseline_parses(trees: Sequence[Tree]) -> list[Tree]:
+    """Parses of the sentences that are neither good nor hopeless."""
+    baseline = kind_named("right-branching").parser_class.build(None, list(map(Parse.of, trees)))
+    parses = baseline.parse([tree.words for tree in trees], [tree.tags for tree in trees])
+    return [parse.tree for parse in parses]
+
+
+def scoring(gold: Sequence[Tree], test: Sequence[Tree], prm: Parameters) -> Work:
+    """Scoring parses that are in memory."""
+    return Work("scoring", lambda: score_trees(gold, test, prm), len(gold), "sentences")
+
+
+def decoding(n: int, augmented: bool, charts: int | None = None) -> Work:
+    """Charts of random scores for sentences of ``n`` words, so that no branch can be foretold.
+
+    Args:
+        n: words of each sentence.
+        augmented: whether with the loss augmentation.
+        charts: how many; by default as many as a batch has.
+    """
+    charts = charts or (_CHARTS if n <= 80 else _CHARTS // 4)
+    lengths = np.full(charts, n, dtype=np.int32)
+    cells = charts * cell_count(n)
+    scores = np.random.default_rng(1).standard_normal((cells, _LABELS - 1), dtype=np.float32)
+    gold = np.zeros(cells, dtype=np.int32)
+    gold[:: max(1, n // 2)] = 1
+    return Work(
+        f"decoding {n} words{', augmented' if augmented else ''}",
+        lambda: decode(scores, lengths, gold if augmented else None),
+        charts,
+        "sentences",
+        scores.nbytes,  # every score has to be read once
+        "memory",
+    )
+
+
+class Trainee:
+    """A chart parser that was never trained, and steps that would train it."""
+
+    def __init__(
+        self,
+        config: ChartParserConfig,
+        train: TrainConfig,
+        trees: Iterable[Tree],
+        device: torch.device,
+    ) -> None:
+        torch.manual_seed(1)
+        self.examples = list(map(Parse.of, trees))
+        self.parser = kind_named("chart").parser_class.build(config, self.examples).to(device)
+        self.labels = len(self.parser.vocabulary.labels)
+        self._config = train
+        self._optimiser = torch.optim.Adam(self.parser.parameters(), lr=1e-4, fused=True)
+        self._random = np.random.default_rng(1)
+
+    def batch(self) -> list[Parse]:
+        """Some sentences, drawn at random, as many as an optimiser step takes."""
+        number = min(self._config.batch_size, len(self.examples))
+        chosen = self._random.choice(len(self.examples), number, replace=False)
+        return [self.examples[k] for k in chosen]
+
+    def step(self, indexed: Sequence[Any]) -> float:
+        """One optimiser step; gives the loss."""
+        self.parser.train()
+        self._optimiser.zero_grad()
+        tokens = self._config.sub_batch_tokens
+        loss: float = self.parser.gradients(indexed, np.random.default_rng(1), tokens)
+        self._optimiser.step()
+        return loss
 
 
 def training(
-    config: ChartParserConfig,
-    train: TrainConfig,
-    trees: Sequence[Tree],
-    limits: Limits,
-    device: torch.device,
-    seconds: float,
-) -> Figure:
-    """Optimiser steps over batches drawn from the trees, evaluation left out."""
-    parser, sentences, indexer = _parser(config, trees, device)
-    optimiser = torch.optim.Adam(parser.parameters(), lr=1e-4, fused=True)
-    order = np.random.default_rng(1).permutation(len(sentences))
-    batch = [sentences[k] for k in order[: train.batch_size]]
-    parser.train()
-
-    def step() -> None:
-        optimiser.zero_grad()
-        parser.accumulate_gradients(
-            batch, indexer, np.random.default_rng(1), train.sub_batch_tokens
-        )
-        optimiser.step()
-
-    taken = best_time(step, device, seconds)
-    operations = training_operations(
-        config, len(parser.vocabulary.labels), *batch_sizes(batch, indexer)
-    )
-    most = limits.gflops[config.precision] * 1e9
-    return Figure(
+    config: ChartParserConfig, train: TrainConfig, trees: Sequence[Tree], device: torch.device
+) -> Work:
+    """Optimiser steps over a batch drawn from the trees, evaluation left out."""
+    trainee = Trainee(config, train, trees, device)
+    batch = trainee.batch()
+    indexed = list(trainee.parser.index(batch))
+    return Work(
         f"training, {config.precision}",
-        sum(map(len, batch)) / taken,
-        "tokens/s",
-        operations / taken / most,
+        lambda: trainee.step(indexed),
+        sum(map(len, batch)),
+        "tokens",
+        training_operations(config, trainee.labels, *sizes(batch)),
         f"products in {config.precision}",
     )
 
 
-def parsing(
-    config: ChartParserConfig,
-    trees: Sequence[Tree],
-    limits: Limits,
-    device: torch.device,
-    seconds: float,
-) -> Figure:
-    """Sentences in, trees out, with weights that were never trained."""
-    parser, sentences, indexer = _parser(config, trees, device)
-    words = [tree.words for tree in trees]
-    taken = best_time(lambda: list(parser.parse(words)), device, seconds)
-    products = forward_products(
-        config, len(parser.vocabulary.labels), *batch_sizes(sentences, indexer)
-    )
-    most = limits.gflops[config.precision] * 1e9
-    return Figure(
-        f"parsing, {config.precision}",
-        len(trees) / taken,
-        "sentences/s",
-        2 * products / taken / most,
-        f"products in {config.precision}",
-    )
-
-
-def _parser(
-    config: ChartParserConfig, trees: Sequence[Tree], device: torch.device
-) -> tuple[ChartParser, list[Sentence], Indexer]:
+def parsing(config: ChartParserConfig, trees: Sequence[Tree], device: torch.device) -> Work:
+    """Sentences in, parses out, with weights that were never trained."""
     torch.manual_seed(1)
-    parser = ChartParser(config, Vocabulary.of(trees)).to(device)
-    indexer = parser.indexer()
-    return parser, [indexer.gold(tree) for tree in trees], indexer
-
-
-def batch_sizes(sentences: Sequence[Sentence], indexer: Indexer) -> tuple[list[int], int]:
-    """Words of each sentence, and characters of all distinct forms, their marks included."""
-    _, characters = indexer.spellings(Pool(sentences, indexer).forms, torch.device("cpu"))
-    return [len(sentence) for sentence in sentences], int(characters.sum())
+    examples = list(map(Parse.of, trees))
+    parser = kind_named("chart").parser_class.build(config, examples).to(device)
+    words = [tree.words for tree in trees]
+    return Work(
+        f"parsing, {config.precision}",
+        lambda: list(parser.parse(words)),
+        len(trees),
+        "sentences",
+        2 * forward_products(config, len(parser.vocabulary.labels), *sizes(examples)),
+        f"products in {config.precision}",
+    )

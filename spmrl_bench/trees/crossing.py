@@ -1,4 +1,4 @@
-"""Crossing branches: which constituents have gaps, and two ways to make all of them continuous.
+"""Crossing branches: two ways to make all constituents continuous.
 
 A parser of context-free brackets cannot give ``das ... hören`` in ``das will er hören`` to one
 VP. A treebank with such constituents is therefore trained on and scored after one of two
@@ -20,7 +20,6 @@ from whole constituents.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate
 from typing import NamedTuple
 
 from spmrl_bench.errors import TreeError
@@ -34,17 +33,6 @@ _NO_HEAD = len(_TIGER_HEADS)
 _HEAD_RANKS = {
     edge: rank for scheme in (_TIGER_HEADS, _ALPINO_HEADS) for rank, edge in enumerate(scheme)
 }
-
-
-def discontinuous_nodes(graph: Graph) -> list[int]:
-    """The nodes with a gap that holds an attached token; loose tokens make no gap."""
-    attached = [int(parent != NO_PARENT) for parent in graph.token_parents]
-    before = list(accumulate(attached, initial=0))
-    return [
-        node
-        for node, (first, end, tokens) in enumerate(graph.extents())
-        if tokens and before[end] - before[first] > tokens
-    ]
 
 
 def raise_crossing_branches(graph: Graph) -> Graph:

@@ -66,12 +66,7 @@ HEBREW_SIGNS: dict[str, str] = {
 _FROM_BUCKWALTER = str.maketrans(
     {latin: arabic for arabic, latin in BUCKWALTER.items()} | _BUCKWALTER_FOR_XML
 )
-_TO_BUCKWALTER = str.maketrans(BUCKWALTER)
 _FROM_HEBREW_LATIN = str.maketrans({latin: hebrew for hebrew, latin in HEBREW_LETTERS.items()})
-_TO_HEBREW_LATIN = str.maketrans(
-    HEBREW_LETTERS | {final: HEBREW_LETTERS[letter] for letter, final in HEBREW_FINALS.items()}
-)
-_SIGN_NAMES = {sign: name for name, sign in HEBREW_SIGNS.items()}
 
 
 @lru_cache(maxsize=1 << 17)
@@ -83,15 +78,6 @@ def from_buckwalter(word: str) -> str:
     if word in _NAMES_KEPT:
         return word
     return _ARABIC_SIGNS.get(word) or word.translate(_FROM_BUCKWALTER)
-
-
-def to_buckwalter(word: str) -> str:
-    """A word in Buckwalter's transliteration; inverse of :func:`from_buckwalter`.
-
-    What is not of the scheme stays, so that the inverse is exact for Arabic words, digits and
-    the punctuation that Buckwalter does not use.
-    """
-    return word.translate(_TO_BUCKWALTER)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -107,15 +93,6 @@ def from_hebrew_latin(word: str) -> str:
     if hebrew == word:
         return word
     return hebrew[:-1] + HEBREW_FINALS.get(hebrew[-1], hebrew[-1])
-
-
-def to_hebrew_latin(word: str) -> str:
-    """A word in the Hebrew treebank's transliteration; inverse of :func:`from_hebrew_latin`.
-
-    Exact but for what the transliteration cannot say: it has no final forms, so that only those
-    at the end of a word come back, and there always.
-    """
-    return _SIGN_NAMES.get(word) or word.translate(_TO_HEBREW_LATIN)
 
 
 def arabic_script(tree: Sentence) -> Sentence:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from spmrl_bench.analysis.definition import Study
 from spmrl_bench.analysis.run_study import Measured
-from spmrl_bench.analysis.scores import Score, ScoreKey
 from spmrl_bench.analysis.trials import StudyPlan, plan_study
+from spmrl_bench.leaderboard.record import MetricResult, SplitResult
+from spmrl_bench.training.schedule import Progress
 from tests.laboratory import Laboratory
 
-SIGNATURE = "scorer:own|treebank:tiny-open(1234)|variant:charlstm|seed:{seed}"
+SIGNATURE = "scorer:own|treebank:tiny-open(1234)|skipped:0|variant:charlstm|seed:{seed}"
 
 
 def study_of(rows: Mapping[str, Mapping[str, Any]], **changes: Any) -> Study:
@@ -22,7 +22,7 @@ def study_of(rows: Mapping[str, Mapping[str, Any]], **changes: Any) -> Study:
         "title": "Some parsers",
         "source": "A paper, table 1",
         "measured": "another treebank",
-        "metric": "dev F1",
+        "metric": "brackets.f1",
         "reference": next(iter(rows)),
         "rows": [{"name": name, **row} for name, row in rows.items()],
     }
@@ -34,35 +34,27 @@ def planned(laboratory: Laboratory, study: Study, **options: Any) -> StudyPlan:
 
 
 def measured(work: StudyPlan, scores: Mapping[str, Sequence[float]]) -> list[Measured]:
-    """The rows with these dev F1, a number for each seed."""
+    """The rows with these figures, a number for each seed."""
     return [
         Measured(
-            row=trial.row,
-            configs=trial.configs,
-            scores=tuple(
-                score(f1, seed) for seed, f1 in enumerate(scores[trial.row.name], start=1)
+            trial.row,
+            trial.configs,
+            trial.limits,
+            work.study.metric,
+            tuple(result(one, seed) for seed, one in enumerate(scores[trial.row.name], start=1)),
+            tuple(
+                Progress(epoch=epoch, stopped_by="max_epochs")
+                for epoch in range(3, 3 + len(trial.configs))
             ),
-            epochs=tuple(range(3, 3 + len(trial.configs))),
-            stopped_by=("max_epochs",) * len(trial.configs),
         )
         for trial in work.trials
     ]
 
 
-def score(f1: float | None, seed: int, **key: Any) -> Score:
-    whole = {"weights": f"{seed}", "fingerprint": "f", "split": "dev", "prm": "p", "limits": ()}
-    return Score(
-        key=ScoreKey(**(whole | key)),
-        recall=f1,
-        precision=f1,
-        f1=f1,
-        complete_match=0.0,
-        sentences=1234,
-        skipped=0,
-        tokens_per_second=1.0,
-        signature=SIGNATURE.format(seed=seed),
+def result(f1: float | None, seed: int) -> SplitResult:
+    """Scores of 1,234 sentences, without their counts."""
+    signature = SIGNATURE.format(seed=seed)
+    brackets = MetricResult(
+        counts={}, figures={"f1": f1}, signature=signature, signature_long=signature
     )
-
-
-def lines_of(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines()
+    return SplitResult(sentences=1234, metrics={"brackets": brackets})

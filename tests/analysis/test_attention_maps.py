@@ -10,11 +10,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.analysis.attention_maps import PARTS, attention_maps, parts_of
+from spmrl_bench.analysis.attention_maps import PARTS, attention_maps, limited, parts_of
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.nn.encoder import Encoder, SelfAttention
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.right_branching import RightBranching
 from tests.nn.plain import randomise
 from tests.parsers.examples import parser_of
 
@@ -98,6 +99,24 @@ def test_limits_of_a_trained_parser_are_seen() -> None:
     torch.testing.assert_close(combined[1], torch.eye(TOKENS).expand(2, -1, -1))
 
 
+def test_a_parser_is_limited_for_a_while_only() -> None:
+    made, near = parser(attention_window=3), Limit(window=0)
+    assert isinstance(made.encoder, Encoder)
+    trained = made.encoder.limits
+    with contextlib.suppress(KeyboardInterrupt), limited(made, {1: near}):
+        assert made.encoder.limits == (Limit(), near)
+        raise KeyboardInterrupt
+    assert made.encoder.limits == trained == (Limit(window=3),) * 2
+
+
+def test_a_parser_without_attention_can_only_be_left_as_it_is() -> None:
+    other = parser_of(encoder="lstm")
+    with limited(other, {}):
+        assert len(list(other.parse([WORDS]))) == 1
+    with pytest.raises(SpmrlError, match="no attention"):
+        limited(other, {0: Limit(window=0)}).__enter__()
+
+
 def test_position_only_attention_does_not_see_the_words() -> None:
     made = parser(**ENCODERS["position-only"])
     torch.testing.assert_close(
@@ -130,12 +149,14 @@ def test_tags_are_read_where_the_parser_reads_them() -> None:
 
 
 def test_an_encoder_without_layers_has_no_maps() -> None:
-    assert attention_maps(parser(layers=0), WORDS).shape == (0, 2, TOKENS, TOKENS)
+    assert attention_maps(parser(layers=0), WORDS).shape == (0, 0, TOKENS, TOKENS)
 
 
 def test_what_has_no_attention_to_show_is_refused() -> None:
-    with pytest.raises(SpmrlError, match="the parser's encoder is an LSTM, which has no attention"):
+    with pytest.raises(SpmrlError, match=r"no attention .*: its encoder is an LSTMEncoder"):
         attention_maps(parser_of(encoder="lstm"), WORDS)
+    with pytest.raises(SpmrlError, match=r"no attention .*: it has no encoder"):
+        attention_maps(RightBranching({"S": 1}), WORDS)
     with pytest.raises(SpmrlError, match="attention to the content alone can be told apart only"):
         attention_maps(parser(matrices="full"), WORDS, part="content")
     with pytest.raises(SpmrlError, match="a sentence without words has no attention"):

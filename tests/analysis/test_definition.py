@@ -16,7 +16,7 @@ SMALL = """\
 title = "Two parsers"
 source = "nowhere"
 measured = "nothing"
-metric = "dev F1"
+metric = "brackets.f1"
 reference = "one"
 
 [[rows]]
@@ -162,9 +162,12 @@ def test_unknown_study_lists_near_names() -> None:
 
 
 def test_all_mistakes_are_reported_at_once_with_their_keys(tmp_path: Path) -> None:
-    text = SMALL.replace("dev F1", "dev F2") + "limit = { windo = 3 }\nmodle = 1\npublished = 101\n"
+    text = (
+        SMALL.replace("brackets.f1", "brackets.f2")
+        + "limit = { windo = 3 }\nmodle = 1\npublished = 101\n"
+    )
     found = mistakes(text, tmp_path)
-    assert found[0] == "metric: input should be 'dev F1'; found 'dev F2'"
+    assert found[0].startswith("metric: 'brackets.f2': metric brackets has no figure 'f2'; it has ")
     assert found[1].startswith("rows.1.limit.windo: unknown key. Did you mean window? Known: ")
     assert found[3].startswith("rows.1.modle: unknown key. Did you mean model? Known: ")
     assert found[2] == "rows.1.published: input should be less than or equal to 100; found 101"
@@ -196,6 +199,20 @@ def test_rows_have_names_of_their_own_and_the_reference_is_one_of_them(tmp_path:
     none = SMALL.replace('reference = "one"', 'reference = "onne"')
     (message,) = mistakes(none, tmp_path)
     assert "unknown row 'onne'. Did you mean one?" in message
+
+
+@pytest.mark.parametrize(
+    ("metric", "measure"),
+    [
+        ("brackets", "dev F1"),
+        ("brackets.recall", "dev recall"),
+        ("attachment.uas", "dev UAS"),
+        ("brackets.f1 + attachment.las", "dev F1 + LAS"),
+        ("dev F1", "dev F1"),  # as studies were written when there was nothing else to measure
+    ],
+)
+def test_a_study_measures_by_any_figure(metric: str, measure: str, tmp_path: Path) -> None:
+    assert study(SMALL.replace("brackets.f1", metric), tmp_path).measure == measure
 
 
 def test_a_row_wins_over_what_all_share(tmp_path: Path) -> None:

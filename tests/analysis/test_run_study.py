@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,16 +11,16 @@ from spmrl_bench.analysis import run_study as module
 from spmrl_bench.analysis.run_study import Measured, run_study
 from spmrl_bench.analysis.trials import StudyPlan
 from spmrl_bench.errors import CheckpointError, RecordError
-from spmrl_bench.experiments.evaluation import dev_f1
+from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.nn.encoder import Encoder
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.training.checkpoint import read_progress
 from tests.analysis.examples import measured as made_up
-from tests.analysis.examples import planned, study_of
+from tests.analysis.examples import planned, result, study_of
 from tests.laboratory import Laboratory
 
-RUNS, SCORES = Path("runs"), Path("results/studies/some.json")
+RUNS, SCORES = Path("runs"), Path("results/studies")
 ROWS = {
     "plain": {},
     "content": {"limit": {"position": "none"}},
@@ -35,20 +36,20 @@ def plan(laboratory: Laboratory, seeds: int = 1) -> StudyPlan:
 
 
 def run(laboratory: Laboratory, **options: int) -> list[Measured]:
-    return run_study(plan(laboratory, **options), runs_dir=RUNS, scores_path=SCORES)
+    return run_study(plan(laboratory, **options), runs_dir=RUNS, scores_dir=SCORES)
 
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What is parsed, as it happens."""
     calls: list[object] = []
-    evaluate = module.evaluate_parser
+    score = module.score_split
 
     def counted(parser, *rest):  # type: ignore[no-untyped-def]
         calls.append(getattr(parser.encoder, "limits", None))
-        return evaluate(parser, *rest)
+        return score(parser, *rest)
 
-    monkeypatch.setattr(module, "evaluate_parser", counted)
+    monkeypatch.setattr(module, "score_split", counted)
     return calls
 
 
@@ -62,13 +63,14 @@ def test_rows_share_runs_and_are_scored_with_their_limits(
     assert parsed == [(Limit(),) * 2, (position,) * 2, (near,) * 2, None]
     progress = read_progress(FOLDER / "last")
     assert progress is not None
-    assert found["plain"].f1 == found["again"].f1 == (progress.best_dev_f1,)
-    assert found["plain"].epochs == (progress.epoch,)
+    assert found["plain"].scores == found["again"].scores == {1: progress.best_score}
+    assert found["plain"].ended == (progress,)
     parser, bank = load_parser(FOLDER), plan(laboratory).treebank
     assert isinstance(parser.encoder, Encoder)
     for name, limit in (("content", position), ("near", near)):
         parser.encoder.limit({0: limit, 1: limit})
-        assert found[name].f1 == (dev_f1(parser, bank.split("dev"), bank.prm),)
+        expected = score_split(parser, bank, "dev").figure("brackets", "f1")
+        assert found[name].scores == {1: expected}
 
 
 def test_a_second_call_neither_trains_nor_parses(
@@ -88,15 +90,15 @@ def test_a_second_call_neither_trains_nor_parses(
 def test_what_an_interrupted_call_parsed_is_kept(
     laboratory: Laboratory, parsed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluate = module.evaluate_parser
+    score = module.score_split
 
     def interrupted(parser, *rest):  # type: ignore[no-untyped-def]
         if len(parsed) == 2:
             raise KeyboardInterrupt
-        return evaluate(parser, *rest)
+        return score(parser, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "evaluate_parser", interrupted)
+        patch.setattr(module, "score_split", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(laboratory)
     run(laboratory)
@@ -110,16 +112,16 @@ def test_seeds_stand_in_their_order_and_more_can_be_added(
     three = run(laboratory, seeds=3)
     assert len(parsed) == 3 * 4
     for before, after in zip(one, three, strict=True):
-        assert after.f1[:1] == before.f1
+        assert list(after.scores) == [1, 2, 3]
+        assert after.scores[1] == before.scores[1]
         assert [config.seed for config in after.configs] == [1, 2, 3]
-        seeds = [int(score.signature.split("seed:")[1].split("|")[0]) for score in after.scores]
-        assert seeds == [1, 2, 3]
+        assert [parts["seed"] for parts in after.signatures] == ["1", "2", "3"]
 
 
 def test_a_broken_file_of_scores_is_found_before_training(laboratory: Laboratory) -> None:
-    SCORES.parent.mkdir(parents=True)
-    SCORES.write_text("{", encoding="utf-8")
-    with pytest.raises(RecordError, match="Delete the file to parse anew"):
+    (SCORES / "scores").mkdir(parents=True)
+    (SCORES / "scores" / "some.json").write_text("{", encoding="utf-8")
+    with pytest.raises(RecordError, match=r"some\.json: not a score of a study"):
         run(laboratory)
     assert not RUNS.exists()
 
@@ -139,5 +141,4 @@ def test_a_run_that_has_not_ended_is_not_scored(
 
 def test_a_score_of_nothing_counts_as_zero(laboratory: Laboratory) -> None:
     (first, *_) = made_up(plan(laboratory), {name: [50.0] for name in ROWS})
-    empty = first.scores[0].model_copy(update={"f1": None})
-    assert Measured(first.row, first.configs, (empty,), (1,), ("max_epochs",)).f1 == (0.0,)
+    assert replace(first, results=(result(None, 1),)).scores == {1: 0.0}

@@ -2,62 +2,122 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from spmrl_bench.analysis.scores import ScoreFile, limits_key
+from spmrl_bench.analysis.scores import ScoreKey, ScoreStore
 from spmrl_bench.errors import RecordError
 from spmrl_bench.nn.limits import Limit
-from tests.analysis.examples import score
+from tests.analysis.examples import result
+
+SHIPPED = Path(__file__).resolve().parents[2] / "results" / "studies"
+
+
+def key(**changes: Any) -> ScoreKey:
+    whole = {"weights": "1", "fingerprint": "f", "split": "dev", "rules": "prm:p", "limits": ()}
+    return ScoreKey(**(whole | changes))
 
 
 def test_a_score_is_found_by_its_whole_key(tmp_path: Path) -> None:
-    path = tmp_path / "some.json"
-    limits = limits_key({3: Limit(window=5), 1: Limit(content=False)})
-    assert [limit.layer for limit in limits] == [1, 3]
-    kept = score(80.0, 1, limits=limits)
-    ScoreFile(path).add(kept)
-    again = ScoreFile(path)
-    assert again.find(kept.key) == kept
+    limits = ((1, Limit(content=False)), (3, Limit(window=5)))
+    kept = key(limits=limits)
+    ScoreStore(tmp_path).add(kept, result(80.0, 1))
+    again = ScoreStore(tmp_path)
+    assert again.find(kept) == result(80.0, 1)
     for other in (
         {"limits": ()},
-        {"limits": limits_key({3: Limit(window=6), 1: Limit(content=False)})},
+        {"limits": ((1, Limit(content=False)), (3, Limit(window=6)))},
         {"limits": limits, "weights": "2"},
         {"limits": limits, "fingerprint": "g"},
-        {"limits": limits, "prm": "q"},
+        {"limits": limits, "rules": "prm:q"},
         {"limits": limits, "split": "test"},
     ):
-        assert again.find(score(80.0, 1, **other).key) is None
+        assert again.find(key(**other)) is None
 
 
-def test_scores_are_added_to_those_in_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "some.json"
-    for seed in (1, 2):
-        ScoreFile(path).add(score(None, seed))
-    found = ScoreFile(path)
-    assert all(found.find(score(None, seed).key) for seed in (1, 2))
+def test_studies_that_run_at_once_lose_no_score_of_each_other(tmp_path: Path) -> None:
+    one, other = ScoreStore(tmp_path / "some"), ScoreStore(tmp_path / "some")
+    one.add(key(weights="1"), result(1.0, 1))
+    other.add(key(weights="2"), result(2.0, 2))
+    one.add(key(weights="3"), result(None, 3))
+    found = ScoreStore(tmp_path / "some")
+    assert [found.find(key(weights=name)) for name in "123"] == [
+        result(1.0, 1), result(2.0, 2), result(None, 3)
+    ]  # fmt: skip
+
+
+# Files of version 1 ---------------------------------------------------------------------
+
+
+def test_every_score_of_version_1_is_found_as_it_was_written() -> None:
+    store = ScoreStore(SHIPPED)
+    scores = [
+        score
+        for path in SHIPPED.glob("*.json")
+        for score in json.loads(path.read_text(encoding="utf-8"))["scores"]
+    ]
+    assert len(scores) == 85
+    for score in scores:
+        old = score["key"]
+        limits = tuple(
+            (one["layer"], Limit(one["content"], one["position"], one["window"], one["relaxed"]))
+            for one in old["limits"]
+        )
+        found = store.find(
+            ScoreKey(
+                weights=old["weights"],
+                fingerprint=old["fingerprint"],
+                split="dev",
+                rules=f"scorer:own|match:labelled|prm:{old['prm']}",
+                limits=limits,
+            )
+        )
+        assert found is not None
+        assert found.sentences == score["sentences"]
+        for figure in ("recall", "precision", "f1", "complete_match", "skipped"):
+            assert found.figure("brackets", figure) == score[figure]
+        # Rows of several studies share their runs, whose settings are in the signature.
+        theirs = found.metrics["brackets"].signature_long
+        assert theirs.split("|settings")[0] == score["signature"].split("|settings")[0]
+
+
+def test_the_tables_that_are_shipped_show_scores_that_are_shipped() -> None:
+    for path in SHIPPED.glob("*.csv"):
+        content = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        known = {score["f1"] for score in content["scores"]}
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        shown = {
+            float(cell) for row in rows for name, cell in row.items() if name[:11] == "dev_f1_seed"
+        }
+        assert len(shown) >= len(rows)
+        assert shown <= known
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "not the scores of a study: the file: Invalid JSON"),
-        (b'{"version": 1, "scores": [{}]}', "not the scores of a study: scores.0.key: Field req"),
-        (b'{"version": 2, "scores": []}', "version 2; this program reads version 1"),
-        (b"\xff", "cannot be read"),
+        (b"{", "not the scores of a study: JSONDecodeError"),
+        (b'{"version": 1, "scores": [{}]}', "not the scores of a study: KeyError('key')"),
+        (b'{"version": 2, "scores": []}', "not the scores of a study: ValueError('version 2 is"),
+        (b"[]", "not the scores of a study: TypeError"),
+        (b"\xff", "not the scores of a study: UnicodeDecodeError"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "some.json"
     path.write_bytes(content)
     with pytest.raises(RecordError) as caught:
-        ScoreFile(path)
+        ScoreStore(tmp_path)
     assert str(caught.value).startswith(f"{path}: {message}")
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "folder").write_text("not a folder")
-    with pytest.raises(RecordError, match=r"some\.json: cannot be"):
-        ScoreFile(tmp_path / "folder" / "some.json").add(score(1.0, 1))
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "scores").write_text("not a folder")
+    with pytest.raises(RecordError, match=r"scores.*cannot write the score of a study"):
+        ScoreStore(tmp_path).add(key(), result(1.0, 1))

@@ -14,6 +14,8 @@ from spmrl_bench.data import data_dir
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.nn.limits import Limit
+from spmrl_bench.parsers.config import ParserConfig
+from tests.analysis.examples import planned, study_of
 from tests.laboratory import Laboratory, model_config
 
 WIDER = {"model.d_model": "32"}  # CharConcat needs a width of its own
@@ -158,6 +160,12 @@ def test_limits_that_have_nothing_to_limit(
     assert str(caught.value).startswith(message)
 
 
+def test_a_parser_without_an_encoder_has_nothing_to_limit() -> None:
+    with pytest.raises(RecipeError, match="attention is limited here, but an absent encoder has n"):
+        attention_limits(AttentionLimits(window=3), ParserConfig())
+    assert attention_limits(AttentionLimits(), ParserConfig()) == {}
+
+
 def test_a_window_needs_no_halves() -> None:
     assert limits({"matrices": "full"}, window=3)[0] == Limit(window=3)
 
@@ -216,6 +224,15 @@ def test_tags_are_needed_where_a_row_reads_them(laboratory: Laboratory) -> None:
         "treebank with tags"
     )
     assert plan(laboratory, "paper-and-code").trials
+
+
+def test_the_metric_is_one_of_the_parsers(laboratory: Laboratory) -> None:
+    with pytest.raises(RecipeError) as caught:
+        planned(laboratory, study_of({"some": {}}, metric="brackets + attachment.las"))
+    assert str(caught.value) == (
+        "study some, row 'some': the study measures brackets.f1 + attachment.las, but variant "
+        "charlstm is scored by brackets"
+    )
 
 
 def test_a_treebank_or_a_language_is_needed(laboratory: Laboratory) -> None:

@@ -126,14 +126,14 @@ def test_everything_that_failed_is_said_in_the_end(laboratory: Laboratory) -> No
 class Odd(Treebank):
     """A treebank that does something else when it is read."""
 
-    def split(self, name: str) -> list[Any]:
-        raise ZeroDivisionError(name)
+    def examples(self, split: str, layers: Any = None) -> list[Any]:
+        raise ZeroDivisionError(split)
 
 
 class Deadly(Odd):
     """It kills the process."""
 
-    def split(self, name: str) -> list[Any]:
+    def examples(self, split: str, layers: Any = None) -> list[Any]:
         os.kill(os.getpid(), signal.SIGKILL)
         return []
 
@@ -141,7 +141,7 @@ class Deadly(Odd):
 class Stubborn(Odd):
     """It never comes to an end; files tell that it has begun and that it was asked to stop."""
 
-    def split(self, name: str) -> list[Any]:
+    def examples(self, split: str, layers: Any = None) -> list[Any]:
         signal.signal(signal.SIGTERM, lambda *_: Path(f"asked-{os.getpid()}").touch())
         Path(f"begun-{os.getpid()}").touch()
         while True:
@@ -171,7 +171,7 @@ def test_a_defect_of_the_program_keeps_its_traceback(laboratory: Laboratory) -> 
     good, bad = plan(laboratory, "tiny-mini"), odd(Odd, laboratory)
     with pytest.raises(ZeroDivisionError) as caught:
         train_all([bad, good], runs_dir=RUNS, jobs=2)
-    assert "in split" in str(caught.value.__cause__)
+    assert "in examples" in str(caught.value.__cause__)
     assert weights(folders(good)[0])
 
 

@@ -24,7 +24,6 @@ from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from tests.laboratory import MODEL, TRAIN, Laboratory
 
-
 FINGERPRINTS = {"constituents": "f"}
 
 
@@ -265,6 +264,8 @@ def test_only_what_changes_the_recipe_is_a_setting(laboratory: Laboratory) -> No
     # Options of the model that no recipe states have its default.
     assert settings_of(laboratory, model__matrices="factored", model__input_norm="true") == {}
     assert settings_of(laboratory, train__max_minutes="3") == {"train.max_minutes": 3.0}
+    # What does not change the weights makes no other run.
+    assert settings_of(laboratory, train__checkpoint_minutes="1") == {}
     laboratory.write_recipe(["tiny-open"], train={"learning_rate": 0.5})
     assert settings_of(laboratory, train__learning_rate="5e-1") == {}
     assert settings_of(laboratory, train__learning_rate=own) == {"train.learning_rate": 0.01}

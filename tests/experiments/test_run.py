@@ -146,6 +146,17 @@ def test_other_settings_in_the_folder_are_listed(trained: Laboratory) -> None:
     train(trained, variants=["charlstm"], fresh=True)
 
 
+def test_how_often_it_is_saved_makes_no_other_run(trained: Laboratory) -> None:
+    before = everything(FIRST)
+    settings = {"train.checkpoint_minutes": "1"}
+    (folder,) = train(trained, variants=["charlstm"], settings=settings)
+    assert folder == FIRST
+    assert everything(FIRST) == before
+    (config,) = plan(trained, variants=["charlstm"], settings=settings).configs
+    assert config.train.checkpoint_minutes == 1
+    assert json.loads((FIRST / "run.json").read_text()) == config.model_dump(mode="json")
+
+
 def test_another_treebank_content_is_another_run(trained: Laboratory) -> None:
     path = trained.treebanks / "tiny-open" / "dev.mrg"
     path.write_text(path.read_text().replace("dog", "cat"), encoding="utf-8")
@@ -197,7 +208,10 @@ def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Labor
     assert folder == RUNS / "tiny-open" / "small-charlstm-d_ff=8,max_epochs=2-seed1"
     (record,) = evaluate(laboratory, **options)
     assert record.settings == {"model.d_ff": 8, "train.max_epochs": 2}
-    assert "|variant:charlstm|settings:d_ff=8,max_epochs=2|size:small|" in record.dev.metrics["brackets"].signature_long
+    assert (
+        "|variant:charlstm|settings:d_ff=8,max_epochs=2|size:small|"
+        in record.dev.metrics["brackets"].signature_long
+    )
     # The same command with the same settings in other words finds the run and its record.
     settings = {"model.d_ff": "+8", "train.max_epochs": "2"}
     assert train(laboratory, variants=["charlstm"], settings=settings) == [folder]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from spmrl_bench.parsers.batches import Batch, Indexer, Sentence
@@ -76,6 +77,28 @@ def steady_indexer(parser: ChartParser) -> Indexer:
     indexer = parser.indexer()
     indexer.unk_probability[:] = 0
     return indexer
+
+
+def gold_of(parser: ChartParser, indexer: Indexer, tree: Tree) -> Sentence:
+    """A training tree as the parser learns it."""
+    return indexer.sentence(tree.words, tree.tags).with_gold(parser.gold(Parse.of(tree)))
+
+
+def accumulate(
+    parser: ChartParser,
+    sentences: Sequence[Sentence],
+    indexer: Indexer,
+    random: np.random.Generator,
+    max_tokens: int,
+) -> float:
+    """Add the gradients of a batch of sentences that another indexer may have made."""
+    parser.training_indexer = indexer
+    return parser.gradients(sentences, random, max_tokens)
+
+
+def trees_of(parses: Iterable[Parse]) -> list[Tree | None]:
+    """The trees of parses."""
+    return [parse.tree for parse in parses]
 
 
 def batch_of(

@@ -14,12 +14,20 @@ from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees import Tree
+from spmrl_bench.trees import Parse, Tree
 from tests.chart.enumeration import spans
 from tests.conftest import shared_data
 from tests.laboratory import make_trees
 from tests.nn.plain import all_scores
-from tests.parsers.examples import LEXICAL, TREES, config, parser_of, steady_indexer
+from tests.parsers.examples import (
+    LEXICAL,
+    TREES,
+    accumulate,
+    config,
+    gold_of,
+    parser_of,
+    steady_indexer,
+)
 from tests.parsers.plain_parser import PlainParser, weights_of
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
@@ -56,8 +64,8 @@ def train_a_little(parser: ChartParser, trees: list[Tree], steps: int) -> None:
     for _ in range(steps):
         chosen = random.choice(len(trees), 32, replace=False)
         optimiser.zero_grad()
-        batch = [indexer.gold(trees[k]) for k in chosen]
-        parser.accumulate_gradients(batch, indexer, random, 2000)
+        batch = [gold_of(parser, indexer, trees[k]) for k in chosen]
+        accumulate(parser, batch, indexer, random, 2000)
         optimiser.step()
     parser.eval()
 
@@ -120,7 +128,7 @@ def test_trees_of_500_sentences(way: str) -> None:
     with torch.no_grad():
         for tree, parse in zip(trees, found, strict=True):
             expected = plain.constituents(tree.words)
-            assert list(parse.constituents()) == expected, tree.words
+            assert list(parse.tree.constituents()) == expected, tree.words
             kinds.add(tuple(expected))
     assert len(kinds) > 250  # not one tree for all
 
@@ -133,7 +141,7 @@ def test_trees_of_500_real_sentences(way: str) -> None:
     size = {"d_model": 256, "layers": 4, "heads": 4, "d_kv": 64, "d_ff": 512}
     torch.manual_seed(1)
     settings = config(d_label_hidden=128, max_positions=300, **size)
-    parser = ChartParser(settings, Vocabulary.of(bank.split("train")))
+    parser = ChartParser(settings, Vocabulary.of(map(Parse.of, bank.split("train"))))
     train_a_little(parser, bank.split("train"), steps=100)
     plain = plain_of(parser)
     given = [tree.words for tree in trees]
@@ -144,7 +152,7 @@ def test_trees_of_500_real_sentences(way: str) -> None:
             table = plain.scores(words)
             expected = torch.stack([table[i, j, 1:] for i, j in spans(len(words))])
             torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
-            same += list(parse.constituents()) == plain.constituents(words)
+            same += list(parse.tree.constituents()) == plain.constituents(words)
     assert same == len(trees) == 500
 
 
@@ -157,8 +165,8 @@ def test_loss_and_its_gradients(variant: str, way: str) -> None:
     expected = torch.stack(losses).sum() / len(TREES)
     expected.backward()
     indexer = steady_indexer(parser)
-    gold = [indexer.gold(tree) for tree in TREES]
-    mean = parser.accumulate_gradients(gold, indexer, np.random.default_rng(0), 30)
+    gold = [gold_of(parser, indexer, tree) for tree in TREES]
+    mean = accumulate(parser, gold, indexer, np.random.default_rng(0), 30)
     assert mean == pytest.approx(expected.item(), abs=1e-4)
     for name, weight in parser.named_parameters():
         gradient = plain.weights[name].grad
@@ -199,7 +207,7 @@ def test_loss_passes_gradcheck() -> None:
     """The product's own, in float64, for every weight."""
     parser = lively_parser(**TINY).double().train()
     indexer = parser.indexer()
-    gold = [indexer.gold(tree) for tree in (TREES[0], TREES[3], TREES[8])]
+    gold = [gold_of(parser, indexer, tree) for tree in (TREES[0], TREES[3], TREES[8])]
     pool = Pool(gold, indexer)
     names = [name for name, _ in parser.named_parameters()]
 
@@ -221,7 +229,7 @@ class _Loss(torch.nn.Module):
     def forward(self, indexer: Any, pool: Pool) -> Tensor:
         vectors = self.parser.form_vectors(indexer, pool.forms)
         ((group, batch),) = pool.batches(1000, self.parser.device)
-        loss = self.parser.loss(batch, vectors, [pool.sentences[k] for k in group])
+        loss = self.parser.whole_loss(batch, vectors, [pool.sentences[k].gold for k in group])
         assert loss is not None
         return loss
 
@@ -240,9 +248,9 @@ def test_bf16_scores_are_near_and_gradients_alike(way: str) -> None:
     for precision in ("float32", "bf16"):
         parser = lively_parser(trees=trees, precision=precision).train()
         indexer = steady_indexer(parser)
-        gold = [indexer.gold(tree) for tree in trees]
+        gold = [gold_of(parser, indexer, tree) for tree in trees]
         scores = fast_scores(parser, [list(tree.words) for tree in trees], 100)
-        parser.accumulate_gradients(gold, indexer, np.random.default_rng(0), 100)
+        accumulate(parser, gold, indexer, np.random.default_rng(0), 100)
         gradients = [p.grad.flatten() for p in parser.parameters() if p.grad is not None]
         assert all(gradient.dtype == torch.float32 for gradient in gradients)
         found[precision] = torch.cat(scores), torch.cat(gradients)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spmrl_bench.chart.packing import cell_spans
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.parsers.batches import Batch, Indexer, sub_batches
+from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import (
     CHAR_START,
     CHAR_STOP,
@@ -28,15 +29,20 @@ from spmrl_bench.parsers.vocabulary import (
     label_rows,
 )
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees import Tree
-from tests.parsers.examples import TREES
+from spmrl_bench.trees import Parse, Tree
+from tests.parsers.examples import TREES, gold_of, parser_of
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def indexer() -> Indexer:
-    return Indexer(Vocabulary.of(TREES), max_positions=20)
+    return Indexer(Vocabulary.of(map(Parse.of, TREES)), max_positions=20)
+
+
+@pytest.fixture
+def parser() -> ChartParser:
+    return parser_of()
 
 
 def spelling(indexer: Indexer, form: int) -> list[int]:
@@ -87,30 +93,31 @@ def test_unk_probability_is_one_over_one_more_than_the_count(indexer: Indexer) -
     assert indexer.unk_probability[[UNK, START, STOP]].tolist() == [0, 0, 0]
 
 
-def test_gold_spans_become_cells(indexer: Indexer) -> None:
+def test_gold_spans_become_cells(parser: ChartParser, indexer: Indexer) -> None:
     for tree in TREES:
-        gold = indexer.gold(tree)
+        sentence = gold_of(parser, indexer, tree)
+        gold = sentence.gold
         _, start, end = cell_spans([len(tree)])
         found = [
             (int(start[cell]), int(end[cell]), indexer.vocabulary.labels[label])
             for cell, label in zip(gold.cells, gold.labels, strict=True)
         ]
         assert found == list(label_rows(tree))
-        assert gold.words.tolist() == indexer.sentence(tree.words).words.tolist()
+        assert sentence.words.tolist() == indexer.sentence(tree.words).words.tolist()
 
 
-def test_gold_needs_a_constituent_over_everything(indexer: Indexer) -> None:
+def test_gold_needs_a_constituent_over_everything(parser: ChartParser, indexer: Indexer) -> None:
     for tree in (
         Tree.build(["dogs", "bark"], ["N", "V"], [(0, 1, "NP")]),
         Tree.build(["dogs"], ["N"], []),
     ):
         with pytest.raises(TreeError, match=r"no constituent covers .*\(it begins: dogs"):
-            indexer.gold(tree)
+            gold_of(parser, indexer, tree)
 
 
-def test_unseen_label_is_an_error_that_names_it(indexer: Indexer) -> None:
+def test_unseen_label_is_an_error_that_names_it(parser: ChartParser, indexer: Indexer) -> None:
     with pytest.raises(TreeError, match=r"label S\+NP is not in the parser's vocabulary"):
-        indexer.gold(parse_brackets("(S (NP (N dogs)))"))
+        gold_of(parser, indexer, parse_brackets("(S (NP (N dogs)))"))
 
 
 def test_too_long_sentence_names_the_numbers(indexer: Indexer) -> None:

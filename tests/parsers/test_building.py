@@ -16,7 +16,7 @@ from spmrl_bench.nn.lstm_encoder import LSTMEncoder
 from spmrl_bench.parsers.building import build_encoder, d_content
 from spmrl_bench.parsers.chart_parser import ChartParser
 from tests.nn.plain import layout_of
-from tests.parsers.examples import TREES, config, parser_of, steady_indexer
+from tests.parsers.examples import TREES, accumulate, config, gold_of, parser_of, steady_indexer
 
 ADDED = {"position": "added", "matrices": "full"}
 CHOICES: list[dict[str, Any]] = [
@@ -79,13 +79,13 @@ def test_a_parser_with_it_learns_and_is_loaded_again(
     """Gradients reach what they should: a few steps bring the loss of a few trees down."""
     parser = parser_of(**choices).train()
     indexer = steady_indexer(parser)
-    sentences = [indexer.gold(tree) for tree in TREES]
+    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
     losses = []
     for _ in range(30):
         optimiser.zero_grad()
         random = np.random.default_rng(0)
-        losses.append(parser.accumulate_gradients(sentences, indexer, random, max_tokens=40))
+        losses.append(accumulate(parser, sentences, indexer, random, max_tokens=40))
         optimiser.step()
     assert min(losses[-5:]) < 0.6 * losses[0]
     idle = [name for name, weight in parser.named_parameters() if weight.grad is None]

@@ -13,11 +13,12 @@ import torch
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.parsers import parsing
+from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.ensemble import Ensemble, EnsembleError
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees import Tree
+from spmrl_bench.trees import Parse
 from tests.chart.enumeration import best_tree, label_table
 from tests.parsers.examples import TREES, config, parser_of
 from tests.parsers.plain_parser import PlainParser, weights_of
@@ -124,8 +125,8 @@ def test_the_mean_of_two_by_enumeration(reorder: bool) -> None:
         assert second.vocabulary.labels != first.vocabulary.labels
     sentences = sentences_of([1, 2, 3, 4, 5, 6, 6, 5], seed=3)
     found = list(Ensemble([first, second]).parse(sentences))
-    for words, tree in zip(sentences, found, strict=True):
-        assert list(tree.constituents()) == plain_constituents([first, second], words)
+    for words, parse in zip(sentences, found, strict=True):
+        assert list(parse.tree.constituents()) == plain_constituents([first, second], words)
     # It is neither of the two.
     assert found != list(first.parse(sentences))
     assert found != list(second.parse(sentences))
@@ -160,8 +161,8 @@ def test_tags_are_carried_and_read() -> None:
     found = list(ensemble.parse(words, tags))
     assert [list(tree.tags) for tree in found] == tags
     others = [["V"] * len(row) for row in tags]
-    assert [tree.constituents() for tree in ensemble.parse(words, others)] != [
-        tree.constituents() for tree in found
+    assert [parse.tree.constituents() for parse in ensemble.parse(words, others)] != [
+        parse.tree.constituents() for parse in found
     ]
     with pytest.raises(TreeError, match="reads tags, but none are given"):
         list(ensemble.parse(words))
@@ -181,7 +182,7 @@ def test_tags_of_the_first_member_that_predicts_them() -> None:
 def test_a_sentence_too_long_for_one_member() -> None:
     """The trees of all sentences before it come first, as of a parser."""
     ensemble = Ensemble([member(1), member(2, max_positions=8)])
-    found: list[Tree] = []
+    found: list[Parse] = []
     with pytest.raises(SentenceTooLongError, match=r"sentence 3: a sentence of 9 words, .* 6"):
         found.extend(ensemble.parse(SENTENCES))
     assert [len(tree) for tree in found] == LENGTHS[:2]
@@ -206,7 +207,7 @@ def test_members_that_do_not_fit() -> None:
     with pytest.raises(EnsembleError, match="needs at least one parser, but none is given"):
         Ensemble([])
     more = [*TREES, parse_brackets("(S (INTJ (INTJ2 (U oh))) (VP (V sleep)))")]
-    other = ChartParser(config(), Vocabulary.of(more))
+    other = ChartParser(config(), Vocabulary.of(map(Parse.of, more)))
     message = "parser {} has the label INTJ\\+INTJ2, which parser {} lacks: .* same treebank"
     with pytest.raises(EnsembleError, match=message.format(2, 1)):
         Ensemble([member(1), other])

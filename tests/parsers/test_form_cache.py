@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,11 +83,19 @@ def test_what_was_used_last_is_kept() -> None:
     assert cache.computed == 6
 
 
-def test_a_parser_keeps_a_given_cache() -> None:
-    parser = parser_of().eval()
-    cache = parser.form_cache()
-    assert cache is not None
+def test_a_session_keeps_vectors_over_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[FormCache] = []
+
+    class Noted(FormCache):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr("spmrl_bench.parsers.neural.FormCache", Noted)
+    session = parser_of().eval().session()
     for _ in range(2):
-        list(parser.parse([["the", "dog"], ["the", "cat"]], forms=cache))
+        list(session.parse([["the", "dog"], ["the", "cat"]]))
+    (cache,) = made
     assert cache.computed == len(cache) == 5
-    assert parser_of(lexical=("word",)).form_cache() is None
+    list(parser_of(lexical=("word",)).parse([["the", "dog"]]))
+    assert made == [cache]

@@ -19,7 +19,15 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.parsing import NO_TAG
 from spmrl_bench.parsers.vocabulary import FIRST_TAG, START, STOP, UNK
 from spmrl_bench.trees import Tree
-from tests.parsers.examples import TREES, batch_of, config, parser_of, steady_indexer
+from tests.parsers.examples import (
+    TREES,
+    accumulate,
+    batch_of,
+    config,
+    gold_of,
+    parser_of,
+    steady_indexer,
+)
 
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
@@ -28,9 +36,9 @@ TAGS = [tree.tags for tree in TREES]
 def loss_of(parser: ChartParser, max_tokens: int = 10_000) -> float:
     """Mean loss of the trees; the gradients are left in the parser."""
     indexer = steady_indexer(parser)
-    gold = [indexer.gold(tree) for tree in TREES]
+    gold = [gold_of(parser, indexer, tree) for tree in TREES]
     parser.zero_grad()
-    return parser.accumulate_gradients(gold, indexer, np.random.default_rng(0), max_tokens)
+    return accumulate(parser, gold, indexer, np.random.default_rng(0), max_tokens)
 
 
 # ---- tags as an input ------------------------------------------------------------------
@@ -52,7 +60,7 @@ def test_tags_are_embedded_and_nothing_else_is_read() -> None:
 def test_inputs_add_up() -> None:
     parser = parser_of(lexical=("word", "tag")).double()
     indexer = parser.indexer()
-    sentence = indexer.gold(TREES[0])
+    sentence = gold_of(parser, indexer, TREES[0])
     batch, _ = batch_of(parser, indexer, [sentence])
     content = parser.lexical(batch.tokens, torch.empty(0, 0))
     words, tags = parser.lexical.words, parser.lexical.tags
@@ -72,8 +80,8 @@ def test_other_tags_give_other_scores() -> None:
     parser = parser_of(lexical=("tag",))
     scores = []
     for tags in (TAGS[0], TAGS[0][::-1]):
-        (scored,) = parser.scored([WORDS[0]], [tags])
-        scores.append(torch.cat([block.clone() for block in scored.blocks]))
+        (encoded,) = parser.encoded([WORDS[0]], [tags], 100, None)
+        scores.append(torch.cat([block.clone() for block in parser.label_scores(encoded)]))
     assert not torch.allclose(scores[0], scores[1])
 
 
@@ -96,7 +104,7 @@ def test_loss_of_a_tagging_parser_adds_the_weighted_cross_entropy() -> None:
     indexer = parser.indexer()
     expected = 0.0
     for tree in TREES:
-        batch, forms = batch_of(parser, indexer, [indexer.gold(tree)])
+        batch, forms = batch_of(parser, indexer, [gold_of(parser, indexer, tree)])
         encoded = parser.encode(batch, parser.form_vectors(indexer, np.array(forms)))
         for row, tag in zip(encoded[1:-1], tree.tags, strict=True):
             hidden = tagger.first.weight @ row + tagger.first.bias

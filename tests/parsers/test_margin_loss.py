@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from spmrl_bench.chart.packing import cell_offsets
 from spmrl_bench.parsers import form_cache
 from spmrl_bench.parsers.batches import Indexer, Sentence
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.chart_parser import ChartParser, gold_labels
 from spmrl_bench.parsers.vocabulary import FIRST_WORD, UNK, label_rows
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
 from tests.chart.enumeration import best_tree, label_table, spans
 from tests.nn import plain
-from tests.parsers.examples import TREES, batch_of, parser_of, steady_indexer
+from tests.parsers.examples import TREES, accumulate, batch_of, gold_of, parser_of, steady_indexer
 
 SHORT = [tree for tree in TREES if len(tree) <= 6]
 EVERYTHING = 10**6
@@ -33,7 +33,7 @@ def per_token_forms(parser: ChartParser, indexer: Indexer, forms: list[int]) -> 
 def margin(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> Tensor | None:
     batch, forms = batch_of(parser, indexer, sentences)
     encoded = parser.encode(batch, per_token_forms(parser, indexer, forms))
-    return parser.margin_loss(encoded, batch, sentences)
+    return parser.loss(encoded, batch, [sentence.gold for sentence in sentences])
 
 
 def plain_charts(parser: ChartParser, tree: Tree) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -72,11 +72,11 @@ def test_loss_is_the_lead_of_the_best_wrong_tree(seed: int, variant: str) -> Non
         parser.scorer.second.weight.mul_(3)
     indexer = parser.indexer()
     expected = [defined_loss(parser, tree) for tree in SHORT]
-    found = [margin(parser, indexer, [indexer.gold(tree)]) for tree in SHORT]
+    found = [margin(parser, indexer, [gold_of(parser, indexer, tree)]) for tree in SHORT]
     losses = [0.0 if loss is None else loss.item() for loss in found]
     assert max(expected) > 2
     np.testing.assert_allclose(losses, expected, atol=2e-4)
-    together = margin(parser, indexer, [indexer.gold(tree) for tree in SHORT])
+    together = margin(parser, indexer, [gold_of(parser, indexer, tree) for tree in SHORT])
     assert together is not None
     assert together.item() == pytest.approx(sum(expected), abs=1e-3)
 
@@ -89,7 +89,7 @@ def test_loss_is_never_negative(seed: int) -> None:
         parser.scorer.second.bias.normal_()
     indexer = parser.indexer()
     for tree in TREES:
-        loss = margin(parser, indexer, [indexer.gold(tree)])
+        loss = margin(parser, indexer, [gold_of(parser, indexer, tree)])
         assert loss is None or loss.item() > -1e-5
 
 
@@ -108,9 +108,9 @@ def test_right_by_the_margin_costs_nothing(score: float) -> None:
     """At exactly -1 a wrong S ties with the empty label, and the lower label wins."""
     parser, tree = flat_parser(score)
     indexer = parser.indexer()
-    assert margin(parser, indexer, [indexer.gold(tree)]) is None
+    assert margin(parser, indexer, [gold_of(parser, indexer, tree)]) is None
     random = np.random.default_rng(0)
-    assert parser.accumulate_gradients([indexer.gold(tree)], indexer, random, EVERYTHING) == 0.0
+    assert accumulate(parser, [gold_of(parser, indexer, tree)], indexer, random, EVERYTHING) == 0.0
     assert not any(p.grad is not None and p.grad.any() for p in parser.parameters())
 
 
@@ -119,7 +119,7 @@ def test_each_wrong_node_counts_its_score_and_one(score: float) -> None:
     """Four words make six nodes below the root, empty in gold, S in the best wrong tree."""
     parser, tree = flat_parser(score)
     indexer = parser.indexer()
-    loss = margin(parser, indexer, [indexer.gold(tree)])
+    loss = margin(parser, indexer, [gold_of(parser, indexer, tree)])
     assert loss is not None
     assert loss.item() == pytest.approx(6 * (score + 1), abs=1e-5)
     loss.backward()
@@ -135,7 +135,7 @@ def test_missed_constituents_count_only_by_their_score() -> None:
         parser.scorer.second.weight.zero_()
         parser.scorer.second.bias.copy_(torch.tensor([-4.0, -3.0]))  # S, X
     indexer = parser.indexer()
-    loss = margin(parser, indexer, [indexer.gold(tree)])
+    loss = margin(parser, indexer, [gold_of(parser, indexer, tree)])
     # Root: X for S is 1 error and scores -3; the two empty nodes over gold X are 1 error each.
     expected = (-3 + 1 + 1 + 1) - (-4 - 3 - 3)
     assert loss is not None
@@ -163,7 +163,7 @@ def assert_same_gradients(found: dict[str, Tensor], expected: dict[str, Tensor])
 def test_gradient_is_that_of_a_dense_table_of_scores() -> None:
     parser = parser_of(seed=3)
     indexer = parser.indexer()
-    sentences = [indexer.gold(tree) for tree in SHORT]
+    sentences = [gold_of(parser, indexer, tree) for tree in SHORT]
     loss = margin(parser, indexer, sentences)
     assert loss is not None
     loss.backward()
@@ -181,7 +181,7 @@ def test_gradient_is_that_of_a_dense_table_of_scores() -> None:
         scores = scorer.second(scorer.norm(scorer.first(posts[end] - posts[start])).relu())
         table = torch.cat((torch.zeros(len(scores), 1), scores), dim=1)
         gold = np.zeros(len(table), dtype=np.int32)
-        gold[sentence.cells] = sentence.labels
+        gold[sentence.gold.cells] = sentence.gold.labels
         augmented = label_table(scores.detach().numpy(), gold, n)
         _, nodes, labels = best_tree(augmented, n)
         cells = [spans(n).index(node) for node in nodes]
@@ -212,14 +212,12 @@ def test_gradient_does_not_depend_on_sub_batches_or_shared_forms(
 ) -> None:
     parser = parser_of(seed=4, lexical=variant.split("-"))
     indexer = steady_indexer(parser)
-    sentences = [indexer.gold(tree) for tree in TREES]
+    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     naive = margin(parser, indexer, sentences)
     assert naive is not None
     (naive / len(sentences)).backward()
     expected = gradients(parser)
-    mean = parser.accumulate_gradients(
-        sentences, indexer, np.random.default_rng(0), max_tokens=max_tokens
-    )
+    mean = accumulate(parser, sentences, indexer, np.random.default_rng(0), max_tokens=max_tokens)
     assert mean == pytest.approx(naive.item() / len(sentences), abs=1e-4)
     assert_same_gradients(gradients(parser), expected)
 
@@ -231,7 +229,7 @@ def test_forms_too_many_to_keep_are_computed_again(
     """In parts on the way back, with the dropout of the way there."""
     parser = parser_of(seed=4, char_dropout=dropout, lexical=("charlstm",))
     indexer = steady_indexer(parser)
-    forms = indexer.gold(TREES[6]).forms[[3, 1, 5, 2]]
+    forms = gold_of(parser, indexer, TREES[6]).forms[[3, 1, 5, 2]]
     weights = torch.arange(64.0).view(4, 16)
     monkeypatch.setattr(form_cache, "KEPT_CHARACTERS", 20)
     calls = Calls(parser.lexical.char_lstm)
@@ -262,12 +260,12 @@ def test_forms_too_many_to_keep_are_computed_again(
 def test_gradients_add_up_over_calls() -> None:
     parser = parser_of(seed=4)
     indexer = steady_indexer(parser)
-    sentences = [indexer.gold(tree) for tree in TREES]
+    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     random = np.random.default_rng(0)
-    parser.accumulate_gradients(sentences, indexer, random, 20)
+    accumulate(parser, sentences, indexer, random, 20)
     once = gradients(parser)
-    parser.accumulate_gradients(sentences, indexer, random, 20)
-    parser.accumulate_gradients(sentences, indexer, random, 20)
+    accumulate(parser, sentences, indexer, random, 20)
+    accumulate(parser, sentences, indexer, random, 20)
     twice = gradients(parser)
     assert_same_gradients(twice, {name: 2 * gradient for name, gradient in once.items()})
 
@@ -276,12 +274,16 @@ def test_char_lstm_runs_once_over_the_distinct_forms_of_a_step() -> None:
     parser = parser_of()
     indexer = parser.indexer()
     for tree in TREES:  # the indexer knows more forms than the step below
-        indexer.gold(tree)
+        gold_of(parser, indexer, tree)
     trees = [TREES[k] for k in (0, 1, 1, 8, 2, 0)]
     assert parser.lexical.char_lstm is not None
     lstm, encoder = Calls(parser.lexical.char_lstm), Calls(parser.encoder)
-    parser.accumulate_gradients(
-        [indexer.gold(tree) for tree in trees], indexer, np.random.default_rng(0), 12
+    accumulate(
+        parser,
+        [gold_of(parser, indexer, tree) for tree in trees],
+        indexer,
+        np.random.default_rng(0),
+        12,
     )
     assert len(encoder.arguments) >= 3
     ((characters, lengths),) = lstm.arguments
@@ -298,13 +300,17 @@ def test_training_words_become_unk_with_their_probability() -> None:
     indexer = parser.indexer()
     calls = Calls(parser.lexical)
     copies = 1500
-    parser.accumulate_gradients(
-        [indexer.gold(tree)] * copies, indexer, np.random.default_rng(1), EVERYTHING
+    accumulate(
+        parser,
+        [gold_of(parser, indexer, tree)] * copies,
+        indexer,
+        np.random.default_rng(1),
+        EVERYTHING,
     )
     ((tokens, forms),) = calls.arguments
     words, form_rows = tokens.words, tokens.form_rows
     rows = words.view(copies, len(tree) + 2)
-    original = indexer.gold(tree).words
+    original = gold_of(parser, indexer, tree).words
     replaced = (rows == UNK).double().mean(dim=0).numpy()
     assert ((rows == UNK) | (rows == torch.from_numpy(original))).all()
     expected = [0, 1 / 2, 1 / 3, 1 / 3, *[1 / 6] * 5, 0]
@@ -333,7 +339,7 @@ def test_unk_replacement_at_given_random_numbers(number: float, kept: str) -> No
     parser = parser_of([tree])
     indexer = parser.indexer()
     calls = Calls(parser.lexical)
-    parser.accumulate_gradients([indexer.gold(tree)], indexer, Fixed(number), EVERYTHING)
+    accumulate(parser, [gold_of(parser, indexer, tree)], indexer, Fixed(number), EVERYTHING)
     words = calls.arguments[0][0].words.tolist()[1:-1]
     assert words == [FIRST_WORD + "abc".index(word) if word in kept else UNK for word in tree.words]
 
@@ -341,10 +347,10 @@ def test_unk_replacement_at_given_random_numbers(number: float, kept: str) -> No
 def test_gold_cells_of_a_batch_lie_at_the_offsets_of_their_sentences() -> None:
     parser = parser_of()
     indexer = parser.indexer()
-    sentences = [indexer.gold(tree) for tree in TREES]
+    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     lengths = np.array([len(tree) for tree in TREES], dtype=np.int32)
     offsets = cell_offsets(lengths)
-    gold = parser._gold_labels(lengths, sentences)
+    gold = gold_labels(lengths, [sentence.gold for sentence in sentences])
     for k, tree in enumerate(TREES):
         chart = gold[offsets[k] : offsets[k + 1]]
         found = {

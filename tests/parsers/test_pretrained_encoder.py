@@ -15,8 +15,9 @@ from spmrl_bench.errors import PretrainedError, SentenceTooLongError
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.trees import Parse
 from tests.nn.tiny_transformers import KINDS, make
-from tests.parsers.examples import TREES, config
+from tests.parsers.examples import TREES, accumulate, config, gold_of, trees_of
 from tests.training.trainers import break_off, make_trainer, weights
 
 pytest.importorskip("transformers", reason="the package transformers is not installed")
@@ -29,12 +30,12 @@ def parser_over(folder: Path, **changes: Any) -> ChartParser:
     settings = config(
         lexical=("transformer",), transformer=str(folder), layers=1, d_model=64, **changes
     )
-    return ChartParser(settings, Vocabulary.of(TREES))
+    return ChartParser(settings, Vocabulary.of(map(Parse.of, TREES)))
 
 
 def learn(parser: ChartParser, steps: int) -> None:
     indexer = parser.indexer()
-    gold = [indexer.gold(tree) for tree in TREES]
+    gold = [gold_of(parser, indexer, tree) for tree in TREES]
     known = {id(weight) for weight in parser.pretrained_parameters()}
     groups: list[dict[str, Any]] = [
         {"params": [weight for weight in parser.parameters() if id(weight) not in known]},
@@ -44,7 +45,7 @@ def learn(parser: ChartParser, steps: int) -> None:
     random = np.random.default_rng(0)
     for _ in range(steps):
         optimiser.zero_grad()
-        parser.train().accumulate_gradients(gold, indexer, random, 50)
+        accumulate(parser.train(), gold, indexer, random, 50)
         optimiser.step()
 
 
@@ -54,9 +55,9 @@ def learn(parser: ChartParser, steps: int) -> None:
 def test_a_small_treebank_is_learnt_by_heart(kind: str, frozen: bool, tmp_path: Path) -> None:
     folder = make(kind, tmp_path / kind, dropout=0.0)
     parser = parser_over(folder, transformer_frozen=frozen)
-    assert list(parser.parse(WORDS, TAGS)) != TREES
+    assert trees_of(parser.parse(WORDS, TAGS)) != TREES
     learn(parser, 100)
-    assert list(parser.parse(WORDS, TAGS)) == TREES  # 100 F1
+    assert trees_of(parser.parse(WORDS, TAGS)) == TREES  # 100 F1
 
     saved = tmp_path / "saved"
     saved.mkdir()
@@ -64,7 +65,7 @@ def test_a_small_treebank_is_learnt_by_heart(kind: str, frozen: bool, tmp_path: 
     names = load_file(saved / "weights.safetensors")
     assert any(name.startswith("lexical.coded.transformer.encoder.") for name in names) != frozen
     if frozen:
-        assert list(load_parser(saved).parse(WORDS, TAGS)) == TREES
+        assert trees_of(load_parser(saved).parse(WORDS, TAGS)) == TREES
         weight_file = folder / "model.safetensors"
         content = bytearray(weight_file.read_bytes())
         content[-1] ^= 1
@@ -76,7 +77,7 @@ def test_a_small_treebank_is_learnt_by_heart(kind: str, frozen: bool, tmp_path: 
             load_parser(saved)
     else:
         shutil.rmtree(folder)
-        assert list(load_parser(saved).parse(WORDS, TAGS)) == TREES
+        assert trees_of(load_parser(saved).parse(WORDS, TAGS)) == TREES
 
 
 def test_training_changes_the_encoder_or_not(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.parsers import load_parser, parser_kinds
+from spmrl_bench.parsers import load_parser
+from spmrl_bench.parsers.registry import KINDS, trained_kinds
 from tests.parsers.examples import LEXICAL, TREES, parser_of
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], ["dogs"], ["cats", "and", "the", "house"]]
@@ -64,7 +65,8 @@ def test_a_run_folder_stands_for_its_best_parser(tmp_path: Path) -> None:
 
 
 def test_kinds() -> None:
-    assert parser_kinds() == ["chart"]
+    assert [kind.name for kind in trained_kinds()] == ["chart"]
+    assert KINDS.names() == ["chart", "right-branching", "attach-neighbour"]
 
 
 def refused(folder: Path, *parts: str) -> None:
@@ -102,7 +104,7 @@ def test_unknown_kind(saved: Path, kind: Any) -> None:
     change(saved, lambda value: value.update(kind=kind))
     # The kind is looked at before the weights.
     (saved / "weights.safetensors").unlink()
-    refused(saved, str(saved / "parser.json"), "unknown parser kind", str(kind), "Known: chart")
+    refused(saved, str(saved / "parser.json"), "unknown parser kind", str(kind), "Known: ", "chart")
 
 
 def change(folder: Path, edit: Callable[[dict[str, Any]], Any]) -> None:

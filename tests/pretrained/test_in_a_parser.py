@@ -12,7 +12,7 @@ from spmrl_bench.errors import PretrainedError
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.chart_parser import ChartParser
 from tests.nn import plain_elmo
-from tests.parsers.examples import TREES, parser_of
+from tests.parsers.examples import TREES, accumulate, gold_of, parser_of
 
 WORDS = [tree.words for tree in TREES]
 
@@ -36,12 +36,12 @@ def trained(
     parser = parser_of(lexical=lexical, elmo_dropout=0.0, **used).train()
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
     indexer = parser.indexer()
-    gold = [indexer.gold(tree) for tree in TREES]
+    gold = [gold_of(parser, indexer, tree) for tree in TREES]
     losses = []
     for _ in range(steps):
         optimiser.zero_grad()
         random = np.random.default_rng(0)
-        losses.append(parser.accumulate_gradients(gold, indexer, random, 10_000))
+        losses.append(accumulate(parser, gold, indexer, random, 10_000))
         optimiser.step()
     return parser.eval(), losses
 

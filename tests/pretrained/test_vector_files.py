@@ -46,7 +46,6 @@ def check(found: WordVectors) -> None:
     assert found.words == WORDS
     assert found.matrix.dtype == np.float32
     np.testing.assert_array_equal(found.matrix, np.array(ROWS, dtype=np.float32))
-    assert found.duplicates == 0
 
 
 @pytest.mark.parametrize(
@@ -120,7 +119,7 @@ def test_the_first_of_several_lines_of_a_word_counts(
     for block in (3, 100):
         monkeypatch.setattr(vector_files, "BLOCK", block)
         found = read(tmp_path, text)
-        assert (found.words, found.duplicates) == (["a", "b"], 2)
+        assert found.words == ["a", "b"]
         assert found.matrix.tolist() == [[1], [2]]
 
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from spmrl_bench.speed import epoch
-from spmrl_bench.speed.limits import Limits
+from spmrl_bench.speed.machine import Machine
 from tests.laboratory import make_trees, model_config, train_config
 
 PIECES = make_trees(200, seed=3)
-LIMITS = Limits("cpu", {"float32": 1.0, "bf16": 1.0}, 1.0)
+MACHINE = Machine("cpu", {"float32": 1.0, "bf16": 1.0}, 1.0)
 
 
 def test_lengths_are_those_of_the_penn_treebank() -> None:
@@ -45,12 +45,13 @@ def test_the_corpus_is_a_function_of_its_seed() -> None:
     assert first == again != other
 
 
-def test_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_speeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(epoch, "SENTENCES", 30)
     monkeypatch.setattr(epoch, "DEV_SENTENCES", 5)
     cpu = torch.device("cpu")
     train = train_config(batch_size=10)
-    figures = epoch.epoch_figures(model_config(max_positions=200), train, PIECES, LIMITS, cpu, 0.0)
-    assert [figure.unit for figure in figures] == ["s", "% of the time", "s"]
-    assert all(figure.amount > 0 for figure in figures)
-    assert figures[1].amount < 100
+    config = model_config(max_positions=200)
+    speeds = epoch.epoch_speeds(config, train, PIECES, MACHINE, cpu, 0.0)
+    assert [speed.unit for speed in speeds] == ["s", "% of the time", "s"]
+    assert all(speed.amount > 0 for speed in speeds)
+    assert speeds[1].amount < 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -14,15 +15,16 @@ from spmrl_bench.nn import kernels
 from spmrl_bench.nn.choices import Matrices, PositionInput
 from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.scoring import load_prm
 from spmrl_bench.speed import work
-from spmrl_bench.speed.arithmetic import forward_products, training_operations
-from spmrl_bench.speed.limits import Limits, best_time, measure_limits
+from spmrl_bench.speed.arithmetic import forward_products, sizes, training_operations
+from spmrl_bench.speed.machine import Machine, best_time, measure_machine
 from spmrl_bench.speed.report import to_json
+from spmrl_bench.trees.parse import Parse
 from tests.laboratory import make_trees, model_config, train_config
 from tests.nn.plain import all_scores
 
-LIMITS = Limits("cpu", {"float32": 100.0, "bf16": 400.0}, 10.0)
+MACHINE = Machine("cpu", {"float32": 100.0, "bf16": 400.0}, 10.0)
 CPU = torch.device("cpu")
 
 
@@ -45,10 +47,10 @@ def test_products_are_those_that_torch_counts(
         position=position,
         matrices=matrices,
     )
-    parser = ChartParser(config, Vocabulary.of(trees)).eval()
+    examples = [Parse.of(tree) for tree in trees]
+    parser = ChartParser.build(config, examples).eval()
     indexer = parser.indexer()
-    sentences = [indexer.gold(tree) for tree in trees]
-    pool = Pool(sentences, indexer)
+    pool = Pool(list(parser.index(examples)), indexer)
     ((_, batch),) = pool.batches(1000, CPU)
     forms = parser.form_vectors(indexer, pool.forms)
     # The fused attention of the CPU is not counted.
@@ -57,8 +59,17 @@ def test_products_are_those_that_torch_counts(
         projected = parser.projected_posts(parser.encode(batch, forms), batch)
         all_scores(parser.scorer, projected, *parser.span_rows(batch.lengths))
     labels = len(parser.vocabulary.labels)
-    lengths = [len(tree)] * 5
+    lengths, _ = sizes(examples)
     assert 2 * forward_products(config, labels, lengths, 0) == counter.get_total_flops()
+
+
+def test_characters_are_those_that_the_parser_spells() -> None:
+    examples = [Parse.of(tree) for tree in make_trees(20, seed=4)]
+    parser = ChartParser.build(model_config(), examples)
+    indexer = parser.indexer()
+    pool = Pool([indexer.sentence(parse.words) for parse in examples], indexer)
+    _, spelt = indexer.spellings(pool.forms, CPU)
+    assert sizes(examples) == ([len(parse) for parse in examples], int(spelt.sum()))
 
 
 def test_characters_and_the_backward_pass() -> None:
@@ -71,10 +82,10 @@ def test_characters_and_the_backward_pass() -> None:
 
 
 def test_the_machine_is_measured() -> None:
-    limits = measure_limits(CPU, 0.0)
-    assert limits.device == "cpu"
-    assert all(speed > 0 for speed in limits.gflops.values())
-    assert limits.gigabytes > 0
+    machine = measure_machine(CPU, 0.0)
+    assert machine.device == "cpu"
+    assert all(speed > 0 for speed in machine.gflops.values())
+    assert machine.gigabytes > 0
 
 
 def test_the_best_of_three_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,27 +96,34 @@ def test_the_best_of_three_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(calls) == 4  # the first does not count
 
 
-def test_every_piece_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "CHART_LENGTHS", (3,))
+def test_every_piece_of_work(tmp_path: Path) -> None:
     trees = make_trees(12, seed=1)
-    figures = [
-        *work.reading_and_scoring(trees, 0.0),
-        *work.decoding(LIMITS, 0.0),
-        work.training(model_config(), train_config(), trees, LIMITS, CPU, 0.0),
-        work.parsing(model_config(precision="bf16"), trees, LIMITS, CPU, 0.0).of("small size"),
+    pieces = [
+        work.reading(trees, tmp_path / "trees.mrg"),
+        work.scoring(trees, work.baseline_parses(trees), load_prm("spmrl")),
+        work.decoding(3, augmented=False),
+        work.decoding(3, augmented=True),
+        work.training(model_config(), train_config(), trees, CPU),
+        work.parsing(model_config(precision="bf16"), trees, CPU),
     ]
-    assert [figure.work for figure in figures] == [
-        "reading brackets",
-        "scoring",
-        "decoding 3 words",
-        "decoding 3 words, augmented",
-        "training, float32",
-        "parsing, bf16, small size",
+    speeds = [work.measure(piece, MACHINE, CPU, 0.0) for piece in pieces]
+    assert [(speed.work, speed.unit, speed.limit) for speed in speeds] == [
+        ("reading brackets", "trees/s", ""),
+        ("scoring", "sentences/s", ""),
+        ("decoding 3 words", "sentences/s", "memory"),
+        ("decoding 3 words, augmented", "sentences/s", "memory"),
+        ("training, float32", "tokens/s", "products in float32"),
+        ("parsing, bf16", "sentences/s", "products in bf16"),
     ]
-    assert all(figure.amount > 0 for figure in figures)
-    assert [figure.limit for figure in figures[2:]] == [
-        "memory", "memory", "products in float32", "products in bf16"
-    ]  # fmt: skip
-    content = json.loads(to_json(LIMITS, figures, 2))
-    assert content["figures"][0]["unit"] == "trees/s"
-    assert content["limits"]["gflops"] == LIMITS.gflops
+    assert all(speed.amount > 0 for speed in speeds)
+    content = json.loads(to_json(MACHINE, [speeds[0].of("small size")], 2))
+    assert content["figures"][0]["work"] == "reading brackets, small size"
+    assert content["limits"]["gflops"] == MACHINE.gflops
+
+
+def test_the_share_of_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "best_time", lambda *_: 0.5)
+    read = work.Work("x", lambda: None, 6, "y", 2.5e9, "memory")
+    multiplied = work.Work("x", lambda: None, 6, "y", 2e10, "products in bf16")
+    assert work.measure(read, MACHINE, CPU, 0.0) == work.Speed("x", 12.0, "y/s", 0.5, "memory")
+    assert work.measure(multiplied, MACHINE, CPU, 0.0).share == 0.1

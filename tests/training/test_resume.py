@@ -100,35 +100,55 @@ def final_bytes(runs: Path) -> list[bytes]:
     return [(runs / RUN / f"{name}.safetensors").read_bytes() for name in FILES]
 
 
-def test_killed_twice_interrupted_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
+def test_killed_ended_interrupted_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
     undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
     other = start(laboratory, undisturbed)
 
     choose = random.Random(1)
-    for _ in range(2):
-        process = start(laboratory, disturbed, signal.SIGKILL, choose.randrange(1, CALLS))
-        assert finish(process)[0] == -signal.SIGKILL
-
-    process = start(laboratory, disturbed, signal.SIGINT, choose.randrange(1, CALLS))
-    status, said = finish(process)
-    assert status == 130, said
-    assert "continuing after" in said
-    assert "finishing this batch and saving" in said
-    assert "interrupted; give the same command again" in said
-    assert "Traceback" not in said
-    (interrupt,) = events(disturbed, "interrupt")
-    saved = json.loads((disturbed / RUN / "last" / "progress.json").read_text(encoding="utf-8"))
-    assert (saved["epoch"], saved["next_batch"]) == (interrupt["epoch"], interrupt["batch"])
-    assert saved["steps"] == 10 * saved["epoch"] + saved["next_batch"]
-    assert events(disturbed, "stop") == []
+    process = start(laboratory, disturbed, signal.SIGKILL, choose.randrange(1, CALLS))
+    assert finish(process)[0] == -signal.SIGKILL
+    for number, expected in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        process = start(laboratory, disturbed, number, choose.randrange(1, CALLS))
+        status, said = finish(process)
+        assert status == expected, said
+        assert "continuing after" in said
+        check_that_it_saved(disturbed, said)
 
     status, said = finish(start(laboratory, disturbed))
     assert status == 0, said
-    resumed = events(disturbed, "resume")
-    assert len(resumed) == 3
-    assert (resumed[-1]["epoch"], resumed[-1]["batch"]) == (saved["epoch"], saved["next_batch"])
+    assert len(events(disturbed, "resume")) == 3
 
     status, said = finish(other)
     assert status == 0, said
     assert len(events(undisturbed, "evaluation")) == SETTINGS["max_epochs"]
+    assert final_bytes(disturbed) == final_bytes(undisturbed)
+
+
+def check_that_it_saved(runs: Path, said: str) -> None:
+    """Check that a run was interrupted and its checkpoint is of that moment."""
+    assert "finishing this batch and saving" in said
+    assert "interrupted; give the same command again" in said
+    assert "Traceback" not in said
+    interrupt = events(runs, "interrupt")[-1]
+    saved = json.loads((runs / RUN / "last" / "progress.json").read_text(encoding="utf-8"))
+    assert (saved["epoch"], saved["next_batch"]) == (interrupt["epoch"], interrupt["batch"])
+    assert saved["steps"] == 10 * saved["epoch"] + saved["next_batch"]
+    assert events(runs, "stop") == []
+
+
+@pytest.mark.campaign
+def test_ended_fifty_times_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
+    settings = SETTINGS | {"max_epochs": 250, "stop_patience": 250}
+    laboratory.write_recipe(["tiny-open"], train=settings)
+    undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
+    choose = random.Random(1)
+    for _ in range(50):
+        process = start(laboratory, disturbed, signal.SIGTERM, choose.randrange(1, CALLS))
+        status, said = finish(process)
+        assert status == 143, said
+        check_that_it_saved(disturbed, said)
+    assert len(events(disturbed, "interrupt")) == 50
+    for runs in (undisturbed, disturbed):
+        status, said = finish(start(laboratory, runs))
+        assert status == 0, said
     assert final_bytes(disturbed) == final_bytes(undisturbed)

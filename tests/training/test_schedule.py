@@ -9,7 +9,7 @@ from spmrl_bench.training.schedule import (
     end_epoch,
     evaluation_batches,
     learning_rate,
-    record_dev_f1,
+    record_dev_score,
     stopping_rule,
 )
 from tests.laboratory import train_config
@@ -33,14 +33,14 @@ def test_decays_multiply_the_rate_during_and_after_warmup() -> None:
 
 def test_only_a_strictly_better_dev_f1_is_the_best() -> None:
     progress = Progress(steps=10)
-    assert record_dev_f1(progress, 0.0)  # the first is the best, whatever it is
+    assert record_dev_score(progress, 0.0)  # the first is the best, whatever it is
     progress.steps = 20
-    assert not record_dev_f1(progress, 0.0)
-    assert (progress.best_dev_f1, progress.best_step) == (0.0, 10)
-    assert record_dev_f1(progress, 50.0)
+    assert not record_dev_score(progress, 0.0)
+    assert (progress.best_score, progress.best_step) == (0.0, 10)
+    assert record_dev_score(progress, 50.0)
     progress.steps = 30
-    assert not record_dev_f1(progress, 49.9)
-    assert (progress.best_dev_f1, progress.best_step) == (50.0, 20)
+    assert not record_dev_score(progress, 49.9)
+    assert (progress.best_score, progress.best_step) == (50.0, 20)
 
 
 def run_epochs(progress: Progress, improved: str, **settings: object) -> list[int]:
@@ -50,7 +50,7 @@ def run_epochs(progress: Progress, improved: str, **settings: object) -> list[in
     for epoch, sign in enumerate(improved, start=1):
         progress.steps += 10
         if sign == "+":
-            record_dev_f1(progress, (progress.best_dev_f1 or 0.0) + 1)
+            record_dev_score(progress, (progress.best_score or 0.0) + 1)
         if end_epoch(config, progress):
             decays.append(epoch)
     return decays

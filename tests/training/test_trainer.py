@@ -22,15 +22,15 @@ def events(run_dir: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def test_loss_falls_and_dev_f1_rises(tmp_path: Path) -> None:
+def test_loss_falls_and_dev_score_rises(tmp_path: Path) -> None:
     progress = make_trainer(tmp_path, max_epochs=8, learning_rate=0.02).fit()
     evaluations = [event for event in events(tmp_path) if event["event"] == "evaluation"]
     losses = [event["loss"] for event in evaluations]
     assert losses[-1] < losses[0] / 2
-    assert progress.best_dev_f1 == pytest.approx(
-        max(event["dev_f1"] for event in evaluations), abs=1e-4
+    assert progress.best_score == pytest.approx(
+        max(event["dev"] for event in evaluations), abs=1e-4
     )
-    assert progress.best_dev_f1 > evaluations[0]["dev_f1"] + 10
+    assert progress.best_score > evaluations[0]["dev"] + 10
 
 
 def test_events_are_one_json_object_a_line_with_these_fields(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_events_are_one_json_object_a_line_with_these_fields(tmp_path: Path) -> 
     }  # fmt: skip
     evaluations = [event for event in found if event["event"] == "evaluation"]
     assert evaluations[0].keys() == {
-        "event", "time", "epoch", "step", "loss", "dev_f1", "best", "rate_factor",
+        "event", "time", "epoch", "step", "loss", "dev", "best", "rate_factor",
         "tokens_per_second", "train_seconds", "dev_seconds",
     }  # fmt: skip
     assert [event["step"] for event in evaluations] == [2, 3, 5, 6, 8, 9, 11, 12]
@@ -54,7 +54,7 @@ def test_events_are_one_json_object_a_line_with_these_fields(tmp_path: Path) -> 
     assert all(event["tokens_per_second"] > 0 for event in evaluations)
 
 
-def test_the_parser_of_the_best_dev_f1_is_kept(tmp_path: Path) -> None:
+def test_the_parser_of_the_best_score_is_kept(tmp_path: Path) -> None:
     scores = iter([10.0, 30.0, 20.0, 30.0, 29.9, 5.0])
     seen: list[dict[str, np.ndarray]] = []
 
@@ -63,7 +63,7 @@ def test_the_parser_of_the_best_dev_f1_is_kept(tmp_path: Path) -> None:
         return next(scores)
 
     progress = make_trainer(tmp_path, score=score, max_epochs=3).fit()
-    assert (progress.best_dev_f1, progress.best_step) == (30.0, 3)
+    assert (progress.best_score, progress.best_step) == (30.0, 3)
     best = ChartParser.load(tmp_path / "best").state_dict()
     last = ChartParser.load(tmp_path / "last").state_dict()
     for saved, number in ((best, 1), (last, 5)):
@@ -160,7 +160,7 @@ def test_loss_that_is_no_number_stops_before_the_weights_change(
 ) -> None:
     trainer = make_trainer(tmp_path)
     before = {name: value.clone() for name, value in trainer.parser.state_dict().items()}
-    monkeypatch.setattr(ChartParser, "accumulate_gradients", lambda *_: loss)
+    monkeypatch.setattr(ChartParser, "gradients", lambda *_: loss)
     with pytest.raises(TrainingError, match=f"after 0 of 3 batches of epoch 1: the loss is {loss}"):
         trainer.fit()
     after = trainer.parser.state_dict()

@@ -10,22 +10,26 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from spmrl_bench.experiments.evaluation import dev_f1
+from spmrl_bench.experiments.evaluation import evaluate_parser
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.scoring.metric import Criterion, metric_named
 from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.trainer import Trainer
+from spmrl_bench.trees import Parse
 from tests.laboratory import make_trees, model_config, train_config
 
 TRAIN_TREES, DEV_TREES = make_trees(24, seed=1), make_trees(6, seed=2)
+
+DEV_PARSES = [Parse.of(tree) for tree in DEV_TREES]
+RULES = {"brackets": metric_named("brackets").rules({"prm": "spmrl"})}
 
 Score = Callable[[ChartParser], float]
 
 
 def real_score(parser: ChartParser) -> float:
-    """The dev F1 of the product."""
-    return dev_f1(parser, DEV_TREES, "spmrl")
+    """The dev score of the product."""
+    return evaluate_parser(parser, DEV_PARSES, RULES).score(Criterion.parse("brackets.f1"))
 
 
 def make_trainer(
@@ -39,17 +43,16 @@ def make_trainer(
 ) -> Trainer:
     """A trainer of 24 sentences in batches of 8: three batches an epoch."""
     seed_torch(seed, Stream.WEIGHTS)
-    parser = ChartParser(model_config(**model or {}), Vocabulary.of(TRAIN_TREES))
-    indexer = parser.indexer()
+    examples = [Parse.of(tree) for tree in TRAIN_TREES]
+    parser = ChartParser.build(model_config(**model or {}), examples)
     return Trainer(
         parser,
         train_config(**settings),
         seed=seed,
-        sentences=[indexer.gold(tree) for tree in TRAIN_TREES],
-        indexer=indexer,
-        dev_f1=score,
+        sentences=list(parser.index(examples)),
+        dev_score=score,
         run_dir=run_dir,
-        report=Report(run_dir, "tiny", console or Console(file=StringIO())),
+        report=Report(run_dir, "tiny", "F1", console or Console(file=StringIO())),
     )
 
 

@@ -27,6 +27,9 @@ MINI = {
 }
 
 
+DP = '{ format = "dp", train = ["a"], dev = ["a"], test = ["a"] }'
+
+
 @pytest.mark.parametrize("name", manifest_names())
 def test_shipped_manifest_is_valid(name: str) -> None:
     manifest = load_manifest(name)
@@ -69,7 +72,7 @@ def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
         "found 'pbt'",
         "encoding": "no such text encoding; found 'utf-9'",
         "licence": "missing",
-        "colour": "unknown key. Known: citation, commit, ",
+        "colour": "unknown key. Known: attachment, citation, commit, ",
         "transforms": "unknown transform 'drop-trace'. Did you mean drop-traces?",
         "splits.train.files": "list should have at least 1 item after validation, not 0; found []",
         "splits.train.sentences": "expected a number from 1, or a list of such numbers; found '3'",
@@ -106,6 +109,26 @@ def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
         (
             {"transforms": '"strip-root"'},
             "transforms: input should be a valid list; found 'strip-root'",
+        ),
+        (
+            {"attachment": "{}"},
+            "attachment: has no dependencies to score: leave it out",
+        ),
+        (
+            {"dependencies": DP, "attachment": '{ punctuation = "ptb" }'},
+            "attachment.punctuation: unknown punctuation rule 'ptb'. Did you mean ptb-ctb?",
+        ),
+        (
+            {"dependencies": DP, "attachment": '{ relations = "some" }'},
+            "attachment.relations: input should be 'whole', 'universal' or 'none'; found 'some'",
+        ),
+        (
+            {"dependencies": DP, "attachment": '{ tags = "upos" }'},
+            "attachment.tags: unknown key. Known: punctuation, relations",
+        ),
+        (
+            {"format": '"dp"', "escapes": None, "prm": None, "transforms": "[]", "dependencies": DP},
+            "dependencies: dp has dependencies, and they are the first layer",
         ),
         ({"title": '""'}, "title: string should have at least 1 character; found ''"),
     ],

@@ -39,6 +39,12 @@ def brackets(g: Graph) -> str:
     return write_brackets(to_tree(g)).replace("(T ", "(")
 
 
+def gaps(g: Graph) -> int:
+    """How many nodes have a gap with an attached token; loose tokens make no gap."""
+    missing = [set(range(tokens[0], tokens[-1])) - {*tokens} for tokens in g.yields()]
+    return sum(any(g.token_parents[token] != NO_PARENT for token in each) for each in missing)
+
+
 CROSSING = graph(
     "das will er hören .",
     {"VP": ["das/OA", "hören/HD"], "S": ["will/HD", "er/SB"]},

@@ -8,7 +8,6 @@ from hypothesis import given
 from spmrl_bench.errors import TreeError
 from spmrl_bench.readers.tigerxml import read_tiger_xml
 from spmrl_bench.trees.crossing import (
-    discontinuous_nodes,
     raise_crossing_branches,
     split_crossing_branches,
 )
@@ -20,7 +19,7 @@ from spmrl_bench.trees.graph import (
     to_tree,
 )
 from tests.conftest import shared_data
-from tests.trees.graphs import CROSSING, brackets, graph, graphs
+from tests.trees.graphs import CROSSING, brackets, gaps, graph, graphs
 
 
 @pytest.mark.parametrize(
@@ -157,16 +156,6 @@ def test_splitting_gives_each_uninterrupted_part(g: Graph) -> None:
         assert below == above
 
 
-@given(g=graphs())
-def test_gaps_are_those_with_an_attached_token(g: Graph) -> None:
-    expected = []
-    for node, tokens in enumerate(g.yields()):
-        missing = set(range(tokens[0], tokens[-1])) - set(tokens)
-        if any(g.token_parents[token] != NO_PARENT for token in missing):
-            expected.append(node)
-    assert discontinuous_nodes(g) == expected
-
-
 @pytest.mark.parametrize(
     ("pattern", "nodes", "sentences"),
     [
@@ -181,10 +170,10 @@ def test_real_treebanks_have_as_many_gaps_as_they_say(
 ) -> None:
     folder = shared_data("treebanks")
     read = [g for path in folder.glob(pattern) for g in read_tiger_xml(path)]
-    found = [len(discontinuous_nodes(g)) for g in read]
+    found = [gaps(g) for g in read]
     assert (sum(found), sum(map(bool, found))) == (nodes, sentences)
     for g in read:
         attached = attach_loose_tokens(add_vroot(g))
         split = split_crossing_branches(attached)
-        assert (split is attached) == (not discontinuous_nodes(attached))
+        assert (split is attached) == (not gaps(attached))
         assert len(to_tree(raise_crossing_branches(attached)).labels) == len(g.labels) + 1

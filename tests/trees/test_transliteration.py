@@ -19,9 +19,16 @@ from spmrl_bench.trees.transliteration import (
     from_buckwalter,
     from_hebrew_latin,
     hebrew_script,
-    to_buckwalter,
-    to_hebrew_latin,
 )
+
+FINALS = {final: letter for letter, final in HEBREW_FINALS.items()}
+
+
+def letters_of(hebrew: str) -> str:
+    """The transliteration of Hebrew letters; it has no final forms."""
+    letters = (FINALS.get(letter, letter) for letter in hebrew)
+    return "".join(HEBREW_LETTERS.get(letter, letter) for letter in letters)
+
 
 ARABIC = [
     ("ktAb", "كتاب"),
@@ -78,7 +85,6 @@ def test_arabic_words(latin: str, arabic: str) -> None:
 @pytest.mark.parametrize(("latin", "hebrew"), HEBREW)
 def test_hebrew_words(latin: str, hebrew: str) -> None:
     assert from_hebrew_latin(latin) == hebrew
-    assert to_hebrew_latin(hebrew) == latin
 
 
 def test_buckwalter_has_one_character_for_each_arabic_letter_and_vowel_sign() -> None:
@@ -107,22 +113,17 @@ def test_hebrew_transliteration_has_every_letter() -> None:
 
 
 @given(st.text(alphabet="".join(BUCKWALTER) + "0123456789.,:", max_size=12))
-def test_arabic_round_trip(word: str) -> None:
-    assert from_buckwalter(to_buckwalter(word)) == word
-
-
-@given(st.text(alphabet="".join(BUCKWALTER.values()) + "0123456789.,:", max_size=12))
-def test_buckwalter_round_trip(word: str) -> None:
-    assert to_buckwalter(from_buckwalter(word)) == word
+def test_every_arabic_letter_comes_back(word: str) -> None:
+    assert from_buckwalter("".join(BUCKWALTER.get(c, c) for c in word)) == word
 
 
 LATIN = st.text(alphabet="".join(HEBREW_LETTERS.values()) + "0123456789-", max_size=12)
 
 
 @given(LATIN.filter(lambda word: word not in ("U", "-")))
-def test_hebrew_transliteration_round_trip(word: str) -> None:
+def test_hebrew_letters_by_place(word: str) -> None:
     hebrew = from_hebrew_latin(word)
-    assert to_hebrew_latin(hebrew) == word
+    assert letters_of(hebrew) == word
     assert from_hebrew_latin(hebrew) == hebrew
     if word:
         assert hebrew[-1] not in HEBREW_FINALS
@@ -133,13 +134,7 @@ def test_hebrew_transliteration_round_trip(word: str) -> None:
 def test_hebrew_signs_are_whole_words(name: str) -> None:
     sign = HEBREW_SIGNS[name]
     assert from_hebrew_latin(name) == sign
-    assert to_hebrew_latin(sign) == name
     assert from_hebrew_latin(sign) == sign
-
-
-def test_what_the_transliteration_cannot_say() -> None:
-    assert from_hebrew_latin(to_hebrew_latin("קליפ")) == "קליף"
-    assert to_hebrew_latin(from_hebrew_latin("U")) == "yyQUOT"
 
 
 def test_transforms_change_words_only() -> None:

@@ -127,15 +127,17 @@ class Derivation:
         parents: the number of the phrase above each phrase and word, both counted from 0 in the
             order in which they begin; -1 above the first.
         links: of each phrase; None for a word.
+        passive: numbers, from 1, of the words that are passive by themselves.
     """
 
     tree: Tree
     parents: list[int]
     links: list[Links | None]
+    passive: list[int]
 
     def parse(self) -> Parse:
         """The tree with its dependencies."""
-        heads, relations = attach(self.parents, self.links)
+        heads, relations = attach(self.parents, self.links, self.passive)
         tree = self.tree
         return Parse.of(tree, DependencyTree.build(tree.words, tree.tags, heads, relations))
 
@@ -163,6 +165,7 @@ class Sampler:
         used: set[str] = set()
         parents: list[int] = []
         links: list[Links | None] = []
+        passive: list[int] = []
         # Open nodes as (number, -1, parent), ends of phrases as (number, row, -1).
         stack = [(0, -1, -1)]
         closing = -2
@@ -186,6 +189,8 @@ class Sampler:
                 words.append(self._word(number, rng, used))
                 tags.append(symbol.label)
                 links.append(None)
+                if node.passive:
+                    passive.append(len(words))
                 daughters[-1] += 1
                 continue
             depth[node.symbol] = depth.get(node.symbol, 0) + 1
@@ -208,7 +213,7 @@ class Sampler:
             for (start, end), label in zip(rows, labels, strict=True)
             if end >= 0
         ]
-        return Derivation(Tree.build(words, tags, kept), parents, links)
+        return Derivation(Tree.build(words, tags, kept), parents, links, passive)
 
     def _option(self, node: Node, depth: Mapping[str, int], rng: random.Random) -> Option:
         """A rule; the more often a symbol is open already, the less likely it opens again."""

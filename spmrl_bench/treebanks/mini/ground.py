@@ -44,11 +44,13 @@ class Option:
 class Node:
     """An instance: options of a phrase or word, weighted forms of a category.
 
-    ``relation`` is what it bears where its rule says nothing else, if anything.
+    ``relation`` is what it bears where its rule says nothing else, if anything; ``passive``
+    marks verbs that are passive without an auxiliary.
     """
 
     symbol: str
     relation: str | None = None
+    passive: bool = False
     options: list[Option] = field(default_factory=list)
     forms: list[str] = field(default_factory=list)
     cumulative: list[float] = field(default_factory=list)
@@ -124,18 +126,13 @@ class _Grounder:
         number = self._numbers.get(instance)
         if number is None:
             number = self._numbers[instance] = len(self.nodes)
-            self.nodes.append(Node(instance[0], self._relation(instance)))
+            symbol, binding = instance
+            values = dict(zip(self.grammar.symbols[symbol].features, binding, strict=True))
+            known = self.grammar.dependencies
+            relation, passive = known.relation(symbol, values), known.is_passive(symbol, values)
+            self.nodes.append(Node(symbol, relation, passive))
             self._todo.append(instance)
         return number
-
-    def _relation(self, instance: Instance) -> str | None:
-        symbol, binding = instance
-        defaults = self.grammar.dependencies.relations.get(symbol, ())
-        values = dict(zip(self.grammar.symbols[symbol].features, binding, strict=True))
-        for terms, relation in defaults:
-            if all(values[feature] in term.allowed for feature, term in terms.items()):
-                return relation
-        return None
 
     def _fill_forms(self, node: Node, binding: Binding) -> None:
         weights: dict[str, float] = {}

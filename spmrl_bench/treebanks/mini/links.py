@@ -22,8 +22,16 @@ HEAD = "head"
 HEADLESS = "headless"
 """The entry of ``[dependencies]`` that lists phrases whose daughters attach outside of them."""
 
+PASSIVE = "passive"
+"""The entry that lists words and categories of passive verbs without an auxiliary."""
+
 #: Universal Dependencies, version 2; each may have a subtype.
-_UNIVERSAL = ["acl", "advcl", "advmod", "amod", "appos", "aux", "case", "cc", "ccomp", "clf", "compound", "conj", "cop", "csubj", "dep", "det", "discourse", "dislocated", "expl", "fixed", "flat", "goeswith", "iobj", "list", "mark", "nmod", "nsubj", "nummod", "obj", "obl", "orphan", "parataxis", "punct", "reparandum", "vocative", "xcomp"]
+_RELATIONS = """
+acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep det discourse
+dislocated expl fixed flat goeswith iobj list mark nmod nsubj nummod obj obl orphan parataxis
+punct reparandum vocative xcomp
+"""
+_UNIVERSAL = _RELATIONS.split()
 #: The relations of words that are never heads beside a word of content.
 _FUNCTIONAL = ("aux", "case", "cc", "clf", "cop", "det", "mark", "punct")
 #: The place of what governs a phrase from outside of it.
@@ -35,11 +43,22 @@ class Defaults:
     """The table ``[dependencies]``.
 
     ``relations`` gives for each symbol its relations, each with the values that it needs, the
-    first that fits counts; ``headless`` are the phrases without a head.
+    first that fits counts; ``headless`` are the phrases without a head, ``passive`` the words that
+    are passive by themselves.
     """
 
     relations: Mapping[str, Sequence[tuple[Mapping[str, Term], str]]]
     headless: frozenset[str]
+    passive: Mapping[str, Sequence[Mapping[str, Term]]]
+
+    def relation(self, symbol: str, values: Mapping[str, str | None]) -> str | None:
+        """What a symbol with these values bears, if anything; None is a value not yet chosen."""
+        known = self.relations.get(symbol, ())
+        return next((relation for terms, relation in known if _fits(terms, values)), None)
+
+    def is_passive(self, symbol: str, values: Mapping[str, str | None]) -> bool:
+        """Whether a symbol with these values is a verb that is passive by itself."""
+        return any(_fits(terms, values) for terms in self.passive.get(symbol, ()))
 
 
 @dataclass(frozen=True)
@@ -67,19 +86,27 @@ def read_defaults(
 ) -> Defaults:
     """The defaults of a grammar; ``invisible`` are the phrases without a label."""
     relations: dict[str, list[tuple[Mapping[str, Term], str]]] = {}
+    passive: dict[str, list[Mapping[str, Term]]] = {}
     headless: set[str] = set()
     for relation, row in table.items():
         key = f"dependencies.{relation}"
-        if relation != HEADLESS:
+        if relation not in (HEADLESS, PASSIVE):
             check_relation(key, relation, problems, head=False)
         for reference in parse_references(key, row, signatures, domains, problems) or ():
-            if relation != HEADLESS:
-                relations.setdefault(reference.symbol, []).append((reference.terms, relation))
-            elif reference.symbol in invisible:
-                headless.add(reference.symbol)
+            symbol, terms = reference.symbol, reference.terms
+            if relation == PASSIVE:
+                passive.setdefault(symbol, []).append(terms)
+            elif relation != HEADLESS:
+                relations.setdefault(symbol, []).append((terms, relation))
+            elif symbol in invisible:
+                headless.add(symbol)
             else:
-                problems.add(key, f"'{reference.symbol}' is no phrase with label = \"\"")
-    return Defaults(relations, frozenset(headless))
+                problems.add(key, f"'{symbol}' is no phrase with label = \"\"")
+    return Defaults(relations, frozenset(headless), passive)
+
+
+def _fits(terms: Mapping[str, Term], values: Mapping[str, str | None]) -> bool:
+    return all(values[feature] in term.allowed for feature, term in terms.items())
 
 
 def check_relation(key: str, relation: str, problems: Problems, *, head: bool = True) -> None:
@@ -138,7 +165,7 @@ class _Linker:
 
     def unite(self, places: Iterable[int], depth: int, *, headed: bool) -> int:
         """Link the daughters at ``places`` inside ``depth`` parentheses; the place of the head."""
-        items = []  # the daughters and, for each parenthesis, the one with its head
+        items: list[int] = []  # the daughters and, for each parenthesis, the one with its head
         for (number, relation), run in groupby(places, lambda place: self._group(place, depth)):
             if number < 0:
                 items.extend(run)
@@ -166,7 +193,7 @@ class _Linker:
         return groups[depth] if len(groups) > depth else (-1, None)
 
     def _head(self, items: Sequence[int]) -> int:
-        """The only one that could be, or is marked, or bears no relation, or is no function word."""
+        """The only one able, or marked, or without a relation, or that is no function word."""
         able = [place for place in items if self._name(place) not in self._headless]
         kinds = [
             able if len(able) == 1 else [],
@@ -202,13 +229,17 @@ class _Linker:
         self._problems.add(self._key, problem)
 
 
-def attach(parents: Sequence[int], links: Sequence[Links | None]) -> tuple[list[int], list[str]]:
+def attach(
+    parents: Sequence[int], links: Sequence[Links | None], passive: Iterable[int]
+) -> tuple[list[int], list[str]]:
     """Heads (words from 1, 0 = root) and relations of the words of a derivation.
 
     Args:
         parents: of each phrase and word, in the order in which they begin and phrases first, the
             number of the phrase above it; of the whole, -1.
         links: of each phrase; None for a word.
+        passive: the words that are passive verbs; where a verb has a passive auxiliary, it is
+            one too.
     """
     size = len(parents)
     daughters: list[list[int]] = [[] for _ in parents]
@@ -239,14 +270,10 @@ def attach(parents: Sequence[int], links: Sequence[Links | None]) -> tuple[list[
             governors[daughter] = (
                 governors[unit] if inherits or target < 0 else top[daughters[unit][target]]
             )
-    return heads, _passive(heads, borne)
-
-
-def _passive(heads: Sequence[int], relations: list[str]) -> list[str]:
-    """The subject of a verb with a passive auxiliary is that of a passive."""
-    if "aux:pass" in relations:
-        passive = {head for head, kind in zip(heads, relations, strict=True) if kind == "aux:pass"}
-        for place, (head, kind) in enumerate(zip(heads, relations, strict=True)):
-            if kind in ("nsubj", "csubj") and head in passive:
-                relations[place] = f"{kind}:pass"
-    return relations
+    verbs = {head for head, kind in zip(heads, borne, strict=True) if kind == "aux:pass"}
+    verbs.update(passive)
+    if verbs:
+        for place, (head, kind) in enumerate(zip(heads, borne, strict=True)):
+            if kind in ("nsubj", "csubj") and head in verbs:
+                borne[place] = f"{kind}:pass"
+    return heads, borne

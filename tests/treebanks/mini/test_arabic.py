@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
 from tests.treebanks.mini.nodes import Node, labelled, neighbours
@@ -16,6 +18,9 @@ TAGS = {
     "NN", "NNS", "DTNN", "DTNNS", "NNP", "DTNNP", "JJ", "DTJJ", "JJR", "NOUN_QUANT", "CD", "DT",
     "VBD", "VBP", "VBN", "VN", "IN", "CC", "RB", "RP", "PRP", "PRP$", "WP", "WRB", "PUNC",
 }  # fmt: skip
+# What makes the sentences grammatical is a matter of the grammar, not of the program.
+pytestmark = pytest.mark.campaign
+
 LANGUAGE = Language(
     name="arabic", root="TOP", labels=LABELS, tags=TAGS, shortest=(1, 2), mean=(12, 16),
     known=3000, unseen=(0.04, 0.10), capitals=False,

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+import pytest
+
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
 from tests.treebanks.mini.nodes import Node, labelled
@@ -16,6 +18,9 @@ TAGS = {
     "IZE", "ADJ", "DET", "IOR", "ADB", "LOT", "PRT", "ADI", "ADL", "ADT", "PUNT", "BEREIZ",
     "IZE_IZEELI", "ADL_IZEELI", "ADT_IZEELI", "ADI_IZEELI", "ADB_IZEELI", "IOR_IZEELI",
 }  # fmt: skip
+# What makes the sentences grammatical is a matter of the grammar, not of the program.
+pytestmark = pytest.mark.campaign
+
 LANGUAGE = Language(
     name="basque", root="ROOT", labels=LABELS, tags=TAGS, shortest=(1, 1), mean=(12, 16),
     known=4000, unseen=(0.04, 0.15),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
 from tests.treebanks.mini.nodes import Node
@@ -16,6 +18,9 @@ TAGS = {
     "NN", "NR", "NT", "PN", "VV", "VA", "VC", "VE", "AD", "P", "LC", "M", "CD", "OD", "DT", "DEC",
     "DEG", "DEV", "DER", "AS", "SP", "CC", "CS", "BA", "LB", "SB", "ETC", "JJ", "MSP", "PU", "FW",
 }  # fmt: skip
+# What makes the sentences grammatical is a matter of the grammar, not of the program.
+pytestmark = pytest.mark.campaign
+
 LANGUAGE = Language(
     name="chinese", root="TOP", labels=LABELS, tags=TAGS, shortest=(1, 3), mean=(11, 16),
     known=2500, unseen=(0.04, 0.10), capitals=False,

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+import pytest
+
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
 from tests.treebanks.mini.nodes import Node, labelled, lowered, neighbours
@@ -19,6 +21,9 @@ TAGS = {
     "CLO", "CLR", "ADV", "ADVWH", "PRO", "PROREL", "PROWH", "CC", "CS", "PONCT", "DETWH", "ADJWH",
     "ET", "I", "PREF",
 }  # fmt: skip
+# What makes the sentences grammatical is a matter of the grammar, not of the program.
+pytestmark = pytest.mark.campaign
+
 LANGUAGE = Language(
     name="french", root="TOP", labels=LABELS, tags=TAGS, shortest=(1, 4), mean=(10, 16),
     known=3000, unseen=(0.04, 0.10), lower=True,

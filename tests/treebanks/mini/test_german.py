@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
 from tests.treebanks.mini.nodes import Node, labelled
@@ -15,6 +17,9 @@ TAGS = {
     "PRELS", "PDAT", "PIAT", "PIS", "PPOSAT", "PWS", "PWAV", "ADV", "CARD", "$.", "$,",
     "$(",
 }  # fmt: skip
+# What makes the sentences grammatical is a matter of the grammar, not of the program.
+pytestmark = pytest.mark.campaign
+
 LANGUAGE = Language(
     name="german", root="TOP", labels=LABELS, tags=TAGS, shortest=(1, 1), mean=(12, 16),
     known=3000, unseen=(0.04, 0.10),

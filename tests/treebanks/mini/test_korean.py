@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+import pytest
+
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
 from tests.treebanks.mini.nodes import Node
@@ -17,6 +19,9 @@ MORPHEMES = PARTICLES | ENDINGS | MARKS | {
     "ncn", "ncpa", "ncps", "nq", "npp", "npd", "nbn", "nbu", "nnc", "nno", "pvg", "paa", "pad",
     "px", "mag", "maj", "mma", "mmd", "ii", "xsn", "xsv", "xsm", "xsa", "jp", "ep",
 }  # fmt: skip
+# What makes the sentences grammatical is a matter of the grammar, not of the program.
+pytestmark = pytest.mark.campaign
+
 LANGUAGE = Language(
     name="korean", root="TOP", labels=LABELS, tags=MORPHEMES, joint="+", shortest=(1, 2),
     mean=(10, 16), known=5000, unseen=(0.10, 0.18), capitals=False,

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
+import pytest
+
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
 from tests.treebanks.mini.nodes import Node, labelled
@@ -17,6 +19,9 @@ TAGS = {
     "AB", "DT", "HA", "HD", "HP", "HS", "IE", "IN", "JJ", "KN", "MAD", "MID", "NN", "PAD", "PC",
     "PL", "PM", "PN", "PP", "PS", "RG", "RO", "SN", "UO", "VB",
 }  # fmt: skip
+# What makes the sentences grammatical is a matter of the grammar, not of the program.
+pytestmark = pytest.mark.campaign
+
 LANGUAGE = Language(
     name="swedish", root="ROOT", labels=LABELS, tags=TAGS, shortest=(1, 1), mean=(11, 15),
     known=3000, unseen=(0.04, 0.10), lower=True,

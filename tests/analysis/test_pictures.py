@@ -1,4 +1,4 @@
-"""Figures: that they are drawn, show every figure once, and are the same each time."""
+"""Pictures: that they are drawn, show every figure once, and are the same each time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spmrl_bench.analysis.attention_figure import draw_attention
+from spmrl_bench.analysis.attention_picture import draw_attention
 from spmrl_bench.analysis.drawing import Sheet
-from spmrl_bench.analysis.figure import draw_study
-from spmrl_bench.analysis.report import write_report
-from spmrl_bench.analysis.summary import Summary, summarise
+from spmrl_bench.analysis.findings import Findings
+from spmrl_bench.analysis.study_picture import draw_study
+from spmrl_bench.analysis.study_table import write_study
 from spmrl_bench.errors import RecordError, SpmrlError
 from tests.analysis.examples import measured, planned, study_of
-from tests.analysis.test_summary import ROWS, SCORES
+from tests.analysis.test_findings import ROWS, SCORES
 from tests.laboratory import Laboratory
 
 WINDOWS = {
@@ -25,13 +25,13 @@ WINDOWS = {
 }
 
 
-def summary_of(laboratory: Laboratory, seeds: int, figure: str = "systems") -> Summary:
+def findings_of(laboratory: Laboratory, seeds: int, figure: str = "systems") -> Findings:
     rows = WINDOWS if figure == "windows" else ROWS
     work = planned(laboratory, study_of(rows, figure=figure), seeds=seeds)
     scores = SCORES if figure == "systems" else {
         name: [70.0 + row + seed / 2 for seed in range(seeds)] for row, name in enumerate(WINDOWS)
     }  # fmt: skip
-    return summarise(work, measured(work, {name: f1[:seeds] for name, f1 in scores.items()}))
+    return Findings(work, measured(work, {name: f1[:seeds] for name, f1 in scores.items()}))
 
 
 def texts(sheet: Sheet) -> list[str]:
@@ -47,13 +47,13 @@ def _is_text(artist: object) -> bool:
 def test_systems_are_named_and_their_differences_are_bars(
     laboratory: Laboratory, seeds: int
 ) -> None:
-    summary = summary_of(laboratory, seeds)
-    sheet = draw_study(summary)
+    found = findings_of(laboratory, seeds)
+    sheet = draw_study(found)
     left, right = sheet.figure.axes
     names = [label.get_text() for label in left.get_yticklabels()]
     assert names == ["plain\n(reference)", "better", "worse", "new"]
     widths = [bar.get_width() for bar in right.patches]
-    assert widths == [line.difference.points for line in summary.lines if line.difference]
+    assert widths == [difference.mean for difference in found.differences.values()]
     diamonds = [line.get_xdata()[0] for line in right.lines if line.get_marker() == "D"]
     assert diamonds == [1.5, -2.0]
     small = [line for line in left.lines if line.get_markersize() == 3]
@@ -64,10 +64,10 @@ def test_systems_are_named_and_their_differences_are_bars(
 
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_windows_are_curves_over_their_size(laboratory: Laboratory, seeds: int) -> None:
-    summary = summary_of(laboratory, seeds, "windows")
-    left, right = draw_study(summary).figure.axes
+    found = findings_of(laboratory, seeds, "windows")
+    left, right = draw_study(found).figure.axes
     assert [label.get_text() for label in left.get_xticklabels()] == ["5", "20", "∞"]
-    means = {line.row.name: line.mean for line in summary.lines}
+    means = {one.name: one.score.mean for one in found.rows}
     curves = [list(line.get_ydata()) for line in left.lines if line.get_linestyle() == "-"]
     strict = ["window 5, strict", "window 20, strict", "no window"]
     relaxed = ["window 5, relaxed", "no window"]
@@ -77,7 +77,7 @@ def test_windows_are_curves_over_their_size(laboratory: Laboratory, seeds: int) 
 
 
 def test_the_caption_fits_into_the_figure(laboratory: Laboratory) -> None:
-    sheet = draw_study(summary_of(laboratory, 3))
+    sheet = draw_study(findings_of(laboratory, 3))
     sheet.figure.canvas.draw()
     whole = sheet.figure.bbox
     for text in sheet.figure.texts:
@@ -93,7 +93,7 @@ def test_all_files_are_written_and_the_same_each_time(
 ) -> None:
     first, second = tmp_path / "one" / "some-1.0", tmp_path / "two" / "some-1.0"
     for place in (first, second):
-        assert write_report(summary_of(laboratory, 3), place) == ""
+        assert write_study(findings_of(laboratory, 3), place) == ""
     names = {path.name for path in first.parent.iterdir()}
     assert names == {f"some-1.0.{ending}" for ending in ("csv", "md", "tex", "png", "svg")}
     for path in first.parent.iterdir():
@@ -106,15 +106,15 @@ def test_without_matplotlib_there_are_tables_and_a_reason(
     def absent() -> None:
         raise SpmrlError("figures need matplotlib")
 
-    monkeypatch.setattr("spmrl_bench.analysis.report.load_matplotlib", absent)
-    assert write_report(summary_of(laboratory, 1), tmp_path / "some") == "figures need matplotlib"
+    monkeypatch.setattr("spmrl_bench.analysis.study_table.load_matplotlib", absent)
+    assert write_study(findings_of(laboratory, 1), tmp_path / "some") == "figures need matplotlib"
     assert {path.suffix for path in tmp_path.glob("some.*")} == {".csv", ".md", ".tex"}
 
 
 def test_files_that_cannot_be_written_are_named(laboratory: Laboratory, tmp_path: Path) -> None:
     (tmp_path / "folder").write_text("not a folder")
     with pytest.raises(RecordError, match=r"some\.csv: cannot be written"):
-        write_report(summary_of(laboratory, 1), tmp_path / "folder" / "some")
+        write_study(findings_of(laboratory, 1), tmp_path / "folder" / "some")
     with pytest.raises(RecordError, match=r"some\.png: cannot be written"):
         Sheet(3, 3, "", "").save(tmp_path / "folder" / "some.png")
 

@@ -8,8 +8,8 @@ import statistics
 import pandas as pd
 import pytest
 
-from spmrl_bench.analysis.summary import Summary, reversed_pairs, summarise
-from spmrl_bench.analysis.table import latex, markdown, to_frame
+from spmrl_bench.analysis.findings import Findings, reversed_pairs
+from spmrl_bench.analysis.study_table import latex, markdown, to_frame
 from tests.analysis.examples import measured, planned, study_of
 from tests.laboratory import Laboratory
 
@@ -28,25 +28,24 @@ SCORES = {
 
 
 @pytest.fixture
-def summary(laboratory: Laboratory) -> Summary:
+def findings(laboratory: Laboratory) -> Findings:
     work = planned(laboratory, study_of(ROWS), seeds=3, settings={"train.max_epochs": "7"})
-    return summarise(work, measured(work, SCORES))
+    return Findings(work, measured(work, SCORES))
 
 
-def test_means_and_deviations_are_those_of_the_seeds(summary: Summary) -> None:
-    for line in summary.lines:
-        assert line.mean == statistics.mean(SCORES[line.row.name])
-        assert line.spread == statistics.stdev(SCORES[line.row.name])
+def test_means_and_deviations_are_those_of_the_seeds(findings: Findings) -> None:
+    for one in findings.rows:
+        assert one.score.mean == statistics.mean(SCORES[one.name])
+        assert one.score.sd == statistics.stdev(SCORES[one.name])
 
 
-def test_differences_are_taken_seed_by_seed(summary: Summary) -> None:
-    found = {line.row.name: line.difference for line in summary.lines}
-    assert found["plain"] is None
-    assert found["better"] is not None
-    assert found["worse"] is not None
-    assert (found["better"].points, found["better"].spread) == (2.0, 1.0)
-    assert (found["worse"].points, found["worse"].spread) == (3.0, 0.0)
-    theirs = {line.row.name: line.published_difference for line in summary.lines}
+def test_differences_are_taken_seed_by_seed(findings: Findings) -> None:
+    found = {name: (one.mean, one.sd) for name, one in findings.differences.items()}
+    assert found["better"] == (2.0, 1.0)
+    assert found["worse"] == (3.0, 0.0)
+    assert "plain" not in found
+    study = findings.work.study
+    theirs = {row.name: study.published_difference(row) for row in study.rows}
     assert theirs == {"plain": None, "better": 1.5, "worse": -2.0, "new": None}
 
 
@@ -70,27 +69,27 @@ def test_equal_published_figures_have_no_order(laboratory: Laboratory) -> None:
     assert reversed_pairs(measured(work, {"one": [1.0], "two": [2.0]})) == (0, [])
 
 
-def test_the_caption_states_the_budget(summary: Summary) -> None:
-    assert summary.caption == (
+def test_the_caption_states_the_budget(findings: Findings) -> None:
+    assert findings.caption == (
         "Dev F1 in percent on tiny-open (1,234 sentences), mean and standard deviation over 3 "
         "seeds. Budget: size small, 1 to 2 layers, trained for 3 to 5 epochs of at most 7, ended "
         "by max_epochs, with train.max_epochs=7. Published: A paper, table 1; another treebank."
     )
 
 
-def test_notes_name_reversed_pairs_and_other_sources(summary: Summary) -> None:
-    assert summary.notes == (
+def test_notes_name_reversed_pairs_and_other_sources(findings: Findings) -> None:
+    assert findings.notes == [
         "'worse': 88.00 from A paper, section 9.",
         "1 of 3 pairs of rows has another order than published, by more than one standard "
         "deviation of their difference:",
-    )
-    assert summary.reversals == ("'worse' is better than 'plain' here, by 3.00 ± 0.00",)
+    ]
+    assert findings.reversals == ["'worse' is better than 'plain' here, by 3.00 ± 0.00"]
 
 
 def test_one_seed_has_no_spread_and_the_note_says_so(laboratory: Laboratory) -> None:
     work = planned(laboratory, study_of(ROWS))
-    found = summarise(work, measured(work, {name: f1[:1] for name, f1 in SCORES.items()}))
-    assert all(line.spread is None for line in found.lines)
+    found = Findings(work, measured(work, {name: f1[:1] for name, f1 in SCORES.items()}))
+    assert all(one.score.sd is None for one in found.rows)
     assert "one seed" in found.caption
     assert "as far as one seed can show" in found.notes[-1]
     assert "each seed" not in markdown(found)
@@ -99,15 +98,15 @@ def test_one_seed_has_no_spread_and_the_note_says_so(laboratory: Laboratory) -> 
 
 def test_rows_without_files_are_named_as_left_out(laboratory: Laboratory) -> None:
     work = planned(laboratory, study_of({**ROWS, "rich": {"lexical": ["vectors"]}}), seeds=3)
-    found = summarise(work, measured(work, SCORES))
+    found = Findings(work, measured(work, SCORES))
     assert "Left out: 'rich' needs --set model.vectors=...." in found.notes
-    assert found.lines[-1].mean is None
+    assert "rich" not in {one.name for one in found.rows}
     assert "| rich" not in markdown(found)
     assert to_frame(found).iloc[-1]["note"] == "needs --set model.vectors=..."
 
 
-def test_the_table_has_all_figures(summary: Summary) -> None:
-    rows = [line.split("|")[1:-1] for line in markdown(summary).splitlines() if line[:1] == "|"]
+def test_the_table_has_all_figures(findings: Findings) -> None:
+    rows = [line.split("|")[1:-1] for line in markdown(findings).splitlines() if line[:1] == "|"]
     cells = [[cell.strip() for cell in row] for row in rows]
     assert cells[0] == [
         "system", "dev F1", "each seed", "difference", "published", "published difference",
@@ -119,14 +118,14 @@ def test_the_table_has_all_figures(summary: Summary) -> None:
     assert cells[5][-2:] == ["", ""]
 
 
-def test_only_what_all_signatures_share_is_printed_as_one(summary: Summary) -> None:
-    text = markdown(summary)
-    assert "`scorer:own|treebank:tiny-open(1234)|variant:charlstm`" in text
+def test_only_what_all_signatures_share_is_printed_as_one(findings: Findings) -> None:
+    text = markdown(findings)
+    assert "`scorer:own|treebank:tiny-open(1234)|skipped:0|variant:charlstm`" in text
     assert "seed:" not in text
 
 
-def test_csv_keeps_numbers_and_what_made_each_row(summary: Summary) -> None:
-    text = to_frame(summary).to_csv(index=False)
+def test_csv_keeps_numbers_and_what_made_each_row(findings: Findings) -> None:
+    text = to_frame(findings).to_csv(index=False)
     frame = pd.read_csv(io.StringIO(text)).set_index("system")
     assert frame.loc["better", "dev_f1_seed2"] == 74.0
     assert frame.loc["better", "settings"] == '{"model.heads": 2, "train.max_epochs": 7}'
@@ -135,8 +134,8 @@ def test_csv_keeps_numbers_and_what_made_each_row(summary: Summary) -> None:
     assert pd.isna(frame.loc["plain", "difference"])
 
 
-def test_latex_has_the_table(summary: Summary) -> None:
-    text = latex(summary)
+def test_latex_has_the_table(findings: Findings) -> None:
+    text = latex(findings)
     assert text.isascii()
     assert text.count(r"\\" + "\n") == 1 + len(ROWS)
     assert "\nbetter & 74.00" in text

@@ -17,8 +17,8 @@ _DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Speeds of the machine with the threads in use.
+class Machine:
+    """Speeds of the machine with the threads in use, which limit all work.
 
     Attributes:
         device: ``"cpu"`` or ``"cuda"``.
@@ -31,15 +31,22 @@ class Limits:
     gflops: dict[str, float]
     gigabytes: float
 
+    def limit(self, name: str) -> float:
+        """The limit that a report calls ``memory``, in bytes, or ``products in float32``, in
+        operations a second."""
+        if name == "memory":
+            return self.gigabytes * 1e9
+        return self.gflops[name.removeprefix("products in ")] * 1e9
 
-def measure_limits(device: torch.device, seconds: float = 1.0) -> Limits:
+
+def measure_machine(device: torch.device, seconds: float = 1.0) -> Machine:
     """Measure the machine.
 
     Args:
         device: the processor or GPU to measure.
         seconds: how long each measurement takes, at least.
     """
-    return Limits(
+    return Machine(
         device.type,
         {name: _product_gflops(device, dtype, seconds) for name, dtype in _DTYPES.items()},
         _reading_gigabytes(device, seconds),

@@ -1,0 +1,271 @@
+"""A run folder has one owner at a time, and an owner that is gone has no successor but one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from spmrl_bench.errors import CheckpointError, RunOwnedError
+from spmrl_bench.experiments import ownership
+from spmrl_bench.experiments.one_run import Run, train_run
+from spmrl_bench.experiments.ownership import SILENCE, owned
+from spmrl_bench.experiments.plan import make_plan
+from tests.conftest import PATIENCE
+from tests.laboratory import Laboratory
+
+FOLDER = Path("runs/tiny/small-charlstm-seed1")
+LOCK = FOLDER.with_name(f".{FOLDER.name}.lock")
+OWNER = """
+import sys, time
+from pathlib import Path
+from spmrl_bench.experiments.ownership import owned
+with owned(Path(sys.argv[1])):
+    print("mine", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@contextlib.contextmanager
+def another_owner() -> Iterator[subprocess.Popen[str]]:
+    """A process that owns the folder until it is killed, which leaves its lock behind."""
+    command = [sys.executable, "-c", OWNER, str(FOLDER)]
+    path = os.pathsep.join([str(Path(__file__).resolve().parents[2]), *sys.path])
+    environment = os.environ | {"PYTHONPATH": path}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "mine\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def locks() -> list[str]:
+    return sorted(path.name for path in FOLDER.parent.glob(".*"))
+
+
+def change(**values: Any) -> None:
+    """Change what the lock says."""
+    text = json.dumps(json.loads(LOCK.read_text(encoding="utf-8")) | values)
+    LOCK.write_text(text, encoding="utf-8")
+
+
+def age(seconds: float) -> None:
+    """Let the owner have given its last sign of life so long ago."""
+    then = time.time() - seconds
+    os.utime(LOCK, (then, then))
+
+
+@pytest.mark.parametrize("end", [None, ValueError, KeyboardInterrupt])
+def test_a_folder_is_owned_until_the_end_however_it_comes(end: type[BaseException] | None) -> None:
+    with contextlib.suppress(ValueError, KeyboardInterrupt), owned(FOLDER):
+        with pytest.raises(RunOwnedError, match=rf"^{FOLDER}: process {os.getpid()} on "):
+            owned(FOLDER).__enter__()
+        with owned(FOLDER.with_name("other")):  # which is another's business
+            pass
+        if end is not None:
+            raise end
+    assert locks() == []
+    with owned(FOLDER):
+        assert not FOLDER.exists()  # since nothing was written to it
+
+
+def test_who_owns_it_is_told_and_its_death_is_noticed() -> None:
+    with another_owner() as other:
+        with pytest.raises(RunOwnedError) as caught:
+            owned(FOLDER).__enter__()
+        message = str(caught.value)
+        assert f": process {other.pid} on " in message
+        assert " has been training here since 2" in message
+        assert f"end it ('kill {other.pid}' lets it save)" in message
+        other.kill()
+        # It is gone even while its parent has not asked how it ended.
+        os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
+        with owned(FOLDER):
+            assert locks() == [LOCK.name]
+    assert locks() == []
+
+
+def test_a_number_that_came_again_is_another_process() -> None:
+    with another_owner():
+        pass
+    change(pid=os.getpid())  # which lives, but did not start then
+    with owned(FOLDER):
+        pass
+    assert locks() == []
+
+
+def test_the_owner_on_another_machine_is_gone_when_it_is_silent() -> None:
+    with another_owner():
+        pass
+    change(machine="elsewhere boot space")
+    age(SILENCE - 60)
+    with pytest.raises(RunOwnedError, match=r"on elsewhere has .* 5 minutes after .*delete .*lock"):
+        owned(FOLDER).__enter__()
+    age(SILENCE + 60)
+    with owned(FOLDER):
+        pass
+    assert locks() == []
+
+
+def test_the_owner_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ownership, "BEAT", 0.01)
+    with owned(FOLDER):
+        age(1000)
+        until = time.monotonic() + PATIENCE
+        while time.time() - LOCK.stat().st_mtime > 500:
+            assert time.monotonic() < until
+
+
+def test_a_lock_that_was_never_written_whole_counts_by_its_age() -> None:
+    LOCK.parent.mkdir(parents=True)
+    LOCK.write_text('{"machine"', encoding="utf-8")
+    with pytest.raises(RunOwnedError, match="on unknown has been training here since"):
+        owned(FOLDER).__enter__()
+    age(SILENCE + 60)
+    with owned(FOLDER):
+        pass
+
+
+def test_of_two_that_find_a_lock_left_behind_one_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other takes the folder between a look at the lock and what follows from it."""
+    with another_owner():
+        pass
+    alive, rival, holding = os.kill, owned(FOLDER), []
+
+    def overtaken(pid: int, number: int) -> None:
+        if not holding:
+            holding.append(rival)
+            rival.__enter__()
+        alive(pid, number)
+
+    # Whether a process lives is asked once, after the lock was read.
+    gone = json.loads(LOCK.read_text(encoding="utf-8"))["pid"]
+    monkeypatch.setattr(os, "kill", lambda pid, n: (overtaken if pid == gone else alive)(pid, n))
+    with pytest.raises(RunOwnedError, match=rf"process {os.getpid()} on "):
+        owned(FOLDER).__enter__()
+    assert holding
+    assert locks() == [LOCK.name]
+    rival.__exit__(None, None, None)
+    assert locks() == []
+
+
+def test_the_right_to_replace_a_lock_is_a_lock_too() -> None:
+    with another_owner():
+        pass
+    lock = json.loads(LOCK.read_text(encoding="utf-8"))
+    claim = LOCK.with_name(f"{LOCK.name}.{lock['token']}")
+    with owned(FOLDER.with_name("other")):
+        claim.write_bytes(LOCK.with_name(".other.lock").read_bytes())
+        with pytest.raises(RunOwnedError, match=rf"process {os.getpid()} on "):
+            owned(FOLDER).__enter__()
+    claim.write_text(json.dumps(lock | {"token": "0123abcd"}), encoding="utf-8")  # left behind
+    with owned(FOLDER):
+        assert locks() == [LOCK.name]
+    assert locks() == []
+
+
+# Training ----------------------------------------------------------------------------------
+
+
+def run_of(laboratory: Laboratory) -> Run:
+    made = make_plan(str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"])
+    (config,) = made.configs
+    return Run(made.treebank, config, FOLDER)
+
+
+def test_a_fresh_start_leaves_the_folder_of_another_alone(laboratory: Laboratory) -> None:
+    FOLDER.mkdir(parents=True)
+    (FOLDER / "mine.txt").write_text("mine", encoding="utf-8")
+    with owned(FOLDER), pytest.raises(RunOwnedError):
+        train_run(run_of(laboratory), "cpu", fresh=True, note=None)
+    assert [path.name for path in FOLDER.iterdir()] == ["mine.txt"]
+
+
+def test_settings_are_checked_again_by_the_owner(laboratory: Laboratory) -> None:
+    """Another process may have trained with others since they were checked first."""
+    run = run_of(laboratory)
+    train_run(run, "cpu", fresh=False, note=None)
+    other = run.config.model_copy(update={"seed": 2})
+    with pytest.raises(CheckpointError, match="other settings: seed is 1 there, 2 now"):
+        train_run(Run(run.treebank, other, FOLDER), "cpu", fresh=False, note=None)
+
+
+class Gate:
+    """A text stream that lets the last line of a run wait."""
+
+    encoding = "utf-8"
+
+    def __init__(self, barrier: Any) -> None:
+        self._barrier = barrier
+
+    def write(self, text: str) -> int:
+        if "best dev F1" in text:
+            self._barrier.wait(PATIENCE)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+
+def contend(run: Run, fresh: bool, start: Any, end: Any, results: Any) -> None:
+    """Train a run at the same time as another process, and do not end before it has tried."""
+    torch.set_num_threads(1)
+    console = Console(file=Gate(end))  # type: ignore[arg-type]
+    start.wait(PATIENCE)
+    try:
+        train_run(run, "cpu", fresh=fresh, note=None, console=console)
+        results.put((os.getpid(), "trained"))
+    except RunOwnedError as error:
+        end.wait(PATIENCE)
+        results.put((os.getpid(), str(error)))
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(200, marks=pytest.mark.campaign)])
+def test_of_two_that_start_at_once_one_trains(laboratory: Laboratory, rounds: int) -> None:
+    """In a new folder, in one whose owner was killed, and with --fresh over a finished run."""
+    with another_owner():
+        pass
+    left_behind = LOCK.read_text(encoding="utf-8")
+    LOCK.unlink()
+    run, context = run_of(laboratory), get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    for number in range(rounds):
+        start, end, results = context.Barrier(2), context.Barrier(2), context.SimpleQueue()
+        folder = run.folder.with_name(f"run{number - number % 3}")
+        here = Run(run.treebank, run.config, folder)
+        lock = folder.with_name(f".{folder.name}.lock")
+        if number % 3:
+            lock.write_text(left_behind, encoding="utf-8")
+        if number % 3 == 1:
+            (folder / "last").rename(folder / "elsewhere")  # to be trained again
+        arguments = (here, number % 3 == 2, start, end, results)
+        pair = [context.Process(target=contend, args=arguments) for _ in range(2)]
+        for process in pair:
+            process.start()
+        found = dict(results.get() for _ in pair)
+        for process in pair:
+            process.join(PATIENCE)
+            assert process.exitcode == 0
+        (winner,) = [pid for pid, result in found.items() if result == "trained"]
+        (refusal,) = [result for result in found.values() if result != "trained"]
+        assert refusal.startswith(f"{folder}: process {winner} on "), (number, found)
+        assert locks() == []
+        assert (folder / "best" / "weights.safetensors").exists()
