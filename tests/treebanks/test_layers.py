@@ -85,6 +85,7 @@ def test_what_is_left_out_of_the_trees_is_left_out_of_the_dependencies(
         assert parse.dependencies.heads.tolist() == heads.get("".join(parse.words), [0])
     (trees,) = {parse.layers for parse in bank.examples(split, ["constituents"])}
     assert trees == ("constituents",)
+    assert bank.examples(split, []) == both
     left_out = bank.content(split).left_out
     assert left_out == {"without words": 1, "that break the format": int(split == "dev")}
     assert sum("without words" in message for message in caplog.messages) == 1
