@@ -245,8 +245,9 @@ class NeuralParser(TrainedParser):
         if self.reads_tags and tags is None:
             raise TreeError(
                 "this parser reads tags, but none are given: give the tags of each sentence "
-                "('spmrl-bench parse --input brackets' takes them from trees), or train a parser "
-                "that needs none (lexical inputs without 'tag', or model.predict_tags = true)"
+                "('spmrl-bench parse' takes them with --input brackets or conllu), or train a "
+                "parser that needs none (lexical inputs without 'tag', or "
+                "model.predict_tags = true)"
             )
         indexer = self.indexer()
         pool = Pool(
