@@ -41,7 +41,7 @@ def record(errors: float, seed: int = 1, **signature: str) -> Record:
         seed=seed,
         dev=make_result(*found, **signature),
         test=make_result(*found[:60], split="test", **signature),
-        baseline=None,
+        baselines={},
     )
 
 
@@ -112,7 +112,7 @@ def test_compare_says_what_is_left_out_and_that_all_swaps_were_tried(tmp_path: P
     paths = []
     for rate, seed in ((0.1, 1), (0.9, 2)):
         dev = make_result(*rows(rate, seed)[:5], SKIPPED, SKIPPED)
-        made = make_record(dev=dev, selected=False, test=None, baseline=None)
+        made = make_record(dev=dev, selected=False, test=None, baselines={})
         paths.append(str(write_record(made, tmp_path)))
     result = run("compare", *paths)
     assert "LEFT OUT of every figure: 2 sentences." in result.stdout

@@ -18,7 +18,6 @@ from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments.recipe import RunConfig, run_config
 from spmrl_bench.files import write_text
 from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.checkpoint import read_progress
 from spmrl_bench.training.schedule import Progress
 
 
@@ -58,6 +57,8 @@ def finished(folder: Path) -> Progress | None:
     Raises:
         CheckpointError: the checkpoint is incomplete.
     """
+    from spmrl_bench.training.checkpoint import read_progress  # brings torch along
+
     saved = read_progress(folder / LAST)
     return None if saved is None or saved.stopped_by is None else saved
 

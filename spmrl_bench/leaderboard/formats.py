@@ -184,56 +184,22 @@ def _signed(cell: str, minus: str) -> str:
     return re.sub(r"^-(?=\d)", lambda _: minus, cell)
 
 
+# \textquotedbl would need another font encoding.
 _LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",  # \textquotedbl would need another font encoding
-    "±": r"$\pm$",
-    "\N{MINUS SIGN}": "$-$",
-    "\N{MULTIPLICATION SIGN}": r"$\times$",
-    "Δ": r"$\Delta$",
-    "\N{EN DASH}": "--",
-    "—": "---",
-    "…": r"\ldots{}",
-    "\u00a0": "~",
-    "ß": r"{\ss}",
-    "ł": r"{\l}",
-    "Ł": r"{\L}",
-    "ø": r"{\o}",
-    "Ø": r"{\O}",
-    "æ": r"{\ae}",
-    "\N{LATIN SMALL LETTER DOTLESS I}": r"{\i}",
-    "“": "``",
-    "”": "''",
-    "\N{LEFT SINGLE QUOTATION MARK}": "`",
-    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
-}
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$",
+    "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "±": r"$\pm$",
+    "\N{MINUS SIGN}": "$-$", "\N{MULTIPLICATION SIGN}": r"$\times$", "Δ": r"$\Delta$",
+    "\N{EN DASH}": "--", "—": "---", "…": r"\ldots{}", "\u00a0": "~", "ß": r"{\ss}",
+    "ł": r"{\l}", "Ł": r"{\L}", "ø": r"{\o}", "Ø": r"{\O}", "æ": r"{\ae}",
+    "\N{LATIN SMALL LETTER DOTLESS I}": r"{\i}", "“": "``", "”": "''",
+    "\N{LEFT SINGLE QUOTATION MARK}": "`", "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+}  # fmt: skip
 # Combining marks after a letter, as Unicode decomposes accented letters.
 _ACCENTS = {
-    "\u0300": "`",
-    "\u0301": "'",
-    "\u0302": "^",
-    "\u0303": "~",
-    "\u0308": '"',
-    "\u0304": "=",
-    "\u0307": ".",
-    "\u030a": "r",
-    "\u030c": "v",
-    "\u0306": "u",
-    "\u030b": "H",
-    "\u0327": "c",
-}
+    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"', "\u0304": "=",
+    "\u0307": ".", "\u030a": "r", "\u030c": "v", "\u0306": "u", "\u030b": "H", "\u0327": "c",
+}  # fmt: skip
 
 
 def _latex_row(cells: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ from spmrl_bench.leaderboard.estimates import Estimate, Scores, average, estimat
 from spmrl_bench.leaderboard.formats import Table
 from spmrl_bench.leaderboard.frame import Key, brief_terms, headline_terms, title_of
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.track import Setup, TrackScores, TreebankScores
+from spmrl_bench.leaderboard.setup import Setup, TrackScores, TreebankScores
 
 AVERAGE = "average"
 _SELECTED = "selected on dev"
@@ -62,10 +62,18 @@ def published_differences(
     for row in setup.rows:
         for figure in (one for one in figures if one.treebank == row.treebank):
             variant = row.selected if figure.split == "test" else figure.variant
-            own = Estimate.of(row.scores(variant, figure.key, setup.criterion).values())
+            own = Estimate.of(_scores(setup, row, variant, figure.key).values())
             if own is not None and figure.is_of(row.settings[variant]):
                 found.append(PublishedDifference(row, variant, own, figure))
     return found
+
+
+def _scores(setup: Setup, row: TreebankScores, variant: str, key: Key) -> Scores:
+    """A figure of a variant by seed; of dev there is what selects, of test the selected variant."""
+    split, *term = key
+    if split == "dev":
+        return row.dev.get(variant, {}) if setup.criterion.terms == (tuple(term),) else {}
+    return row.test.get((term[0], term[1]), {}) if variant == row.selected else {}
 
 
 def published_tables(scores: TrackScores, published: Sequence[PublishedFigure]) -> list[Table]:
@@ -197,7 +205,7 @@ class _Layout:
             for row in rows:
                 chosen = row.selected if variant == _SELECTED else variant
                 for key in self.keys:
-                    if found := row.scores(chosen, key, setup.criterion):
+                    if found := _scores(setup, row, chosen, key):
                         scores[self.column(row.language, key)] = found
             points: dict[str, Scores] = {
                 self.column(one.row.language, one.published.key): {0: one.points}

@@ -240,9 +240,14 @@ class Record(Part):
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that it was scored with, in the order of all; tables order by the first."""
-        known = [*METRICS.names(), *self.dev.metrics]
-        return sorted(self.dev.metrics, key=known.index)
+        """The metrics that it was scored with, those that select first; tables order by these."""
+        order = [*self.criterion.metrics, *METRICS.names(), *self.dev.metrics]
+        return sorted(self.dev.metrics, key=order.index)
+
+    @property
+    def criterion(self) -> Criterion:
+        """By what dev selected."""
+        return Criterion.parse(self.select)
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -2,26 +2,19 @@
 
 A table over languages invites three mistakes: to average scores that were counted in different
 ways, to take the difference of two variants for more than chance, and to compare languages of
-which one lacks a run. So a row here is one treebank with the runs that compare, from as many
-seeds as there are; an average is over rows that were scored in the same way and only where
-every one of them has the value; and two variants are compared by a test over the sentences.
+which one lacks a run. So runs are put into setups (:mod:`setup`) as follows.
 
-*Setups.* Runs of one model size, precision and settings that were selected by the same figure
-form a :class:`Setup`; what differs in these never shares a table. Where runs of one treebank
-and variant differ in settings that nobody gave with the command, those with the most seeds, then
-the newest, belong to the setup of the others; the rest are of a setup that names the settings.
-Ensembles are left out, and so are variants of one language. Of several records of a run the
-newest is taken, and of several states of one treebank (other files or another way of scoring) the
-one with most of the variants that the table is about, then the one with the newest record.
-
-A score from several seeds is their mean with the sample standard deviation;
-:mod:`estimates` says what an average is, and :mod:`contest` how variants are compared.
+Where runs of one treebank and variant differ in settings that nobody gave with the command, those
+with the most seeds, then the newest, belong to the setup of the others; the rest are of a setup
+that names the settings. Ensembles are left out, and so are variants of one language. Of several
+records of a run the newest is taken, and of several states of one treebank (other files or another
+way of scoring) the one with most of the variants that the table is about, then the one with the
+newest record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,148 +23,23 @@ import pandas as pd
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.comparison import RUN_KEYS, joined_signature, score_key
 from spmrl_bench.leaderboard.contest import compare_variants
-from spmrl_bench.leaderboard.estimates import Estimate, Key, Scores, Term, average, best_variant
+from spmrl_bench.leaderboard.estimates import Scores, Term, best_variant
 from spmrl_bench.leaderboard.frame import (
     GROUP,
-    brief_terms,
     by_age,
     counting_differences,
     each,
     parts,
     records_frame,
 )
-from spmrl_bench.leaderboard.identity import Resolved, resolved_settings
+from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.setup import Convention, Setup, TrackScores, TreebankScores
 from spmrl_bench.scoring.metric import Criterion
 from spmrl_bench.scoring.significance import Comparison
 
-LEVEL = 0.05  # p below which a difference is marked
-
 # What describes a treebank rather than the way of scoring; rows differ in these by nature.
 _OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "transforms"})
-
-Convention = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TreebankScores:
-    """One treebank in one setup.
-
-    Attributes:
-        language: of the treebank.
-        treebank: name of its manifest.
-        convention: what the scores share with those they may be averaged with.
-        dev: what dev selects by, of each variant by seed.
-        selected: the variant with the best mean of it.
-        test: the figures of the selected variant on test, by seed; empty where it was not scored.
-        baselines: the same of each baseline; empty without test scores.
-        contests: the selected variant (second) against each other variant (first) on dev,
-            where they have seeds in common.
-        settings: of each variant, resolved.
-        signature: of the test scores, or of dev where there are none.
-        notes: what a reader has to know about this row.
-    """
-
-    language: str
-    treebank: str
-    convention: Convention
-    dev: Mapping[str, Scores]
-    selected: str
-    test: Mapping[Term, Scores]
-    baselines: Mapping[str, Mapping[Term, float]]
-    contests: Mapping[str, Comparison]
-    settings: Mapping[str, Resolved]
-    signature: str
-    notes: tuple[str, ...]
-
-    @property
-    def seeds(self) -> list[int]:
-        """Seeds of all its runs."""
-        return sorted({seed for scores in self.dev.values() for seed in scores})
-
-    def scores(self, variant: str, key: Key, criterion: Criterion) -> Scores:
-        """A figure of a variant by seed; of dev there is the criterion alone."""
-        split, *term = key
-        if split == "dev":
-            return self.dev.get(variant, {}) if criterion.terms == (tuple(term),) else {}
-        return self.test.get((term[0], term[1]), {}) if variant == self.selected else {}
-
-    def baseline(self, name: str, term: Term) -> Scores:
-        """A figure of a baseline, which has no seed."""
-        figures = self.baselines.get(name, {})
-        return {0: figures[term]} if term in figures else {}
-
-    @property
-    def p(self) -> float | None:
-        """The largest p of the selected variant against the others; None without a test."""
-        found = [contest.p_randomisation for contest in self.contests.values()]
-        return max(found) if found else None
-
-    @property
-    def significant(self) -> bool:
-        """Whether dev shows the selected variant to be better than every other."""
-        others = self.dev.keys() - {self.selected}
-        return bool(others) and all(
-            (contest := self.contests.get(other)) is not None
-            and contest.difference > 0
-            and contest.p_randomisation < LEVEL
-            for other in others
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Average:
-    """Averages over the languages that were scored in one way; None where a row has no value."""
-
-    convention: Convention
-    languages: tuple[str, ...]
-    dev: Mapping[str, Estimate | None]
-    test: Mapping[Term, Estimate | None]
-    baselines: Mapping[str, Mapping[Term, Estimate | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """Runs of one model size, precision, settings and way to select, over the languages."""
-
-    settings: str
-    precision: str
-    size: str
-    criterion: Criterion
-    variants: tuple[str, ...]
-    rows: tuple[TreebankScores, ...]
-    averages: tuple[Average, ...]
-    left_out: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """Size, and what else differs from the recipes."""
-        unusual = [part for part in (self.precision, self.settings) if part]
-        return ", ".join([self.size, *unusual])
-
-    @property
-    def languages(self) -> list[str]:
-        """Languages of the rows, each once."""
-        return list(dict.fromkeys(row.language for row in self.rows))
-
-    @property
-    def terms(self) -> list[Term]:
-        """The figures that are shown of test: of each metric, those up to its headline."""
-        return [term for name in self.criterion.metrics for term in brief_terms(name)]
-
-    @property
-    def baselines(self) -> list[str]:
-        """Names of the baselines that a row has."""
-        return list(dict.fromkeys(name for row in self.rows for name in row.baselines))
-
-
-@dataclass(frozen=True, slots=True)
-class TrackScores:
-    """All of a track that its records tell."""
-
-    track: str
-    setups: tuple[Setup, ...]
-    left_out: tuple[str, ...]
 
 
 def tracks_of(records: Iterable[Record], *, languages: int = 2) -> list[str]:
@@ -260,10 +128,9 @@ def _setup(
     found.sort(key=lambda row: (row.language, row.treebank))
     names = {variant for row in found for variant in row.dev}
     ordered = [*(name for name in order if name in names), *sorted(names - set(order))]
-    setup = Setup(
-        settings, precision, size, criterion, tuple(ordered), tuple(found), (), tuple(left_out)
+    return Setup(
+        settings, precision, size, criterion, tuple(ordered), tuple(found), tuple(left_out)
     )
-    return replace(setup, averages=tuple(_averages(setup)))
 
 
 def _of_several_languages(
@@ -327,7 +194,7 @@ def _treebank_scores(
         },
         contests=contests,
         settings={
-            name: resolved_settings(next(iter(found.values()))) for name, found in runs.items()
+            name: resolved_settings(next(iter(found.values())).recipe) for name, found in runs.items()
         },
         signature=" & ".join(
             joined_signature(found.drop_duplicates("seed")["signature"])
@@ -394,38 +261,3 @@ def _notes(
 
 def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
-
-
-def _averages(setup: Setup) -> list[Average]:
-    """An average for each way of scoring that at least two languages share."""
-    found: dict[Convention, list[TreebankScores]] = {}
-    for row in setup.rows:
-        found.setdefault(row.convention, []).append(row)
-    averages = []
-    for convention, members in found.items():
-        languages = tuple(dict.fromkeys(row.language for row in members))
-        if len(languages) < 2:
-            continue
-        names = [name for name in setup.variants if any(name in row.dev for row in members)]
-        averages.append(
-            Average(
-                convention=convention,
-                languages=languages,
-                dev={
-                    name: average([(row.language, row.dev.get(name, {})) for row in members])
-                    for name in names
-                },
-                test={
-                    term: average([(row.language, row.test.get(term, {})) for row in members])
-                    for term in setup.terms
-                },
-                baselines={
-                    name: {
-                        term: average([(row.language, row.baseline(name, term)) for row in members])
-                        for term in setup.terms
-                    }
-                    for name in setup.baselines
-                },
-            )
-        )
-    return sorted(averages, key=lambda one: -len(one.languages))

@@ -16,21 +16,14 @@ import pandas as pd
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.files import write_text
 from spmrl_bench.leaderboard.comparison import ABSENT, differences
-from spmrl_bench.leaderboard.estimates import Estimate, Scores, Term, estimate_text
+from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
 from spmrl_bench.leaderboard.formats import Document, Note, Table, to_html, to_latex, to_markdown
-from spmrl_bench.leaderboard.frame import headline_terms, title_of
+from spmrl_bench.leaderboard.frame import headline_terms
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.published_tables import published_differences, published_tables
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.track import (
-    LEVEL,
-    Average,
-    Convention,
-    Setup,
-    TrackScores,
-    TreebankScores,
-    score_track,
-)
+from spmrl_bench.leaderboard.setup import LEVEL, Column, Convention, Setup, TrackScores
+from spmrl_bench.leaderboard.track import score_track
 from spmrl_bench.scoring.significance import TRIALS
 
 #: Of the files of one track.
@@ -104,72 +97,58 @@ def track_document(scores: TrackScores, published: Sequence[PublishedFigure]) ->
 
 
 def _setup_table(track: str, setup: Setup) -> Table:
-    dev = [f"dev {setup.criterion.title} {variant}" for variant in setup.variants]
-    test = [f"test {title_of(term)}" for term in setup.terms]
-    baselines = _baseline_columns(setup)
-    beside = [f"test {title_of(term)} {name}" for name, term in baselines]
-    lines = [_row_line(setup, row, baselines) for row in setup.rows]
-    lines += [_average_line(setup, average, baselines) for average in setup.averages]
-    strong = {
-        (number, 3 + setup.variants.index(row.selected)) for number, row in enumerate(setup.rows)
-    }
-    columns = ["language", "treebank", "seeds", *dev, "p", "selected", *test, *beside]
+    headlines = headline_terms(setup.criterion.metrics)
+    columns = [
+        column
+        for column in setup.columns
+        if not column.baseline or (column.metric, column.figure) in headlines
+    ]
+    # First dev, then test, then what the baselines have of it.
+    columns.sort(key=lambda column: (column.split, column.baseline))
+    dev, test = ([one for one in columns if one.split == split] for split in ("dev", "test"))
+    lines = [
+        [
+            row.language,
+            row.treebank,
+            seeds_text(row.seeds),
+            *(
+                estimate_text(
+                    Estimate.of(row.scores(column).values()),
+                    mark="*" if column.variant == row.selected and row.significant else "",
+                )
+                for column in dev
+            ),
+            "" if row.p is None else f"{row.p:.4f}",
+            row.selected if len(row.dev) > 1 else "",
+            *(estimate_text(Estimate.of(row.scores(column).values())) for column in test),
+        ]
+        for row in setup.rows
+    ]
+    lines += [
+        [
+            "average",
+            f"{len(average.languages)} languages, {_rules(average.convention, setup)}",
+            "",
+            *(estimate_text(average.values[column]) for column in dev),
+            "",
+            "",
+            *(estimate_text(average.values[column]) for column in test),
+        ]
+        for average in setup.averages
+    ]
+    titles = [[column.title for column in part] for part in (dev, test)]
+    names = ["language", "treebank", "seeds", *titles[0], "p", "selected", *titles[1]]
     return Table(
         title=f"Model size {setup.name}: {track} track",
-        frame=pd.DataFrame(lines, columns=columns),
-        numeric=frozenset({*dev, "p", *test, *beside}),
+        frame=pd.DataFrame(lines, columns=names),
+        numeric=frozenset({*titles[0], "p", *titles[1]}),
         breaks=frozenset({len(setup.rows)} if setup.averages else ()),
-        strong=frozenset(strong),
+        strong=frozenset(
+            (number, 3 + setup.variants.index(row.selected))
+            for number, row in enumerate(setup.rows)
+        ),
         notes=tuple(_notes(setup)),
     )
-
-
-def _baseline_columns(setup: Setup) -> list[tuple[str, Term]]:
-    """The headlines that each baseline has."""
-    return [
-        (name, term)
-        for name in setup.baselines
-        for term in headline_terms(setup.criterion.metrics)
-        if any(row.baseline(name, term) for row in setup.rows)
-    ]
-
-
-def _row_line(
-    setup: Setup, row: TreebankScores, baselines: Sequence[tuple[str, Term]]
-) -> list[str]:
-    dev = [
-        estimate_text(
-            Estimate.of(row.dev.get(variant, {}).values()),
-            mark="*" if variant == row.selected and row.significant else "",
-        )
-        for variant in setup.variants
-    ]
-    figures = [row.test.get(term, {}) for term in setup.terms]
-    figures += [row.baseline(*column) for column in baselines]
-    return [
-        row.language,
-        row.treebank,
-        seeds_text(row.seeds),
-        *dev,
-        "" if row.p is None else f"{row.p:.4f}",
-        row.selected if len(row.dev) > 1 else "",
-        *(estimate_text(Estimate.of(scores.values())) for scores in figures),
-    ]
-
-
-def _average_line(
-    setup: Setup, average: Average, baselines: Sequence[tuple[str, Term]]
-) -> list[str]:
-    return [
-        "average",
-        f"{len(average.languages)} languages, {_rules(average.convention, setup)}",
-        "",
-        *(estimate_text(average.dev.get(variant)) for variant in setup.variants),
-        "",
-        "",
-        *(estimate_text(average.test[term]) for term in setup.terms),
-        *(estimate_text(average.baselines[name][term]) for name, term in baselines),
-    ]
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
@@ -234,12 +213,8 @@ def _average_notes(setup: Setup) -> list[str]:
         )
         notes.append(f"Scores that were counted in different ways are not averaged: {listed}.")
     for average in setup.averages:
-        lacking = [
-            f"dev {setup.criterion.title} {name}"
-            for name in setup.variants
-            if average.dev.get(name) is None
-        ]
-        lacking += [f"test {title_of(term)}" for term in setup.terms if average.test[term] is None]
+        values = average.values.items()
+        lacking = [one.title for one, value in values if value is None and not one.baseline]
         if lacking:
             notes.append(
                 f"No average of {', '.join(lacking)} over {len(average.languages)} languages: at "
@@ -294,50 +269,45 @@ def _about(setup: Setup) -> dict[str, Any]:
 
 def _own_numbers(setup: Setup) -> list[Mapping[str, Any]]:
     lines: list[Mapping[str, Any]] = []
-    known = {**_about(setup), "system": "spmrl_bench"}
-    names = zip(*setup.criterion.terms, strict=True)
-    dev_figure = {
-        "split": "dev",
-        **dict(zip(("metric", "figure"), map(" + ".join, names), strict=True)),
-    }
 
-    def add(kind: str, found: Estimate | Scores | None, **more: object) -> None:
-        estimate = found if isinstance(found, Estimate) else Estimate.of((found or {}).values())
-        seeds = {} if isinstance(found, Estimate) else {"seeds": seeds_text(sorted(found or ()))}
-        if estimate is not None:
+    def add(
+        kind: str, place: Mapping[str, Any], column: Column, found: Estimate | None, **more: object
+    ) -> None:
+        if found is not None:
+            about = {name: getattr(column, name) for name in ("split", "metric", "figure")}
+            numbers = {"value": found.mean, "sd": found.sd, "system": "spmrl_bench"}
+            variant = {"variant": column.baseline or column.variant or None}
             lines.append(
-                {"kind": kind, **known, **seeds, **more, "value": estimate.mean, "sd": estimate.sd}
+                {"kind": kind, **_about(setup), **place, **about, **numbers, **variant, **more}
             )
 
     for row in setup.rows:
         place = {"language": row.language, "treebank": row.treebank}
-        for variant, by_seed in row.dev.items():
-            contest, chosen = row.contests.get(variant), variant == row.selected
+        for column in setup.columns:
+            scores = row.scores(column)
+            estimate = Estimate.of(scores.values())
+            if column.baseline:
+                add("baseline", place, column, estimate)
+                continue
+            variant = column.variant or row.selected
+            chosen, contest = variant == row.selected, row.contests.get(column.variant)
             add(
                 "own",
-                by_seed,
-                **place,
+                place,
+                column,
+                estimate,
                 variant=variant,
                 selected=chosen,
-                **dev_figure,
+                seeds=seeds_text(sorted(scores)),
                 p=contest.p_randomisation if contest else None,
-                significant=row.significant if chosen else None,
+                significant=row.significant if chosen and column.variant else None,
             )
-        for term in setup.terms:
-            found = {**place, "split": "test", "metric": term[0], "figure": term[1]}
-            add("own", row.test.get(term), **found, variant=row.selected, selected=True)
-            for name in setup.baselines:
-                add("baseline", row.baseline(name, term), **found, variant=name, seeds=None)
     for average in setup.averages:
         place = {"language": f"average of {len(average.languages)}"}
         place["treebank"] = _rules(average.convention, setup)
-        for variant, estimate in average.dev.items():
-            add("average", estimate, **place, variant=variant, **dev_figure)
-        for term in setup.terms:
-            found = {**place, "split": "test", "metric": term[0], "figure": term[1]}
-            add("average", average.test[term], **found, selected=True)
-            for name in setup.baselines:
-                add("average", average.baselines[name][term], **found, variant=name)
+        for column, value in average.values.items():
+            of_selected = column.split == "test" and not column.baseline
+            add("average", place, column, value, selected=of_selected or None)
     return lines
 
 

@@ -77,6 +77,8 @@ def read_progress(folder: Path) -> Progress | None:
     except ValidationError as error:
         raise _broken(path, error.errors()[0]["msg"]) from None
     except OSError as error:
+        if path.exists() or not folder.exists():
+            return read_progress(folder)  # it was being replaced by the process that trains
         raise _broken(path, error.strerror) from None
 
 

@@ -22,9 +22,9 @@ from spmrl_bench.experiments.evaluation import (
     rules_of,
 )
 from spmrl_bench.experiments.find_record import find_record
-from spmrl_bench.leaderboard.markdown import to_markdown
+from spmrl_bench.leaderboard.frame import records_frame
+from spmrl_bench.leaderboard.markdown import results_markdown
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
-from spmrl_bench.leaderboard.table import group_records
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.baseline import Baseline
 from spmrl_bench.parsers.decoding import decode_blocks
@@ -126,8 +126,10 @@ def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_s
     assert [record.selected for record in again] == [record.selected for record in records]
     assert [dev_f1(record) for record in again] == [dev_f1(record) for record in records]
     assert [record in records for record in again] == [False, True, False, True]
-    (group,) = group_records(read_records(RESULTS / "runs"))
-    assert {record.test is not None for record in group.rows if record.selected} == {True}
+    frame = records_frame(read_records(RESULTS / "runs"))
+    shown = frame[frame["newest"] & frame["selected"] & (frame["figure"] == "f1")]
+    assert shown["group"].unique().tolist() == [1]
+    assert shown.groupby("record")["split"].agg(set).tolist() == [{"dev", "test"}] * 2
     assert evaluate(laboratory, seeds=[1, 2]) == again
 
 
@@ -315,6 +317,6 @@ def test_accuracy_of_tags_goes_into_record_and_table(laboratory: Laboratory) -> 
     for result in (record.dev, record.test):
         assert result.tag_accuracy is not None
         assert 0 <= result.tag_accuracy <= 100
-    text = to_markdown(group_records([record]), [])
+    text = results_markdown([record], [])
     assert "| dev tags |" in " ".join(text.split())
     assert f"{record.dev.tag_accuracy:.2f}" in text

@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.leaderboard.published import (
-    COLUMNS,
-    PRIOR_COLUMNS,
-    find_figure,
-    read_figures,
-    read_prior_work,
-)
+from spmrl_bench.experiments.recipe import load_recipe
+from spmrl_bench.leaderboard.published import COLUMNS, PublishedFigure, read_published
+from spmrl_bench.scoring.metric import Criterion
 from tests.conftest import shared_data
 
 SPMRL = ("arabic", "basque", "french", "german", "hebrew", "hungarian", "korean", "polish")
+
+
+FIGURES = read_published()
+REFERENCE = [figure for figure in FIGURES if figure.variant]
+PRIOR = [figure for figure in FIGURES if not figure.variant]
 
 
 def mean(values: list[float]) -> float:
@@ -26,7 +27,6 @@ def mean(values: list[float]) -> float:
 
 def test_averages_are_those_the_paper_prints() -> None:
     """Table 7 of Kitaev & Klein 2018 prints 88.38, 88.32 (dev) and 88.32 (test)."""
-    figures = read_figures()
     for split, variant, printed in [
         ("dev", "charlstm", 88.38),
         ("dev", "word-charlstm", 88.32),
@@ -34,7 +34,7 @@ def test_averages_are_those_the_paper_prints() -> None:
     ]:
         values = [
             figure.value
-            for figure in figures
+            for figure in REFERENCE
             if figure.treebank.endswith("-spmrl")
             and figure.split == split
             and figure.variant == (variant or figure.variant)
@@ -44,97 +44,138 @@ def test_averages_are_those_the_paper_prints() -> None:
 
 
 def test_test_figure_belongs_to_the_variant_that_dev_selects() -> None:
-    figures = read_figures()
     for language in (*SPMRL, "swedish", "english"):
-        dev = {
-            variant: figure.value
-            for variant in ("charlstm", "word-charlstm")
-            if (figure := find_figure(figures, language=language, variant=variant, split="dev"))
+        values = {
+            (one.split, one.variant): one.value
+            for one in REFERENCE
+            if (one.language, one.figure) == (language, "f1")
         }
-        better = max(dev, key=lambda variant: dev[variant])
-        scored = {
-            variant
-            for variant in dev
-            if find_figure(figures, language=language, variant=variant, split="test")
-        }
-        assert scored == {better}, language
+        dev = {variant: value for (split, variant), value in values.items() if split == "dev"}
+        assert len(dev) == 2
+        tested = [variant for split, variant in values if split == "test"]
+        assert tested == [max(dev, key=lambda variant: dev[variant])], language
 
 
-def test_every_figure_names_its_source() -> None:
-    assert all("Kitaev" in figure.source and "Table" in figure.source for figure in read_figures())
+def test_every_figure_names_its_source_and_a_figure_of_a_metric() -> None:
+    assert all("Kitaev" in figure.source and "Table" in figure.source for figure in REFERENCE)
+    for figure in FIGURES:
+        assert Criterion.parse(f"{figure.metric}.{figure.figure}").terms == (figure.key[1:],)
+
+
+def test_figures_of_the_reference_are_of_the_published_recipes() -> None:
+    for figure in REFERENCE:
+        track = "ptb" if figure.language == "english" else "spmrl"
+        config = load_recipe(figure.language).resolve(
+            treebank=figure.treebank,
+            track=track,
+            fingerprints={"constituents": ""},
+            variant=figure.variant,
+        )
+        resolved = {
+            f"{section}.{key}": value
+            for section, values in config.model_dump(mode="json").items()
+            if isinstance(values, dict)
+            for key, value in values.items()
+        }
+        assert figure.is_of(resolved)
+        assert not figure.is_of(resolved | {"train.learning_rate": 0.5})
+    assert not any(figure.is_of(resolved) for figure in PRIOR)
+
+
+LINE = {
+    "system": "S", "paper": "P (ACL)", "year": "2020", "language": "german", "treebank": "x",
+    "setting": "", "variant": "", "recipe": "", "split": "test", "metric": "brackets",
+    "figure": "f1", "value": "90.5", "source": "Table 1",
+}  # fmt: skip
+
+
+def write(path: Path, *changes: dict[str, str]) -> Path:
+    """A file with a line for each dict of changed fields."""
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, COLUMNS)
+        writer.writeheader()
+        writer.writerows({**LINE, **change} for change in changes)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"value": "ninety"}, r":3: value 'ninety' is not a percentage"),
+        ({"value": "901"}, r":3: value '901' is not a percentage"),
+        ({"value": "nan"}, r":3: value 'nan' is not a percentage"),
+        ({"source": ""}, r":3: source is empty"),
+        ({"split": "train"}, r":3: unknown split 'train'\. Known: dev, test"),
+        ({"metric": "bracket"}, r":3: unknown metric 'bracket'\. Did you mean brackets\?"),
+        ({"figure": "F1"}, r":3: unknown figure 'F1'\. "),
+        ({"year": "MMXX"}, r":3: year 'MMXX' is not a year"),
+        ({"recipe": "model.layers"}, r":3: recipe 'model\.layers' is not KEY=VALUE"),
+    ],
+)
+def test_wrong_file_is_refused_with_its_line(
+    tmp_path: Path, changes: dict[str, str], message: str
+) -> None:
+    with pytest.raises(RecordError, match=message):
+        read_published(write(tmp_path / "figures.csv", {}, changes))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", r":1: columns are a,b; needed: system"),
-        (",".join(COLUMNS) + "\nK,german,x,v,dev,f1,ninety,s\n", r":2: value 'ninety'"),
-        (",".join(COLUMNS) + "\nK,german,x,v,dev,f1,901,s\n", r":2: value '901'"),
-        (",".join(COLUMNS) + "\nK,german\n", r":2: needs 8 fields"),
-        (",".join(COLUMNS) + "\nK,german,x,v,dev,f1,90,\n", r":2: source is empty"),
-        (",".join(COLUMNS) + "\nK,german,x,v,train,f1,90,s\n", r":2: split 'train'; allowed: dev"),
-        (",".join(COLUMNS) + "\nK,german,x,v,dev,F1,90,s\n", r":2: metric 'F1'; allowed: recall"),
+        ("a,b\n1,2\n", r":1: columns are a,b; needed: system,paper,year"),
+        (",".join(COLUMNS) + "\nK,german\n", r":2: needs 13 fields"),
     ],
 )
-def test_wrong_file_is_refused_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_file_of_other_columns_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "figures.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(RecordError, match=message):
-        read_figures(path)
+        read_published(path)
+
+
+def test_dependency_figures_are_held_too(tmp_path: Path) -> None:
+    changes = {"treebank": "english-ptb-sd", "metric": "attachment", "figure": "las"}
+    (figure,) = read_published(write(tmp_path / "figures.csv", changes))
+    assert figure == PublishedFigure(
+        system="S", paper="P (ACL)", year=2020, language="german", treebank="english-ptb-sd",
+        setting="", variant="", recipe="", split="test", metric="attachment", figure="las",
+        value=90.5, source="Table 1",
+    )  # fmt: skip
+
+
+def test_figures_of_the_user_stand_behind_those_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "published").mkdir()
+    write(tmp_path / "published" / "mine.csv", {"system": "Mine"})
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
+    found = read_published()
+    assert found[:-1] == FIGURES
+    assert found[-1].system == "Mine"
 
 
 def test_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"none\.csv: cannot read published figures"):
-        read_figures(tmp_path / "none.csv")
-
-
-PRIOR_LINE = "S,P (ACL),{year},german,german-spmrl,{setting},test,f1,{value},Table 1\n"
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (PRIOR_LINE.format(year="MMXX", setting="", value="90"), r":2: year 'MMXX' is not a year"),
-        (PRIOR_LINE.format(year="2020", setting="", value="nan"), r":2: value 'nan' is not a perc"),
-        ("S,P\n", r":2: needs 10 fields: system,paper,year"),
-    ],
-)
-def test_wrong_file_of_prior_work_is_refused(tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "prior.csv"
-    path.write_text(",".join(PRIOR_COLUMNS) + "\n" + line, encoding="utf-8")
-    with pytest.raises(RecordError, match=message):
-        read_prior_work(path)
-
-
-def test_setting_of_prior_work_may_be_empty(tmp_path: Path) -> None:
-    path = tmp_path / "prior.csv"
-    line = PRIOR_LINE.format(year="2020", setting="", value="90.5")
-    path.write_text(",".join(PRIOR_COLUMNS) + "\n" + line, encoding="utf-8")
-    (figure,) = read_prior_work(path)
-    assert (figure.year, figure.setting, figure.value) == (2020, "", 90.5)
+        read_published(tmp_path / "none.csv")
 
 
 def test_prior_work_has_values_and_sources() -> None:
-    figures = read_prior_work()
     languages = {*SPMRL, "swedish", "english"}
-    for figure in figures:
+    for figure in PRIOR:
         assert 0 <= figure.value <= 100
         assert figure.language in languages
         assert figure.treebank in (f"{figure.language}-spmrl", f"{figure.language}-ptb")
         assert "Table" in figure.source or "README" in figure.source
         assert str(figure.year) in figure.paper or "software" in figure.paper
-    keys = [
-        (one.system, one.setting, one.treebank, one.split, one.metric, one.source)
-        for one in figures
-    ]
+    keys = [(one.system, one.setting, one.treebank, *one.key, one.source) for one in PRIOR]
     assert len(set(keys)) == len(keys)
 
 
 def test_f1_of_prior_work_follows_from_recall_and_precision() -> None:
     values: dict[tuple[str, str, str], dict[str, float]] = {}
-    for one in read_prior_work():
+    for one in PRIOR:
         key = (one.system, one.setting, one.treebank)
-        values.setdefault(key, {})[f"{one.split} {one.metric}"] = one.value
+        values.setdefault(key, {})[f"{one.split} {one.figure}"] = one.value
     whole = [found for found in values.values() if "test recall" in found]
     assert len(whole) > 10
     for found in whole:
@@ -159,8 +200,8 @@ def test_averages_of_prior_work_are_those_the_papers_print(
 ) -> None:
     values = [
         one.value
-        for one in read_prior_work()
-        if (one.system, one.split, one.metric) == (system, split, "f1")
+        for one in PRIOR
+        if (one.system, one.split, one.figure) == (system, split, "f1")
         and one.treebank.endswith("-spmrl")
     ]
     assert len(values) == 9
@@ -182,8 +223,5 @@ def test_published_figures_are_those_of_the_collection() -> None:
                 known.add(
                     (treebank, year, row["split"], metrics[row["metric"]], float(row["value"]))
                 )
-    prior = {
-        (one.treebank, str(one.year), one.split, one.metric, one.value) for one in read_prior_work()
-    }
-    ours = {(one.treebank, "2018", one.split, one.metric, one.value) for one in read_figures()}
-    assert (prior | ours) - known == set()
+    ours = {(one.treebank, str(one.year), one.split, one.figure, one.value) for one in FIGURES}
+    assert ours - known == set()

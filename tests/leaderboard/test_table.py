@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,9 +17,12 @@ from spmrl_bench.leaderboard.published import PublishedFigure, read_published
 from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.leaderboard.table import result_rows, to_csv
 from tests.leaderboard.examples import (
+    ATTACHED,
     HALF,
+    LOOSE,
     PERFECT,
     SKIPPED,
+    joined,
     make_record,
     make_result,
     make_treebank,
@@ -294,3 +298,86 @@ def test_settings_and_ensembles_are_rows_of_their_own() -> None:
 def test_no_records_give_headings_only() -> None:
     assert text_of([]) == ""
     assert csv_of([]).count("\n") == 1
+
+
+def attached(seed: int, right: int, **changes: Any) -> Record:
+    """A dependency parser's run with so many of 4 sentences right on dev and on test."""
+    rows = [ATTACHED] * right + [LOOSE] * (4 - right)
+    fields: dict[str, Any] = {
+        "seed": seed,
+        "variant": "links",
+        "kind": "graph",
+        "select": "attachment.las",
+        "dev": make_result(*rows, metric="attachment"),
+        "test": make_result(*rows, metric="attachment", split="test"),
+        "baselines": {"attach-neighbour": make_result(LOOSE, metric="attachment", split="test")},
+    }
+    return make_record(**(fields | changes))
+
+
+def test_columns_are_those_of_the_metric() -> None:
+    text = text_of([attached(1, 3), attached(2, 3)], [])
+    assert cells(text, "variant")[3:8] == [
+        "dev LAS", "test UAS", "test LAS", "label accuracy", "complete match, labelled",
+    ]  # fmt: skip
+    # Three sentences of 4 words are right; of the last 2 heads, 3 relations and 1 of both.
+    assert cells(text, "links")[3:8] == [
+        f"{value:.2f} ± 0.00" for value in (81.25, 87.5, 81.25, 93.75, 75.0)
+    ]
+    assert cells(text, "attach-neighbour")[3:8] == ["", "50.00", "25.00", "75.00", "0.00"]
+    assert "LAS of each run:\n\n- links: seed 1 dev 81.25, test 81.25; seed 2" in text
+    frame = frame_of([attached(1, 3)])
+    assert {"dev_las", "test_uas", "test_las", "test_labelled_match"} <= set(frame.columns)
+    assert not [name for name in frame.columns if name.endswith("_f1") and "publ" not in name]
+
+
+def test_parsers_of_one_layer_and_of_both_share_a_table() -> None:
+    brackets = make_result(*[PERFECT] * 3, HALF), make_result(*[PERFECT] * 4, split="test")
+    links = attached(1, 2)
+    assert links.test is not None
+    whole = make_record(
+        variant="both",
+        select="brackets.f1 + attachment.las",
+        dev=joined(brackets[0], links.dev),
+        test=joined(brackets[1], links.test),
+        baselines={"right-branching": brackets[1], **links.baselines},
+    )
+    chart = make_record(dev=brackets[0], test=brackets[1])
+    text = text_of([links, whole, chart], [])
+    assert titles(text) == ["german-mini (mini track)"]
+    headings = cells(text, "variant")
+    assert headings[3:13] == [
+        "dev F1", "dev LAS", "test recall", "test precision", "test F1", "complete match",
+        "test UAS", "test LAS", "label accuracy", "complete match, labelled",
+    ]  # fmt: skip
+    assert cells(text, "both")[3:5] == ["87.50", "62.50"]
+    assert cells(text, "links")[3:5] == ["", "62.50"]
+    assert cells(text, "charlstm")[3:5] == ["87.50", ""]
+    assert names(text)[3:] == ["attach-neighbour", "right-branching"]
+    assert "`prm:spmrl & match:attachment`" in text
+
+
+def test_scores_by_a_metric_that_is_not_installed_are_left_out() -> None:
+    record = make_record()
+    strange = record.dev.metrics["brackets"].model_copy(update={"figures": {"wonder": 1.0}})
+    dev = record.dev.model_copy(update={"metrics": record.dev.metrics | {"strange": strange}})
+    assert text_of([make_record(dev=dev)]) == text_of([record])
+    dev = record.dev.model_copy(update={"metrics": {"strange": strange}})
+    alone = make_record(dev=dev, test=None, baselines={}, select="strange.wonder")
+    assert names(text_of([alone])) == ["charlstm"]
+
+
+def test_figures_of_several_papers_stand_side_by_side() -> None:
+    theirs = [figure for figure in PUBLISHED if figure.language == "german" and figure.variant]
+    others = [
+        replace(figure, system="Again", treebank="german-mini", setting="tagged", value=80.0)
+        for figure in theirs
+    ]
+    text = text_of([make_record()], [*theirs, *others])
+    assert cells(text, "variant")[-2:] == [
+        "K&K18 F1 (another treebank: german-spmrl)", "Again F1 (this treebank; tagged)",
+    ]  # fmt: skip
+    assert cells(text, "charlstm")[-2:] == ["dev 91.26", "dev 80.00"]
+    rows = result_rows(records_frame([make_record()]), [*theirs, *others])
+    assert rows["published_system"][0] == "K&K18"
+    assert (rows["published_system_2"][0], rows["published_dev_f1_2"][0]) == ("Again", 80.0)

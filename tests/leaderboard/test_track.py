@@ -15,7 +15,8 @@ from spmrl_bench.leaderboard.estimates import Estimate, average
 from spmrl_bench.leaderboard.published import read_published
 from spmrl_bench.leaderboard.published_tables import published_differences
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.track import Setup, score_track, tracks_of
+from spmrl_bench.leaderboard.setup import Average, Setup
+from spmrl_bench.leaderboard.track import score_track, tracks_of
 from spmrl_bench.leaderboard.track_tables import render_track, track_document, track_frame
 from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.counts import Status
@@ -107,6 +108,17 @@ def f1(result: Any) -> float:
 
 def ratios(record: Record) -> list[Ratio]:
     return BRACKETS.ratios(record.dev.counts("brackets"))  # type: ignore[arg-type]
+
+
+def dev_average(found: Average, variant: str) -> Estimate | None:
+    (value,) = (value for column, value in found.values.items() if column.variant == variant)
+    return value
+
+
+def average_of_test(found: Average) -> Estimate | None:
+    key = ("test", *F1, "", "")
+    (value,) = (value for column, value in found.values.items() if column[1:] == key)
+    return value
 
 
 def test_one_seed() -> None:
@@ -237,12 +249,12 @@ def test_averages_recomputed_by_hand() -> None:
         )
         for seed in (1, 2)
     }
-    expected = found.dev["charlstm"]
+    expected = dev_average(found, "charlstm")
     assert expected is not None
     assert expected.mean == pytest.approx(statistics.fmean(by_seed.values()))
     assert expected.sd == pytest.approx(statistics.stdev(by_seed.values()))
     tests = [f1(one.test) for one in records if one.test is not None]
-    tested = found.test[F1]
+    tested = average_of_test(found)
     assert tested is not None
     assert tested.mean == pytest.approx(statistics.fmean(tests))
     shown = f"{expected.mean:.2f} ± {expected.sd:.2f}"
@@ -274,8 +286,8 @@ def test_missing_variant_of_a_language_has_no_average() -> None:
     records = [*both("german"), one_run("french", errors=0.1, selected=True)]
     setup = only(records)
     (found,) = setup.averages
-    assert found.dev["word-charlstm"] is None
-    assert found.dev["charlstm"] is not None
+    assert dev_average(found, "word-charlstm") is None
+    assert dev_average(found, "charlstm") is not None
     assert setup.rows[0].p is None
     text = render_track(records, "mini", PUBLISHED)["md"]
     assert "No average of dev F1 word-charlstm over 2 languages" in text
@@ -325,7 +337,7 @@ def test_two_treebanks_of_a_language_count_once_in_averages() -> None:
     assert [row.treebank for row in setup.rows] == ["english-gum", "english-wsj", "french-open"]
     (found,) = setup.averages
     gum, wsj, french = (f1(one.dev) for one in records if one.variant == "charlstm")
-    value = found.dev["charlstm"]
+    value = dev_average(found, "charlstm")
     assert value is not None
     assert value.mean == pytest.approx(((gum + wsj) / 2 + french) / 2)
     assert "counts each language once" in render_track(records, "open", PUBLISHED)["md"]

@@ -18,7 +18,7 @@ from tests.treebanks.mini import (
     test_polish,
     test_swedish,
 )
-from tests.treebanks.mini.language import SEED, Language, splits_of, trees_of
+from tests.treebanks.mini.language import SEED, Language, parses_of, splits_of, trees_of
 from tests.treebanks.mini.nodes import neighbours
 
 LANGUAGES: tuple[Language, ...] = (
@@ -112,6 +112,6 @@ def test_commas_stand_between_words(language: Language) -> None:
 
 @each_language
 def test_the_seed_decides(language: Language) -> None:
-    first = splits_of(language.name)["train"][:20]
+    first = parses_of(language.name)["train"][:20]
     assert generate(language.name, {"train": 20}, seed=SEED)["train"] == first
     assert generate(language.name, {"train": 20}, seed=SEED + 1)["train"] != first

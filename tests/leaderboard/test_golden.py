@@ -1,0 +1,75 @@
+"""Records of version 2 as they were written once, and the figures that tables made of them then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.leaderboard.frame import records_frame
+from spmrl_bench.leaderboard.markdown import results_markdown
+from spmrl_bench.leaderboard.published import read_published
+from spmrl_bench.leaderboard.record import read_records
+from spmrl_bench.leaderboard.table import result_rows, to_csv
+from tests.leaderboard.test_table import cells
+
+GOLDEN = Path(__file__).parent / "golden"
+SHIPPED = Path(__file__).resolve().parents[2] / "results"
+
+
+def test_old_records_are_read_as_they_would_be_written_today() -> None:
+    records = read_records(GOLDEN)
+    assert [(one.variant, one.seed) for one in records] == [
+        ("charlstm", 1), ("charlstm", 2), ("word-charlstm", 1),
+    ]  # fmt: skip
+    first, _, word = records
+    assert (first.schema_version, first.kind, first.select) == (3, "chart", "brackets.f1")
+    assert first.metrics == ["brackets"]
+    assert first.treebank.fingerprints["constituents"].startswith("57814608")
+    assert list(first.baselines) == ["right-branching"]
+    assert (word.test, word.baselines) == (None, {})
+    counts = first.dev.counts("brackets")
+    assert len(counts) == first.dev.sentences == 300
+    # A figure that was not stored then follows from the counts that were.
+    assert "average_crossing" not in first.dev.metrics["brackets"].figures
+    frame = records_frame([first])
+    crossing = frame[(frame["figure"] == "average_crossing") & (frame["split"] == "dev")]
+    (total,) = crossing["value"] * 300
+    assert total == pytest.approx(sum(first.dev.metrics["brackets"].counts["crossing"]))
+
+
+def test_numbers_of_old_records_are_those_of_then() -> None:
+    rows = result_rows(records_frame(read_records(GOLDEN)), read_published())
+    assert list(rows["kind"]) == ["mean", "run", "run", "run", "baseline"]
+    mean, first, second, word, baseline = (rows.loc[number] for number in range(5))
+    assert (first["dev_f1"], second["dev_f1"]) == (85.29784537389101, 85.732606604681)
+    assert (mean["dev_f1"], mean["dev_f1_sd"]) == (85.515225989286, 0.3074226144886101)
+    assert (mean["test_f1"], mean["test_f1_sd"]) == (85.5629516742758, 0.3060598859585239)
+    assert (first["test_recall"], first["test_precision"]) == (84.21725239616613, 87.40053050397879)
+    assert (mean["test_complete_match"], mean["test_sentences"]) == (48.66666666666667, 300)
+    assert (word["dev_f1"], word["published_test_f1"]) == (82.61964735516372, 87.69)
+    assert (baseline["test_recall"], baseline["test_f1"]) == (
+        20.447284345047922,
+        13.325005205080158,
+    )
+
+
+def test_table_of_old_records_is_that_of_then() -> None:
+    text = results_markdown(read_records(GOLDEN), read_published())
+    assert cells(text, "charlstm") == [
+        "charlstm", "small", "mean of 2", "85.52 ± 0.31", "83.42 ± 1.13", "87.83 ± 0.61",
+        "85.56 ± 0.31", "48.67 ± 0.94", "300", "3156", "[1]", "dev 91.26",
+    ]  # fmt: skip
+    assert cells(text, "word-charlstm")[:4] == ["word-charlstm", "small", "1", "82.62"]
+    assert cells(text, "right-branching")[4:8] == ["20.45", "9.88", "13.33", "1.33"]
+    assert "- charlstm: seed 1 dev 85.30, test 85.78; seed 2 dev 85.73, test 85.35\n" in text
+
+
+def test_shipped_tables_are_those_of_the_shipped_records() -> None:
+    if not (SHIPPED / "runs").is_dir():
+        pytest.skip("no results beside the tests")
+    records, published = read_records(SHIPPED / "runs"), read_published()
+    rows = to_csv(result_rows(records_frame(records), published))
+    assert rows == (SHIPPED / "table.csv").read_text(encoding="utf-8")
+    text = results_markdown(records, published)
+    assert text == (SHIPPED / "table.md").read_text(encoding="utf-8")

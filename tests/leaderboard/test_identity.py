@@ -1,0 +1,116 @@
+"""Runs that differ in a setting are told apart, whoever set it; runs that do not are one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spmrl_bench.leaderboard.identity import defaults, digest, resolved_settings
+from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.track import score_track
+from tests.leaderboard.examples import make_record, make_treebank
+from tests.leaderboard.test_table import cells, frame_of, names, run_of, text_of
+
+
+def recipe(settings: dict[str, Any] | None = None, **train: Any) -> dict[str, Any]:
+    """What a record has of its recipe."""
+    given = settings or {}
+    changed = {key.removeprefix("train."): value for key, value in given.items()}
+    sections = {"model": {"layers": 4}, "train": {"learning_rate": 0.0008} | train | changed}
+    return {
+        "variant": "charlstm",
+        "seed": 1,
+        "treebank": "german-mini",
+        **sections,
+        "settings": given,
+    }
+
+
+def digest_of(recipe: dict[str, Any], **changes: Any) -> str:
+    return digest(resolved_settings(make_record(recipe=recipe, **changes)))
+
+
+def test_another_learning_rate_under_the_same_name_and_seed_is_a_row_of_its_own() -> None:
+    runs = [run_of(1, 4, 4, recipe=recipe()), run_of(1, 2, 2, recipe=recipe(learning_rate=0.003))]
+    text = text_of(runs)
+    assert names(text)[:2] == ["charlstm (learning_rate=0.0008)", "charlstm (learning_rate=0.003)"]
+    assert "older" not in text
+    assert "mean" not in text
+    assert list(frame_of(runs)["settings"][:2]) == ["learning_rate=0.0008", "learning_rate=0.003"]
+    assert names(text_of(runs[1:]))[0] == "charlstm"  # by itself it needs no other name
+
+
+def test_runs_of_several_seeds_average_with_their_like_only() -> None:
+    runs = [run_of(seed, 4, recipe=recipe()) for seed in (1, 2)]
+    runs += [run_of(seed, 6, recipe=recipe(learning_rate=0.003)) for seed in (1, 2, 3)]
+    text = text_of(runs)
+    assert cells(text, "charlstm (learning_rate=0.0008)")[2] == "mean of 2"
+    assert cells(text, "charlstm (learning_rate=0.003)")[2] == "mean of 3"
+
+
+def test_a_setting_is_the_same_from_a_recipe_or_with_the_command() -> None:
+    runs = [
+        run_of(1, 4, recipe=recipe()),
+        run_of(1, 2, recipe=recipe(learning_rate=0.003)),
+        run_of(2, 6, recipe=recipe({"train.learning_rate": 0.003})),
+    ]
+    text = text_of(runs)
+    assert sorted(names(text)) == ["charlstm", "charlstm (learning_rate=0.003)"]
+    assert cells(text, "charlstm (learning_rate=0.003)")[2] == "mean of 2"
+
+
+def test_a_setting_that_came_in_later_had_its_default() -> None:
+    old, new = recipe(), recipe(pretrained_learning_rate=None)
+    new["model"] |= {"position": "concatenated", "position_only_layers": []}
+    assert defaults("chart")["model.position"] == "concatenated"
+    assert digest_of(old) == digest_of(new)
+    new["model"]["position"] = "added"
+    runs = [run_of(1, 4, recipe=old), run_of(2, 4, recipe=new)]
+    labels = ["charlstm (position=added)", "charlstm (position=concatenated)"]
+    assert sorted(names(text_of(runs))) == labels
+
+
+def test_what_cannot_change_the_weights_does_not_tell_runs_apart() -> None:
+    assert digest_of(recipe()) == digest_of(recipe(checkpoint_minutes=1.0))
+    assert digest_of(recipe()) != digest_of(recipe(max_minutes=1.0))
+    other = recipe() | {"seed": 2, "treebank": "german-squoia", "recipe": "my"}
+    assert digest_of(recipe()) == digest_of(other)
+
+
+def test_files_count_by_content() -> None:
+    def with_vectors(path: str, content: str) -> dict[str, Any]:
+        found = recipe() | {"files": {"model.vectors": content}}
+        found["model"] = {**found["model"], "vectors": path}
+        return found
+
+    one = digest_of(with_vectors("a.vec", "ab" * 32))
+    assert one == digest_of(with_vectors("/data/b.vec", "ab" * 32))
+    assert one != digest_of(with_vectors("a.vec", "cd" * 32))
+
+
+def test_what_selects_and_the_kind_are_settings_too() -> None:
+    whole = digest_of(recipe())
+    assert whole == digest_of(recipe(), select="brackets.f1", kind="chart")
+    assert whole != digest_of(recipe(), select="brackets.recall")
+    assert whole != digest_of(recipe(), kind="another")
+
+
+def test_over_languages_runs_with_other_settings_are_a_setup_of_their_own() -> None:
+    def run(language: str, seed: int, **train: Any) -> Record:
+        bank = make_treebank(f"{language}-mini", language=language)
+        return run_of(seed, 4, 4, treebank=bank, recipe=recipe(**train))
+
+    usual = [run(language, seed) for language in ("german", "french") for seed in (1, 2)]
+    scores = score_track([*usual, run("german", 1, learning_rate=0.003)], "mini")
+    (setup,) = scores.setups
+    assert scores.left_out == (
+        "Not shown, records of one language only: small, learning_rate=0.003 (german).",
+    )
+    assert setup.rows[1].seeds == [1, 2]
+    assert setup.rows[1].notes == (
+        "german-mini: charlstm (learning_rate=0.0008); there are runs that differ in these "
+        "settings.",
+    )
+    both = [run(language, 1, learning_rate=0.003) for language in ("german", "french")]
+    setups = score_track([*usual, *both], "mini").setups
+    assert [setup.name for setup in setups] == ["small", "small, learning_rate=0.003"]
+    assert [row.seeds for setup in setups for row in setup.rows] == [[1, 2], [1, 2], [1], [1]]
