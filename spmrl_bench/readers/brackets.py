@@ -93,14 +93,15 @@ def read_brackets_file(
     *,
     encoding: str = "utf-8",
     escapes: str = "ptb",
+    prepare: Callable[[str], str] = str,
     on_error: OnError = fail,
 ) -> Iterator[Tree]:
-    """The trees of a file, as :func:`read_brackets` gives those of a text.
+    """The trees of a file, whose text ``prepare`` changes first; see :func:`read_brackets`.
 
     Raises:
         ReadError: the file cannot be read or decoded, or is malformed.
     """
-    source = read_text(path, encoding)
+    source = prepare(read_text(path, encoding))
     return read_brackets(source, path=path, escapes=escapes, on_error=on_error)
 
 
