@@ -19,6 +19,7 @@ from spmrl_bench.data import data_dirs
 from spmrl_bench.errors import RecordError, unknown_name
 from spmrl_bench.leaderboard.comparison import SPLITS
 from spmrl_bench.leaderboard.estimates import Key
+from spmrl_bench.leaderboard.identity import defaults
 from spmrl_bench.scoring.metric import METRICS, metric_named
 
 
@@ -63,9 +64,18 @@ class PublishedFigure:
         return self.split, self.metric, self.figure
 
     def is_of(self, settings: Mapping[str, Any]) -> bool:
-        """Whether it is of a model with these resolved settings."""
-        needed = _recipe(self.recipe)
-        return bool(needed) and all(settings.get(key) == value for key, value in needed.items())
+        """Whether it is of a model with these resolved settings.
+
+        Of what :attr:`recipe` does not name, the model has the defaults; its precision and the
+        length of its training may be others.
+        """
+        usual = defaults(str(settings.get("kind", "chart")))
+        model = {key: value for key, value in usual.items() if key.startswith("model.")}
+        model.pop("model.precision", None)
+        needed = model | _recipe(self.recipe)
+        return bool(self.recipe) and all(
+            settings.get(key, usual.get(key)) == value for key, value in needed.items()
+        )
 
 
 COLUMNS = tuple(field.name for field in fields(PublishedFigure))

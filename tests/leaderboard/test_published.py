@@ -78,7 +78,9 @@ def test_figures_of_the_reference_are_of_the_published_recipes() -> None:
             for key, value in values.items()
         }
         assert figure.is_of(resolved)
-        assert not figure.is_of(resolved | {"train.learning_rate": 0.5})
+        assert figure.is_of(resolved | {"model.precision": "bf16", "train.max_epochs": 7})
+        for change in ({"train.learning_rate": 0.5}, {"model.position": "added"}):
+            assert not figure.is_of(resolved | change)
     assert not any(figure.is_of(resolved) for figure in PRIOR)
 
 
