@@ -134,6 +134,11 @@ def test_mistakes_are_found_before_training(
         plan_track(track, languages=languages)
 
 
+def test_what_no_variant_learns_from_is_no_treebank_of_a_track() -> None:
+    with pytest.raises(RecipeError, match=r"recipe basque has no treebank of track open; .*french"):
+        plan_track("open", languages=["basque"])
+
+
 def test_mistakes_give_one_message(world: Laboratory) -> None:
     result = train("--languages", "elfish")
     assert result.exit_code == 1

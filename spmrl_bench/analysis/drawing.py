@@ -107,10 +107,19 @@ class Sheet:
         dots = 200 if max(self.figure.get_size_inches()) <= 30 else 120
         with load_matplotlib().rc_context(_STYLE):
             self.figure.savefig(buffer, format=form, dpi=dots, metadata=dates)
-        try:
-            write_bytes(path, buffer.getvalue())
-        except OSError as error:
-            raise RecordError(f"{path}: cannot be written: {error.strerror}") from None
+        write_file(path, buffer.getvalue())
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a table or a picture.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    try:
+        write_bytes(path, data)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def check_format(path: Path) -> str:

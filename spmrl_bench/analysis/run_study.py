@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from spmrl_bench.analysis.attention_maps import limited
-from spmrl_bench.analysis.scores import ScoreKey, ScoreStore
+from spmrl_bench.analysis.scores import ScoreKey, read_scores, write_score
 from spmrl_bench.analysis.trials import Attentive, StudyPlan, Trial, joint_plan
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import rules_of, score_split
@@ -99,12 +99,12 @@ def run_study(
     Raises:
         SpmrlError: as of training; a file of scores is broken.
     """
-    ScoreStore(scores_dir)  # raises before hours of training
+    read_scores(scores_dir)  # raises before hours of training
     plan = joint_plan(work)
     train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs)
     folders = [plan.folder(runs_dir, config) for config in plan.configs]
     states = {folder: ended(folder) for folder in folders}
-    scores = ScoreStore(scores_dir)  # with what other studies left meanwhile
+    scores = read_scores(scores_dir)  # with what other studies left meanwhile
     # The runs of a row are in the order of its seeds, since each row has the same seeds.
     results: list[list[SplitResult]] = [[] for _ in work.trials]
     for config, folder in zip(plan.configs, folders, strict=True):
@@ -114,13 +114,12 @@ def run_study(
             if config not in trial.configs:
                 continue
             key = _key(work, weights, trial)
-            result = scores.find(key)
-            if result is None:
+            if key not in scores:
                 parser = load_parser(folder, device) if parser is None else parser
                 with limited(parser, trial.limits):
-                    result = score_split(parser, work.treebank, SPLIT, config)
-                scores.add(key, result)
-            found.append(result)
+                    scores[key] = score_split(parser, work.treebank, SPLIT, config)
+                write_score(key, scores[key], scores_dir)
+            found.append(scores[key])
     return [
         Measured(
             trial.row,

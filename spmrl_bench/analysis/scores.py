@@ -49,36 +49,26 @@ class StudyScore(Part):
 SCORES = Documents("score of a study", StudyScore, SCHEMA_VERSION)
 
 
-class ScoreStore:
-    """The scores of a folder: documents under ``scores``, and beside it the files of version 1.
+def read_scores(folder: Path) -> dict[ScoreKey, SplitResult]:
+    """All scores in the documents under ``scores`` and in the files of version 1 beside it.
 
     Version 1 had the bracket scores of one study on one treebank in one file, without counts.
     Those files are read as they are and not written any more.
+
+    Raises:
+        RecordError: a file cannot be read, or is not of such scores.
     """
+    found = [score for path in sorted(folder.glob("*.json")) for score in _version_1(path)]
+    return {score.key: score.result for score in found + SCORES.read_all(folder / "scores")}
 
-    def __init__(self, folder: Path) -> None:
-        """Read what is there.
 
-        Raises:
-            RecordError: a file cannot be read, or is not of such scores.
-        """
-        self._folder = folder / "scores"
-        known = [score for path in sorted(folder.glob("*.json")) for score in _version_1(path)]
-        known += SCORES.read_all(self._folder)
-        self._results = {score.key: score.result for score in known}
+def write_score(key: ScoreKey, result: SplitResult, folder: Path) -> None:
+    """Add a score to those of a folder.
 
-    def find(self, key: ScoreKey) -> SplitResult | None:
-        """The score of a key, if it is known."""
-        return self._results.get(key)
-
-    def add(self, key: ScoreKey, result: SplitResult) -> None:
-        """Keep a score, in the folder too.
-
-        Raises:
-            RecordError: it cannot be written.
-        """
-        SCORES.write(StudyScore(key=key, result=result), self._folder)
-        self._results[key] = result
+    Raises:
+        RecordError: it cannot be written.
+    """
+    SCORES.write(StudyScore(key=key, result=result), folder / "scores")
 
 
 def _version_1(path: Path) -> list[StudyScore]:

@@ -8,12 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from spmrl_bench.analysis.definition import StudyRow
-from spmrl_bench.analysis.drawing import load_matplotlib
+from spmrl_bench.analysis.drawing import load_matplotlib, write_file
 from spmrl_bench.analysis.findings import Findings
 from spmrl_bench.analysis.run_study import Measured
 from spmrl_bench.analysis.study_picture import draw_study
-from spmrl_bench.errors import RecordError, SpmrlError
-from spmrl_bench.files import write_text
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.estimates import estimate_text
 from spmrl_bench.leaderboard.formats import Document, Table, to_latex, to_markdown
 
@@ -34,11 +33,7 @@ def write_study(findings: Findings, place: Path) -> str:
         "tex": latex(findings),
     }
     for ending, text in texts.items():
-        path = place.with_name(f"{place.name}.{ending}")
-        try:
-            write_text(path, text)
-        except OSError as error:
-            raise RecordError(f"{path}: cannot be written: {error.strerror}") from None
+        write_file(place.with_name(f"{place.name}.{ending}"), text.encode())
     try:
         load_matplotlib()
     except SpmrlError as problem:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -202,26 +203,21 @@ def _trial(
     # As on the command line; TOML reads numbers, texts and lists as JSON does.
     settings |= {key: json.dumps(value) for key, value in study.settings(row).items()}
 
-    variant = "-".join(lexical)
-    fingerprints = fingerprints_of(recipe, bank, [variant])
-
-    def resolve(seed: int) -> RunConfig:
-        return recipe.resolve(
-            treebank=bank.name,
-            track=bank.track,
-            fingerprints=fingerprints,
-            variant=variant,
-            size=size,
-            seed=seed,
-            settings=settings,
-        )
-
+    resolve = partial(
+        recipe.resolve,
+        treebank=bank.name,
+        track=bank.track,
+        fingerprints=fingerprints_of(recipe, bank, [variant]),
+        variant=variant,
+        size=size,
+        settings=settings,
+    )
     if row.position_only != "none":
-        model = resolve(1).model
+        model = resolve(seed=1).model
         count = model.layers if isinstance(model, Attentive) else 0
         chosen = _numbers("position_only", row.position_only, count)
         settings["model.position_only_layers"] = json.dumps(chosen)
-    configs = tuple(resolve(seed) for seed in range(1, seeds + 1))
+    configs = tuple(resolve(seed=seed) for seed in range(1, seeds + 1))
     return Trial(row, configs, attention_limits(row.limit, configs[0].model))
 
 

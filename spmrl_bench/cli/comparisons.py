@@ -10,6 +10,7 @@ import typer
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import ResultsFolder, check_choice, print_rows
+from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.scoring.metric import Metric
@@ -74,7 +75,12 @@ def compare(
     split = split or common_split(one, other)
     scored_by = metric_named(metric or common_metric(one, other))
     both = comparable_counts(one, other, split, scored_by.name)
-    compared = significance.compare(*map(scored_by.ratios, both), trials=trials, seed=seed)
+    pairs = zip(*map(scored_by.ratios, both), strict=True)
+    # What is 0 of 0 cannot be compared, as the precision of parses without brackets.
+    defined = [pair for pair in pairs if None not in (pair[0].value, pair[1].value)]
+    if not defined:
+        raise SpmrlError(f"nothing was counted by the metric {scored_by.name} on {split}")
+    compared = significance.compare(*zip(*defined, strict=True), trials=trials, seed=seed)
     scores = [score for record in (one, other) if (score := record.result(split))]
     signatures = [score.metrics[scored_by.name].signature_long for score in scores]
     if form == "json":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.experiments.run_folder import best_weights
+from spmrl_bench.experiments.run_folder import best_weights, read_config
+from spmrl_bench.leaderboard.identity import is_of
 from spmrl_bench.leaderboard.record import Record, read_record, read_records
 
 
@@ -43,8 +44,12 @@ def find_record(wanted: str, results_dir: Path) -> Record:
 
 
 def _record_of_run(run: Path, folder: Path) -> Record:
-    weights = best_weights(run)
-    records = [record for record in read_records(folder) if record.weights == weights]
+    weights = [best_weights(run)]
+    records = [one for one in read_records(folder) if one.members == weights]
+    # Runs may end with the same weights; a copy of one may have lost its settings.
+    if (settings := run / "run.json").is_file():
+        recipe = read_config(settings).model_dump(mode="json")
+        records = [one for one in records if is_of(one, recipe, weights)]
     if not records:
         raise RecordError(
             f"{run}: no record of its best parser in {folder}: 'spmrl-bench eval' with the options "

@@ -24,6 +24,7 @@ from spmrl_bench.experiments.run_folder import best_weights, check_settings, end
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.leaderboard.estimates import best_variant
+from spmrl_bench.leaderboard.identity import is_of
 from spmrl_bench.leaderboard.record import (
     Record,
     Training,
@@ -148,9 +149,10 @@ def _find(
     One that was scored in the other role since, when other seeds or variants competed, is not
     enough: tables show the newest, and would say that another variant was selected.
     """
-    members = [run.weights for run in runs]
+    weights = [run.weights for run in runs]
+    recipe = runs[0].config.model_dump(mode="json")
     for record in reversed(records):
-        if record.members == members and _scored_alike(record, bank, runs[0].config):
+        if is_of(record, recipe, weights) and _scored_alike(record, bank, runs[0].config):
             return record if record.selected == selected else None
     return None
 

@@ -94,7 +94,7 @@ def _run(number: int, record: Record) -> Run:
         "kind": record.kind,
         "variant": record.variant,
         "given": settings_text(record.settings),
-        "digest": digest(resolved_settings(record)),
+        "digest": digest(resolved_settings(record.recipe)),
         "size": record.size,
         "precision": next((found["precision"] for found in parts if "precision" in found), ""),
         "seed": record.seed,
@@ -226,7 +226,7 @@ def _name_runs(runs: Sequence[Run], records: Sequence[Record]) -> None:
         key = *(found[0][column] for column in (*GROUP, *SERIES) if column != "digest"), given
         alike.setdefault(key, []).append(found)
     for several in alike.values():
-        settings = [resolved_settings(records[found[0]["record"]]) for found in several]
+        settings = [resolved_settings(records[found[0]["record"]].recipe) for found in several]
         differing = differing_settings(settings)
         for found, resolved in zip(several, settings, strict=True):
             changed = next(filter(None, (records[run["record"]].settings for run in found)), {})

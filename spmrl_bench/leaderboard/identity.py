@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -28,30 +28,47 @@ Resolved = Mapping[str, Any]
 _NO_SECTIONS = frozenset({"settings", "files", "fingerprints"})
 
 
-def resolved_settings(record: Record) -> Resolved:
-    """All that decides what a run learns, but for its seed and its treebank."""
+def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
+    """All that decides what a run learns, but for its seed and its treebank.
+
+    Args:
+        recipe: as a record keeps it.
+    """
+    kind = str(recipe.get("kind", "chart"))
     sections = {
         f"{section}.{key}": value
-        for section, values in record.recipe.items()
+        for section, values in recipe.items()
         if isinstance(values, Mapping) and section not in _NO_SECTIONS
         for key, value in values.items()
     }
-    contents = record.recipe.get("files") or {}
     found = {
-        **defaults(record.kind),
+        **defaults(kind),
         **sections,
-        **record.settings,
-        **contents,
-        "kind": record.kind,
-        "select": record.select,
+        **(recipe.get("settings") or {}),
+        **(recipe.get("files") or {}),
+        "kind": kind,
+        "select": recipe.get("select", "brackets.f1"),
     }
-    fields = _fields(record.kind)
+    fields = _fields(kind)
     # A setting that the program leaves out where it notes a run does not change its weights.
     return {
         key: value
         for key, value in sorted(found.items())
         if key not in fields or not fields[key].exclude
     }
+
+
+def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> bool:
+    """Whether a record is of runs with these settings and weights.
+
+    Weights alone do not tell: runs whose settings change only what is read off may end alike.
+    """
+    names = ("variant", "size", "seed")
+    return (
+        record.members == list(weights)
+        and all(record.recipe.get(name) == recipe.get(name) for name in names)
+        and resolved_settings(record.recipe) == resolved_settings(recipe)
+    )
 
 
 def digest(settings: Resolved) -> str:

@@ -77,6 +77,8 @@ def read_progress(folder: Path) -> Progress | None:
     except ValidationError as error:
         raise _broken(path, error.errors()[0]["msg"]) from None
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and (path.exists() or not folder.exists()):
+            return read_progress(folder)  # the process that trains has just replaced it
         raise _broken(path, error.strerror) from None
 
 

@@ -86,8 +86,8 @@ class Treebank:
 
         Args:
             split: its name.
-            layers: what each sentence is to have, one at least; without them, all that the
-                treebank has. Two layers are of the same sentences with the same words.
+            layers: what each sentence is to have; if none are named, all that the treebank has.
+                Two layers are of the same sentences with the same words.
 
         Raises:
             TreebankError: no such split, it is not as the manifest declares, the treebank has
@@ -95,7 +95,7 @@ class Treebank:
             ReadError: a file is malformed.
         """
         found: dict[Layer, Iterable[Any]] = {}
-        for layer in self.layers if layers is None else layers:
+        for layer in layers or self.layers:
             found[layer] = [parse.layer(layer) for parse in self.content(split, layer).sentences]
         nothing = repeat(None)
         pairs = zip(*(found.get(layer, nothing) for layer in LAYERS), strict=False)
@@ -130,16 +130,6 @@ class Treebank:
                         "%s, split %s: %d sentence(s) %s left out", self.name, split, number, what
                     )
         return self._contents[split, layer]
-
-    @property
-    def prm(self) -> str:
-        """The evalb parameter set of its scores.
-
-        Raises:
-            TreebankError: the treebank has dependencies only.
-        """
-        self._require("constituents")
-        return self.manifest.rules["brackets"]["prm"]
 
     @property
     def rules(self) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.analysis.scores import ScoreKey, ScoreStore
+from spmrl_bench.analysis.scores import ScoreKey, read_scores, write_score
 from spmrl_bench.errors import RecordError
 from spmrl_bench.nn.limits import Limit
 from tests.analysis.examples import result
@@ -25,9 +25,9 @@ def key(**changes: Any) -> ScoreKey:
 def test_a_score_is_found_by_its_whole_key(tmp_path: Path) -> None:
     limits = ((1, Limit(content=False)), (3, Limit(window=5)))
     kept = key(limits=limits)
-    ScoreStore(tmp_path).add(kept, result(80.0, 1))
-    again = ScoreStore(tmp_path)
-    assert again.find(kept) == result(80.0, 1)
+    write_score(kept, result(80.0, 1), tmp_path)
+    found = read_scores(tmp_path)
+    assert found == {kept: result(80.0, 1)}
     for other in (
         {"limits": ()},
         {"limits": ((1, Limit(content=False)), (3, Limit(window=6)))},
@@ -36,25 +36,22 @@ def test_a_score_is_found_by_its_whole_key(tmp_path: Path) -> None:
         {"limits": limits, "rules": "prm:q"},
         {"limits": limits, "split": "test"},
     ):
-        assert again.find(key(**other)) is None
+        assert key(**other) not in found
 
 
-def test_studies_that_run_at_once_lose_no_score_of_each_other(tmp_path: Path) -> None:
-    one, other = ScoreStore(tmp_path / "some"), ScoreStore(tmp_path / "some")
-    one.add(key(weights="1"), result(1.0, 1))
-    other.add(key(weights="2"), result(2.0, 2))
-    one.add(key(weights="3"), result(None, 3))
-    found = ScoreStore(tmp_path / "some")
-    assert [found.find(key(weights=name)) for name in "123"] == [
-        result(1.0, 1), result(2.0, 2), result(None, 3)
-    ]  # fmt: skip
+def test_scores_are_added_to_those_that_are_there(tmp_path: Path) -> None:
+    scores = {key(weights=str(seed)): result(seed / 10, seed) for seed in (1, 2, 3)}
+    for one, its in scores.items():
+        write_score(one, its, tmp_path / "some")
+    assert read_scores(tmp_path / "some") == scores
+    assert read_scores(tmp_path / "absent") == {}
 
 
 # Files of version 1 ---------------------------------------------------------------------
 
 
 def test_every_score_of_version_1_is_found_as_it_was_written() -> None:
-    store = ScoreStore(SHIPPED)
+    known = read_scores(SHIPPED)
     scores = [
         score
         for path in SHIPPED.glob("*.json")
@@ -67,7 +64,7 @@ def test_every_score_of_version_1_is_found_as_it_was_written() -> None:
             (one["layer"], Limit(one["content"], one["position"], one["window"], one["relaxed"]))
             for one in old["limits"]
         )
-        found = store.find(
+        found = known[
             ScoreKey(
                 weights=old["weights"],
                 fingerprint=old["fingerprint"],
@@ -75,8 +72,7 @@ def test_every_score_of_version_1_is_found_as_it_was_written() -> None:
                 rules=f"scorer:own|match:labelled|prm:{old['prm']}",
                 limits=limits,
             )
-        )
-        assert found is not None
+        ]
         assert found.sentences == score["sentences"]
         for figure in ("recall", "precision", "f1", "complete_match", "skipped"):
             assert found.figure("brackets", figure) == score[figure]
@@ -112,7 +108,7 @@ def test_a_broken_file_is_named(tmp_path: Path, content: bytes, message: str) ->
     path = tmp_path / "some.json"
     path.write_bytes(content)
     with pytest.raises(RecordError) as caught:
-        ScoreStore(tmp_path)
+        read_scores(tmp_path)
     assert str(caught.value).startswith(f"{path}: {message}")
     assert "\n" not in str(caught.value)
 
@@ -120,4 +116,4 @@ def test_a_broken_file_is_named(tmp_path: Path, content: bytes, message: str) ->
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "scores").write_text("not a folder")
     with pytest.raises(RecordError, match=r"scores.*cannot write the score of a study"):
-        ScoreStore(tmp_path).add(key(), result(1.0, 1))
+        write_score(key(), result(1.0, 1), tmp_path)

@@ -9,8 +9,9 @@ import pytest
 from spmrl_bench import __version__
 from spmrl_bench.scoring.attachment import AttachmentRules
 from spmrl_bench.scoring.attachment_counts import AttachmentCounts
+from spmrl_bench.scoring.attachment_metric import ATTACHMENT
 from spmrl_bench.scoring.attachment_report import attachment_dict, attachment_text
-from spmrl_bench.scoring.signature import sign_attachment
+from spmrl_bench.scoring.signature import sign
 
 COUNTS = AttachmentCounts.from_rows([(4, 3, 2, 1, 5, 4, 3, 2), (0, 0, 0, 0, 1, 1, 1, 1)])
 
@@ -105,7 +106,7 @@ def test_heads_alone_have_no_labelled_figures() -> None:
     ],
 )
 def test_signature_names_every_rule_that_matters(rules: AttachmentRules, expected: str) -> None:
-    signature = sign_attachment(COUNTS, rules)
+    signature = sign(ATTACHMENT, COUNTS, rules)
     assert signature.long() == (
-        f"scorer:own|match:attachment|{expected}|sentences:2|version:{__version__}"
+        f"scorer:own|match:attachment|{expected}|sentences:2|skipped:0|version:{__version__}"
     )

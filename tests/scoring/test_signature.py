@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import BracketCounts, MissingParse, Policy, Punctuation, load_prm
-from spmrl_bench.scoring.signature import KEYS, sign
+from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
+from spmrl_bench.scoring.prm import Parameters
+from spmrl_bench.scoring.signature import KEYS, Signature, Source, sign
 from tests.scoring.test_counts import ROWS
 
 SPMRL = load_prm("spmrl")
 COUNTS = BracketCounts.from_rows(ROWS)
 
 
+def signed(prm: Parameters = SPMRL, **source: Any) -> Signature:
+    return sign(BRACKETS, COUNTS, BracketRules(prm), Source(**source))
+
+
 def test_long_and_short_form() -> None:
-    signature = sign(
-        COUNTS,
-        SPMRL,
+    signature = signed(
         treebank="german-squoia",
         fingerprint="9ab0" * 16,
         split="test",
         tags="none",
-        transforms=["raise-crossing-branches", "strip-functions"],
+        transforms=("raise-crossing-branches", "strip-functions"),
         variant="charlstm",
         settings={"train.max_epochs": 5, "model.matrices": "full"},
         ensemble=3,
@@ -51,18 +56,18 @@ def test_long_and_short_form() -> None:
 
 def test_a_policy_that_is_not_the_published_one_is_named() -> None:
     policy = Policy(MissingParse.COUNT, Punctuation.BY_GOLD)
-    signature = sign(COUNTS, SPMRL, policy)
+    signature = sign(BRACKETS, COUNTS, BracketRules(SPMRL, policy))
     assert signature.as_dict()["missing"] == "count"
     assert signature.as_dict()["punctuation"] == "by-gold"
     assert "|punct:by-gold|miss:count|" in signature.short()
 
 
 def test_the_usual_precision_is_not_named() -> None:
-    assert "precision" not in sign(COUNTS, SPMRL, precision="float32").as_dict()
+    assert "precision" not in signed(precision="float32").as_dict()
 
 
 def test_keys_that_do_not_apply_are_absent() -> None:
-    signature = sign(COUNTS, replace(SPMRL, labeled=False), treebank="mini")
+    signature = signed(replace(SPMRL, labeled=False), treebank="mini")
     assert list(signature.as_dict()) == [
         "scorer",
         "match",
@@ -77,26 +82,26 @@ def test_keys_that_do_not_apply_are_absent() -> None:
 
 
 def test_seed_zero_is_a_seed() -> None:
-    assert sign(COUNTS, SPMRL, seed=0).as_dict()["seed"] == "0"
+    assert signed(seed=0).as_dict()["seed"] == "0"
 
 
 def test_parameter_files_of_one_name_differ() -> None:
     other = replace(SPMRL, delete_labels=frozenset(["TOP"]))
-    assert sign(COUNTS, SPMRL) != sign(COUNTS, other)
+    assert signed() != signed(other)
 
 
 def test_settings_of_the_recipe_and_single_parsers_are_not_named() -> None:
-    keys = sign(COUNTS, SPMRL, variant="charlstm", settings={}).as_dict()
+    keys = signed(variant="charlstm", settings={}).as_dict()
     assert "settings" not in keys
     assert "ensemble" not in keys
 
 
 def test_a_setting_cannot_forge_a_key() -> None:
-    signature = sign(COUNTS, SPMRL, settings={"model.vectors": "v|skipped:0"})
+    signature = signed(settings={"model.vectors": "v|skipped:0"})
     assert signature.as_dict()["settings"] == 'vectors="v%7Cskipped%3A0"'
     assert signature.long().count("|") == len(signature.items) - 1
 
 
 def test_a_value_cannot_forge_a_key() -> None:
     with pytest.raises(ScoreError, match=r"the split 'test\|skipped:0'"):
-        sign(COUNTS, SPMRL, split="test|skipped:0")
+        signed(split="test|skipped:0")

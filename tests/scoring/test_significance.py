@@ -13,11 +13,11 @@ import pytest
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import BracketCounts, Status
 from spmrl_bench.scoring.attachment_counts import AttachmentCounts
+from spmrl_bench.scoring.attachment_metric import ATTACHMENT
+from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.significance import (
     Interval,
     Ratio,
-    attachment_ratios,
-    bracket_ratios,
     compare,
     confidence_intervals,
 )
@@ -64,7 +64,7 @@ def p_of_all_swaps(one: Sequence[Sentence], other: Sequence[Sentence]) -> Fracti
 def test_ten_sentences_agree_with_the_full_permutation(seed: int) -> None:
     one, other = made_up(10, seed)
     expected = p_of_all_swaps(one, other)
-    exact = compare(bracket_ratios(corpus(one)), bracket_ratios(corpus(other)), trials=1024)[0]
+    exact = compare(BRACKETS.ratios(corpus(one)), BRACKETS.ratios(corpus(other)), trials=1024)[0]
     assert exact.exact
     assert exact.p_randomisation == float(expected)
     assert exact.difference == pytest.approx(float(f1(other) - f1(one)), abs=1e-12)
@@ -75,7 +75,7 @@ def test_sampled_swaps_come_close_to_the_full_permutation() -> None:
     assert sum(a != b for a, b in zip(one, other, strict=True)) == 15
     expected = float(p_of_all_swaps(one, other))
     assert 0.05 < expected < 0.95
-    ratios = bracket_ratios(corpus(one)), bracket_ratios(corpus(other))
+    ratios = BRACKETS.ratios(corpus(one)), BRACKETS.ratios(corpus(other))
     sampled = compare(*ratios, trials=20_000)[0]
     assert not sampled.exact
     standard_error = (expected * (1 - expected) / 20_000) ** 0.5
@@ -99,7 +99,7 @@ def test_bootstrap_comes_close_to_all_resamples() -> None:
     hits = sum(abs(b - a - seen) >= abs(seen) for a, b in zip(left, right, strict=True))
     expected = hits / 5**5
     assert 0.05 < expected < 0.95
-    ratios = bracket_ratios(corpus(one)), bracket_ratios(corpus(other))
+    ratios = BRACKETS.ratios(corpus(one)), BRACKETS.ratios(corpus(other))
     sampled = compare(*ratios, trials=40_000, level=80)[0]
     standard_error = (expected * (1 - expected) / 40_000) ** 0.5
     assert abs(sampled.p_bootstrap - expected) < 3 * standard_error
@@ -129,7 +129,7 @@ def test_rounding_breaks_no_ties() -> None:
 def test_difference_figures_and_wins() -> None:
     one = [(2, 4, 4), (3, 3, 3), (0, 0, 0), (1, 2, 3)]
     other = [(3, 4, 4), (2, 3, 3), (0, 0, 1), (1, 2, 2)]
-    f1_, recall, precision = compare(bracket_ratios(corpus(one)), bracket_ratios(corpus(other)))
+    f1_, recall, precision = compare(BRACKETS.ratios(corpus(one)), BRACKETS.ratios(corpus(other)))
     assert (f1_.name, recall.name, precision.name) == ("f1", "recall", "precision")
     assert (recall.one, recall.other) == (pytest.approx(600 / 9), pytest.approx(600 / 9))
     assert recall.difference == 0.0
@@ -142,7 +142,7 @@ def test_difference_figures_and_wins() -> None:
 
 def test_figures_are_those_of_the_counts() -> None:
     one, other = map(corpus, made_up(20, seed=5))
-    for result in compare(bracket_ratios(one), bracket_ratios(other), trials=10):
+    for result in compare(BRACKETS.ratios(one), BRACKETS.ratios(other), trials=10):
         assert result.one == pytest.approx(getattr(one, result.name), abs=1e-12)
         assert result.other == pytest.approx(getattr(other, result.name), abs=1e-12)
 
@@ -151,7 +151,7 @@ def test_attachment_scores_are_compared_by_words() -> None:
     # words, heads, labels, both; twice, since there is no punctuation
     one = AttachmentCounts.from_rows([(4, 2, 3, 2) * 2, (6, 6, 5, 5) * 2, (2, 1, 1, 0) * 2])
     other = AttachmentCounts.from_rows([(4, 4, 3, 3) * 2, (6, 5, 5, 5) * 2, (2, 2, 2, 2) * 2])
-    results = compare(attachment_ratios(one), attachment_ratios(other))
+    results = compare(ATTACHMENT.ratios(one), ATTACHMENT.ratios(other))
     for result in results:
         assert result.one == getattr(one, result.name)
         assert result.other == getattr(other, result.name)
@@ -166,7 +166,7 @@ def test_attachment_scores_are_compared_by_words() -> None:
 
 
 def test_equal_systems_are_not_different() -> None:
-    ratios = bracket_ratios(corpus(made_up(50, seed=1)[0]))
+    ratios = BRACKETS.ratios(corpus(made_up(50, seed=1)[0]))
     for result in compare(ratios, ratios):
         assert (result.p_randomisation, result.p_bootstrap, result.exact) == (1.0, 1.0, True)
         assert result.interval == Interval(0.0, 0.0)
@@ -175,13 +175,13 @@ def test_equal_systems_are_not_different() -> None:
 
 def test_a_large_difference_has_the_smallest_possible_p() -> None:
     good, bad = [(9, 10, 10)] * 60 + [(8, 10, 10)] * 40, [(5, 10, 10)] * 90 + [(4, 9, 9)] * 10
-    result = compare(bracket_ratios(corpus(bad)), bracket_ratios(corpus(good)), trials=999)[0]
+    result = compare(BRACKETS.ratios(corpus(bad)), BRACKETS.ratios(corpus(good)), trials=999)[0]
     assert (result.p_randomisation, result.p_bootstrap) == (0.001, 0.001)
     assert (result.better, result.worse) == (100, 0)
 
 
 def test_order_of_the_systems_only_changes_signs() -> None:
-    one, other = (bracket_ratios(corpus(side)) for side in made_up(200, seed=4))
+    one, other = (BRACKETS.ratios(corpus(side)) for side in made_up(200, seed=4))
     there, back = compare(one, other, trials=500)[0], compare(other, one, trials=500)[0]
     assert there.difference == -back.difference
     assert there.interval.low == pytest.approx(-back.interval.high, abs=1e-9)
@@ -190,7 +190,7 @@ def test_order_of_the_systems_only_changes_signs() -> None:
 
 
 def test_result_depends_on_the_seed_and_not_on_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    ratios = [bracket_ratios(corpus(side)) for side in made_up(70, seed=6)]
+    ratios = [BRACKETS.ratios(corpus(side)) for side in made_up(70, seed=6)]
     first = compare(*ratios, trials=300, seed=1)
     assert compare(*ratios, trials=300, seed=1) == first
     second = compare(*ratios, trials=300, seed=2)
@@ -205,7 +205,7 @@ def test_result_depends_on_the_seed_and_not_on_the_chunks(monkeypatch: pytest.Mo
 def test_exact_swaps_do_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = made_up(8, seed=2)
     monkeypatch.setattr("spmrl_bench.scoring.significance._ELEMENTS", 8 * 7)
-    result = compare(bracket_ratios(corpus(one)), bracket_ratios(corpus(other)))[0]
+    result = compare(BRACKETS.ratios(corpus(one)), BRACKETS.ratios(corpus(other)))[0]
     assert result.p_randomisation == float(p_of_all_swaps(one, other))
 
 
@@ -222,7 +222,7 @@ def test_interval_of_an_accuracy_is_the_binomial_one() -> None:
 def test_draws_without_anything_to_divide_count_as_hits_and_not_for_intervals() -> None:
     # One of three sentences has brackets; (2/3)**3 of the draws miss it.
     one, other = [(1, 2, 2), (0, 0, 0), (0, 0, 0)], [(2, 2, 2), (0, 0, 0), (0, 0, 0)]
-    result = compare(bracket_ratios(corpus(one)), bracket_ratios(corpus(other)), trials=2000)[0]
+    result = compare(BRACKETS.ratios(corpus(one)), BRACKETS.ratios(corpus(other)), trials=2000)[0]
     assert result.p_bootstrap == pytest.approx(8 / 27, abs=0.04)
     assert result.one_interval == Interval(50.0, 50.0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,26 @@ def test_unknown_key_of_progress_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps({"epoch": "many"}), encoding="utf-8")
     with pytest.raises(CheckpointError, match="incomplete checkpoint"):
         read_progress(path.parent)
+
+
+def test_progress_is_read_while_another_process_replaces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, last = make_trainer(tmp_path, max_epochs=1).fit(), tmp_path / "last"
+    read, aside = Path.read_bytes, tmp_path / "aside"
+
+    def read_late(path: Path) -> bytes:
+        """The first time, the old folder has been moved aside, and the new one comes after."""
+        if aside.exists():
+            return read(path)
+        last.rename(aside)
+        try:
+            return read(path)
+        finally:
+            shutil.copytree(aside, last)
+
+    monkeypatch.setattr(Path, "read_bytes", read_late)
+    assert read_progress(last) == done
 
 
 def test_full_disk_is_one_message_and_keeps_what_was_saved(

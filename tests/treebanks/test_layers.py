@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.errors import TreebankError
+from spmrl_bench.errors import RecipeError, TreebankError
+from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.treebanks import cache
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.presence import treebank_statuses
@@ -85,6 +86,7 @@ def test_what_is_left_out_of_the_trees_is_left_out_of_the_dependencies(
         assert parse.dependencies.heads.tolist() == heads.get("".join(parse.words), [0])
     (trees,) = {parse.layers for parse in bank.examples(split, ["constituents"])}
     assert trees == ("constituents",)
+    assert bank.examples(split, []) == both
     left_out = bank.content(split).left_out
     assert left_out == {"without words": 1, "that break the format": int(split == "dev")}
     assert sum("without words" in message for message in caplog.messages) == 1
@@ -325,6 +327,13 @@ def test_treebanks_of_universal_dependencies(name: str, folder: str, prefix: str
             if (tree := parse.dependencies) is not None
         ]
         assert found == sentences
+
+
+def test_no_variant_learns_from_dependencies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREEBANKS", str(shared_data("treebanks")))
+    with pytest.raises(RecipeError, match="basque-ud-bdt has dependencies, from which no variant"):
+        make_plan("basque", treebank="basque-ud-bdt")
+    assert make_plan("basque").treebank.name == "basque-mini"
 
 
 def test_the_two_layers_of_the_wsj_sample() -> None:

@@ -27,6 +27,7 @@ MINI = {
 }
 
 
+NOT_OF_DP = dict.fromkeys(("escapes", "prm", "transforms"))
 DP = '{ format = "dp", train = ["a"], dev = ["a"], test = ["a"] }'
 
 
@@ -127,7 +128,13 @@ def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
             "attachment.tags: unknown key. Known: punctuation, relations",
         ),
         (
-            {"format": '"dp"', "escapes": None, "prm": None, "transforms": "[]", "dependencies": DP},
+            {
+                "format": '"dp"',
+                "escapes": None,
+                "prm": None,
+                "transforms": "[]",
+                "dependencies": DP,
+            },
             "dependencies: dp has dependencies, and they are the first layer",
         ),
         ({"title": '""'}, "title: string should have at least 1 character; found ''"),

@@ -109,7 +109,7 @@ EXPECTED = {
 def test_trees_with_predicted_tags(tmp_path: Path, use: Use, language: str, line_end: str) -> None:
     written(language, tmp_path, use, line_end=line_end)
     treebank = open_treebank(f"{language.lower()}-spmrl", tmp_path)
-    assert (treebank.track, treebank.prm) == ("spmrl", "spmrl")
+    assert (treebank.track, treebank.rules["brackets"]) == ("spmrl", {"prm": "spmrl"})
     assert texts(treebank, "train") == EXPECTED[language]
     assert texts(treebank, "dev")[0] == EXPECTED[language][0]
     assert texts(treebank, "test") == [EXPECTED[language][1]]

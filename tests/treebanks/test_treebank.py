@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.treebanks.presence import treebank_statuses
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
 from tests.conftest import shared_data
 from tests.treebanks.conftest import WriteManifest
 from tests.treebanks.test_manifest import MINI
@@ -210,12 +213,15 @@ def test_fingerprint_follows_content_and_what_changes_trees(
     assert len(changed - {first}) == 5
 
 
-def fake_generate(grammar: str, sizes: dict[str, int], seed: int) -> dict[str, list[Tree]]:
-    def tree(word: str) -> Tree:
-        return Tree.build([word], ["N"], [(0, 1, "TOP"), (0, 1, "S")])
+def fake_generate(
+    grammar: str, sizes: dict[str, int], seed: int, relation: str = "root"
+) -> dict[str, list[Parse]]:
+    def parse(word: str) -> Parse:
+        tree = Tree.build([word], ["N"], [(0, 1, "TOP"), (0, 1, "S")])
+        return Parse.of(tree, DependencyTree.build([word], ["N"], [0], [relation]))
 
     return {
-        name: [tree(f"{grammar}{name}{seed}-{i}") for i in range(size)]
+        name: [parse(f"{grammar}{name}{seed}-{i}") for i in range(size)]
         for name, size in sizes.items()
     }
 
@@ -231,6 +237,14 @@ def test_mini_treebanks_are_generated(
     assert treebank.split("dev")[4] == Tree.build(["germandev1-4"], ["N"], [(0, 1, "S")])
     first = treebank.fingerprint
     assert open_treebank("tiny").fingerprint == first
+    assert str(treebank.examples("dev", ["dependencies"])[4]) == "germandev1-4/root/0"
+    assert treebank.layers == treebank.examples("dev")[0].layers
+    other = partial(fake_generate, relation="dep")
+    monkeypatch.setattr("spmrl_bench.treebanks.treebank.generate", other)
+    monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
+    changed = open_treebank("tiny")
+    assert changed.fingerprint == first
+    assert changed.fingerprint_of("dependencies") != treebank.fingerprint_of("dependencies")
     manifests(**{**MINI, "seed": "2"})
     assert open_treebank("tiny").fingerprint != first
 

@@ -66,8 +66,7 @@ def generate(grammar: str | Path, sizes: Mapping[str, int], seed: int) -> dict[s
         TreebankError: unknown grammar name, negative size, or a grammar with too few
             different sentences; :class:`GrammarError` for mistakes in the file.
     """
-    with no_collection():
-        source = _load(str(_path(grammar)))
+    source = ground_grammar(grammar)
     for split, size in sizes.items():
         if size < 0:
             raise TreebankError(f"split '{split}' of {grammar}: size {size} found, needs >= 0")
@@ -81,19 +80,26 @@ def generate(grammar: str | Path, sizes: Mapping[str, int], seed: int) -> dict[s
     return splits
 
 
+def ground_grammar(grammar: str | Path) -> GroundGrammar:
+    """A grammar as it is sampled from; read once, unless its file changes.
+
+    Raises:
+        TreebankError: unknown grammar name; :class:`GrammarError` for mistakes in the file.
+    """
+    path = _path(grammar)
+    with no_collection():
+        try:
+            return _ground_file(str(path), path.stat().st_mtime_ns)
+        except OSError:
+            return ground(load_grammar(path))
+
+
 def _path(grammar: str | Path) -> Path:
     if isinstance(grammar, Path) or grammar.endswith(".toml"):
         return Path(grammar)
     if grammar not in available_grammars():
         raise TreebankError(unknown_name("mini grammar", grammar, available_grammars()))
     return data_dir("treebanks") / "mini" / f"{grammar}.toml"
-
-
-def _load(path: str) -> GroundGrammar:
-    try:
-        return _ground_file(path, Path(path).stat().st_mtime_ns)
-    except OSError:
-        return ground(load_grammar(Path(path)))
 
 
 @lru_cache(maxsize=4)

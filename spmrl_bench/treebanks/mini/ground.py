@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from spmrl_bench.treebanks.mini.grammar import Grammar, Rule
@@ -330,13 +330,20 @@ class _Grounder:
 
 def _lexical_symbols(grammar: Grammar) -> set[str]:
     """Symbols without recursion below them: their mass can be summed."""
-    found = {name for name, symbol in grammar.symbols.items() if symbol.kind == "category"}
+    categories = {name for name, symbol in grammar.symbols.items() if symbol.kind == "category"}
+    return _closure(grammar, categories, all)
+
+
+def _closure(
+    grammar: Grammar, found: set[str], enough: Callable[[Iterable[bool]], bool]
+) -> set[str]:
+    """``found``, and each symbol of whose rules all (or any) have daughters in it only."""
     grown = True
     while grown:
         grown = False
         for name, rules in grammar.rules.items():
-            if name not in found and all(
-                child.symbol in found for rule in rules for child in rule.children
+            if name not in found and enough(
+                all(child.symbol in found for child in rule.children) for rule in rules
             ):
                 found.add(name)
                 grown = True
@@ -401,7 +408,7 @@ def _note_dead_rules(grammar: Grammar, nodes: list[Node], problems: Problems) ->
 
 def _link_rows(grammar: Grammar, nodes: list[Node], problems: Problems) -> None:
     """Head and relations of every row of every phrase; rows that do not differ share them."""
-    empty = _possibly_empty(grammar)
+    empty = _closure(grammar, set(), any)  # the phrases that may turn out to have no words
     known: dict[tuple[int, tuple[str | None, ...]], Links] = {}
     for node in nodes:
         if grammar.symbols[node.symbol].kind != "phrase":
@@ -421,18 +428,3 @@ def _link_rows(grammar: Grammar, nodes: list[Node], problems: Problems) -> None:
                         problems,
                     )
                 option.links.append(known[key])
-
-
-def _possibly_empty(grammar: Grammar) -> set[str]:
-    """The phrases that may turn out to have no words."""
-    found: set[str] = set()
-    grown = True
-    while grown:
-        grown = False
-        for name, rules in grammar.rules.items():
-            if name not in found and any(
-                all(child.symbol in found for child in rule.children) for rule in rules
-            ):
-                found.add(name)
-                grown = True
-    return found

@@ -141,27 +141,20 @@ def link(
     return Links(head, tuple(linker.to), tuple(linker.borne))
 
 
+@dataclass
 class _Linker:
-    def __init__(
-        self,
-        key: str,
-        children: Sequence[Reference],
-        defaults: Sequence[str | None],
-        headless: Collection[str],
-        empty: Collection[str],
-        problems: Problems,
-    ) -> None:
-        self._key = key
-        self._children = children
-        self._defaults = defaults
-        self._relations = [
-            child.relation or default for child, default in zip(children, defaults, strict=True)
-        ]
-        self._headless = headless
-        self._empty = empty
-        self._problems = problems
-        self.to = list(range(len(children)))
-        self.borne = [""] * len(children)
+    key: str
+    children: Sequence[Reference]
+    defaults: Sequence[str | None]
+    headless: Collection[str]
+    empty: Collection[str]
+    problems: Problems
+
+    def __post_init__(self) -> None:
+        pairs = zip(self.children, self.defaults, strict=True)
+        self.relations = [child.relation or default for child, default in pairs]
+        self.to = list(range(len(self.children)))
+        self.borne = [""] * len(self.children)
 
     def unite(self, places: Iterable[int], depth: int, *, headed: bool) -> int:
         """Link the daughters at ``places`` inside ``depth`` parentheses; the place of the head."""
@@ -173,8 +166,8 @@ class _Linker:
             inner = self.unite(run, depth + 1, headed=True)
             if inner == OUTSIDE:
                 return OUTSIDE
-            if relation is not None or self._relations[inner] == HEAD:
-                self._relations[inner] = relation or self._defaults[inner]
+            if relation is not None or self.relations[inner] == HEAD:
+                self.relations[inner] = relation or self.defaults[inner]
             items.append(inner)
         head = self._head(items) if headed else OUTSIDE
         if headed and head == OUTSIDE:
@@ -183,22 +176,22 @@ class _Linker:
             if place != head:
                 self.to[place] = head
                 self.borne[place] = self._checked(place)
-        if headed and len(items) > 1 and self._name(head) in self._empty:
+        if headed and len(items) > 1 and self._name(head) in self.empty:
             self._note(f"'{self._name(head)}' is the head of others but may have no words")
         return head
 
     def _group(self, place: int, depth: int) -> tuple[int, str | None]:
         """The parenthesis around a daughter at this depth; number -1 if there is none."""
-        groups = self._children[place].groups
+        groups = self.children[place].groups
         return groups[depth] if len(groups) > depth else (-1, None)
 
     def _head(self, items: Sequence[int]) -> int:
         """The only one able, or marked, or without a relation, or that is no function word."""
-        able = [place for place in items if self._name(place) not in self._headless]
+        able = [place for place in items if self._name(place) not in self.headless]
         kinds = [
             able if len(able) == 1 else [],
-            [place for place in able if self._relations[place] == HEAD],
-            [place for place in able if self._relations[place] is None],
+            [place for place in able if self.relations[place] == HEAD],
+            [place for place in able if self.relations[place] is None],
             [place for place in able if not self._functional(place)],
         ]
         found = next((kind for kind in kinds if kind), items)
@@ -211,8 +204,8 @@ class _Linker:
 
     def _checked(self, place: int) -> str:
         """The relation of a daughter that is not the head."""
-        relation = self._relations[place]
-        if self._name(place) in self._headless:
+        relation = self.relations[place]
+        if self._name(place) in self.headless:
             if relation is not None:
                 self._note(f"headless '{self._name(place)}' bears no relation: its daughters do")
         elif relation is None or relation == HEAD:
@@ -220,13 +213,13 @@ class _Linker:
         return relation or ""
 
     def _functional(self, place: int) -> bool:
-        return (self._relations[place] or "").partition(":")[0] in _FUNCTIONAL
+        return (self.relations[place] or "").partition(":")[0] in _FUNCTIONAL
 
     def _name(self, place: int) -> str:
-        return self._children[place].symbol
+        return self.children[place].symbol
 
     def _note(self, problem: str) -> None:
-        self._problems.add(self._key, problem)
+        self.problems.add(self.key, problem)
 
 
 def attach(

@@ -36,12 +36,19 @@ TOP -> S Dot
 S -> NP[nom,num] V[num,ptk=0] PP?0.5
 S -> NP[nom,num] V[num,ptk=?p:!0] PP?0.5 Part[ptk=?p]
 PP -> P[case] NX[case]
-NP[case,num] -> NX[case,num] PP?0.2
+NP[case,num] -> NX[case,num] nmod:PP?0.2
 NX[case,num] -> Art[case,num,gender] NN[num,gender]
 NX[case,num=pl] -> NN[num=pl]
 3 NN[num,gender] -> Noun[num,gender]
 NN[num,gender] -> Noun[num=sg] Noun[num,gender]
 '''
+[dependencies]
+nsubj = "NP[nom]"
+obl = "PP"
+det = "Art"
+case = "P"
+"compound:prt" = "Part"
+punct = "Dot"
 [lexicon]
 Dot = "."
 P = "mit dat"

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from spmrl_bench.treebanks.mini.generate import generate
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 
 SIZES = {"train": 2000, "dev": 300, "test": 300}
@@ -51,11 +53,30 @@ class Language:
 
 
 @cache
-def splits_of(name: str) -> dict[str, list[Tree]]:
+def parses_of(name: str) -> dict[str, list[Parse]]:
     """The mini treebank of a language by splits; every test sees the same one."""
     return generate(name, SIZES, SEED)
 
 
+@cache
+def splits_of(name: str) -> dict[str, list[Tree]]:
+    """Its constituents."""
+    return {
+        split: [constituents(parse) for parse in parses]
+        for split, parses in parses_of(name).items()
+    }
+
+
 def trees_of(name: str) -> list[Tree]:
-    """The sentences of all splits."""
+    """The constituents of all splits."""
     return [tree for part in splits_of(name).values() for tree in part]
+
+
+def constituents(parse: Parse) -> Tree:
+    assert parse.tree is not None
+    return parse.tree
+
+
+def dependencies(parse: Parse) -> DependencyTree:
+    assert parse.dependencies is not None
+    return parse.dependencies

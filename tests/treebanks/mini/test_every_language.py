@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spmrl_bench.treebanks.mini.generate import available_grammars, generate
+from spmrl_bench.treebanks.mini.generate import available_grammars, generate, ground_grammar
+from spmrl_bench.treebanks.mini.links import attach
+from spmrl_bench.trees.parse import Parse
 from tests.treebanks.mini import (
     test_arabic,
     test_basque,
@@ -18,7 +20,17 @@ from tests.treebanks.mini import (
     test_polish,
     test_swedish,
 )
-from tests.treebanks.mini.language import SEED, Language, splits_of, trees_of
+from tests.treebanks.mini.analyses import ANALYSES
+from tests.treebanks.mini.heads import UNIVERSAL, chain, derivations, outside, projective, written
+from tests.treebanks.mini.language import (
+    SEED,
+    Language,
+    constituents,
+    dependencies,
+    parses_of,
+    splits_of,
+    trees_of,
+)
 from tests.treebanks.mini.nodes import neighbours
 
 LANGUAGES: tuple[Language, ...] = (
@@ -112,6 +124,90 @@ def test_commas_stand_between_words(language: Language) -> None:
 
 @each_language
 def test_the_seed_decides(language: Language) -> None:
-    first = splits_of(language.name)["train"][:20]
+    first = parses_of(language.name)["train"][:20]
     assert generate(language.name, {"train": 20}, seed=SEED)["train"] == first
     assert generate(language.name, {"train": 20}, seed=SEED + 1)["train"] != first
+
+
+def all_of(language: Language) -> list[Parse]:
+    return [parse for parses in parses_of(language.name).values() for parse in parses]
+
+
+@each_language
+def test_layers_are_over_the_same_words_and_every_relation_is_universal(language: Language) -> None:
+    for parse in all_of(language):
+        tree, layer = constituents(parse), dependencies(parse)
+        assert layer.words == tree.words
+        assert layer.tags == tree.tags
+        assert {kind.split(":")[0] for kind in layer.relations} <= UNIVERSAL
+
+
+@each_language
+def test_heads_form_a_projective_tree_with_one_root(language: Language) -> None:
+    for parse in all_of(language):
+        layer = dependencies(parse)
+        heads = layer.heads.tolist()
+        roots = [kind for head, kind in zip(heads, layer.relations, strict=True) if head == 0]
+        assert roots == ["root"]
+        assert layer.relations.count("root") == 1
+        assert all(chain(heads, word)[-1] == 0 for word in range(1, len(heads) + 1))
+        assert projective(heads), written(parse)
+
+
+@each_language
+def test_one_word_of_every_constituent_has_its_head_outside(language: Language) -> None:
+    for parse in all_of(language):
+        heads = dependencies(parse).heads.tolist()
+        for start, end, label in constituents(parse).constituents():
+            assert outside(heads, start, end) == 1, (label, written(parse))
+
+
+@each_language
+def test_punctuation_and_conjunctions_govern_nothing_and_subjects_are_single(
+    language: Language,
+) -> None:
+    several = 0
+    for parse in all_of(language):
+        layer = dependencies(parse)
+        subjects = []
+        for head, kind in zip(layer.heads.tolist(), layer.relations, strict=True):
+            above = layer.relations[head - 1] if head else ""
+            assert above != "punct", written(parse)
+            assert above != "cc" or kind == "fixed", written(parse)
+            if kind.split(":")[0] in {"nsubj", "csubj"}:
+                subjects.append(head)
+        several += len(subjects) > len(set(subjects))
+    assert several <= 10  # of 2600: a topic, or a relative clause without its noun
+
+
+@each_language
+def test_every_rule_links_its_daughters_to_a_tree(language: Language) -> None:
+    """One derivation for each rule and each way in which its daughters are linked."""
+    source = ground_grammar(language.name)
+    used = set()
+    for key, derivation in derivations(source):
+        used.add(key)
+        heads, relations = attach(derivation.parents, derivation.links, ())
+        assert heads.count(0) == 1, key
+        assert relations[heads.index(0)] == "root"
+        assert all(chain(heads, word)[-1] == 0 for word in range(1, len(heads) + 1)), key
+        assert projective(heads), key
+        for start, end in derivation.headed:
+            assert outside(heads, start, end) == 1, key
+    rules = {rule.key for found in source.grammar.rules.values() for rule in found}
+    words = {
+        rule.key
+        for name, found in source.grammar.rules.items()
+        for rule in found
+        if source.grammar.symbols[name].kind == "word"
+    }
+    assert used == rules - words
+
+
+@each_language
+def test_sentences_have_the_analysis_of_a_grammarian(language: Language) -> None:
+    known = {parse.words: written(parse) for parse in parses_of(language.name)["dev"]}
+    for analysis in ANALYSES[language.name].strip().split("\n\n"):
+        items = analysis.split()
+        words = tuple(item.rsplit("/", 2)[0] for item in items)
+        assert known.get(words) == " ".join(items)

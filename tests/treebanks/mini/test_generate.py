@@ -16,9 +16,10 @@ from spmrl_bench.treebanks.mini.generate import (
 )
 
 from .grammars import write_grammar
+from .language import constituents
 
 
-def test_same_seed_same_trees_and_splits_do_not_depend_on_order() -> None:
+def test_same_seed_same_parses_and_splits_do_not_depend_on_order() -> None:
     one = generate("german", {"train": 60, "dev": 20}, seed=7)
     two = generate("german", {"dev": 20, "train": 60}, seed=7)
     assert one == two
@@ -26,12 +27,13 @@ def test_same_seed_same_trees_and_splits_do_not_depend_on_order() -> None:
     assert generate("german", {"train": 60}, seed=8)["train"] != one["train"]
 
 
-def test_trees_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
+def test_parses_do_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     code = (
         "import sys; from spmrl_bench.treebanks.mini.generate import generate;"
         "from pathlib import Path;"
         "trees = generate(Path(sys.argv[1]), {'a': 20}, 3)['a'];"
-        "print([(t.words, t.tags, t.labels, t.spans.tolist()) for t in trees])"
+        "print([(t.words, t.tags, t.tree.labels, t.tree.spans.tolist(),"
+        " t.dependencies.heads.tolist(), t.dependencies.relations) for t in trees])"
     )
     path = write_grammar(tmp_path)
     outputs = {
@@ -56,7 +58,8 @@ def test_no_long_sentence_occurs_twice() -> None:
 
 
 def test_small_grammar_agrees_and_hides_what_is_invisible(tmp_path: Path) -> None:
-    trees = generate(write_grammar(tmp_path), {"train": 300}, seed=1)["train"]
+    parses = generate(write_grammar(tmp_path), {"train": 300}, seed=1)["train"]
+    trees = [constituents(parse) for parse in parses]
     articles = {
         "masc sg": {"der", "dem"},
         "fem sg": {"die", "der"},
@@ -95,7 +98,7 @@ def test_length_bound_and_recursion(tmp_path: Path) -> None:
         ("PP -> P[case] NX[case]", "PP -> P[case] NP[case]"),
         ("PP?0.2", "PP?0.9"),
     )
-    trees = generate(path, {"train": 200}, seed=1)["train"]
+    trees = [constituents(parse) for parse in generate(path, {"train": 200}, seed=1)["train"]]
     assert max(len(tree) for tree in trees) in (11, 12)
     assert max(tree.labels.count("PP") for tree in trees) >= 3
 
@@ -119,7 +122,7 @@ def test_a_guard_meets_the_default_of_a_silent_lexeme(tmp_path: Path) -> None:
     path = write_grammar(
         tmp_path,
         ('P = "case"\n', 'P = "case"\nInf = ""\n'),
-        ("V[num,ptk=0] PP?0.5", "V[num,ptk=0] Inf"),
+        ("V[num,ptk=0] PP?0.5", "V[num,ptk=0] xcomp:Inf"),
         ("V[pl] : {1}+en", "V[pl] : {1}+en\nInf[ptk=!0] : {ptk}zu{1}en"),
     )
     words = {

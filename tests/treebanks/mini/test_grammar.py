@@ -46,6 +46,22 @@ MISTAKES = [
     pytest.param(("nehm ptk=ab\n", ""), "rules.main line 3", "never be used", id="dead-rule"),
     pytest.param(("Noun[num=sg] Noun", "Noun[num=sg] NN"), "words.NN", "itself", id="cyclic-word"),
     pytest.param(("PP?0.5", "PP[nom]?0.5"), "line 2", "'nom'", id="no-such-feature"),
+    pytest.param(("nmod:PP", "nmood:PP"), "line 5", "'nmood'. Did you mean nmod", id="relation"),
+    pytest.param(('obl = "', 'obll = "'), "dependencies.obll", "Did you mean obl", id="default"),
+    pytest.param(('obl = "', 'head = "'), "dependencies.head", "'head'", id="default-head"),
+    pytest.param(('obl = "PP', 'obl = "QP'), "dependencies.obl", "'QP'", id="default-symbol"),
+    pytest.param(('"NP[nom]"', '"NP[acc]"'), "dependencies.nsubj", "'acc'", id="default-value"),
+    pytest.param(('obl = "', 'headless = "'), "dependencies.headless", "label", id="headless"),
+    pytest.param(("-> S Dot", "-> (S Dot"), "line 1", "no ')'", id="parenthesis"),
+    pytest.param(("PP -> P", "obl:PP -> P"), "line 4", "'obl:'", id="relation-on-the-left"),
+    pytest.param(("Noun[sg] :", "obj:Noun[sg] :"), "cells line 1", "'obj:'", id="relation-in-cell"),
+    pytest.param(("Noun[num=sg] ", "flat:Noun[num=sg] "), "line 9", "parts", id="word-relation"),
+    pytest.param(('det = "Art"\n', ""), "line 6", "'Art' and 'NN': which", id="two-heads"),
+    pytest.param(("-> S Dot", "-> head:S head:Dot"), "line 1", "'S' and 'Dot': which", id="heads"),
+    pytest.param(('"NP[nom]"', '"NP[nom] V"'), "line 2", "'NP' and 'V': which", id="no-head"),
+    pytest.param(("-> Art[", "-> head:Art["), "line 6", "'NN' bears no relation", id="bare"),
+    pytest.param(("NX[case,num=pl] ->", "NX -> ()\nNX ->"), "line 4", "no words", id="empty-head"),
+    pytest.param(('obl = "PP', 'headless = "NX'), "line 5", "'NX': which is", id="no-able-head"),
 ]
 
 
@@ -61,6 +77,19 @@ def test_mistake_is_reported_with_its_place(
     assert any(key in problem and text in problem for problem in caught.value.problems), (
         caught.value.problems
     )
+
+
+def test_daughters_of_headless_phrases_have_relations_and_they_themselves_none(
+    tmp_path: Path,
+) -> None:
+    path = write_grammar(
+        tmp_path, ('obl = "PP', 'headless = "NX'), ("P[case] NX", "P[case] obl:NX")
+    )
+    with pytest.raises(GrammarError) as caught:
+        generate(path, {"train": 1}, seed=0)
+    text = "\n".join(caught.value.problems)
+    assert "line 4 'PP -> P[case] obl:NX[case]': headless 'NX' bears no relation" in text
+    assert "line 6 'NX[case,num] -> Art[case,num,gender] NN[num,gender]': 'NN' bears no" in text
 
 
 def test_all_mistakes_come_at_once(tmp_path: Path) -> None:
