@@ -187,7 +187,7 @@ def test_it_runs_in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_what_it_started_is_stopped_with_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    body = f"exec 3>{tmp_path}/pipe; (sleep 30; echo survived >&3) & yes"
+    body = f"exec 3>{tmp_path}/pipe; (sleep 30; echo survived >&3) & exec yes"
     binary, files = fake_program(tmp_path / "evalb", body), write(tmp_path)
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     with open(reader, "rb") as pipe:
