@@ -110,7 +110,12 @@ class _Sentence:
 
         whole = Graph(
             self.name,
-            *map(ordered, (rows.words, rows.tags, rows.token_parents, rows.token_edges)),
-            *map(tuple, (rows.labels, rows.parents, rows.edges)),
+            ordered(rows.words),
+            ordered(rows.tags),
+            ordered(rows.token_parents),
+            ordered(rows.token_edges),
+            tuple(rows.labels),
+            tuple(rows.parents),
+            tuple(rows.edges),
         )
         return without_tokens(whole, [True] * len(order))  # and without nodes that have none
