@@ -33,6 +33,7 @@ from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
+from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -259,7 +260,7 @@ def command(tmp_path: Path) -> Any:
             env=environment,
             capture_output=True,
             encoding="utf-8",
-            timeout=300,
+            timeout=PATIENCE,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

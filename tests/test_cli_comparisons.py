@@ -13,7 +13,14 @@ from typer.testing import CliRunner, Result
 from spmrl_bench.cli import app
 from spmrl_bench.leaderboard.record import Record, write_record
 from spmrl_bench.scoring import Status
-from tests.leaderboard.examples import SKIPPED, make_record, make_result
+from tests.leaderboard.examples import (
+    ATTACHED,
+    LOOSE,
+    SKIPPED,
+    joined,
+    make_record,
+    make_result,
+)
 from tests.test_cli import run_process
 
 SENTENCES = 120
@@ -106,6 +113,25 @@ def test_compare_prefers_test_and_prints_json(names: list[str]) -> None:
     assert figures["f1"]["interval"]["low"] < figures["f1"]["difference"]
     assert report("--seed", "4", "--trials", "300") == first
     assert report("--seed", "5", "--trials", "300") != first
+
+
+def test_compare_takes_the_metric_that_is_asked_for(tmp_path: Path) -> None:
+    rows_of = {0.1: [ATTACHED] * 3 + [LOOSE], 0.2: [LOOSE] * 4}
+    paths = []
+    for rate, attached in rows_of.items():
+        dev = joined(make_result(*rows(rate, 1)[:4]), make_result(*attached, metric="attachment"))
+        made = make_record(dev=dev, selected=False, test=None, baselines={})
+        paths.append(str(write_record(made, tmp_path)))
+    result = run("compare", *paths, "--metric", "attachment")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    # Of 16 words 13 and 4 have both right: three sentences with 4 and one, or all four, with 1.
+    assert lines[2].split()[:2] == ["LAS", "81.25"]
+    assert " 25.00 [" in lines[2]
+    assert "worse on 3, equal on 1 (by LAS)" in result.stdout
+    assert run("compare", *paths).stdout.splitlines()[2].startswith("F1 ")
+    wrong = run("compare", *paths, "--metric", "attachmnt")
+    assert "unknown metric 'attachmnt'. Did you mean attachment?" in wrong.stderr
 
 
 def test_compare_says_what_is_left_out_and_that_all_swaps_were_tried(tmp_path: Path) -> None:

@@ -12,20 +12,10 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from spmrl_bench.chart import packing
 from spmrl_bench.chart.blocks import BlockDecoder
-from spmrl_bench.chart.checks import (
-    NotFiniteError,
-    check_columns,
-    checked_gold,
-    checked_lengths,
-    checked_scores,
-    checked_threads,
-    refuse_not_finite,
-)
+from spmrl_bench.chart.checks import NotFiniteError
 from spmrl_bench.chart.decoded import Decoded
-from spmrl_bench.chart.kernels import Kernel, kernel_name, load_kernel
-from spmrl_bench.chart.threads import run
+from spmrl_bench.chart.kernels import kernel_name
 
 __all__ = ["BlockDecoder", "Decoded", "NotFiniteError", "decode", "kernel_name"]
 
@@ -54,41 +44,6 @@ def decode(
     thread, and its subclass NotFiniteError when a score is not finite. An empty batch gives an
     empty result.
     """
-    return _decode(load_kernel(), scores, lengths, gold, threads)
-
-
-def _decode(
-    kernel: Kernel,
-    scores: ArrayLike,
-    lengths: ArrayLike,
-    gold: ArrayLike | None = None,
-    team: int | None = None,
-) -> Decoded:
-    """Check the input, allocate the output and let ``kernel`` fill it."""
-    checked_threads(team)
-    words = checked_lengths(lengths)
-    offsets = packing.cell_offsets(words)
-    table = checked_scores(scores)
-    if len(table) != offsets[-1]:
-        raise ValueError(
-            f"scores has {len(table)} rows; {len(words)} sentences with {words.sum()} words "
-            f"have {offsets[-1]} cells (n(n+1)/2 for each sentence of n words)."
-        )
-    targets = None
-    if gold is not None:
-        targets = checked_gold(gold, len(table))
-        check_columns(targets, table.shape[1])
-    decoded = Decoded.empty(words)
-    arguments = (
-        table,
-        words,
-        targets,
-        offsets,
-        decoded.offsets,
-        decoded.cells,
-        decoded.labels,
-        decoded.scores,
-    )
-    if not run(kernel, kernel.decode_batch, arguments, words, team, table.size):
-        refuse_not_finite(table, words)
-    return decoded
+    decoder = BlockDecoder(lengths, gold)
+    decoder.add(scores)
+    return decoder.decode(threads=threads)

@@ -6,8 +6,8 @@ setup.py) checks them all. Sentences share nothing but read-only input and disjo
 output, and each one needs only the chart, the row and the stack that its thread owns: with
 OpenMP the threads of a team take the next sentence as they get free.
 
-Only values are kept while the chart is filled; the labels and splits of the few nodes of the
-best tree are found again on the way down.
+Only values are kept while the chart is filled; the splits of the few nodes of the best tree are
+found again on the way down.
 """
 
 import numpy as np
@@ -37,201 +37,6 @@ def openmp_threads() -> int:
     same OpenMP library.
     """
     return openmp_team()
-
-
-def decode_batch(
-    const float[:, ::1] scores,
-    const int32_t[::1] lengths,
-    const int32_t[::1] gold,  # or None
-    const int64_t[::1] cell_offsets,
-    const int64_t[::1] node_offsets,
-    int64_t[::1] cells,
-    int32_t[::1] labels,
-    double[::1] best,
-    const int64_t[:] order,
-    int threads,
-):
-    """Decode the sentences ``order`` of a batch into ``cells``, ``labels`` and ``best``."""
-    cdef bint augmented = gold is not None
-    cdef Py_ssize_t place, b, n, longest = 0
-    cdef int doubtful = 0
-    for place in range(order.shape[0]):
-        longest = max(longest, lengths[order[place]])
-    # One row for each thread. inside: packed cells, the score of the best tree over each span.
-    cdef double[:, ::1] inside = np.empty((threads, longest * (longest + 1) // 2))
-    cdef double[:, ::1] tops = np.empty((threads, longest))
-    cdef int32_t[:, :, ::1] stack = np.empty((threads, longest + 1, 2), dtype=np.int32)
-    for place in prange(
-        order.shape[0], nogil=True, schedule="dynamic", chunksize=1, num_threads=threads
-    ):
-        doubtful += decode_sentence(
-            scores, gold, augmented, lengths, cell_offsets, node_offsets, cells, labels, best,
-            order[place], inside, tops, stack, threadid(),
-        )
-    return doubtful == 0
-
-
-cdef int decode_sentence(
-    const float[:, ::1] scores,
-    const int32_t[::1] gold,
-    bint augmented,
-    const int32_t[::1] lengths,
-    const int64_t[::1] cell_offsets,
-    const int64_t[::1] node_offsets,
-    int64_t[::1] cells,
-    int32_t[::1] labels,
-    double[::1] best,
-    Py_ssize_t b,
-    double[:, ::1] inside,
-    double[:, ::1] tops,
-    int32_t[:, :, ::1] stack,
-    Py_ssize_t thread,
-) except -1 nogil:
-    """Decode sentence ``b``; whether a score of it may be NaN or infinite."""
-    cdef Py_ssize_t node, n = lengths[b]
-    cdef Py_ssize_t first = cell_offsets[b]
-    cdef bint finite = cell_maxima(
-        &scores[first, 0], n * (n + 1) // 2, scores.shape[1], &inside[thread, 0]
-    )
-    if augmented:
-        add_errors(scores, gold, first, n, inside, thread)
-    else:
-        admit_empty(n, inside, thread)
-    best_sums(&inside[thread, 0], &tops[thread, 0], n)
-    best[b] = inside[thread, n - 1] + 0.0  # turns a negative zero into zero
-    trace_back(first, n, inside, stack, thread, node_offsets[b], cells)
-    for node in range(node_offsets[b], node_offsets[b + 1]):
-        labels[node] = best_label(
-            scores, cells[node], augmented, gold[cells[node]] if augmented else 0,
-            cells[node] == first + n - 1,
-        )
-    return not finite
-
-
-cdef int admit_empty(Py_ssize_t n, double[:, ::1] inside, Py_ssize_t thread) except -1 nogil:
-    """Let label 0 with its score 0 compete in every cell but that of the full sentence."""
-    cdef Py_ssize_t cell
-    cdef double full = inside[thread, n - 1]
-    for cell in range(n * (n + 1) // 2):
-        inside[thread, cell] = max(inside[thread, cell], 0.0)
-    inside[thread, n - 1] = full
-    return 0
-
-
-cdef int add_errors(
-    const float[:, ::1] scores,
-    const int32_t[::1] gold,
-    Py_ssize_t first,
-    Py_ssize_t n,
-    double[:, ::1] inside,
-    Py_ssize_t thread,
-) except -1 nogil:
-    """Add 1 to the score of every label but gold's, and let label 0 compete as above."""
-    cdef Py_ssize_t cell
-    cdef double value
-    for cell in range(n * (n + 1) // 2):
-        if gold[first + cell] == 0:
-            # Rounding is monotone: the maximum may be taken before 1 is added.
-            value = inside[thread, cell] + 1.0
-            if cell != n - 1:
-                value = max(value, 0.0)
-        else:
-            value = best_score(scores, first + cell, gold[first + cell] - 1, 1.0)
-            if cell != n - 1:
-                value = max(value, 1.0)
-        inside[thread, cell] = value
-    return 0
-
-
-cdef inline double best_score(
-    const float[:, ::1] scores, Py_ssize_t cell, Py_ssize_t gold_column, double bonus
-) noexcept nogil:
-    """The largest score of a cell's labels but 0, where all but gold's gain ``bonus``.
-
-    ``gold_column`` is -1 where there is no gold label.
-    """
-    cdef Py_ssize_t columns = scores.shape[1]
-    cdef const float *row = &scores[cell, 0]
-    if gold_column < 0:
-        return <double>row_maximum(row, columns) + bonus
-    return max(
-        <double>row[gold_column],
-        <double>max(
-            row_maximum(row, gold_column),
-            row_maximum(row + gold_column + 1, columns - gold_column - 1),
-        ) + bonus,
-    )
-
-
-cdef int32_t best_label(
-    const float[:, ::1] scores, Py_ssize_t cell, bint augmented, int32_t gold_label, bint full
-) except -1 nogil:
-    """The lowest of the best labels of a cell; ``full``: it is that of the full sentence."""
-    cdef Py_ssize_t gold_column = gold_label - 1 if augmented else -1
-    cdef double bonus = 1.0 if augmented else 0.0
-    cdef double empty = 1.0 if augmented and gold_label > 0 else 0.0
-    cdef double top = best_score(scores, cell, gold_column, bonus)
-    if not full and empty >= top:
-        return 0
-    return label_of(scores, cell, gold_column, bonus, top)
-
-
-cdef inline int32_t label_of(
-    const float[:, ::1] scores, Py_ssize_t cell, Py_ssize_t gold_column, double bonus, double top
-) noexcept nogil:
-    """The lowest label whose score, with ``bonus`` for all but gold's, is their maximum ``top``."""
-    # The sums with the bonus are equal for scores that differ by less than a double shows
-    # beside 1; so the search is for scores near the best, and the sum of each decides.
-    cdef Py_ssize_t columns = scores.shape[1]
-    cdef float limit = <float>(top - bonus - 1e-6 * bonus)
-    cdef Py_ssize_t column = next_column(&scores[cell, 0], 0, columns, limit)
-    while column < columns:
-        if <double>scores[cell, column] + (0.0 if column == gold_column else bonus) == top:
-            return <int32_t>column + 1
-        column = next_column(&scores[cell, 0], column + 1, columns, limit)
-    return 0  # no score equals their maximum: there is a NaN among them
-
-
-cdef int trace_back(
-    Py_ssize_t first_cell,
-    Py_ssize_t n,
-    double[:, ::1] inside,
-    int32_t[:, :, ::1] stack,
-    Py_ssize_t thread,
-    Py_ssize_t first_node,
-    int64_t[::1] cells,
-) except -1 nogil:
-    """Write the cells of one sentence's best tree in pre-order."""
-    cdef Py_ssize_t i, j, k, split, row, right, node
-    cdef Py_ssize_t waiting = 1
-    cdef double value, top
-    stack[thread, 0, 0] = 0
-    stack[thread, 0, 1] = <int32_t>n
-    for node in range(first_node, first_node + 2 * n - 1):
-        waiting -= 1
-        i = stack[thread, waiting, 0]
-        j = stack[thread, waiting, 1]
-        row = i * n - i * (i - 1) // 2 - i - 1  # cell of [i, k) is row + k
-        cells[node] = first_cell + row + j
-        if j - i > 1:
-            split = i + 1
-            top = NO_SCORE
-            right = row + n - i - 1 + j  # cell of [k, j), for k from i + 1 on
-            for k in range(i + 1, j):
-                value = inside[thread, row + k] + inside[thread, right]
-                right += n - k - 1
-                if value > top:
-                    top = value
-                    split = k
-            stack[thread, waiting, 0] = <int32_t>split
-            stack[thread, waiting, 1] = <int32_t>j
-            stack[thread, waiting + 1, 0] = <int32_t>i
-            stack[thread, waiting + 1, 1] = <int32_t>split
-            waiting += 2
-    return 0
-
-
-# Label scores that come block by block, see ``blocks.py``.
 
 
 def label_maxima(
@@ -281,6 +86,37 @@ cdef int maxima_of_part(
     return not finite
 
 
+cdef inline double best_score(
+    const float[:, ::1] scores, Py_ssize_t cell, Py_ssize_t gold_column, double bonus
+) noexcept nogil:
+    """The largest score of a cell's labels but 0, where all but gold's gain ``bonus``."""
+    cdef Py_ssize_t columns = scores.shape[1]
+    cdef const float *row = &scores[cell, 0]
+    return max(
+        <double>row[gold_column],
+        <double>max(
+            row_maximum(row, gold_column),
+            row_maximum(row + gold_column + 1, columns - gold_column - 1),
+        ) + bonus,
+    )
+
+
+cdef inline int32_t label_of(
+    const float[:, ::1] scores, Py_ssize_t cell, Py_ssize_t gold_column, double bonus, double top
+) noexcept nogil:
+    """The lowest label whose score, with ``bonus`` for all but gold's, is their maximum ``top``."""
+    # The sums with the bonus are equal for scores that differ by less than a double shows
+    # beside 1; so the search is for scores near the best, and the sum of each decides.
+    cdef Py_ssize_t columns = scores.shape[1]
+    cdef float limit = <float>(top - bonus - 1e-6 * bonus)
+    cdef Py_ssize_t column = next_column(&scores[cell, 0], 0, columns, limit)
+    while column < columns:
+        if <double>scores[cell, column] + (0.0 if column == gold_column else bonus) == top:
+            return <int32_t>column + 1
+        column = next_column(&scores[cell, 0], column + 1, columns, limit)
+    return 0  # no score equals their maximum: there is a NaN among them
+
+
 def decode_maxima(
     const double[::1] values,
     const int32_t[::1] best_labels,
@@ -299,6 +135,7 @@ def decode_maxima(
     cdef Py_ssize_t place, longest = 0
     for place in range(order.shape[0]):
         longest = max(longest, lengths[order[place]])
+    # One row for each thread. inside: packed cells, the score of the best tree over each span.
     cdef double[:, ::1] inside = np.empty((threads, longest * (longest + 1) // 2))
     cdef double[:, ::1] tops = np.empty((threads, longest))
     cdef int32_t[:, :, ::1] stack = np.empty((threads, longest + 1, 2), dtype=np.int32)
@@ -309,7 +146,6 @@ def decode_maxima(
             values, best_labels, gold, augmented, lengths, cell_offsets, node_offsets, cells,
             labels, best, order[place], inside, tops, stack, threadid(),
         )
-    return True
 
 
 cdef int decode_from_maxima(
@@ -339,7 +175,7 @@ cdef int decode_from_maxima(
                 inside[thread, cell], 1.0 if augmented and gold[first + cell] else 0.0
             )
     best_sums(&inside[thread, 0], &tops[thread, 0], n)
-    best[b] = inside[thread, n - 1] + 0.0
+    best[b] = inside[thread, n - 1] + 0.0  # turns a negative zero into zero
     trace_back(first, n, inside, stack, thread, node_offsets[b], cells)
     for node in range(node_offsets[b], node_offsets[b + 1]):
         cell = cells[node]
@@ -347,4 +183,43 @@ cdef int decode_from_maxima(
             labels[node] = 0
         else:
             labels[node] = best_labels[cell]
+    return 0
+
+
+cdef int trace_back(
+    Py_ssize_t first_cell,
+    Py_ssize_t n,
+    double[:, ::1] inside,
+    int32_t[:, :, ::1] stack,
+    Py_ssize_t thread,
+    Py_ssize_t first_node,
+    int64_t[::1] cells,
+) except -1 nogil:
+    """Write the cells of one sentence's best tree in pre-order."""
+    cdef Py_ssize_t i, j, k, split, row, right, node
+    cdef Py_ssize_t waiting = 1
+    cdef double value, top
+    stack[thread, 0, 0] = 0
+    stack[thread, 0, 1] = <int32_t>n
+    for node in range(first_node, first_node + 2 * n - 1):
+        waiting -= 1
+        i = stack[thread, waiting, 0]
+        j = stack[thread, waiting, 1]
+        row = i * n - i * (i - 1) // 2 - i - 1  # cell of [i, k) is row + k
+        cells[node] = first_cell + row + j
+        if j - i > 1:
+            split = i + 1
+            top = NO_SCORE
+            right = row + n - i - 1 + j  # cell of [k, j), for k from i + 1 on
+            for k in range(i + 1, j):
+                value = inside[thread, row + k] + inside[thread, right]
+                right += n - k - 1
+                if value > top:
+                    top = value
+                    split = k
+            stack[thread, waiting, 0] = <int32_t>split
+            stack[thread, waiting, 1] = <int32_t>j
+            stack[thread, waiting + 1, 0] = <int32_t>i
+            stack[thread, waiting + 1, 1] = <int32_t>split
+            waiting += 2
     return 0

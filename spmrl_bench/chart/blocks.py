@@ -4,9 +4,6 @@ All label scores of a sentence of 300 words are 20 megabytes, of a batch of them
 chart needs only the best label of each cell and its score. So a :class:`BlockDecoder` takes
 the scores of some cells at a time, while they are in the processor's cache, and keeps these
 two; or it is given the two, where the scores are on a GPU and should stay there.
-
-The trees are those that :func:`spmrl_bench.chart.decode` finds from all scores at once, bit for
-bit.
 """
 
 from __future__ import annotations
@@ -118,14 +115,7 @@ class BlockDecoder:
             decoded.scores,
         )
         # Sums of 64-bit numbers take as long as maxima of some labels.
-        run(
-            self._kernel,
-            self._kernel.decode_maxima,
-            arguments,
-            self._words,
-            threads,
-            8 * self._done,
-        )
+        run(self._kernel, arguments, self._words, threads, 8 * self._done)
         return decoded
 
     def _next(self, cells: int) -> slice:

@@ -17,27 +17,18 @@ class Kernel(NamedTuple):
 
     name: str
     """What :func:`kernel_name` says."""
-    decode_batch: Callable[..., bool]
     label_maxima: Callable[..., bool]
-    decode_maxima: Callable[..., bool]
+    decode_maxima: Callable[..., None]
     openmp_threads: Callable[[], int] | None
     """Threads of an OpenMP team, 0 without OpenMP; None for a kernel that holds the GIL."""
 
 
-PYTHON = Kernel(
-    "python", reference.decode_batch, reference.label_maxima, reference.decode_maxima, None
-)
+PYTHON = Kernel("python", reference.label_maxima, reference.decode_maxima, None)
 
 
 def compiled(module: ModuleType) -> Kernel:
     """The kernel of a compiled module."""
-    return Kernel(
-        "cython",
-        module.decode_batch,
-        module.label_maxima,
-        module.decode_maxima,
-        module.openmp_threads,
-    )
+    return Kernel("cython", module.label_maxima, module.decode_maxima, module.openmp_threads)
 
 
 def kernel_name() -> str:

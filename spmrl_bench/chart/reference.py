@@ -19,49 +19,6 @@ from numpy.typing import NDArray
 from spmrl_bench.chart.packing import cell_index
 
 
-def decode_batch(
-    scores: NDArray[np.float32],
-    lengths: NDArray[np.int32],
-    gold: NDArray[np.int32] | None,
-    cell_offsets: NDArray[np.int64],
-    node_offsets: NDArray[np.int64],
-    cells: NDArray[np.int64],
-    labels: NDArray[np.int32],
-    best: NDArray[np.float64],
-    order: NDArray[np.int64],
-    threads: int,
-) -> bool:
-    """Decode the sentences ``order`` of a batch into ``cells``, ``labels`` and ``best``.
-
-    The first three arguments are those of :func:`spmrl_bench.chart.decode` after its checks;
-    then come the offsets of cells and nodes [B + 1]. Outputs are the packed cell and the label
-    of each node [sum(2n - 1)], and the score of each tree [B]. ``threads`` is for the compiled
-    kernel: Python would only take turns.
-
-    Returns False, and the outputs mean nothing, where a score may be NaN or infinite.
-    """
-    if not np.isfinite(scores).all():
-        return False
-    for b in order.tolist():
-        n = int(lengths[b])
-        rows = slice(cell_offsets[b], cell_offsets[b + 1])
-        found = best_labels(scores[rows], None if gold is None else gold[rows], n)
-        _decode_sentence(b, *found, n, cell_offsets, node_offsets, cells, labels, best)
-    return True
-
-
-def best_labels(
-    scores: NDArray[np.float32], gold: NDArray[np.int32] | None, n: int
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Best (augmented) label score and label of each cell of one sentence.
-
-    ``scores`` [cells, labels - 1], ``gold`` [cells]; returns two arrays [cells].
-    """
-    values, labels = np.empty(len(scores)), np.empty(len(scores), dtype=np.int32)
-    label_maxima(scores, gold, values, labels, 1)
-    return admit_empty(values, labels, gold, n)
-
-
 def label_maxima(
     scores: NDArray[np.float32],
     gold: NDArray[np.int32] | None,
@@ -85,18 +42,6 @@ def label_maxima(
     return True
 
 
-def admit_empty(
-    values: NDArray[np.float64], labels: NDArray[np.int32], gold: NDArray[np.int32] | None, n: int
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """What ``label_maxima`` found for one sentence, with the empty label competing."""
-    empty = np.zeros(len(values))
-    if gold is not None:
-        empty += gold != 0
-    empty[n - 1] = -np.inf  # the full sentence may not be empty
-    is_empty = empty >= values
-    return np.where(is_empty, empty, values), np.where(is_empty, 0, labels).astype(np.int32)
-
-
 def decode_maxima(
     values: NDArray[np.float64],
     best_labels: NDArray[np.int32],
@@ -109,35 +54,26 @@ def decode_maxima(
     best: NDArray[np.float64],
     order: NDArray[np.int64],
     threads: int,
-) -> bool:
-    """As :func:`decode_batch`, from what ``label_maxima`` found for all cells of the batch."""
-    for b in order.tolist():
-        rows = slice(cell_offsets[b], cell_offsets[b + 1])
-        given = None if gold is None else gold[rows]
-        found = admit_empty(values[rows], best_labels[rows], given, int(lengths[b]))
-        _decode_sentence(
-            b, *found, int(lengths[b]), cell_offsets, node_offsets, cells, labels, best
-        )
-    return True
-
-
-def _decode_sentence(
-    b: int,
-    values: NDArray[np.float64],
-    cell_labels: NDArray[np.int32],
-    n: int,
-    cell_offsets: NDArray[np.int64],
-    node_offsets: NDArray[np.int64],
-    cells: NDArray[np.int64],
-    labels: NDArray[np.int32],
-    best: NDArray[np.float64],
 ) -> None:
-    """Write the best tree of sentence ``b``, whose cells have these values and labels."""
-    best[b], splits = best_splits(values, n)
-    nodes = slice(node_offsets[b], node_offsets[b + 1])
-    within = tree_cells(splits, n)
-    cells[nodes] = cell_offsets[b] + within
-    labels[nodes] = cell_labels[within]
+    """Decode the sentences ``order`` of a batch into ``cells``, ``labels`` and ``best``.
+
+    ``values`` and ``best_labels`` [cells] are what ``label_maxima`` found for the whole batch;
+    after lengths and gold come the offsets of cells and nodes [B + 1]. Outputs are the packed cell
+    and the label of each node [sum(2n - 1)], and the score of each tree [B]. ``threads`` is for
+    the compiled kernel: Python would only take turns.
+    """
+    for b in order.tolist():
+        n = int(lengths[b])
+        rows = slice(cell_offsets[b], cell_offsets[b + 1])
+        empty = np.zeros(n * (n + 1) // 2)
+        if gold is not None:
+            empty += gold[rows] != 0
+        empty[n - 1] = -np.inf  # the full sentence may not be empty
+        best[b], splits = best_splits(np.maximum(empty, values[rows]), n)
+        within = tree_cells(splits, n)
+        nodes = slice(node_offsets[b], node_offsets[b + 1])
+        cells[nodes] = cell_offsets[b] + within
+        labels[nodes] = np.where(empty >= values[rows], 0, best_labels[rows])[within]
 
 
 def best_splits(values: NDArray[np.float64], n: int) -> tuple[float, NDArray[np.int32]]:

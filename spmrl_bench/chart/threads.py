@@ -10,7 +10,6 @@ that did not survive the fork.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,18 +56,16 @@ def default_threads(kernel: Kernel) -> int:
 
 def run(
     kernel: Kernel,
-    decode: Callable[..., bool],
     arguments: tuple[object, ...],
     lengths: NDArray[np.int32],
     threads: int | None,
     work: int,
-) -> bool:
-    """Call a kernel for every sentence, long ones first; whether all scores are finite.
+) -> None:
+    """Let a kernel decode every sentence, long ones first.
 
     Args:
         kernel: what decodes.
-        decode: its ``decode_batch`` or ``decode_maxima``.
-        arguments: of this, up to ``order``.
+        arguments: of its ``decode_maxima``, up to ``order``.
         lengths: words of each sentence [B].
         threads: that many; None for :func:`default_threads`, or 1 where ``work``, the number
             of scores, is too little to share.
@@ -77,15 +74,12 @@ def run(
         team = 1 if work < WORTH_A_TEAM or len(lengths) == 1 else default_threads(kernel)
     else:
         team = min(threads, max(1, len(lengths)))
-    if team == 1:
-        return decode(*arguments, np.arange(len(lengths)), 1)
     order = np.argsort(-lengths, kind="stable")
-    if kernel.openmp_threads is not None and kernel.openmp_threads() and not _forked:
-        return decode(*arguments, order, team)
+    if team == 1 or (kernel.openmp_threads is not None and kernel.openmp_threads() and not _forked):
+        kernel.decode_maxima(*arguments, order, team)
+        return
     from concurrent.futures import ThreadPoolExecutor
 
-    shares = [order[first::team] for first in range(team)]
     with ThreadPoolExecutor(team) as pool:
-        # A list, because a kernel may be wrong about one share and every other is needed.
-        finite = list(pool.map(lambda share: decode(*arguments, share, 1), shares))
-    return all(finite)
+        shares = [order[first::team] for first in range(team)]
+        list(pool.map(lambda share: kernel.decode_maxima(*arguments, share, 1), shares))

@@ -11,65 +11,91 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from spmrl_bench.data import data_dirs
-from spmrl_bench.errors import RecordError, unknown_name
-from spmrl_bench.leaderboard.comparison import SPLITS
+from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.leaderboard.estimates import Key
-from spmrl_bench.scoring.metric import METRICS, metric_named
+from spmrl_bench.leaderboard.identity import defaults
+from spmrl_bench.leaderboard.store import problems
+from spmrl_bench.scoring.metric import Criterion
+
+Text = Annotated[str, Field(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedFigure:
-    """One published number.
+class PublishedFigure(BaseModel):
+    """One published number; the fields are the columns of a file."""
 
-    Attributes:
-        system: its name in tables, such as ``K&K18``.
-        paper: authors, year and venue of the paper that the system is from.
-        year: of that paper, or of the release.
-        language: as in the manifests, such as ``german``.
-        treebank: name of the manifest of the treebank it was measured on.
-        setting: what to know about it, such as tags or pre-training; may be empty.
-        variant: that a recipe has of this model; empty for other systems.
-        recipe: settings that a run of the variant must have to be this model, as ``KEY=VALUE``
-            with JSON values, separated by blanks; empty for other systems.
-        split: ``dev`` or ``test``.
-        metric: name of a metric of the program.
-        figure: name of one of its figures.
-        value: in percent.
-        source: where the number was read, with the table.
-    """
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
-    system: str
-    paper: str
+    system: Text
+    """Its name in tables, such as ``K&K18``."""
+    paper: Text
+    """Authors, year and venue of the paper that the system is from."""
     year: int
-    language: str
-    treebank: str
-    setting: str
-    variant: str
-    recipe: str
-    split: str
-    metric: str
-    figure: str
-    value: float
-    source: str
+    """Of that paper, or of the release."""
+    language: Text
+    """As in the manifests, such as ``german``."""
+    treebank: Text
+    """Name of the manifest of the treebank it was measured on."""
+    setting: str = ""
+    """What to know about it, such as tags or pre-training."""
+    variant: str = ""
+    """That a recipe has of this model; empty for other systems."""
+    recipe: str = ""
+    """Settings that a run of the variant must have to be this model, as ``KEY=VALUE`` with JSON
+    values, separated by blanks."""
+    split: Literal["dev", "test"]
+    metric: Text
+    """Name of a metric of the program."""
+    figure: Text
+    """Name of one of its figures."""
+    value: Annotated[float, Field(ge=0, le=100)]
+    """In percent."""
+    source: Text
+    """Where the number was read, with the table."""
 
     @property
     def key(self) -> Key:
         """Split, metric and figure."""
         return self.split, self.metric, self.figure
 
+    @property
+    def needed(self) -> dict[str, Any]:
+        """The settings of :attr:`recipe` by key."""
+        pairs = (word.partition("=") for word in self.recipe.split())
+        return {key: json.loads(value) for key, _, value in pairs}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        try:
+            Criterion.parse(f"{self.metric}.{self.figure}")
+            _ = self.needed
+        except ScoreError as error:
+            raise ValueError(error) from None
+        except ValueError:
+            raise ValueError(f"recipe '{self.recipe}' is not KEY=VALUE ...") from None
+        return self
+
     def is_of(self, settings: Mapping[str, Any]) -> bool:
-        """Whether it is of a model with these resolved settings."""
-        needed = _recipe(self.recipe)
-        return bool(needed) and all(settings.get(key) == value for key, value in needed.items())
+        """Whether it is of a model with these resolved settings.
+
+        Of what :attr:`recipe` does not name, the model has the defaults; its precision and the
+        length of its training may be others.
+        """
+        usual = defaults(str(settings.get("kind", "chart")))
+        model = {key: value for key, value in usual.items() if key.startswith("model.")}
+        model.pop("model.precision", None)
+        return bool(self.recipe) and all(
+            settings.get(key, usual.get(key)) == value
+            for key, value in (model | self.needed).items()
+        )
 
 
-COLUMNS = tuple(field.name for field in fields(PublishedFigure))
-_MAY_BE_EMPTY = ("setting", "variant", "recipe")
+COLUMNS = tuple(PublishedFigure.model_fields)
 
 
 def read_published(path: Path | None = None) -> list[PublishedFigure]:
@@ -77,7 +103,7 @@ def read_published(path: Path | None = None) -> list[PublishedFigure]:
 
     Raises:
         RecordError: a file cannot be read, a column or a field is missing, or a value is no
-            percentage.
+            percentage; names the line.
     """
     if path is None:
         files = [file for folder in data_dirs("published") for file in sorted(folder.glob("*.csv"))]
@@ -90,53 +116,15 @@ def read_published(path: Path | None = None) -> list[PublishedFigure]:
                     f"{path}:1: columns are {','.join(reader.fieldnames or ())}; "
                     f"needed: {','.join(COLUMNS)}"
                 )
-            read = [_figure(row, f"{path}:{reader.line_num}") for row in reader]
+            return [_figure(row, f"{path}:{reader.line_num}") for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordError(f"{path}: cannot read published figures: {error}") from error
-    return read
 
 
 def _figure(row: dict[str, str], place: str) -> PublishedFigure:
     if None in row.values() or None in row:
         raise RecordError(f"{place}: needs {len(COLUMNS)} fields: {','.join(COLUMNS)}")
-    for name, text in row.items():
-        if not text.strip() and name not in _MAY_BE_EMPTY:
-            raise RecordError(f"{place}: {name} is empty")
-    for name, known in (("split", SPLITS), ("metric", METRICS.names())):
-        if row[name] not in known:
-            raise RecordError(f"{place}: {unknown_name(name, row[name], known)}")
-    figures = metric_named(row["metric"]).figures
-    if row["figure"] not in figures:
-        raise RecordError(f"{place}: {unknown_name('figure', row['figure'], figures)}")
-    if not row["year"].isdecimal():
-        raise RecordError(f"{place}: year '{row['year']}' is not a year")
     try:
-        _recipe(row["recipe"])
-    except ValueError:
-        raise RecordError(f"{place}: recipe '{row['recipe']}' is not KEY=VALUE ...") from None
-    values: dict[str, Any] = {
-        **row,
-        "year": int(row["year"]),
-        "value": _percentage(row["value"], place),
-    }
-    return PublishedFigure(**values)
-
-
-def _recipe(text: str) -> dict[str, Any]:
-    """Settings by key.
-
-    Raises:
-        ValueError: a word is no ``KEY=VALUE``, or the value is no JSON.
-    """
-    pairs = (word.partition("=") for word in text.split())
-    return {key: json.loads(value) for key, _, value in pairs}
-
-
-def _percentage(text: str, place: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 100:
-        raise RecordError(f"{place}: value '{text}' is not a percentage")
-    return value
+        return PublishedFigure.model_validate(row)
+    except ValidationError as error:
+        raise RecordError(f"{place}: {problems(error)}") from None

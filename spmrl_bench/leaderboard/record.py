@@ -240,20 +240,22 @@ class Record(Part):
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that it was scored with, those that select first; tables order by these."""
-        order = [*self.criterion.metrics, *METRICS.names(), *self.dev.metrics]
-        return sorted(self.dev.metrics, key=order.index)
-
-    @property
-    def criterion(self) -> Criterion:
-        """By what dev selected."""
-        return Criterion.parse(self.select)
+        """The metrics that it was scored with, in the order of tables."""
+        return in_order(self.dev.metrics, [self.select])
 
     @property
     def settings(self) -> dict[str, Any]:
         """What was changed of the recipe: ``section.key`` and value."""
         found = self.recipe.get("settings")
         return found if isinstance(found, dict) else {}
+
+
+def in_order(metrics: Iterable[str], criteria: Iterable[str]) -> list[str]:
+    """Metrics in the order of tables: first those of what selects, then as they are registered."""
+    first = {term.strip().partition(".")[0] for text in criteria for term in text.split("+")}
+    listed = list(metrics)
+    known = [*METRICS.names(), *listed]
+    return sorted(listed, key=lambda name: (name not in first, known.index(name)))
 
 
 RECORDS = Documents("record", Record, SCHEMA_VERSION, upgraded)

@@ -23,7 +23,8 @@ from spmrl_bench.leaderboard.frame import (
     series_of,
 )
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.scoring.metric import METRICS, metric_named
+from spmrl_bench.leaderboard.record import in_order
+from spmrl_bench.scoring.metric import metric_named
 
 
 class FigureColumn(NamedTuple):
@@ -62,9 +63,9 @@ def figure_columns(metrics: Sequence[str]) -> list[FigureColumn]:
 
 
 def metrics_of(rows: pd.DataFrame) -> list[str]:
-    """The metrics of some rows of the frame, in the order of all."""
-    found = set(rows["metric"])
-    return [name for name in METRICS.names() if name in found]
+    """The metrics of some rows of the frame, in the order of tables."""
+    found = rows.loc[rows["metric"] != "", "metric"].unique()
+    return in_order(found, rows["select"].unique())
 
 
 def result_rows(frame: pd.DataFrame, published: Iterable[PublishedFigure]) -> pd.DataFrame:

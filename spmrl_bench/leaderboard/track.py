@@ -194,7 +194,8 @@ def _treebank_scores(
         },
         contests=contests,
         settings={
-            name: resolved_settings(next(iter(found.values())).recipe) for name, found in runs.items()
+            name: resolved_settings(next(iter(found.values())).recipe)
+            for name, found in runs.items()
         },
         signature=" & ".join(
             joined_signature(found.drop_duplicates("seed")["signature"])

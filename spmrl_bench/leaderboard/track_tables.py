@@ -144,8 +144,7 @@ def _setup_table(track: str, setup: Setup) -> Table:
         numeric=frozenset({*titles[0], "p", *titles[1]}),
         breaks=frozenset({len(setup.rows)} if setup.averages else ()),
         strong=frozenset(
-            (number, 3 + setup.variants.index(row.selected))
-            for number, row in enumerate(setup.rows)
+            (n, 3 + setup.variants.index(row.selected)) for n, row in enumerate(setup.rows)
         ),
         notes=tuple(_notes(setup)),
     )
@@ -198,14 +197,8 @@ def _average_notes(setup: Setup) -> list[str]:
         )
     conventions = list(dict.fromkeys(row.convention for row in setup.rows))
     if len(conventions) > 1:
-        keys = sorted(
-            {
-                key
-                for one in conventions
-                for other in conventions
-                for key, _, _ in differences(dict(one), dict(other))
-            }
-        )
+        first = dict(conventions[0])
+        keys = sorted({key for one in conventions for key, _, _ in differences(first, dict(one))})
         listed = "; ".join(
             f"{', '.join(row.treebank for row in setup.rows if row.convention == one)} with "
             + ", ".join(f"{key} {dict(one).get(key, ABSENT)}" for key in keys)

@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from os import PathLike
+from typing import Any
 
 from spmrl_bench.readers.graph_rows import GraphRows, SentenceError
 from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.xml_stream import Attributes, needed, read_xml_sentences, root_element
-from spmrl_bench.trees.graph import NO_PARENT, Graph
+from spmrl_bench.trees.graph import NO_PARENT, Graph, without_tokens
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SENTENCE = re.compile(r"<alpino_ds[\s/>]")
@@ -103,26 +104,18 @@ class _Sentence:
             if begin > place:
                 problem = f'found begin="{begin}", expected begin="{place}" for the next word'
                 raise SentenceError(problem, line)
-        return self._ordered(order)
 
-    def _ordered(self, order: list[int]) -> Graph:
-        """The graph with its words in this order and without nodes that have none."""
-        rows = self._rows
-        filled = [False] * len(rows.labels)
-        for parent in rows.token_parents:
-            if parent != NO_PARENT:
-                filled[parent] = True
-        for node in reversed(range(len(filled))):
-            if filled[node] and rows.parents[node] != NO_PARENT:
-                filled[rows.parents[node]] = True
-        result = GraphRows()
-        renumbered = {NO_PARENT: NO_PARENT}
-        for node in range(len(filled)):
-            if filled[node]:
-                parent = renumbered[rows.parents[node]]
-                label, line, edge = rows.labels[node], rows.lines[node], rows.edges[node]
-                renumbered[node] = result.add_node(label, line, edge, parent)
-        for word in order:
-            parent = renumbered[rows.token_parents[word]]
-            result.add_token(rows.words[word], rows.tags[word], rows.token_edges[word], parent)
-        return result.graph(self.name)
+        def ordered(column: list[Any]) -> tuple[Any, ...]:
+            return tuple(column[word] for word in order)
+
+        whole = Graph(
+            self.name,
+            ordered(rows.words),
+            ordered(rows.tags),
+            ordered(rows.token_parents),
+            ordered(rows.token_edges),
+            tuple(rows.labels),
+            tuple(rows.parents),
+            tuple(rows.edges),
+        )
+        return without_tokens(whole, [True] * len(order))  # and without nodes that have none

@@ -93,15 +93,19 @@ def read_brackets_file(
     *,
     encoding: str = "utf-8",
     escapes: str = "ptb",
+    blank: Literal["error", "tree"] = "error",
+    prepare: Callable[[str], str] | None = None,
     on_error: OnError = fail,
 ) -> Iterator[Tree]:
-    """The trees of a file, as :func:`read_brackets` gives those of a text.
+    """The trees of a file; ``prepare`` changes its text before it is split into pieces.
 
     Raises:
         ReadError: the file cannot be read or decoded, or is malformed.
     """
     source = read_text(path, encoding)
-    return read_brackets(source, path=path, escapes=escapes, on_error=on_error)
+    if prepare is not None:
+        source = prepare(source)
+    return read_brackets(source, path=path, escapes=escapes, blank=blank, on_error=on_error)
 
 
 def looks_like_brackets(text: str) -> bool:

@@ -50,100 +50,47 @@ class Format:
 
 _ENCODED = {"encoding": "utf-8"}
 
+_FORMATS = (
+    Format(
+        "brackets", "bracketed trees (Penn Treebank, SPMRL)", "trees",
+        read_brackets_file, looks_like_brackets, _ENCODED | {"escapes": ...},
+    ),
+    Format(
+        "psd", "CorpusSearch bracketed trees with ID nodes", "trees",
+        read_psd, looks_like_psd, _ENCODED | {"lemmas": False},
+    ),
+    Format(
+        "tbf", "bracketed trees with three-part leaves: tag, word, lemma (CESS)", "trees",
+        read_tbf, looks_like_tbf, _ENCODED,
+    ),
+    Format(
+        "visl", "VISL trees (Floresta): FUNCTION+form labels, a line of text before each tree",
+        "trees", read_visl, looks_like_visl, _ENCODED,
+    ),
+    Format(
+        "bracketed-words", "bracketed trees whose words are in brackets of their own", "trees",
+        read_bracketed_words, looks_like_bracketed_words, _ENCODED,
+    ),
+    Format("sinica", "Sinica Treebank lines", "trees", read_sinica, looks_like_sinica, _ENCODED),
+    Format("tiger-xml", "TIGER-XML", "graphs", read_tiger_xml, looks_like_tiger_xml, {}),
+    Format("alpino-xml", "Alpino XML", "graphs", read_alpino_xml, looks_like_alpino_xml, {}),
+    Format(
+        "negra-export", "NEGRA export format, versions 3 and 4", "graphs",
+        read_negra_export, looks_like_negra_export, _ENCODED,
+    ),
+    Format(
+        "conll", "CoNLL-U and CoNLL-X dependencies", "dependencies",
+        read_conll_file, looks_like_conll,
+        _ENCODED | {"tag_column": "xpos", "roots": "one", "escapes": None},
+    ),
+    Format(
+        "dp", "dependencies in three columns (word, tag, head)", "dependencies",
+        read_dp, looks_like_dp, _ENCODED,
+    ),
+)  # fmt: skip
+
 #: Every format by its name.
-FORMATS: Mapping[str, Format] = {
-    format_.name: format_
-    for format_ in (
-        Format(
-            "brackets",
-            "bracketed trees (Penn Treebank, SPMRL)",
-            "trees",
-            read_brackets_file,
-            looks_like_brackets,
-            _ENCODED | {"escapes": ...},
-        ),
-        Format(
-            "psd",
-            "CorpusSearch bracketed trees with ID nodes",
-            "trees",
-            read_psd,
-            looks_like_psd,
-            _ENCODED | {"lemmas": False},
-        ),
-        Format(
-            "tbf",
-            "bracketed trees with three-part leaves: tag, word, lemma (CESS)",
-            "trees",
-            read_tbf,
-            looks_like_tbf,
-            _ENCODED,
-        ),
-        Format(
-            "visl",
-            "VISL trees (Floresta): FUNCTION+form labels, a line of text before each tree",
-            "trees",
-            read_visl,
-            looks_like_visl,
-            _ENCODED,
-        ),
-        Format(
-            "bracketed-words",
-            "bracketed trees whose words are in brackets of their own",
-            "trees",
-            read_bracketed_words,
-            looks_like_bracketed_words,
-            _ENCODED,
-        ),
-        Format(
-            "sinica",
-            "Sinica Treebank lines",
-            "trees",
-            read_sinica,
-            looks_like_sinica,
-            _ENCODED,
-        ),
-        Format(
-            "tiger-xml",
-            "TIGER-XML",
-            "graphs",
-            read_tiger_xml,
-            looks_like_tiger_xml,
-            {},
-        ),
-        Format(
-            "alpino-xml",
-            "Alpino XML",
-            "graphs",
-            read_alpino_xml,
-            looks_like_alpino_xml,
-            {},
-        ),
-        Format(
-            "negra-export",
-            "NEGRA export format, versions 3 and 4",
-            "graphs",
-            read_negra_export,
-            looks_like_negra_export,
-            _ENCODED,
-        ),
-        Format(
-            "conll",
-            "CoNLL-U and CoNLL-X dependencies",
-            "dependencies",
-            read_conll_file,
-            looks_like_conll,
-            _ENCODED | {"tag_column": "xpos", "roots": "one", "escapes": None},
-        ),
-        Format(
-            "dp",
-            "dependencies in three columns (word, tag, head)",
-            "dependencies",
-            read_dp,
-            looks_like_dp,
-            _ENCODED,
-        ),
-    )
-}
+FORMATS: Mapping[str, Format] = {form.name: form for form in _FORMATS}
 
 
 def guess_format(text: str) -> Format | None:

@@ -33,13 +33,21 @@ def random_batch(
     return Batch(scores, np.array(lengths, dtype=np.int32), targets if gold else None)
 
 
+def decode_with(kernel: kernels.Kernel, batch: Batch, threads: int | None = None) -> chart.Decoded:
+    """Decode a batch as one block."""
+    decoder = chart.BlockDecoder(batch.lengths, batch.gold)
+    decoder._kernel = kernel
+    decoder.add(batch.scores)
+    return decoder.decode(threads=threads)
+
+
 def decode_on(kernel: str, batch: Batch, threads: int | None = None) -> chart.Decoded:
     """Decode with the kernel of this name, "cython" or "python"."""
     if kernel == "python":
-        return chart._decode(kernels.PYTHON, *batch, threads)
+        return decode_with(kernels.PYTHON, batch, threads)
     from spmrl_bench.chart import _cky
 
-    return chart._decode(kernels.compiled(_cky), *batch, threads)
+    return decode_with(kernels.compiled(_cky), batch, threads)
 
 
 def one_sentence(batch: Batch, b: int) -> Batch:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from spmrl_bench import chart
-from spmrl_bench.chart import packing
+from spmrl_bench.chart import kernels, packing
 from tests.chart.charts import Batch, assert_same, decode_on, one_sentence, random_batch
 
 compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
@@ -152,8 +152,8 @@ BAD_INPUT = [
     (GOOD.astype(np.int32), [3, 2], None, "dtype int32; it must be float32"),
     (GOOD[0], [3, 2], None, r"shape \(2,\); it must be \[cells, labels - 1\]"),
     (GOOD[:, :0], [3, 2], None, "at least one column"),
-    (GOOD[:8], [3, 2], None, "8 rows; 2 sentences with 5 words have 9 cells"),
-    (GOOD, [3, 3], None, "9 rows; 2 sentences with 6 words have 12 cells"),
+    (GOOD[:8], [3, 2], None, "scores of 8 cells were added; the batch has 9"),
+    (GOOD, [3, 3], None, "scores of 9 cells were added; the batch has 12"),
     (with_value(np.nan), [3, 2], None, r"scores\[7, 1\] \(sentence 1, span \[0, 2\), label 2\)"),
     (with_value(np.inf), [3, 2], None, "is inf; every score must be finite"),
     (with_value(-np.inf), [3, 2], None, "is -inf; every score must be finite"),
@@ -183,9 +183,9 @@ def without_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if the extension had not been built."""
     monkeypatch.delattr(chart, "_cky", raising=False)
     monkeypatch.setitem(sys.modules, "spmrl_bench.chart._cky", None)
-    chart.load_kernel.cache_clear()
+    kernels.load_kernel.cache_clear()
     yield
-    chart.load_kernel.cache_clear()
+    kernels.load_kernel.cache_clear()
 
 
 @pytest.mark.usefixtures("without_kernel")

@@ -23,11 +23,12 @@ exec {compiler} -U__SSE2__ "$@"
 CHECK = """\
 import numpy as np
 from spmrl_bench import chart
+from spmrl_bench.chart.kernels import load_kernel
 from tests.chart.charts import assert_same, decode_on, random_batch
 
 assert chart.__file__.startswith({root!r}), chart.__file__
 assert chart.kernel_name() == "cython"
-assert chart.load_kernel().openmp_threads() == 0
+assert load_kernel().openmp_threads() == 0
 for columns in (1, 7, 15, 16, 17, 40):
     for gold in (False, True):
         rng = np.random.default_rng(columns)

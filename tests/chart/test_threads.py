@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from spmrl_bench import chart
 from spmrl_bench.chart import kernels, packing, threads
 from spmrl_bench.chart.kernels import Kernel
 from spmrl_bench.chart.threads import WORTH_A_TEAM, default_threads, run
-from tests.chart.charts import Batch, assert_same, decode_on, random_batch
+from tests.chart.charts import Batch, assert_same, decode_on, decode_with, random_batch
 from tests.conftest import PATIENCE
 
 compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
@@ -59,7 +60,22 @@ def test_threads_of_python_give_the_same(gold: bool) -> None:
     batch = random_batch(np.random.default_rng(4), lengths, 20, gold=gold, ties=True)
     expected = decode_on("python", batch)
     for team in (None, 1, 2, 3, 1000):
-        assert_same(chart._decode(compiled_kernel(openmp=0), *batch, team), expected)
+        assert_same(decode_with(compiled_kernel(openmp=0), batch, team), expected)
+
+
+@needs_compiled
+@augmented
+def test_any_number_of_threads_finds_the_labels_of_the_twin(gold: bool) -> None:
+    batch = random_batch(np.random.default_rng(4), [2, 9, 1], 20, gold=gold, ties=True)
+
+    def maxima(kernel: Kernel, team: int) -> tuple[bytes, bytes]:
+        values, labels = np.empty(len(batch.scores)), np.empty(len(batch.scores), dtype=np.int32)
+        assert kernel.label_maxima(batch.scores, batch.gold, values, labels, team)
+        return values.tobytes(), labels.tobytes()
+
+    expected = maxima(kernels.PYTHON, 1)
+    for team in (1, 2, 3, 1000):
+        assert maxima(compiled_kernel(), team) == expected
 
 
 def test_the_twin_takes_a_number_of_threads_too() -> None:
@@ -110,7 +126,7 @@ def test_large_scores_are_not_taken_for_infinite_ones(columns: int) -> None:
     expected = decode_on("python", batch)
     for team in (1, 3):
         assert_same(decode_on("cython", batch, team), expected)
-        assert_same(chart._decode(compiled_kernel(openmp=0), *batch, team), expected)
+        assert_same(decode_with(compiled_kernel(openmp=0), batch, team), expected)
 
 
 @pytest.mark.parametrize("team", [0, -2])
@@ -122,32 +138,29 @@ def test_no_threads_are_refused(team: int) -> None:
 # Who gets how many ------------------------------------------------------------------------
 
 
+LENGTHS = (3, 1, 9, 3, 7)
+
+
 class Recorder:
     """A kernel that notes what it is asked to do."""
 
     def __init__(self, openmp: int | None = 4) -> None:
         self.calls: list[tuple[list[int], int]] = []
         self.kernel = kernels.PYTHON._replace(
-            decode_batch=self.decode_batch, openmp_threads=None if openmp is None else self.openmp
+            decode_maxima=self.decode_maxima, openmp_threads=None if openmp is None else self.openmp
         )
         self.number = openmp
 
-    def decode_batch(self, order: Any, team: int) -> bool:
+    def decode_maxima(self, order: Any, team: int) -> None:
         self.calls.append((order.tolist(), team))
-        return 0 not in order
 
     def openmp(self) -> int:
         return self.number or 0
 
-    def run(self, team: int | None, *, work: int = WORTH_A_TEAM) -> bool:
-        return run(
-            self.kernel,
-            self.decode_batch,
-            (),
-            np.array([3, 1, 9, 3, 7], dtype=np.int32),
-            team,
-            work,
-        )
+    def run(
+        self, team: int | None, *, lengths: Sequence[int] = LENGTHS, work: int = WORTH_A_TEAM
+    ) -> None:
+        run(self.kernel, (), np.array(lengths, dtype=np.int32), team, work)
 
 
 def test_long_sentences_come_first() -> None:
@@ -158,9 +171,8 @@ def test_long_sentences_come_first() -> None:
 
 def test_threads_of_python_get_long_and_short_sentences() -> None:
     recorder = Recorder(openmp=0)
-    finite = recorder.run(2)
+    recorder.run(2)
     assert sorted(recorder.calls) == [([2, 0, 1], 1), ([4, 3], 1)]
-    assert not finite  # one share had the sentence that is not
 
 
 def test_default_is_what_openmp_says() -> None:
@@ -172,18 +184,9 @@ def test_default_is_what_openmp_says() -> None:
 def test_little_work_and_single_sentences_are_not_shared() -> None:
     recorder = Recorder()
     recorder.run(None, work=WORTH_A_TEAM - 1)
-    run(
-        recorder.kernel,
-        recorder.decode_batch,
-        (),
-        np.array([300], dtype=np.int32),
-        None,
-        WORTH_A_TEAM,
-    )
-    run(
-        recorder.kernel, recorder.decode_batch, (), np.array([300], dtype=np.int32), 8, WORTH_A_TEAM
-    )
-    assert recorder.calls == [([0, 1, 2, 3, 4], 1), ([0], 1), ([0], 1)]
+    recorder.run(None, lengths=[300])
+    recorder.run(8, lengths=[300])
+    assert recorder.calls == [([2, 4, 0, 3, 1], 1), ([0], 1), ([0], 1)]
 
 
 def test_kernels_that_hold_the_gil_get_one_thread() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from spmrl_bench.leaderboard.identity import defaults, digest, resolved_settings
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.track import score_track
-from tests.leaderboard.examples import make_record, make_treebank
+from tests.leaderboard.examples import make_treebank
 from tests.leaderboard.test_table import cells, frame_of, names, run_of, text_of
 
 
@@ -26,7 +26,7 @@ def recipe(settings: dict[str, Any] | None = None, **train: Any) -> dict[str, An
 
 
 def digest_of(recipe: dict[str, Any], **changes: Any) -> str:
-    return digest(resolved_settings(make_record(recipe=recipe, **changes)))
+    return digest(resolved_settings(recipe | changes))
 
 
 def test_another_learning_rate_under_the_same_name_and_seed_is_a_row_of_its_own() -> None:

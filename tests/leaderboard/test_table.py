@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -370,7 +369,14 @@ def test_scores_by_a_metric_that_is_not_installed_are_left_out() -> None:
 def test_figures_of_several_papers_stand_side_by_side() -> None:
     theirs = [figure for figure in PUBLISHED if figure.language == "german" and figure.variant]
     others = [
-        replace(figure, system="Again", treebank="german-mini", setting="tagged", value=80.0)
+        figure.model_copy(
+            update={
+                "system": "Again",
+                "treebank": "german-mini",
+                "setting": "tagged",
+                "value": 80.0,
+            }
+        )
         for figure in theirs
     ]
     text = text_of([make_record()], [*theirs, *others])

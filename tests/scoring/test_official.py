@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from spmrl_bench.data import data_dir
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import Parameters, Program, load_prm, score_files
 from spmrl_bench.scoring.official import confirm
-from tests.conftest import shared_data
+from tests.conftest import PATIENCE, shared_data
 from tests.scoring.official_examples import (
     GOLD,
     LOSING,
@@ -42,7 +41,7 @@ def confirmed(
     prm: Parameters = COLLINS,
     *,
     allow_skipped: bool = False,
-    timeout: float = 60.0,
+    timeout: float = PATIENCE,
 ) -> str:
     """The program's name, if it counts as we do."""
     counts = score_files(*files, prm)
@@ -101,7 +100,7 @@ FAILURES = {
 def test_a_program_that_fails_gives_no_score(tmp_path: Path, failure: str) -> None:
     body, message = FAILURES[failure]
     binary = fake_program(tmp_path / "evalb", body)
-    timeout = 0.3 if failure in ("hang", "deaf") else 60.0
+    timeout = 0.3 if failure in ("hang", "deaf") else PATIENCE
     with pytest.raises(ScoreError, match=message) as caught:
         confirmed(binary, write(tmp_path), timeout=timeout)
     assert str(caught.value).startswith(f"{binary}: ")
@@ -187,11 +186,15 @@ def test_it_runs_in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_what_it_started_is_stopped_with_it(tmp_path: Path) -> None:
-    binary = fake_program(tmp_path / "evalb", f"(sleep 0.6; touch {tmp_path}/survivor) & wait")
-    with pytest.raises(ScoreError, match="did not finish"):
-        confirmed(binary, write(tmp_path), timeout=0.2)
-    time.sleep(0.8)
-    assert not (tmp_path / "survivor").exists()
+    os.mkfifo(tmp_path / "pipe")
+    body = f"exec 3>{tmp_path}/pipe; (sleep 30; echo survived >&3) & exec yes"
+    binary, files = fake_program(tmp_path / "evalb", body), write(tmp_path)
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with open(reader, "rb") as pipe:
+        with pytest.raises(ScoreError, match="prints more than"):
+            confirmed(binary, files)
+        os.set_blocking(reader, True)
+        assert pipe.read() == b""  # the end of all that could write
 
 
 def test_trees_reach_it_one_per_line(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every mini treebank: its labels and tags, lengths, unseen words, spelling, and determinism."""
+"""Every mini treebank: labels, tags, lengths, unseen words, spelling, determinism, dependencies."""
 
 from __future__ import annotations
 
