@@ -50,13 +50,16 @@ class Registry(Generic[Part]):
         """The object of a name.
 
         Raises:
-            SpmrlError: there is none of that name; of the class given.
+            SpmrlError: there is none of that name, or it cannot be imported; of the class given.
         """
         if name not in self._places:
             raise error(unknown_name(self._what, name, self.names()))
         if name not in self._loaded:
             place = self._places[name]
-            self._loaded[name] = imported(place) if isinstance(place, str) else place
+            try:
+                self._loaded[name] = imported(place) if isinstance(place, str) else place
+            except (ImportError, AttributeError) as problem:
+                raise error(f"{self._what} {name}: cannot import {place}: {problem}") from problem
         return self._loaded[name]
 
 

@@ -59,7 +59,7 @@ def score_dependencies(
 
     from spmrl_bench.scoring.attachment import AttachmentRules
     from spmrl_bench.scoring.attachment_metric import ATTACHMENT
-    from spmrl_bench.scoring.attachment_report import attachment_dict, attachment_text
+    from spmrl_bench.scoring.attachment_report import attachment_dict
     from spmrl_bench.scoring.dependency_files import score_dependency_files
     from spmrl_bench.scoring.signature import sign
 
@@ -70,4 +70,4 @@ def score_dependencies(
         report = attachment_dict(counts, rules) | {"signature": signature.as_dict()}
         typer.echo(json.dumps(report, indent=2))
     else:
-        typer.echo(f"{attachment_text(counts, rules)}\n{signature.long()}")
+        typer.echo(f"{ATTACHMENT.report(counts, rules)}\n{signature.long()}")

@@ -13,7 +13,7 @@ from spmrl_bench.cli.app import app
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.scoring import BracketCounts, Parameters, Policy
+    from spmrl_bench.scoring import BracketCounts, Policy
     from spmrl_bench.scoring.bracket_metric import BracketRules
     from spmrl_bench.scoring.signature import Signature
     from spmrl_bench.trees import Tree
@@ -140,9 +140,9 @@ def score(
     counts = score_files(gold, test, parameters, policy, encoding=encoding)
     if strict:
         require_all(counts)
-    scorer = "own"
+    also = {}
     if official is not None:
-        scorer = confirm(
+        also["scorer"] = scorer = confirm(
             official,
             gold,
             test,
@@ -153,7 +153,7 @@ def score(
         )
         agreed = f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
         typer.echo(agreed, err=True)
-    signature = sign(BRACKETS, counts, rules, scorer=scorer)
+    signature = sign(BRACKETS, counts, rules, **also)
     sides = partial(read_sides, gold, test, encoding=encoding)
     if format == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
@@ -162,7 +162,7 @@ def score(
     additions = [_intervals(counts)] if intervals else []
     if by is not None:
         additions.append(_parts(by, sides(), counts, rules))
-    _print(counts, parameters, additions, signature, as_json=format == "json")
+    _print(counts, rules, additions, signature, as_json=format == "json")
 
 
 def _check_official(official: bool, policy: Policy, cross_check: bool, allowed: bool) -> None:
@@ -181,7 +181,7 @@ def _check_official(official: bool, policy: Policy, cross_check: bool, allowed: 
 
 def _print(
     counts: BracketCounts,
-    prm: Parameters,
+    rules: BracketRules,
     additions: Sequence[Addition],
     signature: Signature,
     *,
@@ -189,15 +189,16 @@ def _print(
 ) -> None:
     import json
 
-    from spmrl_bench.scoring.report import as_dict, as_text
+    from spmrl_bench.scoring.bracket_metric import BRACKETS
+    from spmrl_bench.scoring.report import as_dict
 
     if as_json:
         added = {name: value for name, value, _ in additions}
-        report = as_dict(counts, prm) | added | {"signature": signature.as_dict()}
+        report = as_dict(counts, rules.prm) | added | {"signature": signature.as_dict()}
         typer.echo(json.dumps(report, indent=2))
     else:
         added_text = "".join(text for *_, text in additions)
-        typer.echo(f"{as_text(counts, prm)}\n{added_text}{signature.long()}")
+        typer.echo(f"{BRACKETS.report(counts, rules)}\n{added_text}{signature.long()}")
 
 
 def _intervals(counts: BracketCounts) -> Addition:
@@ -223,9 +224,11 @@ def _parts(
 ) -> Addition:
     from tabulate import tabulate
 
-    from spmrl_bench.scoring.breakdown import break_down, tabulate_brackets
+    from spmrl_bench.scoring.bracket_metric import BRACKETS
+    from spmrl_bench.trees.parse import Parse
 
-    parts = break_down(kind, counts, tabulate_brackets(*sides, *rules))
+    gold, test = ([Parse.of(tree) for tree in side] for side in sides)
+    parts = BRACKETS.break_down(kind, counts, gold, test, rules)
     rows = [(part.name, *part.figures().values()) for part in parts]
     headings = (kind, *parts[0].figures())
     text = tabulate(rows, headers=headings, tablefmt="simple", floatfmt=".2f", missingval="n/a")

@@ -106,7 +106,7 @@ def score_split(
             treebank=bank.name,
             fingerprint="+".join(bank.fingerprint_of(layer) for layer in metric.layers) or None,
             split=split,
-            tags=bank.manifest.tags if parser.reads_tags and config else "none",
+            tags=bank.manifest.tags if parser.reads_tags else "none",
             transforms=tuple(bank.manifest.transforms),
             variant=config.variant if config else kind.name,
             settings=config.settings if config else {},

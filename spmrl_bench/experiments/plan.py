@@ -52,14 +52,22 @@ def make_plan(
     """Choose the treebank and resolve the settings of each variant, for each seed.
 
     Raises:
-        RecipeError: unknown language, variant, size, track or setting, or no seed.
+        RecipeError: unknown language, variant, size, track or setting, no seed, or no variant
+            that learns from what the treebank has.
         TreebankError: the treebank asked for, or every one of the recipe, is absent.
     """
     if not seeds:
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
     chosen, note = _choose_treebank(recipe, treebank, track)
-    names = list(dict.fromkeys(variants or _learnable(recipe, chosen)))
+    names = list(dict.fromkeys(variants or learnable(recipe, chosen.layers)))
+    if not names:
+        raise RecipeError(
+            f"treebank {chosen.name} has {' and '.join(chosen.layers)}, from which no variant of "
+            f"recipe {recipe.name} learns ({', '.join(recipe.variants)}); 'spmrl-bench validate "
+            f"{chosen.name}' and 'spmrl-bench score-dependencies' work on it, or choose another "
+            "treebank with --treebank"
+        )
     fingerprints = fingerprints_of(recipe, chosen, names)
     configs = tuple(
         recipe.resolve(
@@ -87,23 +95,6 @@ def learnable(recipe: Recipe, layers: Collection[Layer]) -> list[str]:
     """The variants of a recipe that need no more than some layers to learn from."""
     kinds = {name: kind_named(variant.kind) for name, variant in recipe.variants.items()}
     return [name for name, kind in kinds.items() if set(kind.layers) <= set(layers)]
-
-
-def _learnable(recipe: Recipe, bank: Treebank) -> list[str]:
-    """The variants of a recipe that can learn from the layers of a treebank.
-
-    Raises:
-        RecipeError: there is none.
-    """
-    found = learnable(recipe, bank.layers)
-    if not found:
-        raise RecipeError(
-            f"treebank {bank.name} has {' and '.join(bank.layers)}, from which no variant of "
-            f"recipe {recipe.name} learns ({', '.join(recipe.variants)}); 'spmrl-bench validate "
-            f"{bank.name}' and 'spmrl-bench score-dependencies' work on it, or choose another "
-            "treebank with --treebank"
-        )
-    return found
 
 
 def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tuple[Treebank, str]:

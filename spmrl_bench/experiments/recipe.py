@@ -11,6 +11,7 @@ is trained.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -357,8 +358,6 @@ def _changed(
 
 def _toml_value(text: str) -> Any:
     """A command-line value as TOML reads it, else the text itself."""
-    import tomllib
-
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

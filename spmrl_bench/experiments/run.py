@@ -32,10 +32,10 @@ from spmrl_bench.leaderboard.record import (
     read_records,
     write_record,
 )
-from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import combine, kind_named, load_parser
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.training.memory import largest
 from spmrl_bench.training.report import speed
 from spmrl_bench.training.schedule import Progress
 from spmrl_bench.treebanks.treebank import Treebank
@@ -88,16 +88,11 @@ def evaluate(
     members = _best(runs)
     earlier = read_records(results_dir / "runs")
     records = []
-    for run in runs:
-        record = _find(earlier, work.treebank, [run], selected=run in members)
+    for scored in [*([run] for run in runs), *([members] if ensemble else [])]:
+        selected = scored[0] in members
+        record = _find(earlier, work.treebank, scored, selected=selected)
         if record is None:
-            record = _score(work, run, device, selected=run in members)
-            write_record(record, results_dir / "runs")
-        records.append(record)
-    if ensemble:
-        record = _find(earlier, work.treebank, members, selected=True)
-        if record is None:
-            record = _score_ensemble(work, members, device)
+            record = _score(work, scored, device, selected=selected)
             write_record(record, results_dir / "runs")
         records.append(record)
     return records
@@ -171,35 +166,16 @@ def _scored_alike(record: Record, bank: Treebank, config: RunConfig) -> bool:
     return True
 
 
-def _score(work: Plan, run: _Run, device: str, *, selected: bool) -> Record:
-    """Score one run: dev always, test and the baselines only if dev selected it."""
-    parser = load_parser(run.folder, device)
-    return _record(work, [run], [parser], parser, selected=selected)
+def _score(work: Plan, runs: Sequence[_Run], device: str, *, selected: bool) -> Record:
+    """Score a run, or several as an ensemble: dev always, test only if dev selected its variant.
 
-
-def _score_ensemble(work: Plan, runs: Sequence[_Run], device: str) -> Record:
-    """Score all runs of the selected variant as one parser, on dev and on test."""
-    parsers = [load_parser(run.folder, device) for run in runs]
-    return _record(work, runs, parsers, combine(parsers), selected=True)
-
-
-def _record(
-    work: Plan,
-    runs: Sequence[_Run],
-    parsers: Sequence[Parser],
-    scored: Parser,
-    *,
-    selected: bool,
-) -> Record:
-    """Score a parser and say how it came about.
-
-    Args:
-        runs: whose parsers it is made of; the first one's settings are those of all.
-        parsers: the parsers of these runs.
-        scored: the parser of the only run, or the ensemble of all.
+    The baselines are scored with the test of a single run. The settings of the first run are
+    those of all.
     """
     bank, config, weights = work.treebank, runs[0].config, [run.weights for run in runs]
     kind, alone = kind_named(config.kind), len(runs) == 1
+    parsers = [load_parser(run.folder, device) for run in runs]
+    scored = parsers[0] if alone else combine(parsers)
     results = {
         split: score_split(scored, bank, split, config, members=len(runs))
         for split in (("dev", "test") if selected else ("dev",))
@@ -221,7 +197,7 @@ def _record(
         seed=config.seed,
         selected=selected,
         select=config.select,
-        weights=weights[0] if alone else _joint(weights),
+        weights=weights[0] if alone else hashlib.sha256("".join(weights).encode()).hexdigest(),
         ensemble=[] if alone else weights,
         recipe=config.model_dump(mode="json"),
         dev=results["dev"],
@@ -234,11 +210,6 @@ def _record(
     )
 
 
-def _joint(weights: Sequence[str]) -> str:
-    """What stands for the weights of an ensemble: the SHA-256 of its members' hashes."""
-    return hashlib.sha256("".join(weights).encode()).hexdigest()
-
-
 def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:
     """What the training of all took together; memory is that of the largest."""
     whole = Progress(
@@ -246,14 +217,12 @@ def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:
         train_seconds=sum(state.train_seconds for state in states),
         dev_seconds=sum(state.dev_seconds for state in states),
     )
-    memory = [state.peak_memory_bytes for state in states]
-    gpu_memory = [state.peak_gpu_memory_bytes for state in states]
     return Training(
         epochs=sum(state.epoch for state in states),
         updates=sum(state.steps for state in states),
         parameters=sum(p.numel() for parser in parsers for p in parser.parameters()),
         wall_seconds=whole.train_seconds + whole.dev_seconds,
         tokens_per_second=speed(whole),
-        peak_memory_bytes=max((size for size in memory if size is not None), default=None),
-        peak_gpu_memory_bytes=max((size for size in gpu_memory if size is not None), default=None),
+        peak_memory_bytes=largest(state.peak_memory_bytes for state in states),
+        peak_gpu_memory_bytes=largest(state.peak_gpu_memory_bytes for state in states),
     )

@@ -24,6 +24,7 @@ class AttachNeighbour(Baseline):
     """``counted``: ``side``, and the relations of the ``root``, of ``any`` word, ``by_tag``."""
 
     kind = "attach-neighbour"
+    reads_tags = True
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:

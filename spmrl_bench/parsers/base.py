@@ -8,13 +8,14 @@ besides is :class:`~spmrl_bench.parsers.trained.TrainedParser`.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
-from spmrl_bench.errors import SpmrlError
-from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.errors import CheckpointError, SpmrlError
+from spmrl_bench.trees.parse import Parse
 
 #: Bound on a batch of sentences that are parsed at once: their number times the longest.
 MAX_TOKENS = 2000
@@ -26,6 +27,29 @@ Words = Sequence[str]
 
 class EnsembleError(SpmrlError):
     """Parsers that cannot parse together."""
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """What ``parser.json`` says of the parser of a folder.
+
+    Raises:
+        CheckpointError: it is missing or broken.
+    """
+    path = folder / "parser.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(found, dict):
+            raise ValueError(f"no object but a {type(found).__name__}")
+    except (OSError, ValueError) as error:
+        raise not_a_parser(path, error) from None
+    return found
+
+
+def not_a_parser(path: Path, reason: object) -> CheckpointError:
+    """The error of a description from which no parser can be made."""
+    return CheckpointError(
+        f"{path}: not a parser description ({reason}). Train again, or copy the whole folder anew"
+    )
 
 
 class Session(Protocol):
@@ -61,15 +85,8 @@ class Parser(ABC):
         """
 
     @property
-    def layers(self) -> tuple[Layer, ...]:
-        """The layers of its parses."""
-        from spmrl_bench.parsers.registry import kind_named
-
-        return kind_named(self.kind).layers
-
-    @property
     def reads_tags(self) -> bool:
-        """Whether a sentence can be parsed only with its tags."""
+        """Whether tags that are given change the parse of a sentence."""
         return False
 
     @property

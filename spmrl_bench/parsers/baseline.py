@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from spmrl_bench.errors import CheckpointError
+from spmrl_bench.errors import TreeError
 from spmrl_bench.files import write_text
-from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words
+from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words, not_a_parser, read_description
 from spmrl_bench.parsers.parsing import Found, Tags, parse_stream
 from spmrl_bench.trees.parse import Parse
 
@@ -59,12 +59,11 @@ class Baseline(Parser):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        path = folder / "parser.json"
         try:
-            parser = cls(dict(json.loads(path.read_text(encoding="utf-8"))["counted"]))
-            parser.found(("a", "."), ("XX", "XX"))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{path}: no description of a baseline ({error})") from None
+            parser = cls(dict(read_description(folder)["counted"]))
+            parser.flat(("a", "."), ("XX", "XX"))
+        except (ValueError, KeyError, TypeError, TreeError) as error:
+            raise not_a_parser(folder / "parser.json", repr(error)) from None
         return parser
 
 

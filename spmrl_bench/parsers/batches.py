@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,10 +54,6 @@ class Sentence:
         """Number of words."""
         return len(self.words) - 2
 
-    def with_gold(self, gold: Any) -> Sentence:
-        """The same sentence with what is learnt of it."""
-        return Sentence(self.words, self.tags, self.forms, gold)
-
 
 def length_problem(words: Sequence[str], max_positions: int) -> str:
     """What to tell the user of a sentence too long for a position table; empty if it fits."""
@@ -98,9 +95,12 @@ class Indexer:
             np.array([CHAR_WORD_START, *[c] * BOUNDARY_CHARACTERS, CHAR_WORD_STOP], dtype=np.int64)
             for c in boundary
         ]
-        # Probability of becoming UNK in training, by word index; boundaries and UNK never do.
-        counts = np.array([0, 0, 0, *vocabulary.words.values()], dtype=np.float64)
-        self.unk_probability = np.where(counts > 0, 1 / (1 + counts), 0.0)
+
+    @cached_property
+    def unk_probability(self) -> NDArray[np.float64]:
+        """That of becoming UNK in training, by word index; boundaries and UNK never do."""
+        counts = np.array([0, 0, 0, *self.vocabulary.words.values()], dtype=np.float64)
+        return np.where(counts > 0, 1 / (1 + counts), 0.0)
 
     def _form(self, word: str) -> int:
         row = self._rows.get(word)
@@ -126,23 +126,15 @@ class Indexer:
                 return problem
         return ""
 
-    def check_length(self, words: Sequence[str]) -> None:
-        """Make sure that the position table and all inputs take a sentence of this length.
-
-        Raises:
-            SentenceTooLongError: they do not.
-        """
-        if problem := self.problem(words):
-            raise SentenceTooLongError(problem)
-
     def sentence(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Sentence:
         """Index words, and their tags where there are any.
 
         Raises:
-            SentenceTooLongError: the position table is shorter than the sentence.
+            SentenceTooLongError: the position table or an input has no room for the sentence.
             TreeError: the tags are not as many as the words.
         """
-        self.check_length(words)
+        if problem := self.problem(words):
+            raise SentenceTooLongError(problem)
         if tags is not None and len(tags) != len(words):
             raise TreeError(f"{len(tags)} tags for {len(words)} words: {' '.join(words[:8])} ...")
         ids, tag_ids = self.vocabulary.word_ids, self.vocabulary.tag_ids

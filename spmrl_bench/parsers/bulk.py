@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Parser
 from spmrl_bench.parsers.output import Output, chosen_output, write_parse
-from spmrl_bench.parsers.registry import load_parser
+from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, windows
 from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
@@ -93,7 +93,7 @@ class Answerer:
     def __init__(self, parser: Parser, manner: Manner) -> None:
         self._parser = parser
         self._manner = manner
-        self._output = chosen_output(manner.output, parser.layers)
+        self._output = chosen_output(manner.output, kind_named(parser.kind).layers)
         self._session = parser.session(manner.max_tokens)
 
     def __call__(self, window: Window) -> Answer:

@@ -9,6 +9,7 @@ better, and the loss is its lead over the gold tree.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -170,7 +171,7 @@ class ChartParser(NeuralParser):
     ) -> Iterator[list[tuple[int, int, str]]]:
         """Labelled nodes of each decoded tree with unary chains written out, in pre-order."""
         _, start, end = cell_spans(lengths)
-        for low, high in zip(*_pairs(node_offsets(lengths)), strict=True):
+        for low, high in pairwise(node_offsets(lengths).tolist()):
             labels = found.labels[low:high]
             kept = labels != EMPTY
             cells = found.cells[low:high][kept]
@@ -200,9 +201,3 @@ def gold_labels(lengths: NDArray[np.int32], gold: Sequence[ChartGold]) -> NDArra
     for offset, spans in zip(offsets.tolist(), gold, strict=False):
         labels[offset + spans.cells] = spans.labels
     return labels
-
-
-def _pairs(offsets: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-    """Starts and ends of the slices between consecutive offsets."""
-    bounds = offsets.tolist()
-    return bounds[:-1], bounds[1:]

@@ -19,8 +19,8 @@ from spmrl_bench.nn.choices import (
 from spmrl_bench.nn.precision import FLOAT32, Precision
 
 LexicalInput = Literal["word", "tag", "charlstm", "charconcat", "vectors", "elmo", "transformer"]
-Size = Annotated[int, Field(ge=1)]
-EvenSize = Annotated[int, Field(ge=2, multiple_of=2)]
+Positive = Annotated[int, Field(ge=1)]
+Even = Annotated[int, Field(ge=2, multiple_of=2)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -33,11 +33,6 @@ class ParserConfig(BaseModel):
     """What the parser reads of a word; the variants of a recipe decide it."""
     precision: Precision = FLOAT32
     """Numbers that the large matrix products take, in training and in parsing."""
-
-    @property
-    def reads_tags(self) -> bool:
-        """Whether a sentence can be parsed only with its tags."""
-        return "tag" in self.lexical
 
     @property
     def cost(self) -> float:
@@ -62,15 +57,15 @@ class ChartParserConfig(ParserConfig):
     """Width of a token vector."""
     layers: Annotated[int, Field(ge=0)]
     """Encoder layers."""
-    heads: Size
+    heads: Positive
     """Attention heads per layer."""
-    d_kv: EvenSize
+    d_kv: Even
     """Width of a query, key or value of one head; half content, half position."""
-    d_ff: EvenSize
+    d_ff: Even
     """Hidden width of the feed-forward sublayer, both halves together."""
-    d_label_hidden: Size
+    d_label_hidden: Positive
     """Hidden width of the span scorer."""
-    d_char: Size
+    d_char: Positive
     """Width of a character embedding of the CharLSTM."""
     max_positions: Annotated[int, Field(ge=3)]
     """Rows of the position table; a sentence of n words needs n + 2."""
@@ -111,7 +106,7 @@ class ChartParserConfig(ParserConfig):
 
     predict_tags: bool = False
     """Whether the parser learns to tag, from the encoded tokens and together with the trees."""
-    d_tag_hidden: Size = 250
+    d_tag_hidden: Positive = 250
     """Hidden width of the tagger."""
     tag_loss_weight: Annotated[float, Field(gt=0)] = 5.0
     """Of the tagger's loss beside the parser's (Kitaev, Cao & Klein 2019)."""

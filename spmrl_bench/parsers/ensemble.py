@@ -7,7 +7,7 @@ two parsers with ELMo), and Kitaev, Cao & Klein 2019 report ensembles made the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,8 +17,8 @@ from torch import Tensor
 from spmrl_bench.parsers.base import MAX_TOKENS, EnsembleError, Parser, Words
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.decoding import decode_blocks
-from spmrl_bench.parsers.neural import Encoded
-from spmrl_bench.parsers.parsing import Found, Tags, parse_stream
+from spmrl_bench.parsers.neural import Encoded, JointSession
+from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Label, Vocabulary
 from spmrl_bench.trees.parse import Parse
 
@@ -59,12 +59,11 @@ class Ensemble(Parser):
 
     @property
     def reads_tags(self) -> bool:
-        """Whether a sentence can be parsed only with its tags: a member needs them."""
         return any(parser.reads_tags for parser in self.parsers)
 
     @property
     def predicts_tags(self) -> bool:
-        """Whether a member tags; if another one reads tags, they have to be given all the same."""
+        # If another member reads tags, they have to be given all the same.
         return not self.reads_tags and any(parser.predicts_tags for parser in self.parsers)
 
     def _columns_of(self, parser: ChartParser, number: int) -> Tensor | None:
@@ -90,12 +89,11 @@ class Ensemble(Parser):
         return torch.tensor(columns, device=self.device)
 
     def length_problem(self, words: Sequence[str]) -> str:
-        """What is wrong with the length of a sentence; empty if every member can take it."""
         problems = (parser.length_problem(words) for parser in self.parsers)
         return next(filter(None, problems), "")
 
-    def session(self, max_tokens: int = MAX_TOKENS) -> _Session:
-        return _Session(self, max_tokens)
+    def session(self, max_tokens: int = MAX_TOKENS) -> JointSession:
+        return JointSession(self.parsers, self.found, self.length_problem, max_tokens)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.parsers[0].flat(words, tags)
@@ -126,32 +124,6 @@ class Ensemble(Parser):
             for block, columns in zip(blocks, self._columns, strict=True):
                 total += block if columns is None else block.index_select(1, columns)
             yield total.div_(len(blocks))
-
-
-class _Session:
-    """Parses with the form vectors of each member's earlier calls."""
-
-    def __init__(self, ensemble: Ensemble, max_tokens: int) -> None:
-        self._ensemble = ensemble
-        self._max_tokens = max_tokens
-        self._forms = [parser.form_cache() for parser in ensemble.parsers]
-
-    def parse(
-        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
-    ) -> Iterator[Parse]:
-        return parse_stream(sentences, tags, self._parse_window, self._ensemble.length_problem)
-
-    def _parse_window(self, window: Sequence[Words], tags: Tags) -> Iterator[Found]:
-        results = [Found() for _ in window]
-        encoded = [
-            parser.encoded(window, tags, self._max_tokens, forms)
-            for parser, forms in zip(self._ensemble.parsers, self._forms, strict=True)
-        ]
-        # Groups follow from the lengths of the sentences, so they are the same in all members.
-        for group in zip(*encoded, strict=True):
-            for k, found in zip(group[0].places, self._ensemble.found(group), strict=True):
-                results[k] = found
-        yield from results
 
 
 def _different(label: Label, having: int, lacking: int) -> EnsembleError:

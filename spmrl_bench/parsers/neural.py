@@ -8,7 +8,8 @@ what it computes of the encoded tokens: the loss of a batch, and the parses of o
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
@@ -27,6 +28,7 @@ from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.form_cache import FormCache, form_vectors
 from spmrl_bench.parsers.lexicon import build_lexical_model
 from spmrl_bench.parsers.parsing import Found, Tags, parse_stream
+from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsers.saved import load_saved, save_parser
 from spmrl_bench.parsers.trained import TrainedParser
 from spmrl_bench.parsers.vocabulary import FIRST_TAG, Vocabulary
@@ -94,7 +96,7 @@ class NeuralParser(TrainedParser):
 
     @property
     def reads_tags(self) -> bool:
-        return self.config.reads_tags
+        return "tag" in self.config.lexical
 
     @property
     def predicts_tags(self) -> bool:
@@ -162,7 +164,7 @@ class NeuralParser(TrainedParser):
         self.training_indexer = indexer = self.indexer()
         for example in examples:
             sentence = indexer.sentence(example.words, example.tags)
-            yield sentence.with_gold(self.gold(example))
+            yield replace(sentence, gold=self.gold(example))
 
     def gradients(
         self, batch: Sequence[Sentence], random: np.random.Generator, max_tokens: int
@@ -213,13 +215,10 @@ class NeuralParser(TrainedParser):
 
     # Parsing --------------------------------------------------------------------------
 
-    def session(self, max_tokens: int = MAX_TOKENS) -> _Session:
-        return _Session(self, max_tokens)
-
-    def form_cache(self) -> FormCache | None:
-        """An empty cache of form vectors; None if the parser does not use them."""
-        char_lstm = self.lexical.char_lstm
-        return FormCache(char_lstm) if char_lstm is not None else None
+    def session(self, max_tokens: int = MAX_TOKENS) -> JointSession:
+        return JointSession(
+            [self], lambda encoded: self.found(*encoded), self.length_problem, max_tokens
+        )
 
     @torch.no_grad()
     def encoded(
@@ -257,10 +256,8 @@ class NeuralParser(TrainedParser):
         was_training = self.training
         self.eval()
         try:
-            if forms is not None:
-                vectors = forms.vectors(indexer, pool.forms)
-            else:
-                vectors = self.form_vectors(indexer, pool.forms)
+            own_forms = self.form_vectors if forms is None else forms.vectors
+            vectors = own_forms(indexer, pool.forms)
             with self.encoder.steady_weights():
                 for group, batch in pool.batches(max_tokens, self.device):
                     tokens = self.encode(batch, vectors)
@@ -296,10 +293,7 @@ class NeuralParser(TrainedParser):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        from spmrl_bench.parsers.registry import kind_named
-
         config = kind_named(cls.kind).config_class
-
         return load_saved(
             folder,
             lambda description: cls(
@@ -313,22 +307,44 @@ class NeuralParser(TrainedParser):
         return self.config == other.config and self.vocabulary == other.vocabulary
 
 
-class _Session:
-    """Parses with the form vectors of earlier calls."""
+class JointSession:
+    """Parses what one parser or several encode, with the form vectors of earlier calls."""
 
-    def __init__(self, parser: NeuralParser, max_tokens: int) -> None:
-        self._parser = parser
+    def __init__(
+        self,
+        parsers: Sequence[NeuralParser],
+        found: Callable[[Sequence[Encoded]], Iterable[Found]],
+        length_problem: Callable[[Words], str],
+        max_tokens: int,
+    ) -> None:
+        """A session.
+
+        Args:
+            parsers: that encode each sentence.
+            found: what is read off the same sentences as each parser has encoded them.
+            length_problem: what is wrong with the length of a sentence; empty if nothing is.
+            max_tokens: bound on a batch.
+        """
+        self._parsers = parsers
+        self._found = found
+        self._length_problem = length_problem
         self._max_tokens = max_tokens
-        self._forms = parser.form_cache()
+        lstms = [parser.lexical.char_lstm for parser in parsers]
+        self._forms = [None if lstm is None else FormCache(lstm) for lstm in lstms]
 
     def parse(
         self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
     ) -> Iterator[Parse]:
-        return parse_stream(sentences, tags, self._parse_window, self._parser.length_problem)
+        return parse_stream(sentences, tags, self._parse_window, self._length_problem)
 
     def _parse_window(self, window: Sequence[Words], tags: Tags) -> Iterator[Found]:
-        results: list[Found] = [Found() for _ in window]
-        for encoded in self._parser.encoded(window, tags, self._max_tokens, self._forms):
-            for k, found in zip(encoded.places, self._parser.found(encoded), strict=True):
+        results = [Found() for _ in window]
+        encoded = [
+            parser.encoded(window, tags, self._max_tokens, forms)
+            for parser, forms in zip(self._parsers, self._forms, strict=True)
+        ]
+        # Groups follow from the lengths of the sentences, so they are the same for all parsers.
+        for group in zip(*encoded, strict=True):
+            for k, found in zip(group[0].places, self._found(group), strict=True):
                 results[k] = found
         yield from results

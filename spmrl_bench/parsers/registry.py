@@ -10,7 +10,6 @@ Nothing is unpickled, so loading runs no code from the file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError
+from spmrl_bench.parsers.base import EnsembleError, Parser, not_a_parser, read_description
 from spmrl_bench.registry import Registry, imported
 from spmrl_bench.trees.parse import Layer
 
 if TYPE_CHECKING:
-    from spmrl_bench.parsers.base import Parser
     from spmrl_bench.parsers.config import ParserConfig
 
 
@@ -47,16 +46,14 @@ class Kind:
     trained: bool = True
 
     @cached_property
-    def parser_class(self) -> type[Any]:
+    def parser_class(self) -> Any:
         """Its class, of :class:`~spmrl_bench.parsers.base.Parser`."""
-        found: type[Any] = imported(self.parser)
-        return found
+        return imported(self.parser)
 
     @cached_property
     def config_class(self) -> type[ParserConfig]:
         """The class of its settings."""
-        found: type[ParserConfig] = imported(self.config)
-        return found
+        return imported(self.config)
 
 
 def _baseline(name: str, parser: str, layer: Layer, metric: str) -> Kind:
@@ -104,12 +101,6 @@ def baselines_for(metrics: Sequence[str]) -> list[Kind]:
     return [kind for kind in kinds if not kind.trained and set(kind.metrics) & set(metrics)]
 
 
-def parser_folder(folder: str | Path) -> Path:
-    """The folder of a parser, of which the folder of a run has the best."""
-    folder = Path(folder)
-    return folder / "best" if (folder / "best" / "parser.json").is_file() else folder
-
-
 def load_parser(folder: str | Path, device: str = "auto") -> Parser:
     """Load a trained parser, ready to parse.
 
@@ -121,29 +112,28 @@ def load_parser(folder: str | Path, device: str = "auto") -> Parser:
     Raises:
         CheckpointError: not a parser folder, an unknown kind, or weights that do not fit.
     """
-    place = parser_folder(folder)
-    description_path = place / "parser.json"
-    try:
-        description = json.loads(description_path.read_text(encoding="utf-8"))
-        name = str(description["kind"])
-    except (FileNotFoundError, NotADirectoryError):
+    place = Path(folder)
+    if (place / "best" / "parser.json").is_file():
+        place /= "best"
+    path = place / "parser.json"
+    if not path.exists():
         raise CheckpointError(
             f"{folder}: no trained parser here (no parser.json, no best/parser.json). "
             "Give a run folder written by 'spmrl-bench train'"
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{description_path}: not a parser description ({error})") from None
+        )
+    description = read_description(place)
+    if "kind" not in description:
+        raise not_a_parser(path, "it names no kind")
     try:
-        kind = kind_named(name, CheckpointError)
+        kind = kind_named(str(description["kind"]), CheckpointError)
     except CheckpointError as error:
-        raise CheckpointError(f"{description_path}: {error}") from None
-    parser: Any = kind.parser_class.load(place)
+        raise CheckpointError(f"{path}: {error}") from None
+    parser: Parser = kind.parser_class.load(place)
     if kind.trained:
         from spmrl_bench.parsers.device import choose_device
 
-        parser = parser.to(choose_device(device)).eval()
-    found: Parser = parser
-    return found
+        return parser.to(choose_device(device)).eval()  # type: ignore[attr-defined]
+    return parser
 
 
 def combine(parsers: Sequence[Parser]) -> Parser:
@@ -152,8 +142,6 @@ def combine(parsers: Sequence[Parser]) -> Parser:
     Raises:
         EnsembleError: there are none, or they are of several kinds or do not fit each other.
     """
-    from spmrl_bench.parsers.base import EnsembleError
-
     kinds = sorted({parser.kind for parser in parsers})
     if len(kinds) != 1:
         raise EnsembleError(

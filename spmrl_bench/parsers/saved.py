@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from spmrl_bench.errors import CheckpointError, PretrainedError
+from spmrl_bench.parsers.base import not_a_parser, read_description
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.pretrained.digests import file_digest
 
@@ -47,16 +48,13 @@ def load_saved(folder: Path, build: Callable[[Mapping[str, Any]], Parser]) -> Pa
         PretrainedError: a file that the parser was trained with is missing or has changed.
     """
     path = folder / "parser.json"
+    description = read_description(folder)
     try:
-        description = json.loads(path.read_text(encoding="utf-8"))
         _check_pretrained(path, description.get("pretrained", {}))
         with _Unfilled():
             parser = build(description)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-        raise CheckpointError(
-            f"{path}: not a parser description ({error}). "
-            "Train again, or copy the whole folder anew"
-        ) from None
+        raise not_a_parser(path, error) from None
     weights_path = folder / "weights.safetensors"
     try:
         # What was read is used as it lies in the file, which is mapped into memory.

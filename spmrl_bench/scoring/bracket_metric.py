@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from spmrl_bench.scoring.breakdown import Part, break_down, tabulate_brackets
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring.breakdown import break_down, tabulate_brackets
 from spmrl_bench.scoring.corpus import score_trees
 from spmrl_bench.scoring.counts import BracketCounts, Column
 from spmrl_bench.scoring.golden import scorer_version
-from spmrl_bench.scoring.metric import Metric
-from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
+from spmrl_bench.scoring.metric import Metric, Part
+from spmrl_bench.scoring.policy import PUBLISHED, Policy
 from spmrl_bench.scoring.prm import Parameters, load_prm
 from spmrl_bench.scoring.report import FIGURES, as_text
 from spmrl_bench.scoring.signature import prm_signature, unusual
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree
 
 
 class BracketRules(NamedTuple):
@@ -37,17 +39,14 @@ class Brackets(Metric[BracketCounts, BracketRules]):
     breakdowns = ("length", "label", "span")
 
     def rules(self, options: Mapping[str, Any]) -> BracketRules:
-        policy = Policy(
-            MissingParse(options.get("missing_parse", PUBLISHED.missing_parse)),
-            Punctuation(options.get("punctuation", PUBLISHED.punctuation)),
-        )
-        return BracketRules(load_prm(options["prm"], options.get("program")), policy)
+        if "prm" not in options:
+            raise ScoreError("brackets cannot be scored without a parameter set (prm)")
+        return BracketRules(load_prm(options["prm"]))
 
     def count(
         self, gold: Sequence[Parse], test: Sequence[Parse], rules: BracketRules
     ) -> BracketCounts:
-        sides = [[parse.tree for parse in side] for side in (gold, test)]
-        return score_trees(sides[0], sides[1], rules.prm, rules.policy)
+        return score_trees(*_trees(gold, test), *rules)
 
     def ratios(self, counts: BracketCounts) -> list[Ratio]:
         matched, gold, test = map(counts.column, (Column.MATCHED, Column.GOLD, Column.TEST))
@@ -68,19 +67,26 @@ class Brackets(Metric[BracketCounts, BracketRules]):
         }
 
     def break_down(
-        self, how: str, gold: Sequence[Parse], test: Sequence[Parse], rules: BracketRules
+        self,
+        how: str,
+        counts: BracketCounts,
+        gold: Sequence[Parse],
+        test: Sequence[Parse],
+        rules: BracketRules,
     ) -> Sequence[Part]:
         if how not in self.breakdowns:
-            return super().break_down(how, gold, test, rules)  # type: ignore[return-value]
-        sides = [[parse.tree for parse in side] for side in (gold, test)]
-        table = tabulate_brackets(sides[0], sides[1], *rules)
-        return break_down(how, self.count(gold, test, rules), table)  # type: ignore[arg-type]
+            return super().break_down(how, counts, gold, test, rules)
+        return break_down(how, counts, tabulate_brackets(*_trees(gold, test), *rules))
 
     def lengths(self, counts: BracketCounts) -> Sequence[int]:
         return counts.column(Column.LENGTH).tolist()
 
     def report(self, counts: BracketCounts, rules: BracketRules) -> str:
         return as_text(counts, rules.prm)
+
+
+def _trees(*sides: Sequence[Parse]) -> list[list[Tree | None]]:
+    return [[parse.tree for parse in side] for side in sides]
 
 
 BRACKETS = Brackets()

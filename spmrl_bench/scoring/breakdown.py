@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +23,6 @@ from spmrl_bench.scoring.counts import BracketCounts, Column, f1_of, percent
 from spmrl_bench.scoring.inputs import TreeLike, as_trees
 from spmrl_bench.scoring.policy import PUBLISHED, Policy
 from spmrl_bench.scoring.prm import Parameters
-
-Breakdown = Literal["length", "label", "span"]
 
 #: Upper bounds of the classes of length, in words; what is longer is a class of its own.
 SENTENCE_LENGTHS = (10, 20, 30, 40, 50)
@@ -161,12 +158,12 @@ def tabulate_brackets(
     return BracketTable(array, tuple(numbers), len(gold))
 
 
-def break_down(kind: Breakdown, counts: BracketCounts, table: BracketTable) -> list[Part]:
-    """The parts of one kind, then all brackets, then all without their labels."""
-    if kind == "length":
+def break_down(how: str, counts: BracketCounts, table: BracketTable) -> list[Part]:
+    """The parts by ``length``, ``label`` or ``span``, then all brackets, then all unlabelled."""
+    if how == "length":
         parts = by_sentence_length(counts)
     else:
-        parts = by_label(table) if kind == "label" else by_span_length(table)
+        parts = by_label(table) if how == "label" else by_span_length(table)
     return [*parts, labelled(table), unlabelled(table)]
 
 

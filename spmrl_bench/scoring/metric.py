@@ -99,9 +99,14 @@ class Metric(ABC, Generic[CountsT, Rules]):
         return self.counting(rules) | {"skipped": str(counts.skipped)}
 
     def break_down(
-        self, how: str, gold: Sequence[Parse], test: Sequence[Parse], rules: Rules
+        self,
+        how: str,
+        counts: CountsT,
+        gold: Sequence[Parse],
+        test: Sequence[Parse],
+        rules: Rules,
     ) -> Sequence[Part]:
-        """The score by one of :attr:`breakdowns`.
+        """The score that counts of these parses give, by one of :attr:`breakdowns`.
 
         Raises:
             ScoreError: there is no such breakdown.

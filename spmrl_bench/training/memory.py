@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 import torch
 
@@ -22,3 +23,8 @@ def peak_gpu_memory_bytes(device: torch.device) -> int | None:
     if device.type != "cuda":
         return None
     return torch.cuda.max_memory_allocated(device)
+
+
+def largest(sizes: Iterable[int | None]) -> int | None:
+    """The largest of some sizes, of which any may be unknown."""
+    return max((size for size in sizes if size is not None), default=None)

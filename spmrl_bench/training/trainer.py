@@ -22,7 +22,7 @@ from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.processes import Interrupted, on_signals
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
-from spmrl_bench.training.memory import peak_gpu_memory_bytes, peak_memory_bytes
+from spmrl_bench.training.memory import largest, peak_gpu_memory_bytes, peak_memory_bytes
 from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.schedule import (
@@ -164,10 +164,9 @@ class Trainer:
     def _save(self) -> None:
         state = self.progress
         # A resumed run is another process: keep the largest of them all.
-        state.peak_memory_bytes = _larger(state.peak_memory_bytes, peak_memory_bytes())
-        state.peak_gpu_memory_bytes = _larger(
-            state.peak_gpu_memory_bytes, peak_gpu_memory_bytes(self.parser.device)
-        )
+        state.peak_memory_bytes = largest((state.peak_memory_bytes, peak_memory_bytes()))
+        on_gpu = peak_gpu_memory_bytes(self.parser.device)
+        state.peak_gpu_memory_bytes = largest((state.peak_gpu_memory_bytes, on_gpu))
         save_checkpoint(self.run_dir, self.parser, self.optimiser, self.progress)
         self._saved = time.monotonic()
 
@@ -191,8 +190,3 @@ def _parameter_groups(parser: TrainedParser, config: TrainConfig) -> list[dict[s
     if pretrained:
         groups.append({"params": pretrained, "share": rate / config.learning_rate})
     return groups
-
-
-def _larger(first: int | None, second: int | None) -> int | None:
-    """The larger of two sizes of which either may be unknown."""
-    return max((size for size in (first, second) if size is not None), default=None)

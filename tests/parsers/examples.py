@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def steady_indexer(parser: ChartParser) -> Indexer:
 
 def gold_of(parser: ChartParser, indexer: Indexer, tree: Tree) -> Sentence:
     """A training tree as the parser learns it."""
-    return indexer.sentence(tree.words, tree.tags).with_gold(parser.gold(Parse.of(tree)))
+    return replace(indexer.sentence(tree.words, tree.tags), gold=parser.gold(Parse.of(tree)))
 
 
 def accumulate(
