@@ -153,7 +153,7 @@ def score(
         )
         agreed = f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
         typer.echo(agreed, err=True)
-    signature = sign(BRACKETS, counts, rules, **also)
+    signature = sign(BRACKETS, counts, rules, None, **also)
     sides = partial(read_sides, gold, test, encoding=encoding)
     if format == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)

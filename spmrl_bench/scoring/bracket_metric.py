@@ -46,7 +46,8 @@ class Brackets(Metric[BracketCounts, BracketRules]):
     def count(
         self, gold: Sequence[Parse], test: Sequence[Parse], rules: BracketRules
     ) -> BracketCounts:
-        return score_trees(*_trees(gold, test), *rules)
+        one, other = _trees(gold, test)
+        return score_trees(one, other, *rules)
 
     def ratios(self, counts: BracketCounts) -> list[Ratio]:
         matched, gold, test = map(counts.column, (Column.MATCHED, Column.GOLD, Column.TEST))
@@ -76,7 +77,8 @@ class Brackets(Metric[BracketCounts, BracketRules]):
     ) -> Sequence[Part]:
         if how not in self.breakdowns:
             return super().break_down(how, counts, gold, test, rules)
-        return break_down(how, counts, tabulate_brackets(*_trees(gold, test), *rules))
+        one, other = _trees(gold, test)
+        return break_down(how, counts, tabulate_brackets(one, other, *rules))
 
     def lengths(self, counts: BracketCounts) -> Sequence[int]:
         return counts.column(Column.LENGTH).tolist()
