@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.nn.encoder import Encoder, SelfAttention
-from spmrl_bench.nn.limits import OPEN, Limit
+from spmrl_bench.nn.limits import Limit
 from spmrl_bench.nn.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -36,11 +36,8 @@ def encoder_of(parser: Parser) -> Encoder:
     """
     encoder = getattr(parser, "encoder", None)
     if not isinstance(encoder, Encoder):
-        found = (
-            "it has no encoder"
-            if encoder is None
-            else f"its encoder is an {type(encoder).__name__}"
-        )
+        kind = type(encoder).__name__
+        found = "it has no encoder" if encoder is None else f"its encoder is an {kind}"
         raise SpmrlError(
             f"the parser has no attention that could be shown or limited: {found}. Choose one that "
             "was trained with model.encoder=attention"
@@ -68,11 +65,7 @@ def limited(parser: Parser, limits: Mapping[int, Limit]) -> Iterator[None]:
 
 
 def parts_of(parser: Parser) -> tuple[Part, ...]:
-    """Whose weights a parser has: of both products, or only all in one.
-
-    Raises:
-        SpmrlError: the encoder has no attention.
-    """
+    """Whose weights a parser has: of both products, or only all in one."""
     return PARTS if encoder_of(parser).halves else ("combined",)
 
 
@@ -115,10 +108,10 @@ def attention_maps(
     size = len(words) + 2
     if not seen:
         return torch.empty(0, 0, size, size)
-    return torch.stack([_weights(module, given, part) for module, given in seen]).cpu()
+    return torch.stack([_weights(module, *given, part) for module, given in seen]).cpu()
 
 
-_Seen = list[tuple[SelfAttention, dict[str, Any]]]
+_Seen = list[tuple[SelfAttention, tuple[Any, ...]]]
 
 
 @contextmanager
@@ -126,12 +119,11 @@ def _observed(encoder: Encoder) -> Iterator[_Seen]:
     """Within it the encoder works layer by layer, and what each attention is given is listed."""
     seen: _Seen = []
 
-    def note(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        assert isinstance(module, SelfAttention)
-        seen.append((module, dict(zip(_ARGUMENTS, given, strict=False)) | named))
+    def note(module: Any, given: tuple[Any, ...]) -> None:
+        seen.append((module, given))
 
     handles = [
-        layer.attention.register_forward_pre_hook(note, with_kwargs=True)  # type: ignore[union-attr]
+        layer.attention.register_forward_pre_hook(note)  # type: ignore[union-attr]
         for layer in encoder.layers
     ]
     fused = encoder.fused
@@ -144,18 +136,21 @@ def _observed(encoder: Encoder) -> Iterator[_Seen]:
             handle.remove()
 
 
-_ARGUMENTS = ("rows", "layout", "slots", "filled", "limit", "asking")
-
-
 @torch.no_grad()
-def _weights(attention: SelfAttention, given: dict[str, Any], part: Part) -> Tensor:
-    """``[heads, tokens, tokens]`` of one layer for one sentence."""
-    rows: Tensor = given["rows"] if given.get("asking") is None else given["asking"]
-    layout: Ragged = given["layout"]
-    limit: Limit = given.get("limit", OPEN)
+def _weights(
+    attention: SelfAttention,
+    rows: Tensor,
+    layout: Ragged,
+    slots: Tensor,
+    filled: Tensor,
+    limit: Limit,
+    asking: Tensor | None,
+    part: Part,
+) -> Tensor:
+    """``[heads, tokens, tokens]`` for one sentence, from what the attention was given."""
     heads = attention.heads
     # Queries, keys and values of all heads, in this order.
-    joined = attention.project.to_heads(rows.float(), 3 * heads)
+    joined = attention.project.to_heads((rows if asking is None else asking).float(), 3 * heads)
     query = joined[:, :heads].transpose(0, 1)
     key = joined[:, heads : 2 * heads].transpose(0, 1)
     if part == "combined":
@@ -164,5 +159,5 @@ def _weights(attention: SelfAttention, given: dict[str, Any], part: Part) -> Ten
         half = 0 if part == "content" else 1
         query, key = query.chunk(2, dim=-1)[half], key.chunk(2, dim=-1)[half]
     products = query @ key.transpose(1, 2) * attention.factor
-    allowed = limit.pairs(layout, given["filled"])[0]
+    allowed = limit.pairs(layout, filled)[0]
     return products.masked_fill(~allowed, -torch.inf).softmax(dim=-1)

@@ -24,9 +24,9 @@ from spmrl_bench.pretrained.elmo_files import (
     SENTENCE_STOP,
     WORD_START,
     WORD_STOP,
-    Affine,
+    Array,
     ElmoWeights,
-    LSTMWeights,
+    cell_group,
     read_elmo,
 )
 
@@ -53,9 +53,9 @@ def character_ids(form: str | Boundary, longest: int) -> NDArray[np.int64]:
 class _Map(nn.Module):
     """An affine map with published weights."""
 
-    def __init__(self, affine: Affine) -> None:
+    def __init__(self, weight: Array, bias: Array) -> None:
         super().__init__()
-        self.weight, self.bias = _parameter(affine.weight), _parameter(affine.bias)
+        self.weight, self.bias = _parameter(weight), _parameter(bias)
 
     def forward(self, rows: Tensor) -> Tensor:
         return torch.addmm(self.bias, rows, self.weight)
@@ -64,10 +64,9 @@ class _Map(nn.Module):
 class _Filters(nn.Module):
     """Filters of one width with published weights, and the largest value of each."""
 
-    def __init__(self, affine: Affine) -> None:
+    def __init__(self, weight: Array, bias: Array) -> None:
         super().__init__()
-        self.weight = _parameter(affine.weight.transpose(2, 1, 0))
-        self.bias = _parameter(affine.bias)
+        self.weight, self.bias = _parameter(weight.transpose(2, 1, 0)), _parameter(bias)
 
     def forward(self, embedded: Tensor) -> Tensor:
         """``[forms, d, columns]`` to ``[forms, filters]``."""
@@ -83,16 +82,25 @@ class CharCNN(nn.Module):
 
     def __init__(self, weights: ElmoWeights) -> None:
         super().__init__()
-        options = weights.options.char_cnn
+        options, tensors = weights.options.char_cnn, weights.tensors
+
+        def maps(name: str) -> nn.ModuleList:
+            groups = [f"CNN_high_{i}" for i in range(options.n_highway)]
+            return nn.ModuleList(
+                _Map(tensors[f"{group}/W_{name}"], tensors[f"{group}/b_{name}"]) for group in groups
+            )
+
         self.longest = options.max_characters_per_token
         self.activation = torch.relu if options.activation == "relu" else torch.tanh
-        self.embedding = _parameter(weights.characters)
-        self.filters = nn.ModuleList(_Filters(kind) for kind in weights.filters)
+        self.embedding = _parameter(tensors["char_embed"])
+        self.filters = nn.ModuleList(
+            _Filters(tensors[f"CNN/W_cnn_{i}"][0], tensors[f"CNN/b_cnn_{i}"])
+            for i in range(len(options.filters))
+        )
         self._widest = max(width for width, _ in options.filters)
         self._most = max(number for _, number in options.filters)
-        self.transforms = nn.ModuleList(_Map(transform) for transform, _ in weights.highways)
-        self.carries = nn.ModuleList(_Map(carry) for _, carry in weights.highways)
-        self.projection = _Map(weights.projection)
+        self.transforms, self.carries = maps("transform"), maps("carry")
+        self.projection = _Map(tensors["CNN_proj/W_proj"], tensors["CNN_proj/b_proj"])
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Vectors of forms, ``[forms, projection_dim]``.
@@ -133,19 +141,16 @@ class CharCNN(nn.Module):
 class ProjectedLSTM(nn.Module):
     """One layer in one direction: cells, from which a narrower state is made; both are clipped."""
 
-    def __init__(
-        self, weights: LSTMWeights, *, cell_clip: float | None, state_clip: float | None
-    ) -> None:
+    def __init__(self, weights: ElmoWeights, group: str) -> None:
         super().__init__()
-        self.cell_clip, self.state_clip = cell_clip, state_clip
-        self.cells, width = weights.projection.shape
-        kernel, bias = weights.gates.weight, weights.gates.bias.copy()
+        options, tensors = weights.options.lstm, weights.tensors
+        self.cell_clip, self.state_clip = options.cell_clip, options.proj_clip
+        self.cells, width = options.dim, options.projection_dim
+        kernel, bias = tensors[f"{group}/W_0"], tensors[f"{group}/B"].copy()
         bias[2 * self.cells : 3 * self.cells] += 1  # of the forget gate
-        inputs = len(kernel) - width
-        self.from_input = _parameter(kernel[:inputs])
-        self.from_state = _parameter(kernel[inputs:])
+        self.from_input, self.from_state = _parameter(kernel[:width]), _parameter(kernel[width:])
         self.bias = _parameter(bias)
-        self.projection = _parameter(weights.projection)
+        self.projection = _parameter(tensors[f"{group}/W_P_0"])
 
     def forward(self, rows: Tensor, counts: list[int]) -> Tensor:
         """States ``[tokens, projection_dim]`` of sentences that all begin without one.
@@ -188,10 +193,10 @@ class BiLM(nn.Module):
         self.characters = CharCNN(weights)
         self.directions = nn.ModuleList(
             nn.ModuleList(
-                ProjectedLSTM(layer, cell_clip=options.cell_clip, state_clip=options.proj_clip)
-                for layer in layers
+                ProjectedLSTM(weights, cell_group(direction, layer))
+                for layer in range(options.n_layers)
             )
-            for layers in (weights.forward, weights.backward)
+            for direction in (0, 1)
         )
         self.layers = 1 + options.n_layers
         self.width = 2 * options.projection_dim
@@ -237,17 +242,26 @@ class Elmo(CodedInput):
     """
 
     def __init__(
-        self, weights: ElmoWeights, d_content: int, dropout: float, form_dropout: float
+        self,
+        options_path: str | PathLike[str],
+        weights_path: str | PathLike[str],
+        d_content: int,
+        dropout: float,
+        form_dropout: float,
     ) -> None:
         """An input with a map still to be learned.
 
         Args:
-            weights: of the language model.
+            options_path, weights_path: the two files of the language model.
             d_content: width of the result.
             dropout: on the mix, for each of its numbers.
             form_dropout: on the result, for each sentence and feature.
+
+        Raises:
+            PretrainedError: as :func:`spmrl_bench.pretrained.elmo_files.read_elmo`.
         """
         super().__init__()
+        weights = read_elmo(options_path, weights_path)
         model = BiLM(weights)
         self.longest = weights.options.char_cnn.max_characters_per_token
         self.model = Frozen(model)
@@ -255,23 +269,6 @@ class Elmo(CodedInput):
         self.dropout = nn.Dropout(dropout)
         self.linear = nn.Linear(model.width, d_content, bias=False)
         self.form_dropout = SentenceDropout(form_dropout)
-
-    @classmethod
-    def read(
-        cls,
-        options_path: str | PathLike[str],
-        weights_path: str | PathLike[str],
-        d_content: int,
-        dropout: float,
-        form_dropout: float,
-    ) -> Elmo:
-        """The input with a language model from its two files.
-
-        Raises:
-            PretrainedError: as :func:`spmrl_bench.pretrained.elmo_files.read_elmo`.
-        """
-        weights = read_elmo(options_path, weights_path)
-        return cls(weights, d_content, dropout, form_dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
         """Its characters, see :func:`character_ids`."""
@@ -309,5 +306,5 @@ def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
         yield group
 
 
-def _parameter(array: NDArray[np.float32]) -> nn.Parameter:
+def _parameter(array: Array) -> nn.Parameter:
     return nn.Parameter(torch.from_numpy(np.ascontiguousarray(array)), requires_grad=False)

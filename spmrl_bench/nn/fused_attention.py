@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.kernels import address
+from spmrl_bench.nn.kernels import call
 from spmrl_bench.nn.ragged import Ragged
 
 # The longest sentence of a group may have this many times the tokens of its shortest.
@@ -66,7 +65,7 @@ class Attention:
 
     def __init__(
         self,
-        kernel: ModuleType,
+        kernel: Any,
         layout: Ragged,
         tokens: int,
         dtype: torch.dtype,
@@ -149,7 +148,7 @@ class Attention:
         """``values`` after dropout, in ``out`` or themselves."""
         if not self.training or p == 0:
             return values
-        self.kernel.drop(address(values), values.numel(), seed, p, address(out), self.threads)
+        call(self.kernel.drop, values, values.numel(), seed, p, out, self.threads)
         return out
 
     def _packed(self, width: int) -> Tensor:
@@ -161,40 +160,20 @@ class Attention:
     def _spread(self, packed: Tensor, group: Group, parts: int, heads: int, half: int) -> Tensor:
         """A group's low packed rows as float32 ``[parts, sentences, heads, longest, 2 half]``."""
         result = torch.empty(parts, len(group), heads, group.longest, 2 * half)
-        self.kernel.spread(
-            address(packed),
-            self.low,
-            address(group.starts),
-            address(group.lengths),
-            len(group),
-            group.longest,
-            self.tokens,
-            parts,
-            heads,
-            half,
-            address(result),
-            self.threads,
-        )
+        call(
+            self.kernel.spread, packed, self.low, group.starts, group.lengths, len(group),
+            group.longest, self.tokens, parts, heads, half, result, self.threads,
+        )  # fmt: skip
         return result
 
     def _gather(
         self, rectangle: Tensor, group: Group, parts: int, heads: int, half: int, packed: Tensor
     ) -> None:
         """The inverse of :meth:`_spread`, into the group's rows of ``packed``."""
-        self.kernel.gather(
-            address(rectangle),
-            address(group.starts),
-            address(group.lengths),
-            len(group),
-            group.longest,
-            self.tokens,
-            parts,
-            heads,
-            half,
-            self.low,
-            address(packed),
-            self.threads,
-        )
+        call(
+            self.kernel.gather, rectangle, group.starts, group.lengths, len(group), group.longest,
+            self.tokens, parts, heads, half, self.low, packed, self.threads,
+        )  # fmt: skip
 
 
 def _groups(layout: Ragged) -> Iterator[Group]:

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_attention import Attention, KeptAttention
-from spmrl_bench.nn.kernels import address, keep_scale, product_rows
+from spmrl_bench.nn.kernels import call, keep_scale, product_rows
 from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.ragged import Ragged
 
@@ -42,38 +42,13 @@ def encode(module: Encoder, content: Tensor, layout: Ragged) -> Tensor:
 def _parameters(module: Encoder) -> list[Tensor]:
     """In the order in which ``_Pass.backward`` gives their gradients."""
     norm = _input_norm(module)
-    found = [module.positions.weight, norm.weight, norm.bias]
-    for layer in module.layers:
-        found += _layer_parameters(layer)
-    return found
+    return [module.positions.weight, norm.weight, norm.bias, *module.layers.parameters()]
 
 
 def _input_norm(module: Encoder) -> nn.LayerNorm:
     """The layer norm that the kernels compute; other encoders do not come here."""
     assert isinstance(module.input_norm, nn.LayerNorm)
     return module.input_norm
-
-
-def _layer_parameters(layer: Any) -> list[Tensor]:
-    attention = layer.attention
-    return [
-        attention.project.content.weight,
-        attention.project.position.weight,
-        attention.output.content.weight,
-        attention.output.position.weight,
-        layer.attention_norm.weight,
-        layer.attention_norm.bias,
-        layer.expand.content.weight,
-        layer.expand.position.weight,
-        layer.expand.content.bias,
-        layer.expand.position.bias,
-        layer.contract.content.weight,
-        layer.contract.position.weight,
-        layer.contract.content.bias,
-        layer.contract.position.bias,
-        layer.feed_forward_norm.weight,
-        layer.feed_forward_norm.bias,
-    ]
 
 
 class _EncoderFunction(torch.autograd.Function):
@@ -121,9 +96,7 @@ class _Pass:
     """One way through the encoder, forwards and perhaps back."""
 
     def __init__(self, module: Encoder, layout: Ragged, *, keep: bool) -> None:
-        kernel = kernels.load("_factored")
-        assert kernel is not None
-        self.kernel = kernel
+        self.kernel = kernels.load("_factored")
         self.module = module
         self.layout = layout
         self.keep = keep
@@ -139,7 +112,7 @@ class _Pass:
         self.position = functional.pad(layout.position, (0, beyond))
         self.sentences = len(layout.lengths)
         self.attention = Attention(
-            kernel, layout, self.tokens, self.dtype, keep=keep, training=self.training
+            self.kernel, layout, self.tokens, self.dtype, keep=keep, training=self.training
         )
         self.kept: list[_Kept] = []
         # Those of earlier passes, where the weights are known to be the same.
@@ -173,16 +146,10 @@ class _Pass:
 
         hidden, bias = self._linear(layer.expand, middle_low), _bias(layer.expand)
         relu_masks = self._masks(layer.relu_dropout.p, seeds[2], hidden.shape[2])
-        self.kernel.relu_drop(
-            address(hidden),
-            self.low,
-            address(bias),
-            address(relu_masks),
-            address(self.sentence),
-            self.tokens,
-            hidden.shape[2],
-            self.threads,
-        )
+        call(
+            self.kernel.relu_drop, hidden, self.low, bias, relu_masks, self.sentence, self.tokens,
+            hidden.shape[2], self.threads,
+        )  # fmt: skip
         branch = self._linear(layer.contract, hidden)
         masks = self._masks(layer.residual_dropout.p, seeds[3], rows.shape[2])
         result, result_low, contracted = self._norm(
@@ -216,7 +183,7 @@ class _Pass:
         if not self.training or p == 0:
             return None
         masks = torch.empty(self.sentences, 2 * width)
-        self.kernel.masks(seed, p, masks.numel(), address(masks))
+        call(self.kernel.masks, seed, p, masks.numel(), masks)
         return masks
 
     def _norm(
@@ -238,24 +205,11 @@ class _Pass:
         result = torch.empty_like(rows) if self.keep or branch is None else z
         low = torch.empty_like(result, dtype=self.dtype) if self.low else result
         stats = torch.empty(self.tokens, 2)
-        self.kernel.residual_norm(
-            address(rows),
-            address(branch),
-            self.low,
-            address(bias),
-            address(masks),
-            address(self.sentence),
-            self.tokens,
-            width,
-            address(norm.weight),
-            address(norm.bias),
-            norm.eps,
-            address(z),
-            address(stats),
-            address(result),
-            address(low),
+        call(
+            self.kernel.residual_norm, rows, branch, self.low, bias, masks, self.sentence,
+            self.tokens, width, norm.weight, norm.bias, norm.eps, z, stats, result, low,
             self.threads,
-        )
+        )  # fmt: skip
         return result, low, _Normed(z, stats, masks)
 
     # Backwards ------------------------------------------------------------------------
@@ -292,16 +246,10 @@ class _Pass:
         hidden = self._back(layer.contract, branch)
         p = layer.relu_dropout.p if self.training else 0.0
         sums = torch.zeros(self.threads, 2 * hidden.shape[2])
-        self.kernel.relu_drop_back(
-            address(hidden),
-            address(kept.hidden),
-            self.low,
-            keep_scale(p),
-            self.tokens,
-            hidden.shape[2],
-            address(sums),
-            self.threads,
-        )
+        call(
+            self.kernel.relu_drop_back, hidden, kept.hidden, self.low, keep_scale(p), self.tokens,
+            hidden.shape[2], sums, self.threads,
+        )  # fmt: skip
         expand = self._weight_gradients(hidden, kept.middle)
         more = self._back(layer.expand, hidden)
 
@@ -311,17 +259,9 @@ class _Pass:
         qkv = self.attention.backward(layer.attention, kept.attention, context)
         project = self._weight_gradients(qkv, kept.rows)
         more = self._back(layer.attention.project, qkv)
-        parameters = [
-            *project,
-            *output,
-            *first[:2],
-            *expand,
-            *sums.sum(0).chunk(2),
-            *contract,
-            *second[2].chunk(2),
-            *second[:2],
-        ]
-        return rows, more, parameters
+        expand = _with_biases(expand, sums.sum(0))
+        contract = _with_biases(contract, second[2])
+        return rows, more, [*project, *output, *expand, *contract, *first[:2], *second[:2]]
 
     def _back(self, linear: FactoredLinear, gradient: Tensor) -> Tensor:
         """Gradient of a linear map's input."""
@@ -347,23 +287,18 @@ class _Pass:
         width = rows.shape[2]
         below = torch.empty_like(rows, dtype=self.dtype) if branch else None
         sums = torch.zeros(self.threads, 3, 2 * width)
-        self.kernel.residual_norm_back(
-            address(rows),
-            address(more),
-            self.low,
-            address(normed.z),
-            address(normed.stats),
-            address(normed.masks),
-            address(self.sentence),
-            self.tokens,
-            width,
-            address(norm.weight),
-            address(rows),
-            address(below),
-            address(sums),
+        call(
+            self.kernel.residual_norm_back, rows, more, self.low, normed.z, normed.stats,
+            normed.masks, self.sentence, self.tokens, width, norm.weight, rows, below, sums,
             self.threads,
-        )
+        )  # fmt: skip
         return rows, below if below is not None else rows, sums.sum(0)
+
+
+def _with_biases(weights: list[Tensor], biases: Tensor) -> list[Tensor]:
+    """Of a linear map, in the order of its parameters: matrix and bias of each half."""
+    content, position = biases.chunk(2)
+    return [weights[0], content, weights[1], position]
 
 
 def _bias(linear: FactoredLinear) -> Tensor:

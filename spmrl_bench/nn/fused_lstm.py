@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import address, product_rows
+from spmrl_bench.nn.kernels import call, product_rows
 
 # Forms of a step below which a second thread costs more than it does.
 FEW = 64
@@ -86,9 +86,7 @@ class _Pass:
     def __init__(
         self, steps: Steps, inputs: Tensor, weights: tuple[Tensor, ...], dtype: torch.dtype
     ) -> None:
-        kernel = kernels.load("_lexical")
-        assert kernel is not None
-        self.kernel = kernel
+        self.kernel = kernels.load("_lexical")
         self.steps = steps
         self.dtype = dtype
         self.low = dtype != torch.float32
@@ -137,23 +135,11 @@ class _Pass:
                     torch.mm(
                         self.states[side, at : at + read], self.of_states[side].t(), out=added[side]
                     )
-            self.kernel.step_forward(
-                address(self.gates),
-                address(added),
-                read,
-                self.low,
-                address(self.states),
-                address(self.cells),
-                address(last),
-                address(self.last_cells),
-                rows,
-                forms,
-                size,
-                at,
-                count,
-                self._going_on(step),
-                self._threads(count),
-            )
+            call(
+                self.kernel.step_forward, self.gates, added, read, self.low, self.states,
+                self.cells, last, self.last_cells, rows, forms, size, at, count,
+                self._going_on(step), self._threads(count),
+            )  # fmt: skip
             at += count
         result = torch.empty(forms, 2 * size)
         result[self.steps.order] = torch.cat((last[0], last[1]), dim=1)
@@ -185,21 +171,11 @@ class _Pass:
                     product = torch.mm(following, self.of_states[side])
                     d_states[side, :going_on] = product[:going_on]
             at -= count
-            self.kernel.step_backward(
-                address(self.gates),
-                self.low,
-                address(self.cells),
-                address(self.last_cells),
-                address(d_states),
-                address(d_cells),
-                self.rows,
-                forms,
-                size,
-                at,
-                count,
-                going_on,
+            call(
+                self.kernel.step_backward, self.gates, self.low, self.cells, self.last_cells,
+                d_states, d_cells, self.rows, forms, size, at, count, going_on,
                 self._threads(count),
-            )
+            )  # fmt: skip
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
         later = 0 if self.low else forms
         by_side: list[Tensor] = []

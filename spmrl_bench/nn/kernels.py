@@ -10,7 +10,9 @@ fewer passes, with gradients written by hand around them (``fused_encoder.py``,
 from __future__ import annotations
 
 import functools
-from types import ModuleType
+import importlib
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,11 +21,9 @@ _NAMES = ("_factored", "_lexical", "_span_scorer")
 
 
 @functools.cache
-def load(name: str) -> ModuleType | None:
-    """A compiled kernel of this package, or None where it could not be built."""
-    # Torch first: its OpenMP threads then serve the kernels too, and no second pool is made.
-    import importlib
-
+def load(name: str) -> Any:
+    """The module of a compiled kernel of this package, or None where it could not be built."""
+    # Torch is loaded: its OpenMP threads serve the kernels too, and no second pool is made.
     try:
         return importlib.import_module(f"spmrl_bench.nn.{name}")
     except ImportError:
@@ -35,12 +35,16 @@ def usable(rows: Tensor) -> bool:
     return rows.device.type == "cpu" and rows.dtype == torch.float32 and all(map(load, _NAMES))
 
 
-def address(tensor: Tensor | None) -> int:
-    """Where a contiguous tensor begins; 0 for none, as the kernels have it."""
-    if tensor is None:
-        return 0
-    assert tensor.is_contiguous()
-    return tensor.data_ptr()
+def call(function: Callable[..., None], *arguments: object) -> None:
+    """Call a kernel's function, which takes addresses, with contiguous tensors or None (0)."""
+    function(*map(_address, arguments))
+
+
+def _address(argument: object) -> object:
+    if not isinstance(argument, Tensor):
+        return 0 if argument is None else argument
+    assert argument.is_contiguous()
+    return argument.data_ptr()
 
 
 def keep_scale(p: float) -> float:
@@ -53,10 +57,9 @@ def dropout_factors(shape: torch.Size, p: float) -> Tensor:
 
     The same as ``bernoulli_``, which draws one number after the other and ten times as long.
     """
-    kernel = load("_factored")
-    assert kernel is not None
     factors = torch.empty(shape)
-    kernel.masks(int(torch.randint(2**62, ())), p, factors.numel(), factors.data_ptr())
+    seed = int(torch.randint(2**62, ()))
+    call(load("_factored").masks, seed, p, factors.numel(), factors)
     return factors
 
 

@@ -22,11 +22,7 @@ def sinusoids(places: int, width: int) -> NDArray[np.float64]:
     """The fixed table of Vaswani et al. 2017 (section 3.5), ``[places, width]``.
 
     Feature ``2 i`` of place ``p`` is ``sin(p / 10000^(2 i / width))``, feature ``2 i + 1`` the
-    cosine of the same angle.
-
-    Args:
-        places: number of rows.
-        width: number of features, even.
+    cosine of the same angle. The width is even.
     """
     angles = np.arange(places)[:, None] / BASE ** (np.arange(0, width, 2) / width)
     table = np.empty((places, width))

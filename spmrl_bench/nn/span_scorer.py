@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.choices import LayerNormForm
-from spmrl_bench.nn.kernels import address
+from spmrl_bench.nn.kernels import call
 from spmrl_bench.nn.norms import layer_norm as norm_of
 
 # Cells scored at once without a gradient: on the CPU their hidden layer and their scores stay in
@@ -81,21 +81,11 @@ class SpanScorer(nn.Module):
         if not (kernels.usable(projected) and isinstance(self.norm, nn.LayerNorm)):
             return self.hidden(projected, start, end)
         kernel, width = kernels.load("_span_scorer"), projected.shape[1]
-        assert kernel is not None
         result = projected.new_empty(len(start), width)
-        kernel.hidden(
-            address(projected),
-            address(start),
-            address(end),
-            len(start),
-            width,
-            address(self.first.bias),
-            address(self.norm.weight),
-            address(self.norm.bias),
-            self.norm.eps,
-            address(result),
-            torch.get_num_threads(),
-        )
+        call(
+            kernel.hidden, projected, start, end, len(start), width, self.first.bias,
+            self.norm.weight, self.norm.bias, self.norm.eps, result, torch.get_num_threads(),
+        )  # fmt: skip
         return result
 
     def chosen_scores(

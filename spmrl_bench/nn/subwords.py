@@ -34,7 +34,7 @@ from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.pretrained.transformer_files import (
     attempt,
     check_has_tokenizer,
-    package,
+    from_folder,
     quiet,
     reason,
 )
@@ -73,18 +73,22 @@ class Specials:
 
 
 class Subwords:
-    """The tokenizer of an encoder.
+    """The tokenizer of an encoder, read from its folder.
 
-    Args:
-        folder: that it was read from, for messages.
-        tokenizer: of the library.
-        padding: id of the padding where the encoder's configuration names one.
+    ``padding`` is the id of the padding where the encoder's configuration names one.
 
     Raises:
-        PretrainedError: it cannot tell words apart, or has no tokens for START and STOP.
+        PretrainedError: it is missing or broken, cannot tell words apart, or has no tokens for
+            START and STOP.
     """
 
-    def __init__(self, folder: Path, tokenizer: Any, padding: int | None = None) -> None:
+    def __init__(self, folder: Path, padding: int | None = None) -> None:
+        check_has_tokenizer(folder)
+        tokenizer = attempt(
+            f"{folder}: its tokenizer cannot be read",
+            lambda: from_folder("AutoTokenizer", folder),
+            "Copy the tokenizer's files anew, tokenizer.json among them",
+        )
         self._folder = folder
         self._tokenizer = tokenizer
         if not getattr(tokenizer, "is_fast", False):
@@ -110,23 +114,6 @@ class Subwords:
         """Of a copy; the library does not copy that setting."""
         self.__dict__.update(state)
         self._read_specials_as_text()
-
-    @classmethod
-    def read(cls, folder: Path, padding: int | None = None) -> Subwords:
-        """The tokenizer of a folder.
-
-        Raises:
-            PretrainedError: it is missing, broken, or unfit as above.
-        """
-        check_has_tokenizer(folder)
-        tokenizer = attempt(
-            f"{folder}: its tokenizer cannot be read",
-            lambda: package().AutoTokenizer.from_pretrained(
-                str(folder), trust_remote_code=False, local_files_only=True
-            ),
-            "Copy the tokenizer's files anew, tokenizer.json among them",
-        )
-        return cls(folder, tokenizer, padding)
 
     def _check_vocabulary(self) -> None:
         words = set(self._backend.get_vocab()) - set(self._tokenizer.all_special_tokens)
@@ -155,11 +142,9 @@ class Subwords:
         types = probe.type_ids
         start_last = not front and len(back) > 1
         if start_last:
-            start, stop = back[-1:], back[:-1]
-            start_type, stop_type = types[-1], types[-after]
+            start, stop, start_type, stop_type = back[-1:], back[:-1], types[-1], types[-after]
         elif front and back:
-            start, stop = front, back
-            start_type, stop_type = types[0], types[-1]
+            start, stop, start_type, stop_type = front, back, types[0], types[-1]
         else:
             raise PretrainedError(
                 f"{self._folder}: its tokenizer puts {len(mask) - mask.count(0)} special tokens "

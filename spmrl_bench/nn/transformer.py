@@ -39,8 +39,7 @@ class Transformer(CodedInput):
 
     Args:
         name: of the encoder, for messages.
-        encoder: model of the library.
-        subwords: its tokenizer.
+        encoder, subwords: model of the library, and its tokenizer.
         d_content: width of the result.
         pooling: which sub-words of a word make its vector.
         frozen: whether training leaves the encoder as it is; it is not saved then.
@@ -95,14 +94,10 @@ class Transformer(CodedInput):
             name: a folder with ``config.json``, ``model.safetensors`` and a tokenizer, or a name
                 on the hub.
             revision: commit of the hub, 40 hexadecimal digits; None for a folder.
-            d_content: width of the result.
-            pooling: which sub-words of a word make its vector.
-            frozen: whether training leaves the encoder as it is.
-            dropout: on the result.
+            d_content, pooling, frozen, dropout, precision: see the class.
             assets: folder of a saved parser, see :meth:`save_assets`; the configuration and the
                 tokenizer are then read from there. Weights that were trained are the parser's,
                 so that here they do not matter; frozen ones are read from ``name`` again.
-            precision: of the large products.
 
         Raises:
             PretrainedError: something is missing, broken or does not fit.
@@ -115,7 +110,7 @@ class Transformer(CodedInput):
             source = _frozen_source(name, revision, assets) if frozen else None
             folder = assets / ASSETS
         config = transformer_files.read_config(folder)
-        subwords = Subwords.read(folder, getattr(config, "pad_token_id", None))
+        subwords = Subwords(folder, getattr(config, "pad_token_id", None))
         if source is None:
             encoder = transformer_files.empty_encoder(folder, config)
         else:
@@ -215,11 +210,7 @@ class Transformer(CodedInput):
 
 
 def _usable(name: str, action: Callable[[], Any]) -> Any:
-    """The result of something that only the right kind of model can do.
-
-    Raises:
-        PretrainedError: this one cannot.
-    """
+    """The result of something that only the right kind of model can do."""
     return transformer_files.attempt(
         f"{name}: no encoder that gives each sub-word a vector",
         action,

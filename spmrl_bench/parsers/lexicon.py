@@ -77,7 +77,7 @@ def _coded_inputs(
     if config.elmo_options is not None and config.elmo_weights is not None:
         from spmrl_bench.nn.elmo import Elmo
 
-        found["elmo"] = Elmo.read(
+        found["elmo"] = Elmo(
             Path(config.elmo_options),
             Path(config.elmo_weights),
             width,

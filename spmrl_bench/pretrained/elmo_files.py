@@ -117,42 +117,14 @@ class ElmoOptions(_Options):
 
 
 @dataclass(frozen=True, slots=True)
-class Affine:
-    """Weight and bias of a map, or of filters ``[width, d, k]``; rows are at the left."""
-
-    weight: Array
-    bias: Array
-
-
-@dataclass(frozen=True, slots=True)
-class LSTMWeights:
-    """One layer in one direction; the shapes and the order of gates are those of the file."""
-
-    gates: Affine
-    projection: Array
-
-
-@dataclass(frozen=True, slots=True)
 class ElmoWeights:
-    """A whole model.
-
-    Attributes:
-        options: its sizes.
-        characters: float32 ``[261, d]``.
-        filters: of each kind, ``[width, d, k]``.
-        highways: from the first on, each as (transform, carry).
-        projection: from filters to the vector of a word.
-        forward: layers from the first word to the last.
-        backward: layers from the last word to the first.
-    """
+    """A whole model: its sizes, and float32 tensors by their keys in the table above."""
 
     options: ElmoOptions
-    characters: Array
-    filters: tuple[Affine, ...]
-    highways: tuple[tuple[Affine, Affine], ...]
-    projection: Affine
-    forward: tuple[LSTMWeights, ...]
-    backward: tuple[LSTMWeights, ...]
+    tensors: dict[str, Array]
+
+
+_CELL = "RNN_{}/RNN/MultiRNNCell/Cell{}"
 
 
 def read_elmo(options_path: str | PathLike[str], weights_path: str | PathLike[str]) -> ElmoWeights:
@@ -163,52 +135,46 @@ def read_elmo(options_path: str | PathLike[str], weights_path: str | PathLike[st
             out of range, or a tensor is missing or of another shape than the options say; or
             the package h5py is not installed.
     """
-    options = read_options(options_path)
+    options = _read_options(Path(options_path))
+    ends = {
+        "CNN/W_cnn_{}": (len(options.char_cnn.filters), "char_cnn.filters"),
+        "CNN_high_{}": (options.char_cnn.n_highway, "char_cnn.n_highway"),
+        _CELL.format(0, "{}"): (options.lstm.n_layers, "lstm.n_layers"),
+        _CELL.format(1, "{}"): (options.lstm.n_layers, "lstm.n_layers"),
+    }
+    with _opened(Path(weights_path)) as file:
+        for key, (count, option) in ends.items():
+            file.check_absent(key.format(count), option)
+        tensors = {key: file.tensor(key, shape) for key, shape in _shapes(options).items()}
+    return ElmoWeights(options, tensors)
+
+
+def _shapes(options: ElmoOptions) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor of a model."""
     cnn, lstm = options.char_cnn, options.lstm
     d, p, c = cnn.embedding.dim, lstm.projection_dim, lstm.dim
     n = sum(number for _, number in cnn.filters)
-    with _opened(Path(weights_path)) as file:
-        file.check_numbers("CNN/W_cnn_{}", len(cnn.filters), "char_cnn.filters")
-        file.check_numbers("CNN_high_{}", cnn.n_highway, "char_cnn.n_highway")
-        for direction in (0, 1):
-            file.check_numbers(_CELL.format(direction, "{}"), lstm.n_layers, "lstm.n_layers")
-        characters = file.tensor("char_embed", CHARACTERS, d)
-        filters = []
-        for i, (width, number) in enumerate(cnn.filters):
-            weight = file.tensor(f"CNN/W_cnn_{i}", 1, width, d, number)
-            filters.append(Affine(weight[0], file.tensor(f"CNN/b_cnn_{i}", number)))
-        highways = []
-        for i in range(cnn.n_highway):
-            group = f"CNN_high_{i}"
-            highways.append(
-                (file.affine(group, "transform", n, n), file.affine(group, "carry", n, n))
-            )
-        projection = file.affine("CNN_proj", "proj", n, p)
-        directions: list[tuple[LSTMWeights, ...]] = []
-        for direction in (0, 1):
-            layers = []
-            for i in range(lstm.n_layers):
-                cell = _CELL.format(direction, i) + "/LSTMCell"
-                gates = Affine(
-                    file.tensor(f"{cell}/W_0", 2 * p, 4 * c), file.tensor(f"{cell}/B", 4 * c)
-                )
-                layers.append(LSTMWeights(gates, file.tensor(f"{cell}/W_P_0", c, p)))
-            directions.append(tuple(layers))
-    return ElmoWeights(
-        options, characters, tuple(filters), tuple(highways), projection, *directions
-    )
+    found: dict[str, tuple[int, ...]] = {"char_embed": (CHARACTERS, d)}
+    for i, (width, number) in enumerate(cnn.filters):
+        found |= {f"CNN/W_cnn_{i}": (1, width, d, number), f"CNN/b_cnn_{i}": (number,)}
+    for i in range(cnn.n_highway):
+        for name in ("transform", "carry"):
+            found |= {f"CNN_high_{i}/W_{name}": (n, n), f"CNN_high_{i}/b_{name}": (n,)}
+    found |= {"CNN_proj/W_proj": (n, p), "CNN_proj/b_proj": (p,)}
+    for direction in (0, 1):
+        for i in range(lstm.n_layers):
+            cell = cell_group(direction, i)
+            found |= {f"{cell}/W_0": (2 * p, 4 * c), f"{cell}/B": (4 * c,), f"{cell}/W_P_0": (c, p)}
+    return found
 
 
-_CELL = "RNN_{}/RNN/MultiRNNCell/Cell{}"
+def cell_group(direction: int, layer: int) -> str:
+    """Where the tensors of a layer are; direction 0 is forward, 1 backward."""
+    return _CELL.format(direction, layer) + "/LSTMCell"
 
 
-def read_options(path: str | PathLike[str]) -> ElmoOptions:
-    """Read the JSON file of a model's options.
-
-    Raises:
-        PretrainedError: as :func:`read_elmo`.
-    """
-    path = Path(path)
+def _read_options(path: Path) -> ElmoOptions:
+    """Read the JSON file of a model's options."""
     try:
         content = json.loads(path.read_bytes())
     except OSError as error:
@@ -254,12 +220,7 @@ class _File:
         self._file = file
         self._dataset = dataset
 
-    def affine(self, group: str, name: str, inputs: int, outputs: int) -> Affine:
-        """``W_name`` and ``b_name`` of a group."""
-        weight = self.tensor(f"{group}/W_{name}", inputs, outputs)
-        return Affine(weight, self.tensor(f"{group}/b_{name}", outputs))
-
-    def tensor(self, key: str, *shape: int) -> Array:
+    def tensor(self, key: str, shape: tuple[int, ...]) -> Array:
         """One tensor, float32 of this shape."""
         found = self._get(key)
         if not isinstance(found, self._dataset):
@@ -283,13 +244,11 @@ class _File:
             raise self._error(key, "found numbers that are not finite")
         return array
 
-    def check_numbers(self, key: str, count: int, option: str) -> None:
-        """Make sure that ``key`` is not numbered further than an option says."""
-        extra = key.format(count)
-        if self._get(extra) is not None:
+    def check_absent(self, key: str, option: str) -> None:
+        """Make sure that what is numbered does not go on further than an option says."""
+        if self._get(key) is not None:
             raise self._error(
-                extra,
-                f"not expected, as {option} stops before it. Do the two files belong together?",
+                key, f"not expected, as {option} stops before it. Do the two files belong together?"
             )
 
     def _get(self, key: str) -> Any:

@@ -40,11 +40,7 @@ _COMPUTED = re.compile(r"(^|\.)(position_ids|token_type_ids)$")
 
 
 def package() -> Any:
-    """The module ``transformers``, which takes seconds to load.
-
-    Raises:
-        PretrainedError: it is not installed.
-    """
+    """The module ``transformers``, which takes seconds to load; an error without it."""
     try:
         return importlib.import_module("transformers")
     except ImportError as error:
@@ -79,6 +75,13 @@ def reason(error: BaseException) -> str:
     """The message of a library in one line, cut where it becomes a lecture."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 300 else text[:300] + " ..."
+
+
+def from_folder(auto: str, folder: Path, **options: Any) -> Any:
+    """What a class of the library reads from a folder, without a network or code of others."""
+    reader = getattr(package(), auto)
+    options |= {"trust_remote_code": False, "local_files_only": True}
+    return reader.from_pretrained(str(folder), **options)
 
 
 def attempt(what: str, action: Callable[[], Any], remedy: str) -> Any:
@@ -151,23 +154,18 @@ def _fetched(name: str, revision: str) -> Path:
         folder: Path = attempt(name, lambda: fetch(cached=True), "")
         weight_files(folder)
         check_has_tokenizer(folder)
-        return folder
     except PretrainedError:  # not fetched yet, or only in part
-        found: Path = attempt(
+        folder = attempt(
             f"{name}: revision {revision} cannot be fetched from the hub",
             lambda: fetch(cached=False),
             "Check the name, the revision and the connection; or copy the encoder's folder to "
             "this machine and set transformer to its path",
         )
-        return found
+    return folder
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files with the weights of an encoder.
-
-    Raises:
-        PretrainedError: there is none, or none that can be read without running its code.
-    """
+    """The files with the weights of an encoder, which can be read without running its code."""
     found = sorted(folder.glob("*.safetensors"))
     index = folder / "model.safetensors.index.json"
     if index.is_file():
@@ -196,11 +194,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def check_has_tokenizer(folder: Path) -> None:
-    """Make sure that there is a tokenizer, for which the library would make up an empty one.
-
-    Raises:
-        PretrainedError: there is none.
-    """
+    """Make sure that there is a tokenizer, for which the library would make up an empty one."""
     if any(all((folder / file).is_file() for file in group) for group in TOKENIZERS):
         return
     groups = ", or ".join(" with ".join(group) for group in TOKENIZERS)
@@ -238,9 +232,7 @@ def read_config(folder: Path) -> Any:
         )
     config = attempt(
         f"{path}: cannot be read",
-        lambda: package().AutoConfig.from_pretrained(
-            str(folder), trust_remote_code=False, local_files_only=True
-        ),
+        lambda: from_folder("AutoConfig", folder),
         "Copy the file anew",
     )
     for key, what in (
@@ -268,12 +260,11 @@ def read_encoder(folder: Path, config: Any) -> nn.Module:
     def load() -> Any:
         # What the library makes up, a pooler say, must not shift the parser's random numbers.
         with torch.random.fork_rng(devices=[]):
-            return package().AutoModel.from_pretrained(
-                str(folder),
+            return from_folder(
+                "AutoModel",
+                folder,
                 config=config,
                 use_safetensors=True,
-                trust_remote_code=False,
-                local_files_only=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # to be told of all of them
             )
@@ -286,11 +277,7 @@ def read_encoder(folder: Path, config: Any) -> nn.Module:
 
 
 def empty_encoder(folder: Path, config: Any) -> nn.Module:
-    """An encoder whose weights do not matter, because they will be replaced.
-
-    Raises:
-        PretrainedError: the library cannot build it.
-    """
+    """An encoder whose weights do not matter, because they will be replaced."""
 
     def build() -> Any:
         with torch.random.fork_rng(devices=[]), _uninitialised():
@@ -346,12 +333,14 @@ def _check_weights(
         part = key.removeprefix(prefix).split(".")[0]
         return part in parts - {"pooler"} and not _COMPUTED.search(key)
 
+    def refuse(problem: str) -> NoReturn:
+        raise PretrainedError(
+            f"{where}: {problem}. Copy config.json and the weights from one and the same encoder"
+        )
+
     missing = [key for key in report["missing_keys"] if counts(key)]
     if missing:
-        raise PretrainedError(
-            f"{where}: no weights for {_some(missing)}, which config.json asks for. "
-            "Copy config.json and the weights from one and the same encoder"
-        )
+        refuse(f"no weights for {_some(missing)}, which config.json asks for")
     unfit = {key: sizes for key, *sizes in report["mismatched_keys"] if counts(key)}
     weights = encoder.state_dict()
     for key, shape in shapes.items():  # since old versions of the library do not report all
@@ -360,16 +349,10 @@ def _check_weights(
             unfit[name] = [shape, weights[name].shape]
     if unfit:
         found, wanted = (list(size) for size in unfit[min(unfit)])
-        raise PretrainedError(
-            f"{where}: the shape of {_some(unfit)} is {found}, but config.json asks for {wanted}. "
-            "Copy config.json and the weights from one and the same encoder"
-        )
+        refuse(f"the shape of {_some(unfit)} is {found}, but config.json asks for {wanted}")
     surplus = [key for key in report["unexpected_keys"] if counts(key)]
     if surplus:
-        raise PretrainedError(
-            f"{where}: {_some(surplus)} has no place in the encoder that config.json describes. "
-            "Copy config.json and the weights from one and the same encoder"
-        )
+        refuse(f"{_some(surplus)} has no place in the encoder that config.json describes")
     if report.get("error_msgs"):
         raise PretrainedError(f"{where}: {'; '.join(report['error_msgs'])}. Copy the files anew")
 

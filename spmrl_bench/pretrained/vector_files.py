@@ -20,7 +20,6 @@ import re
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -32,7 +31,6 @@ from numpy.typing import NDArray
 from spmrl_bench.errors import PretrainedError
 
 Rows = NDArray[np.float32]
-Stream = BinaryIO | gzip.GzipFile
 
 #: Bytes that are read at once, and the most that a line or a word of a binary file may have.
 BLOCK = 1 << 22
@@ -66,48 +64,59 @@ def read_word_vectors(path: str | PathLike[str]) -> WordVectors:
             message names the line, or in a binary file the word.
     """
     path = Path(path)
-    name = path.name.removesuffix(".gz")
+    kind = _Binary if path.name.removesuffix(".gz").endswith(".bin") else _Text
     try:
-        with _opened(path) as stream:
-            found = _Found(path)
-            if name.endswith(".bin"):
-                _read_binary(stream, path, found)
-            else:
-                _read_text(stream, path, found)
+        with path.open("rb") as file:
+            magic = file.read(4)
+            file.seek(0)
+            found = kind(path, gzip.GzipFile(fileobj=file) if magic.startswith(_GZIP) else file)
+            if magic == _ZIP:
+                found.fail("found a zip archive; unpack it and name a file of it")
+            found.read()
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise PretrainedError(f"{path}: cannot be read: {reason}") from None
     return found.vectors()
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[Stream]:
-    """The bytes of a file, decompressed where they need it."""
-    with path.open("rb") as file:
-        magic = file.read(4)
-        file.seek(0)
-        if magic == _ZIP:
-            raise PretrainedError(f"{path}: found a zip archive; unpack it and name a file of it")
-        if magic.startswith(_GZIP):
-            with gzip.open(file, "rb") as stream:
-                yield stream
-        else:
-            yield file
+class _File:
+    """A file while it is being read, block by block."""
 
-
-class _Found:
-    """Words and rows while they are being read, block by block."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, stream: BinaryIO | gzip.GzipFile) -> None:
+        self.path = path
+        self.stream = stream
+        self.width = 0
+        self.promised: int | None = None  # words, by the first line
+        self.count = 0  # words so far, repeated ones too
         self._seen: set[str] = set()
         self._words: list[str] = []
         self._parts: list[Rows] = []
-        self.read = 0
+
+    def fail(self, problem: str, line: int | None = None) -> NoReturn:
+        """Say what is wrong, and in which line."""
+        raise PretrainedError(f"{self.path}:{'' if line is None else f'{line}:'} {problem}")
+
+    def read(self) -> None:
+        """Read all of it."""
+        raise NotImplementedError
+
+    def is_header(self, line: bytes) -> bool:
+        """Whether the first line is one of a word2vec file, which is noted then."""
+        match = _HEADER.fullmatch(line)
+        if match is None:
+            return False
+        self.promised, self.width = int(match[1]), int(match[2])
+        if not self.promised or not self.width:
+            self.fail(
+                f"found a header of {self.promised} words of {self.width} numbers, "
+                "expected at least one of each",
+                1,
+            )
+        return True
 
     def add(self, words: Sequence[str], rows: Rows) -> None:
         """Take a block in, without the words that are there already."""
-        self.read += len(words)
+        self.count += len(words)
         seen = self._seen
         fresh = []
         for number, word in enumerate(words):
@@ -119,11 +128,19 @@ class _Found:
         self._words += words
         self._parts.append(rows)
 
+    def check_end(self) -> None:
+        """Make sure that no word is missing at the end of the file."""
+        if self.promised is not None and self.count < self.promised:
+            self.fail(
+                f"the first line promises {self.promised} words, but the file ends after "
+                f"{self.count}; it seems to be cut off. Fetch it again"
+            )
+
     def vectors(self) -> WordVectors:
         """All of them; nothing can be added afterwards."""
         if not self._words:
-            raise PretrainedError(f"{self._path}: found no word vectors; is it the right file?")
-        matrix = np.empty((len(self._words), self._parts[0].shape[1]), dtype=np.float32)
+            self.fail("found no word vectors; is it the right file?")
+        matrix = np.empty((len(self._words), self.width), dtype=np.float32)
         start = 0
         self._parts.reverse()
         while self._parts:  # freed as they are copied, so that memory holds them only once
@@ -133,154 +150,114 @@ class _Found:
         return WordVectors(self._words, matrix)
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
-    """The first line of a word2vec file."""
+class _Text(_File):
+    """Lines of a word and its numbers."""
 
-    words: int
-    width: int
+    _source = "as the first line says"  # where the width comes from
+    _blank: int | None = None  # first of the empty lines that end the file so far
 
-    @classmethod
-    def of(cls, line: bytes, path: Path) -> _Header | None:
-        """What a line says, or None if it is no header."""
-        match = _HEADER.fullmatch(line)
-        if match is None:
-            return None
-        header = cls(int(match[1]), int(match[2]))
-        if not header.words or not header.width:
-            raise PretrainedError(
-                f"{path}:1: found a header of {header.words} words of {header.width} numbers, "
-                "expected at least one of each"
-            )
-        return header
-
-    def check_end(self, found: int, path: Path) -> None:
-        """Make sure that no word is missing at the end of the file."""
-        if found < self.words:
-            raise PretrainedError(
-                f"{path}: the first line promises {self.words} words, but the file ends after "
-                f"{found}; it seems to be cut off. Fetch it again"
-            )
-
-
-# Text
-
-
-def _read_text(stream: Stream, path: Path, found: _Found) -> None:
-    header: _Header | None = None
-    block_parser: _TextBlocks | None = None
-    for number, block in _blocks(stream, path):
-        lines = block.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        if block_parser is None:
-            lines[0] = lines[0].removeprefix(_BOM)
-            header = _Header.of(lines[0], path)
-            block_parser = _TextBlocks(path, header, lines[0])
-            if header is not None:
-                number, lines = number + 1, lines[1:]
-        words, rows = block_parser.parsed(lines, number)
-        if header is not None and found.read + len(words) > header.words:
-            line = number + header.words - found.read
-            raise PretrainedError(
-                f"{path}:{line}: found more than the {header.words} words that the first line "
-                "promises"
-            )
-        found.add(words, rows)
-    if header is not None:
-        header.check_end(found.read, path)
-
-
-def _blocks(stream: Stream, path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, about ``BLOCK`` bytes at once, each time with the number of the first."""
-    number, rest = 1, b""
-    while data := stream.read(BLOCK):
-        end = data.rfind(b"\n") + 1
-        if end:
-            whole = rest + data[:end]
-            yield number, whole
-            number += whole.count(b"\n")
-            rest = data[end:]
-        elif len(rest) + len(data) > BLOCK:
-            raise PretrainedError(
-                f"{path}:{number}: found a line of more than {BLOCK} bytes, expected a word and "
-                "its numbers; is the file binary? Then its name must end in .bin"
-            )
-        else:
-            rest += data
-    if rest:
-        yield number, rest
-
-
-class _TextBlocks:
-    """Turns blocks of lines into words and rows."""
-
-    def __init__(self, path: Path, header: _Header | None, first: bytes) -> None:
-        self._path = path
-        self._blank: int | None = None  # first of the empty lines that end the file so far
-        if header is not None:
-            self._width, self._source = header.width, "as the first line says"
-        else:
-            self._width, self._source = _trailing_numbers(first.split()), "as in the first line"
-            if not self._width:
-                self._fail(
-                    1,
-                    f"found {_shown(first)}, expected a word and its numbers, or how many words "
-                    "of how many numbers follow",
+    def read(self) -> None:
+        for number, block in self._blocks():
+            lines = block.split(b"\n")
+            if not lines[-1]:
+                lines.pop()
+            if number == 1:
+                lines[0] = lines[0].removeprefix(_BOM)
+                if self.is_header(lines[0]):
+                    number, lines = 2, lines[1:]
+                else:
+                    self._measure(lines[0])
+            words, rows = self._parsed(lines, number)
+            if self.promised is not None and self.count + len(words) > self.promised:
+                self.fail(
+                    f"found more than the {self.promised} words that the first line promises",
+                    number + self.promised - self.count,
                 )
+            self.add(words, rows)
+        self.check_end()
 
-    def parsed(self, lines: list[bytes], number: int) -> tuple[list[str], Rows]:
+    def _blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Whole lines, about ``BLOCK`` bytes at once, each time with the number of the first."""
+        number, rest = 1, b""
+        while data := self.stream.read(BLOCK):
+            end = data.rfind(b"\n") + 1
+            if end:
+                whole = rest + data[:end]
+                yield number, whole
+                number += whole.count(b"\n")
+                rest = data[end:]
+            elif len(rest) + len(data) > BLOCK:
+                self.fail(
+                    f"found a line of more than {BLOCK} bytes, expected a word and its numbers; "
+                    "is the file binary? Then its name must end in .bin",
+                    number,
+                )
+            else:
+                rest += data
+        if rest:
+            yield number, rest
+
+    def _measure(self, first: bytes) -> None:
+        """Take the width from a first line that is no header."""
+        self.width, self._source = _trailing_numbers(first.split()), "as in the first line"
+        if not self.width:
+            self.fail(
+                f"found {_shown(first)}, expected a word and its numbers, or how many words of "
+                "how many numbers follow",
+                1,
+            )
+
+    def _parsed(self, lines: list[bytes], number: int) -> tuple[list[str], Rows]:
         """Words and float32 ``[words, width]`` of lines; ``number`` is that of the first."""
         words: list[bytes] = []
         rests: list[bytes] = []
-        separators = self._width - 1
+        separators = self.width - 1
         for place, line in enumerate(lines, number):
             line = line.rstrip(b" \t\r")
             if not line:
                 self._blank = self._blank or place
                 continue
             if self._blank is not None:
-                self._fail(self._blank, "found an empty line, expected a word and its numbers")
+                self.fail("found an empty line, expected a word and its numbers", self._blank)
             word, _, rest = line.partition(b" ")
             if rest.count(b" ") != separators or not word or b"\t" in word:
                 word, rest = self._split(line, place)
             words.append(word)
             rests.append(rest)
-        values = _plain_numbers(b" ".join(rests), len(rests) * self._width)
+        values = _plain_numbers(b" ".join(rests), len(rests) * self.width)
         if values is None:
             # Empty lines only stand at the end, so that the words are lines that follow on.
             rows = [self._numbers(rest, place) for place, rest in enumerate(rests, number)]
             values = np.array(rows, dtype=np.float32)
-        return self._decoded(words, number), values.reshape(-1, self._width)
+        return self._decoded(words, number), values.reshape(-1, self.width)
 
     def _split(self, line: bytes, place: int) -> tuple[bytes, bytes]:
         """Word and numbers of a line that has spaces in its word, or too many elsewhere."""
-        fields = line.split()
-        width = self._width
+        fields, width = line.split(), self.width
         if line[:1] in (b" ", b"\t") and len(fields) <= width:
-            self._fail(place, "found no word before the numbers")
+            self.fail("found no word before the numbers", place)
         extra = fields[-width - 1] if len(fields) > width + 1 else b""
         # A word may end in a whole number, as in "page 1"; numbers of vectors have a point.
         if len(fields) <= width or (b"." in extra and _NUMBER.fullmatch(extra)):
             numbers = len(fields) - 1 if len(fields) <= width else _trailing_numbers(fields)
-            self._fail(
-                place, f"found {_count(numbers)}, expected {width}, {self._source} ({_shown(line)})"
-            )
+            self._fail_width(numbers, place, f" ({_shown(line)})")
         return b" ".join(fields[:-width]), b" ".join(fields[-width:])
 
     def _numbers(self, rest: bytes, place: int) -> list[float]:
         """The numbers of a line, one by one."""
         fields = rest.split()
-        if len(fields) != self._width:
-            self._fail(
-                place, f"found {_count(len(fields))}, expected {self._width}, {self._source}"
-            )
+        if len(fields) != self.width:
+            self._fail_width(len(fields), place)
         for number, field in enumerate(fields, 1):
             if _NUMBER.fullmatch(field) is None or not _finite(float(field)):
-                self._fail(
-                    place, f"number {number} is {_shown(field)}, expected a finite decimal number"
+                self.fail(
+                    f"number {number} is {_shown(field)}, expected a finite decimal number", place
                 )
         return [float(field) for field in fields]
+
+    def _fail_width(self, numbers: int, place: int, line: str = "") -> NoReturn:
+        found = f"{numbers} number{'' if numbers == 1 else 's'}"
+        self.fail(f"found {found}, expected {self.width}, {self._source}{line}", place)
 
     def _decoded(self, words: list[bytes], number: int) -> list[str]:
         try:
@@ -288,13 +265,73 @@ class _TextBlocks:
         except UnicodeDecodeError:
             for place, word in enumerate(words, number):
                 if problem := _encoding_problem(word):
-                    self._fail(
-                        place, f"{problem}; is the file binary? Then its name must end in .bin"
+                    self.fail(
+                        f"{problem}; is the file binary? Then its name must end in .bin", place
                     )
             raise
 
-    def _fail(self, line: int, problem: str) -> NoReturn:
-        raise PretrainedError(f"{self._path}:{line}: {problem}")
+
+class _Binary(_File):
+    """Words, each followed by a space and its numbers as they are in memory."""
+
+    def read(self) -> None:
+        first = self.stream.readline(100)
+        if not self.is_header(first):
+            what = "a model of fastText" if first.startswith(_FASTTEXT) else _shown(first.strip())
+            self.fail(
+                f"found {what}, expected the first line of a word2vec file: how many words of how "
+                "many numbers follow. If it is a text file, its name must not end in .bin",
+                1,
+            )
+        promised, size = self.promised or 0, 4 * self.width
+        data, ended = b"", False
+        while self.count < promised and not ended:
+            fresh = self.stream.read(max(BLOCK, size))
+            ended = not fresh
+            data += fresh
+            words: list[bytes] = []
+            vectors: list[bytes] = []
+            start = 0
+            while self.count + len(words) < promised:
+                space = data.find(b" ", start, start + MAX_WORD)
+                if space < 0 and len(data) - start >= MAX_WORD:
+                    self._fail_word(
+                        len(words),
+                        f" has no end within {MAX_WORD} bytes; is the file of the word2vec format?",
+                    )
+                end = space + 1 + size
+                if space < 0 or len(data) < end:
+                    break
+                words.append(data[start:space].lstrip(b"\n"))
+                vectors.append(data[space + 1 : end])
+                start = end
+            data = data[start:]
+            rows = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(-1, self.width)
+            self._check(words, rows)
+            self.add([word.decode() for word in words], rows.astype(np.float32, copy=False))
+        self.check_end()
+        if (data + self.stream.read(1 + MAX_WORD)).strip(b"\n"):
+            self.fail(
+                f"found more bytes after the {promised} words of {self.width} numbers that the "
+                "first line promises"
+            )
+
+    def _check(self, words: list[bytes], rows: Rows) -> None:
+        for number, word in enumerate(words):
+            if problem := _encoding_problem(word) if word else "has no bytes":
+                self._fail_word(number, f": {problem}")
+        bad = np.argwhere(~np.isfinite(rows))
+        if len(bad):
+            row, column = bad[0].tolist()
+            self._fail_word(
+                row,
+                f", {_shown(words[row])}: number {column + 1} is {rows[row, column]}, "
+                "expected a finite number",
+            )
+
+    def _fail_word(self, number: int, problem: str) -> NoReturn:
+        """Say what is wrong with a word of the block."""
+        self.fail(f"word {self.count + number + 1}{problem}")
 
 
 def _plain_numbers(text: bytes, size: int) -> Rows | None:
@@ -325,10 +362,6 @@ def _trailing_numbers(fields: Sequence[bytes]) -> int:
     return count
 
 
-def _count(numbers: int) -> str:
-    return f"{numbers} number" if numbers == 1 else f"{numbers} numbers"
-
-
 def _encoding_problem(word: bytes) -> str:
     """What is wrong with the bytes of a word; empty if they are UTF-8."""
     try:
@@ -342,67 +375,3 @@ def _shown(text: bytes) -> str:
     """Bytes for a message, cut where they are many."""
     cut = text if len(text) <= 40 else text[:40] + b" ..."
     return f"'{cut.decode(errors='backslashreplace')}'"
-
-
-# Binary
-
-
-def _read_binary(stream: Stream, path: Path, found: _Found) -> None:
-    first = stream.readline(100)
-    header = _Header.of(first, path)
-    if header is None:
-        what = "a model of fastText" if first.startswith(_FASTTEXT) else _shown(first.strip())
-        raise PretrainedError(
-            f"{path}:1: found {what}, expected the first line of a word2vec file: how many words "
-            "of how many numbers follow. If it is a text file, its name must not end in .bin"
-        )
-    size = 4 * header.width
-    data, ended = b"", False
-    while found.read < header.words and not ended:
-        fresh = stream.read(max(BLOCK, size))
-        ended = not fresh
-        data += fresh
-        words: list[bytes] = []
-        vectors: list[bytes] = []
-        start = 0
-        while found.read + len(words) < header.words:
-            space = data.find(b" ", start, start + MAX_WORD)
-            if space < 0 and len(data) - start >= MAX_WORD:
-                raise PretrainedError(
-                    f"{path}: {_which(found, words)} has no end within {MAX_WORD} bytes; is the "
-                    "file of the word2vec format?"
-                )
-            end = space + 1 + size
-            if space < 0 or len(data) < end:
-                break
-            words.append(data[start:space].lstrip(b"\n"))
-            vectors.append(data[space + 1 : end])
-            start = end
-        data = data[start:]
-        rows = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(-1, header.width)
-        _check_binary(words, rows, path, found)
-        found.add([word.decode() for word in words], rows.astype(np.float32, copy=False))
-    header.check_end(found.read, path)
-    if (data + stream.read(1 + MAX_WORD)).strip(b"\n"):
-        raise PretrainedError(
-            f"{path}: found more bytes after the {header.words} words of {header.width} numbers "
-            "that the first line promises"
-        )
-
-
-def _check_binary(words: list[bytes], rows: Rows, path: Path, found: _Found) -> None:
-    for number, word in enumerate(words):
-        problem = _encoding_problem(word) if word else "has no bytes"
-        if problem:
-            raise PretrainedError(f"{path}: {_which(found, words[:number])}: {problem}")
-    bad = np.argwhere(~np.isfinite(rows))
-    if len(bad):
-        row, column = bad[0].tolist()
-        raise PretrainedError(
-            f"{path}: {_which(found, words[:row])}, {_shown(words[row])}: number {column + 1} is "
-            f"{rows[row, column]}, expected a finite number"
-        )
-
-
-def _which(found: _Found, before: list[bytes]) -> str:
-    return f"word {found.read + len(before) + 1}"

@@ -30,11 +30,7 @@ def forward_products(
 ) -> int:
     """Multiplications of a forward pass over a batch; an operation count is twice as large.
 
-    Args:
-        config: of the parser.
-        labels: number of labels, the empty one included.
-        lengths: words of each sentence of the batch.
-        characters: of all distinct forms of the batch, their marks included.
+    ``labels`` counts the empty one too; lengths and characters are those of :func:`sizes`.
     """
     tokens = sum(n + 2 for n in lengths)  # START and STOP
     heads = config.heads * config.d_kv

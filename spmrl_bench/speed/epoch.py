@@ -35,13 +35,7 @@ _LONGEST = 140
 
 
 def shaped_corpus(pieces: Sequence[Tree], sentences: int, seed: int) -> list[Tree]:
-    """Trees whose lengths are distributed as those of the Penn Treebank.
-
-    Args:
-        pieces: trees to string together.
-        sentences: number of trees wanted.
-        seed: of the random choices.
-    """
+    """So many trees, strung together of pieces, as long as those of the Penn Treebank."""
     rng = random.Random(seed)
     by_length: dict[int, list[Tree]] = {}
     for tree in pieces:
@@ -85,14 +79,8 @@ def epoch_speeds(
 ) -> list[Speed]:
     """Seconds of an epoch and of parsing the dev set, and the share of chart decoding.
 
-    Args:
-        config: of the parser.
-        train: for the size of batches.
-        pieces: trees of which the corpus is made.
-        machine: what it allows.
-        device: where to train and parse.
-        seconds: batches are timed for so long at least, and at least three; the epoch's time
-            follows from them.
+    The corpus is made of ``pieces``. Three batches or more are timed, for so many ``seconds`` at
+    least, and the time of the epoch follows from them.
     """
     corpus = shaped_corpus(pieces, SENTENCES, seed=1)
     trainee = Trainee(config, train, corpus, device)

@@ -40,12 +40,7 @@ class Machine:
 
 
 def measure_machine(device: torch.device, seconds: float = 1.0) -> Machine:
-    """Measure the machine.
-
-    Args:
-        device: the processor or GPU to measure.
-        seconds: how long each measurement takes, at least.
-    """
+    """Measure a processor or GPU; each measurement takes so many seconds at least."""
     return Machine(
         device.type,
         {name: _product_gflops(device, dtype, seconds) for name, dtype in _DTYPES.items()},
@@ -56,10 +51,8 @@ def measure_machine(device: torch.device, seconds: float = 1.0) -> Machine:
 def best_time(work: Callable[[], object], device: torch.device, seconds: float) -> float:
     """Seconds of the fastest of several runs, after one that does not count.
 
-    Args:
-        work: what to run.
-        device: waited for, where work goes on after the call returns.
-        seconds: run again until this much time has passed, and at least three times.
+    Work is run again until ``seconds`` have passed, and at least three times. The device is waited
+    for, since work may go on there after the call returns.
     """
     work()
     wait(device)

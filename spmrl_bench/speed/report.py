@@ -29,13 +29,10 @@ _PARSED = 300
 def all_speeds(
     treebank: str, sizes: Sequence[str], device: torch.device, seconds: float
 ) -> tuple[Machine, list[Speed]]:
-    """What the machine allows, and the speed of every piece of work.
+    """What the machine allows, and the speed of every piece of work on a treebank's sentences.
 
-    Args:
-        treebank: name of the treebank whose sentences are used.
-        sizes: ``published``, ``small`` or both.
-        device: where to train and parse.
-        seconds: how long each measurement takes, at least.
+    Parsers are of the sizes ``published``, ``small`` or both, and trained on the device. Each
+    measurement takes so many seconds at least.
 
     Raises:
         TreebankError: the treebank is absent.
@@ -63,11 +60,7 @@ def all_speeds(
 def epoch_report(
     treebank: str, sizes: Sequence[str], device: torch.device, seconds: float
 ) -> tuple[Machine, list[Speed]]:
-    """As :func:`all_speeds`, of an epoch of a corpus of the size of the Penn Treebank.
-
-    Args:
-        treebank: of whose trees the corpus is made.
-    """
+    """As :func:`all_speeds`, of an epoch of a corpus made of a treebank's trees."""
     machine = measure_machine(device, seconds)
     bank = open_treebank(treebank)
     pieces = bank.split("train")

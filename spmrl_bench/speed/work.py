@@ -105,10 +105,7 @@ def scoring(gold: Sequence[Tree], test: Sequence[Tree], prm: Parameters) -> Work
 def decoding(n: int, augmented: bool, charts: int | None = None) -> Work:
     """Charts of random scores for sentences of ``n`` words, so that no branch can be foretold.
 
-    Args:
-        n: words of each sentence.
-        augmented: whether with the loss augmentation.
-        charts: how many; by default as many as a batch has.
+    ``augmented``: with the loss augmentation; ``charts``: by default as many as a batch has.
     """
     charts = charts or (_CHARTS if n <= 80 else _CHARTS // 4)
     lengths = np.full(charts, n, dtype=np.int32)
@@ -126,6 +123,12 @@ def decoding(n: int, augmented: bool, charts: int | None = None) -> Work:
     )
 
 
+def _untrained(config: ChartParserConfig, examples: Sequence[Parse], device: torch.device) -> Any:
+    """A chart parser with its first weights."""
+    torch.manual_seed(1)
+    return kind_named("chart").parser_class.build(config, examples).to(device)
+
+
 class Trainee:
     """A chart parser that was never trained, and steps that would train it."""
 
@@ -136,9 +139,8 @@ class Trainee:
         trees: Iterable[Tree],
         device: torch.device,
     ) -> None:
-        torch.manual_seed(1)
         self.examples = list(map(Parse.of, trees))
-        self.parser = kind_named("chart").parser_class.build(config, self.examples).to(device)
+        self.parser = _untrained(config, self.examples, device)
         self.labels = len(self.parser.vocabulary.labels)
         self._config = train
         self._optimiser = torch.optim.Adam(self.parser.parameters(), lr=1e-4, fused=True)
@@ -179,9 +181,8 @@ def training(
 
 def parsing(config: ChartParserConfig, trees: Sequence[Tree], device: torch.device) -> Work:
     """Sentences in, parses out, with weights that were never trained."""
-    torch.manual_seed(1)
     examples = list(map(Parse.of, trees))
-    parser = kind_named("chart").parser_class.build(config, examples).to(device)
+    parser = _untrained(config, examples, device)
     words = [tree.words for tree in trees]
     return Work(
         f"parsing, {config.precision}",

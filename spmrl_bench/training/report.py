@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import json
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
@@ -25,14 +24,7 @@ class Report:
     def __init__(
         self, run_dir: Path, title: str, score: str, console: Console | None = None
     ) -> None:
-        """A report.
-
-        Args:
-            run_dir: folder of the run.
-            title: what the run is called.
-            score: what its dev score is called, such as ``F1``.
-            console: where to report; by default standard error.
-        """
+        """``title`` is what the run is called, ``score`` what its dev score is, such as ``F1``."""
         self.score = score
         self.path = run_dir / "events.jsonl"
         self.title = title
@@ -59,12 +51,7 @@ class Report:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._live is not None:
             self._live.stop()
 

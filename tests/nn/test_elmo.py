@@ -153,7 +153,7 @@ def test_characters_of_forms() -> None:
 
 
 def test_the_result_is_a_map_of_a_mix(paths: tuple[Path, Path]) -> None:
-    module = Elmo.read(*paths, 6, 0.5, 0.2).eval()
+    module = Elmo(*paths, 6, 0.5, 0.2).eval()
     with torch.no_grad():
         module.mix.copy_(torch.tensor([0.3, -1.0, 2.0]))
     shares = np.exp([0.3, -1.0, 2.0]) / np.exp([0.3, -1.0, 2.0]).sum()
@@ -165,12 +165,12 @@ def test_the_result_is_a_map_of_a_mix(paths: tuple[Path, Path]) -> None:
 
 
 def test_the_mix_begins_as_the_mean(paths: tuple[Path, Path]) -> None:
-    module = Elmo.read(*paths, 6, 0.5, 0.2)
+    module = Elmo(*paths, 6, 0.5, 0.2)
     assert torch.equal(module.mix.softmax(0), torch.full((3,), 1 / 3))
 
 
 def test_only_mix_and_map_are_learned_and_saved(paths: tuple[Path, Path]) -> None:
-    module = Elmo.read(*paths, 6, 0.5, 0.2).train()
+    module = Elmo(*paths, 6, 0.5, 0.2).train()
     assert sorted(name for name, _ in module.named_parameters()) == ["linear.weight", "mix"]
     assert sorted(module.state_dict()) == ["linear.weight", "mix"]
     module(*batch(module, SENTENCES)).square().sum().backward()
@@ -185,7 +185,7 @@ def test_only_mix_and_map_are_learned_and_saved(paths: tuple[Path, Path]) -> Non
 
 
 def test_frozen_weights_follow_the_module(paths: tuple[Path, Path]) -> None:
-    module = Elmo.read(*paths, 6, 0.5, 0.2).eval()
+    module = Elmo(*paths, 6, 0.5, 0.2).eval()
     expected = module(*batch(module, SENTENCES))
     module.double()
     assert {parameter.dtype for parameter in module.model.held.parameters()} == {torch.float64}
@@ -198,13 +198,13 @@ def test_frozen_weights_follow_the_module(paths: tuple[Path, Path]) -> None:
 
 def test_dropout_of_the_mix_and_of_the_form(paths: tuple[Path, Path]) -> None:
     torch.manual_seed(0)
-    one = batch(Elmo.read(*paths, 4, 0.0, 0.0), [["so", "la"]] * 2)
-    steady = Elmo.read(*paths, 4, 0.0, 0.0).train()
+    one = batch(Elmo(*paths, 4, 0.0, 0.0), [["so", "la"]] * 2)
+    steady = Elmo(*paths, 4, 0.0, 0.0).train()
     assert torch.equal(steady(*one), steady(*one))
-    mixed = Elmo.read(*paths, 4, 0.5, 0.0).train()
+    mixed = Elmo(*paths, 4, 0.5, 0.0).train()
     assert not torch.equal(mixed(*one), mixed(*one))
     assert torch.equal(mixed.eval()(*one), mixed(*one))
-    whole = Elmo.read(*paths, 400, 0.0, 0.2).train()(*one)
+    whole = Elmo(*paths, 400, 0.0, 0.2).train()(*one)
     absent = whole == 0
     for sentence in absent.split(4):  # a feature is absent from all tokens of a sentence
         assert torch.equal(sentence, sentence[:1].expand_as(sentence))
