@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel
 
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.baseline import Baseline, body_end
@@ -20,10 +22,20 @@ from spmrl_bench.trees.parse import Parse
 _ROOT = "root"
 
 
+class Attachments(BaseModel):
+    """Where heads are, and the relations of the root, of any other word, and by its tag."""
+
+    side: Literal["left", "right"]
+    root: str
+    any: str
+    by_tag: dict[str, str]
+
+
 class AttachNeighbour(Baseline):
-    """``counted``: ``side``, and the relations of the ``root``, of ``any`` word, ``by_tag``."""
+    """Every head is a neighbour."""
 
     kind = "attach-neighbour"
+    facts = Attachments
     reads_tags = True
 
     @classmethod

@@ -11,12 +11,15 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from spmrl_bench.errors import TreeError
+from pydantic import BaseModel
+
+from spmrl_bench.errors import CheckpointError
 from spmrl_bench.files import write_text
-from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words, not_a_parser, read_description
+from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words, read_description
 from spmrl_bench.parsers.parsing import Found, Tags, parse_stream
+from spmrl_bench.toml_files import validated
 from spmrl_bench.trees.parse import Parse
 
 
@@ -24,8 +27,11 @@ class Baseline(Parser):
     """A parser that is described by what it counted.
 
     Attributes:
-        counted: a JSON value.
+        facts: what it counts.
+        counted: what it counted, as JSON values.
     """
+
+    facts: ClassVar[type[BaseModel]]
 
     def __init__(self, counted: dict[str, Any]) -> None:
         self.counted = counted
@@ -59,12 +65,9 @@ class Baseline(Parser):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        try:
-            parser = cls(dict(read_description(folder)["counted"]))
-            parser.flat(("a", "."), ("XX", "XX"))
-        except (ValueError, KeyError, TypeError, TreeError) as error:
-            raise not_a_parser(folder / "parser.json", repr(error)) from None
-        return parser
+        place = f"{folder / 'parser.json'}: counted"
+        counted = read_description(folder).get("counted", {})
+        return cls(validated(cls.facts, counted, place, CheckpointError).model_dump())
 
 
 def body_end(words: Words) -> int:

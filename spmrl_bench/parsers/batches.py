@@ -194,36 +194,6 @@ class Batch:
         """Which tokens form a sentence."""
         return self.tokens.layout
 
-    @classmethod
-    def of(
-        cls,
-        sentences: Sequence[Sentence],
-        indexer: Indexer,
-        form_rows: NDArray[np.int64],
-        words: NDArray[np.int64],
-        device: torch.device,
-    ) -> Batch:
-        """Put sentences together.
-
-        Args:
-            sentences: as the indexer made them.
-            indexer: of these sentences.
-            form_rows: int64 ``[tokens]``, row of each token in the table of form vectors.
-            words: int64 ``[tokens]``, vocabulary index of each token.
-            device: of the tensors.
-        """
-        lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)
-        tags = np.concatenate([sentence.tags for sentence in sentences])
-        forms = np.concatenate([sentence.forms for sentence in sentences])
-        tokens = Tokens(
-            Ragged.of(lengths.astype(np.int64) + 2, device),
-            torch.from_numpy(words).to(device),
-            torch.from_numpy(tags).to(device),
-            torch.from_numpy(form_rows).to(device),
-            indexer.codes(forms, device),
-        )
-        return cls(tokens, lengths)
-
 
 def sub_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
     """Length-sorted groups of sentence indices whose padded size keeps within a bound.
@@ -252,12 +222,12 @@ class Pool:
     """
 
     def __init__(self, sentences: Sequence[Sentence], indexer: Indexer) -> None:
-        self.sentences = sentences
         self._indexer = indexer
         self._lengths = [len(sentence) for sentence in sentences]
         self._words = np.concatenate([sentence.words for sentence in sentences])
-        occurring = np.concatenate([sentence.forms for sentence in sentences])
-        self.forms, self._form_rows = np.unique(occurring, return_inverse=True)
+        self._tags = np.concatenate([sentence.tags for sentence in sentences])
+        self._forms = np.concatenate([sentence.forms for sentence in sentences])
+        self.forms, self._form_rows = np.unique(self._forms, return_inverse=True)
         self._bounds = np.cumsum([0, *(len(sentence.words) for sentence in sentences)])
 
     def replace_by_unk(self, probability: NDArray[np.float64], random: np.random.Generator) -> None:
@@ -271,13 +241,11 @@ class Pool:
             tokens = np.concatenate(
                 [np.arange(self._bounds[k], self._bounds[k + 1]) for k in group]
             )
-            yield (
-                group,
-                Batch.of(
-                    [self.sentences[k] for k in group],
-                    self._indexer,
-                    self._form_rows[tokens],
-                    self._words[tokens],
-                    device,
-                ),
+            lengths = np.array([self._lengths[k] for k in group], dtype=np.int32)
+            words, tags, rows = (
+                torch.from_numpy(numbers[tokens]).to(device)
+                for numbers in (self._words, self._tags, self._form_rows)
             )
+            layout = Ragged.of(lengths.astype(np.int64) + 2, device)
+            codes = self._indexer.codes(self._forms[tokens], device)
+            yield group, Batch(Tokens(layout, words, tags, rows, codes), lengths)

@@ -168,13 +168,9 @@ class ChartParserConfig(ParserConfig):
     def _limits_have_something_to_limit(self) -> ChartParserConfig:
         if self.relaxed_window and self.attention_window is None:
             raise ValueError("relaxed_window is set, but there is no attention_window to relax")
-        if self.encoder == "lstm":
-            if self.attention_window is not None:
-                raise ValueError("attention_window is set, but an LSTM encoder has no attention")
-            if self.position_only_layers:
-                raise ValueError(
-                    "position_only_layers is set, but an LSTM encoder has no attention"
-                )
+        for key in ("attention_window", "position_only_layers"):
+            if self.encoder == "lstm" and getattr(self, key) not in (None, ()):
+                raise ValueError(f"{key} is set, but an LSTM encoder has no attention")
         absent = [number for number in self.position_only_layers if number >= self.layers]
         if absent:
             raise ValueError(

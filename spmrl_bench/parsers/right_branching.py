@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
+from pydantic import BaseModel
+
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.baseline import Baseline, body_end
 from spmrl_bench.parsers.parsing import Found
@@ -20,10 +22,19 @@ from spmrl_bench.parsers.vocabulary import Label, label_rows
 from spmrl_bench.trees.parse import Parse
 
 
+class Labels(BaseModel):
+    """The labels of the whole sentence, of its body, and of spans inside."""
+
+    whole: list[str]
+    body: list[str]
+    inner: list[str]
+
+
 class RightBranching(Baseline):
-    """``counted`` has the labels of the ``whole`` sentence, the ``body`` and ``inner`` spans."""
+    """Every suffix is a constituent."""
 
     kind = "right-branching"
+    facts = Labels
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:

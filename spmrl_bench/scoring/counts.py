@@ -167,7 +167,7 @@ class BracketCounts(Counts):
 
     @classmethod
     def _possible(cls, row: tuple[int, ...]) -> bool:
-        return row[Column.STATUS] in set(Status)
+        return min(row) >= 0 and row[Column.STATUS] in _REASONS
 
     def sentences_with(self, status: Status) -> NDArray[np.int64]:
         """0-based indices of the sentences with a status."""

@@ -10,6 +10,7 @@ from typing import get_args
 import pytest
 
 from spmrl_bench.errors import RecipeError
+from spmrl_bench.experiments.plan import learnable
 from spmrl_bench.experiments.recipe import (
     Recipe,
     RunConfig,
@@ -20,8 +21,11 @@ from spmrl_bench.experiments.recipe import (
     run_config,
 )
 from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.registry import KINDS, Kind, kind_named
+from spmrl_bench.registry import Registry
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
+from spmrl_bench.trees.parse import Layer
 from tests.laboratory import MODEL, TRAIN, Laboratory
 
 FINGERPRINTS = {"constituents": "f"}
@@ -303,3 +307,139 @@ def test_lexical_inputs_joined_are_a_variant() -> None:
         resolve(recipe, track="mini", variant="word-word")
     with pytest.raises(RecipeError, match=r"the input 'vectors' needs model\.vectors"):
         resolve(recipe, track="mini", variant="vectors")
+
+
+# Kinds, variants and what selects ----------------------------------------------------------
+
+CHART_CONFIG = "spmrl_bench.parsers.config:ChartParserConfig"
+BOTH = {"constituents": "f", "dependencies": "d"}
+
+
+@pytest.fixture
+def more_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kind that learns from both layers, and one that learns from dependencies."""
+    both: tuple[Layer, ...] = ("constituents", "dependencies")
+    own = [
+        *map(kind_named, KINDS.names()),
+        Kind("joined", "x:Joined", CHART_CONFIG, both, ("brackets", "attachment")),
+        Kind("arcs", "x:Arcs", CHART_CONFIG, ("dependencies",), ("attachment",)),
+    ]
+    kinds = Registry("parser kind", "spmrl_bench.none", {kind.name: kind for kind in own})
+    monkeypatch.setattr("spmrl_bench.parsers.registry.KINDS", kinds)
+
+
+def recipe_with(laboratory: Laboratory, *lines: str, base: str = "") -> Recipe:
+    """The recipe with these lines under its keys, over a base with others on top."""
+    with laboratory.recipe.open("a", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    path = laboratory.recipe.with_name("base.toml")
+    path.write_text(f"{base}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    return load_recipe(str(laboratory.recipe))
+
+
+def test_a_variant_has_a_kind_and_settings_of_its_own(
+    laboratory: Laboratory, more_kinds: None
+) -> None:
+    recipe = recipe_with(
+        laboratory,
+        "[model]",
+        "heads = 2",
+        "layers = 5",
+        "[variants.joint]",
+        'kind = "joined"',
+        'inputs = ["word", "tag"]',
+        "model = { layers = 3, tag_dropout = 0.1 }",
+        "train = { learning_rate = 0.5 }",
+        "[variants]",
+        'plain = ["charlstm"]',
+    )
+    assert list(recipe.variants) == ["joint", "plain"]  # in place of those of the base
+    config = resolve(recipe, variant="joint", fingerprints=BOTH)
+    assert (config.kind, config.variant, config.fingerprint) == ("joined", "joint", "f+d")
+    assert config.model.lexical == ("word", "tag")
+    model = config.model.model_dump()
+    assert (model["heads"], model["layers"], model["tag_dropout"]) == (2, 3, 0.1)
+    assert config.train.learning_rate == 0.5
+    assert config.settings == {}  # all that is the recipe's own
+    plain = resolve(recipe, variant="plain", fingerprints=BOTH)
+    assert (plain.kind, plain.fingerprint, plain.model.model_dump()["layers"]) == ("chart", "f", 5)
+    assert plain.train.learning_rate == TRAIN["learning_rate"]
+
+    given = {"model.layers": "4", "train.learning_rate": "0.50"}
+    changed = resolve(recipe, variant="joint", fingerprints=BOTH, settings=given)
+    assert changed.settings == {"model.layers": 4}
+    stored = json.loads(changed.model_dump_json())
+    assert run_config(stored, "run.json", RecipeError) == changed
+
+
+def test_the_headline_of_a_kind_selects_unless_the_recipe_says_otherwise(
+    laboratory: Laboratory, more_kinds: None
+) -> None:
+    variants = ("[variants]", 'joint = { kind = "joined", inputs = ["word"] }', 'w = ["word"]')
+    recipe = recipe_with(
+        laboratory, *variants, 'a = { kind = "arcs", inputs = ["word"] }', base="# nothing"
+    )
+
+    def selects(recipe: Recipe, variant: str) -> str:
+        return resolve(recipe, variant=variant, fingerprints=BOTH).select
+
+    assert [selects(recipe, name) for name in ("joint", "w", "a")] == [
+        "brackets.f1", "brackets.f1", "attachment.las"
+    ]  # fmt: skip
+    laboratory.write_recipe(["tiny-open"])
+    base = recipe_with(laboratory, *variants, base='select = "brackets.recall"')
+    assert selects(base, "joint") == "brackets.recall"
+    laboratory.write_recipe(["tiny-open"])
+    own = recipe_with(laboratory, 'select = "attachment+brackets"', *variants)
+    config = resolve(own, variant="joint", fingerprints=BOTH)
+    assert config.select == "attachment.las + brackets.f1"
+    assert config.criterion.title == "LAS + F1"
+    message = (
+        r"elvish\.toml: select: 'attachment\.las \+ brackets\.f1' needs the metric attachment, but "
+        r"variant w \(kind chart\) is scored by brackets"
+    )
+    with pytest.raises(RecipeError, match=message):
+        selects(own, "w")
+
+
+def test_a_kind_whose_layers_the_treebank_lacks(laboratory: Laboratory, more_kinds: None) -> None:
+    recipe = recipe_with(
+        laboratory,
+        "[variants]",
+        'joint = { kind = "joined", inputs = ["word"] }',
+        'arcs = { kind = "arcs", inputs = ["word"] }',
+    )
+    message = r"joint learns from constituents and dependencies, but treebank t has no dependencies"
+    with pytest.raises(RecipeError, match=message):
+        resolve(recipe, variant="joint")
+    with pytest.raises(RecipeError, match=r"arcs learns from dependencies, but .* no dependencies"):
+        resolve(recipe, variant="arcs")
+    assert resolve(recipe, variant="arcs", fingerprints={"dependencies": "d"}).fingerprint == "d"
+    assert learnable(recipe, ["dependencies"]) == ["arcs"]
+    assert learnable(recipe, ["constituents", "dependencies"]) == ["joint", "arcs"]
+    assert learnable(recipe, ["constituents"]) == []
+
+
+def test_all_mistakes_of_variants(laboratory: Laboratory) -> None:
+    laboratory.write_recipe(["tiny-open"])
+    with laboratory.recipe.open("a", encoding="utf-8") as file:
+        file.write(
+            'select = "brackets.las"\n[variants]\n'
+            'a = { kind = "chrat" }\n'
+            'b = { kind = "right-branching" }\n'
+            'c = { inputs = ["word"], model = { laiers = 2, lexical = ["tag"] } }\n'
+            'd = { inputs = "word" }\n'
+            "e = { train = { max_epochs = 0 }, knid = 1 }\n"
+            "f = 3\n"
+        )
+    lines = lines_of_error(laboratory, laboratory.recipe)
+    assert [line.split(": ")[0] for line in lines] == [
+        "variants.a.kind", "variants.b.kind", "variants.c.model.laiers", "variants.c.model.lexical",
+        "variants.d.inputs", "variants.e.train.max_epochs", "variants.e.knid", "variants.f",
+        "select",
+    ]  # fmt: skip
+    assert "unknown parser kind 'chrat'. Did you mean chart?" in lines[0]
+    assert "a baseline, which is scored with every test but not trained" in lines[1]
+    assert "unknown key. Did you mean layers?" in lines[2]
+    assert "unknown key. Did you mean kind?" in lines[6]
+    assert "metric brackets has no figure 'las'; it has sentences, " in lines[8]

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from spmrl_bench.nn.inputs import Tokens
+from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers.batches import Batch, Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.config import ChartParserConfig
@@ -106,13 +108,16 @@ def batch_of(
     parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]
 ) -> tuple[Batch, list[int]]:
     """A batch in which every token has a form row of its own, and the forms of these rows."""
-    forms = [form for sentence in sentences for form in sentence.forms.tolist()]
-    words = [word for sentence in sentences for word in sentence.words.tolist()]
-    batch = Batch.of(
-        sentences,
-        indexer,
-        torch.arange(len(forms)).numpy(),
-        torch.tensor(words).numpy(),
-        parser.device,
+    columns = ("words", "tags", "forms")
+    words, tags, forms = (
+        np.concatenate([getattr(sentence, name) for sentence in sentences]) for name in columns
     )
-    return batch, forms
+    lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)
+    tokens = Tokens(
+        Ragged.of(lengths.astype(np.int64) + 2, parser.device),
+        torch.from_numpy(words),
+        torch.from_numpy(tags),
+        torch.arange(len(forms)),
+        indexer.codes(forms, parser.device),
+    )
+    return Batch(tokens, lengths), forms.tolist()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.chart.packing import cell_spans
 from spmrl_bench.errors import SentenceTooLongError, TreeError
-from spmrl_bench.parsers.batches import Batch, Indexer, sub_batches
+from spmrl_bench.parsers.batches import Indexer, Pool, sub_batches
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import (
     CHAR_START,
@@ -128,13 +128,20 @@ def test_too_long_sentence_names_the_numbers(indexer: Indexer) -> None:
 
 
 def test_batch_puts_sentences_one_after_the_other(indexer: Indexer) -> None:
-    sentences = [indexer.sentence(words) for words in (["the", "dog"], ["cat"])]
-    words = np.concatenate([sentence.words for sentence in sentences])
-    batch = Batch.of(sentences, indexer, np.arange(7), words, CPU)
-    assert batch.tokens.words.tolist() == words.tolist()
-    assert batch.layout.lengths.tolist() == [4, 3]
-    assert batch.lengths.tolist() == [2, 1]
-    assert batch.tokens.form_rows.tolist() == list(range(7))
+    given = (["the", "dog"], ["cat"], ["dog"])
+    sentences = [indexer.sentence(words, ["N"] * len(words)) for words in given]
+    pool = Pool(sentences, indexer)
+    ((group, batch),) = pool.batches(100, CPU)
+    assert group == [1, 2, 0]  # the shortest first
+    together = [sentences[k] for k in group]
+    for name in ("words", "tags"):
+        expected = np.concatenate([getattr(sentence, name) for sentence in together])
+        assert getattr(batch.tokens, name).tolist() == expected.tolist()
+    assert batch.layout.lengths.tolist() == [3, 3, 4]
+    assert batch.lengths.tolist() == [1, 1, 2]
+    assert len(pool.forms) == len(set(pool.forms.tolist())) == 5  # START, STOP and three words
+    forms = np.concatenate([sentence.forms for sentence in together])
+    assert pool.forms[batch.tokens.form_rows].tolist() == forms.tolist()
 
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 120))

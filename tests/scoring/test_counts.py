@@ -82,3 +82,29 @@ def test_rows_cannot_change() -> None:
 def test_rows_of_something_else_are_refused(row: tuple[int, ...]) -> None:
     with pytest.raises(ScoreError, match="row 2 holds no bracket counts"):
         BracketCounts.from_rows([ROWS[0], row])
+
+
+def test_columns_are_read_back() -> None:
+    counts = BracketCounts.from_rows(ROWS)
+    columns = counts.to_columns()
+    assert columns["matched_tags"] == [9, 40, 0, 35, 0]
+    assert BracketCounts.from_columns(columns | {"later": [1]}).rows.tolist() == list(
+        map(list, ROWS)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gold": None}, "of one length; missing: gold$"),
+        ({"gold": None, "words": None}, "missing: gold, words$"),
+        ({"gold": [1, 2]}, "counts need the columns length, .*matched_tags, all of one length"),
+        ({"status": [0, 9, 0, 0, 0]}, "row 2 holds no bracket counts"),
+        ({"test": [7, 20, 0, 13, -1]}, "row 5 holds no bracket counts"),
+    ],
+)
+def test_columns_that_cannot_be(change: dict[str, list[int] | None], message: str) -> None:
+    columns = BracketCounts.from_rows(ROWS).to_columns() | change
+    given = {name: values for name, values in columns.items() if values is not None}
+    with pytest.raises(ScoreError, match=message):
+        BracketCounts.from_columns(given)

@@ -1,0 +1,139 @@
+"""Every kind of parser is known without torch, built, saved, loaded and asked in one way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench.errors import CheckpointError, RecipeError
+from spmrl_bench.parsers.base import EnsembleError
+from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.parsers.registry import (
+    KINDS,
+    baselines_for,
+    combine,
+    kind_named,
+    load_parser,
+)
+from spmrl_bench.registry import Registry
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+from tests.parsers.examples import TREES, config
+
+SENTENCES = [["the", "dog", "sees", "zebras", "."], [], ["dogs"], ["?", "!"]]
+BASELINES = ("right-branching", "attach-neighbour")
+
+
+def both_layers() -> list[Parse]:
+    """Each word of the trees hangs from the one before it, as a subject if it is a noun."""
+    return [
+        Parse.of(
+            tree,
+            DependencyTree.build(
+                tree.words,
+                tree.tags,
+                range(len(tree)),
+                ["root", *("subj" if tag == "N" else "dep" for tag in tree.tags[1:])],
+            ),
+        )
+        for tree in TREES
+    ]
+
+
+def built(name: str) -> Any:
+    kind = kind_named(name)
+    settings = config() if kind.trained else kind.config_class()
+    return kind.parser_class.build(settings, both_layers())
+
+
+@pytest.mark.parametrize("name", KINDS.names())
+def test_a_saved_parser_of_any_kind_is_loaded_by_its_folder(name: str, tmp_path: Path) -> None:
+    parser = built(name)
+    parser.save(tmp_path)
+    again = load_parser(tmp_path, "cpu")
+    assert type(again) is kind_named(name).parser_class
+    assert again.kind == name
+    found = list(again.parse(SENTENCES))
+    assert found == list(parser.parse(SENTENCES))
+    # A session may be asked several times, and a batch may be of any size.
+    session = again.session(max_tokens=4)
+    assert [*session.parse(SENTENCES[:1]), *session.parse(SENTENCES[1:])] == found
+    assert [list(parse.words) for parse in found] == SENTENCES
+    assert all(parse.layers == kind_named(name).layers for parse in found if parse.words)
+
+
+@pytest.mark.parametrize("name", KINDS.names())
+def test_a_sentence_that_is_given_up_has_a_parse(name: str) -> None:
+    parse = built(name).flat(["a", "b", "."], ["X", "Y", "Z"])
+    assert (parse.words, parse.tags) == (("a", "b", "."), ("X", "Y", "Z"))
+    assert parse.layers == kind_named(name).layers
+
+
+def test_kinds_and_settings_are_known_without_torch() -> None:
+    code = (
+        "import sys\n"
+        "from spmrl_bench.parsers.registry import KINDS, kind_named\n"
+        "import spmrl_bench.experiments.recipe\n"
+        "print([kind_named(name).config_class.__name__ for name in KINDS.names()])\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['ChartParserConfig', 'ParserConfig', 'ParserConfig']\n"
+
+
+def test_baselines_are_those_of_the_metrics() -> None:
+    def names(*metrics: str) -> list[str]:
+        return [kind.name for kind in baselines_for(metrics)]
+
+    assert (names("brackets"), names("attachment")) == (list(BASELINES[:1]), list(BASELINES[1:]))
+    assert (names("attachment", "brackets"), names("words")) == (list(BASELINES), [])
+
+
+def test_unknown_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RecipeError, match=r"unknown parser kind 'chrat'. Did you mean chart\?"):
+        kind_named("chrat")
+    odd: Registry[Any] = Registry("parser kind", "none", {"odd": "math:pi"})
+    monkeypatch.setattr("spmrl_bench.parsers.registry.KINDS", odd)
+    with pytest.raises(CheckpointError, match=r"odd: its package names 3\.14.*, which is no Kind"):
+        kind_named("odd", CheckpointError)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_fact_of_a_baseline_is_checked(name: str, tmp_path: Path) -> None:
+    parser = built(name)
+    for fact in parser.counted:
+        for change in ({fact: 7}, {fact: None}, None):
+            parser.save(tmp_path)
+            path = tmp_path / "parser.json"
+            content = json.loads(path.read_text())
+            if change is None:
+                del content["counted"][fact]
+            else:
+                content["counted"] |= change
+            path.write_text(json.dumps(content))
+            with pytest.raises(CheckpointError, match=rf"parser\.json: counted: {fact}: "):
+                load_parser(tmp_path)
+
+
+@pytest.mark.parametrize("counted", [None, 3, [], "side", {}])
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_baseline_that_counted_nothing(name: str, counted: object, tmp_path: Path) -> None:
+    (tmp_path / "parser.json").write_text(json.dumps({"kind": name, "counted": counted}))
+    with pytest.raises(CheckpointError, match=r"parser\.json: counted: "):
+        load_parser(tmp_path)
+
+
+def test_parsers_of_several_kinds_are_no_ensemble() -> None:
+    baselines = [kind_named(name).parser_class.build(ParserConfig(), []) for name in BASELINES]
+    found = "found: attach-neighbour, right-branching"
+    with pytest.raises(EnsembleError, match=f"parsers of one kind; {found}"):
+        combine(baselines)
+    with pytest.raises(EnsembleError, match="found: no parser"):
+        combine([])
+    with pytest.raises(EnsembleError, match="parsers of kind attach-neighbour cannot parse toget"):
+        combine(baselines[1:])

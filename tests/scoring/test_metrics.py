@@ -1,0 +1,251 @@
+"""Metrics and criteria: what is said of every metric, and their figures counted once more."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spmrl_bench import __version__
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring.attachment import AttachmentRules
+from spmrl_bench.scoring.attachment_metric import ATTACHMENT, Attachment
+from spmrl_bench.scoring.bracket_metric import BRACKETS
+from spmrl_bench.scoring.metric import METRICS, Criterion, metric_named
+from spmrl_bench.scoring.signature import Source, sign
+from spmrl_bench.trees import Tree
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+from tests.trees.dependency_strategies import head_lists
+
+
+def share(part: int, whole: int) -> Any:
+    return pytest.approx(100 * part / whole) if whole else None
+
+
+@st.composite
+def shapes(draw: st.DrawFn, n: int) -> list[tuple[int, int, str]]:
+    """Constituents over ``n`` words in pre-order: one of all of them, and some of its parts."""
+    rows = [(0, n, draw(st.sampled_from("AB")))]
+
+    def grow(start: int, end: int) -> None:
+        if end - start > 1 and draw(st.booleans()):
+            cut = draw(st.integers(start + 1, end - 1))
+            for left, right in ((start, cut), (cut, end)):
+                rows.append((left, right, draw(st.sampled_from("AB"))))
+                grow(left, right)
+
+    grow(0, n)
+    return rows
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Parse, Parse]:
+    """Gold and test of one sentence, with both layers."""
+    n = draw(st.integers(1, 5))
+    words = draw(st.lists(st.sampled_from(["a", "b", ".", "?!", "$"]), min_size=n, max_size=n))
+    sides = []
+    for _ in range(2):
+        tags = draw(st.lists(st.sampled_from("NV"), min_size=n, max_size=n))
+        relations = draw(st.lists(st.sampled_from(["x", "y"]), min_size=n, max_size=n))
+        arcs = DependencyTree.build(words, tags, draw(head_lists(n)), relations)
+        sides.append(Parse.of(Tree.build(words, tags, draw(shapes(n))), arcs))
+    return sides[0], sides[1]
+
+
+@given(st.lists(pairs(), max_size=4))
+def test_brackets_counted_once_more(corpus: list[tuple[Parse, Parse]]) -> None:
+    gold, test = ([pair[side] for pair in corpus] for side in (0, 1))
+    counts = BRACKETS.count(gold, test, BRACKETS.rules({"prm": "spmrl"}))
+    one, other = ([Counter(p.tree.constituents()) for p in side if p.tree] for side in (gold, test))
+    matched = [(left & right).total() for left, right in zip(one, other, strict=True)]
+    crossing = [
+        sum(
+            any(i < a < j < b or a < i < b < j for a, b, _ in left.elements())
+            for i, j, _ in right.elements()
+        )
+        for left, right in zip(one, other, strict=True)
+    ]
+    tags = [sum(map(str.__eq__, left.tags, right.tags)) for left, right in corpus]
+    n, words = len(corpus), sum(map(len, gold))
+    golden, tested = (sum(each.total() for each in side) for side in (one, other))
+    assert BRACKETS.values(counts) == {
+        "sentences": n,
+        "scored": n,
+        "skipped": 0,
+        "recall": share(sum(matched), golden),
+        "precision": share(sum(matched), tested),
+        "f1": share(2 * sum(matched), golden + tested),
+        "complete_match": share(sum(map(Counter.__eq__, one, other)), n),
+        "average_crossing": pytest.approx(sum(crossing) / n) if n else None,
+        "no_crossing": share(crossing.count(0), n),
+        "two_or_less_crossing": share(sum(k <= 2 for k in crossing), n),
+        "tagging_accuracy": share(sum(tags), words),
+    }
+    assert counts.to_columns() == {
+        "length": [len(parse) for parse in gold],
+        "status": [0] * n,
+        "matched": matched,
+        "gold": [each.total() for each in one],
+        "test": [each.total() for each in other],
+        "crossing": crossing,
+        "words": [len(parse) for parse in gold],
+        "matched_tags": tags,
+    }
+
+
+@given(st.lists(pairs(), max_size=4))
+def test_attachment_counted_once_more(corpus: list[tuple[Parse, Parse]]) -> None:
+    gold, test = ([pair[side] for pair in corpus] for side in (0, 1))
+    counts = ATTACHMENT.count(gold, test, ATTACHMENT.rules({"punctuation": "unicode"}))
+    verdicts = []  # of each sentence, of each word that is scored: right head, right relation
+    for one, other in corpus:
+        assert one.dependencies is not None
+        assert other.dependencies is not None
+        rows = zip(one.words, *(_rows(side.dependencies) for side in (one, other)), strict=True)
+        verdicts.append(
+            [
+                (left[0] == right[0], left[1] == right[1])
+                for word, left, right in rows
+                if not all(unicodedata.category(char)[0] == "P" for char in word)
+            ]
+        )
+    flat = [verdict for sentence in verdicts for verdict in sentence]
+    scored = [sentence for sentence in verdicts if sentence]
+    assert ATTACHMENT.values(counts) == {
+        "sentences": len(scored),
+        "words": len(flat),
+        "uas": share(sum(head for head, _ in flat), len(flat)),
+        "las": share(flat.count((True, True)), len(flat)),
+        "label_accuracy": share(sum(label for _, label in flat), len(flat)),
+        "unlabelled_match": share(sum(all(h for h, _ in s) for s in scored), len(scored)),
+        "labelled_match": share(sum(set(s) == {(True, True)} for s in scored), len(scored)),
+    }
+    assert counts.to_columns()["words"] == list(map(len, verdicts))
+    assert counts.to_columns()["all_words"] == list(map(len, gold))
+
+
+def _rows(tree: DependencyTree | None) -> list[tuple[int, str]]:
+    assert tree is not None
+    return list(zip(tree.heads.tolist(), tree.relations, strict=True))
+
+
+RULES = {"brackets": {"prm": "spmrl"}, "attachment": {"punctuation": "unicode"}}
+
+
+@pytest.mark.parametrize("name", METRICS.names())
+@given(corpus=st.lists(pairs(), min_size=1, max_size=3))
+def test_what_holds_of_every_metric(name: str, corpus: list[tuple[Parse, Parse]]) -> None:
+    metric = metric_named(name)
+    rules = metric.rules(RULES[name])
+    gold, test = ([pair[side] for pair in corpus] for side in (0, 1))
+    counts = metric.count(gold, test, rules)
+    values = metric.values(counts)
+    assert metric.name == name
+    assert {metric.headline, *metric.tabled} <= metric.figures.keys()
+    # The counts are all that is needed, and the ratios are the figures of their names.
+    again = metric.counts.from_columns(counts.to_columns())
+    assert metric.values(again) == values
+    ratios = metric.ratios(counts)
+    assert ratios[0].name == metric.headline
+    assert {ratio.name: ratio.value for ratio in ratios} == {
+        ratio.name: values[ratio.name] and pytest.approx(values[ratio.name]) for ratio in ratios
+    }
+    assert metric.lengths(counts) == [len(parse) for parse in gold]
+    assert all(metric.title(figure) in metric.report(counts, rules) for figure in values)
+    for how in metric.breakdowns:
+        parts = metric.break_down(how, counts, gold, test, rules)
+        assert {part.name: part.figures() for part in parts}["all"]["f1"] == values["f1"]
+    with pytest.raises(ScoreError, match=f"metric {name} has no breakdown by the weather"):
+        metric.break_down("the weather", counts, gold, test, rules)
+
+
+def test_rules_that_cannot_be() -> None:
+    with pytest.raises(ScoreError, match="without a parameter set"):
+        BRACKETS.rules({})
+    with pytest.raises(ScoreError, match="unknown punctuation rule 'all'"):
+        ATTACHMENT.rules({"punctuation": "all"})
+
+
+def test_a_layer_that_is_not_there_is_no_mistake_of_the_parser() -> None:
+    tree = Parse.of(Tree.build(["a"], ["N"], [(0, 1, "S")]))
+    arcs = Parse.of(None, DependencyTree.build(["a"], ["N"], [0], ["root"]))
+    with pytest.raises(ScoreError, match="test sentence 2: has no dependencies to score"):
+        ATTACHMENT.count([arcs, arcs], [arcs, tree], AttachmentRules())
+
+
+class WithKeysOfItsOwn(Attachment):
+    """A metric that says more of how it counts."""
+
+    name = "weighted"
+
+    def counting(self, rules: AttachmentRules) -> dict[str, str | None]:
+        return super().counting(rules) | {"weights": "idf", "alpha": "0.5", "beta": None}
+
+
+def test_keys_of_a_metric_stand_behind_those_that_all_have() -> None:
+    metric, rules = WithKeysOfItsOwn(), AttachmentRules()
+    counts = metric.counts.from_rows([(1, 1, 1, 1) * 2])
+    signature = sign(metric, counts, rules, Source(treebank="t", seed=3), scorer="another")
+    assert signature.long() == (
+        "scorer:another|match:attachment|punctuation:none|relations:whole|roots:one"
+        f"|weights:idf|alpha:0.5|treebank:t|sentences:1|skipped:0|seed:3|version:{__version__}"
+    )
+    assert "|root:one|weights:idf|alpha:0.5|tb:t|" in signature.short()
+
+
+# Criteria ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "title", "metrics"),
+    [
+        ("brackets", "brackets.f1", "F1", ("brackets",)),
+        ("attachment", "attachment.las", "LAS", ("attachment",)),
+        (" brackets.recall ", "brackets.recall", "recall", ("brackets",)),
+        (
+            "brackets.f1+attachment.las",
+            "brackets.f1 + attachment.las",
+            "F1 + LAS",
+            ("brackets", "attachment"),
+        ),
+        (
+            "attachment.uas + brackets + attachment.las",
+            "attachment.uas + brackets.f1 + attachment.las",
+            "UAS + F1 + LAS",
+            ("attachment", "brackets"),
+        ),
+    ],
+)
+def test_criteria(text: str, written: str, title: str, metrics: tuple[str, ...]) -> None:
+    criterion = Criterion.parse(text)
+    assert (str(criterion), criterion.title, criterion.metrics) == (written, title, metrics)
+    assert Criterion.parse(written) == criterion
+
+
+def test_a_criterion_sums_its_figures() -> None:
+    criterion = Criterion.parse("brackets.f1 + attachment.las")
+    figures = {"brackets": {"f1": 90.5, "recall": 1}, "attachment": {"las": 80, "uas": 2}}
+    assert criterion.score(figures) == 170.5
+    # What is not there counts nothing.
+    assert criterion.score({"brackets": {"f1": None}, "attachment": {"las": 80}}) == 80
+    assert criterion.score({"attachment": {"uas": 2}}) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bracket.f1", r"unknown metric 'bracket'. Did you mean brackets\?"),
+        ("", "unknown metric ''"),
+        ("brackets.f1 + ", "unknown metric ''"),
+        ("brackets.las", r"'brackets.las': metric brackets has no figure 'las'; it has sentences,"),
+        ("attachment.las.x", r"metric attachment has no figure 'las.x'; it has sentences, words"),
+    ],
+)
+def test_criteria_that_cannot_be(text: str, message: str) -> None:
+    with pytest.raises(ScoreError, match=message):
+        Criterion.parse(text)
