@@ -185,8 +185,7 @@ def new_treebank(
 
         spmrl-bench new-treebank ~/treebanks/my_treebank --language icelandic
     """
-    from spmrl_bench.treebanks.new import inspect_folder
-    from spmrl_bench.treebanks.new_files import manifest_path, write_new_treebank
+    from spmrl_bench.treebanks.new import inspect_folder, manifest_path, write_new_treebank
 
     check_choice("on-error", on_error, ("fail", "skip"))
     if not folder.is_dir():
@@ -209,14 +208,14 @@ def new_treebank(
         _print_errors(found.errors, every)
         if on_error == "fail":
             raise SpmrlError("nothing was written; --on-error skip leaves these sentences out")
-    written = write_new_treebank(found, into)
+    paths, recipe = write_new_treebank(found, into)
     typer.echo()
-    for path in written.paths:
+    for path in paths:
         typer.echo(f"wrote {path}")
     if found.files.form.yields == "dependencies":
         typer.echo("A dependency treebank: it can be read and validated; no recipe was written.")
     else:
-        typer.echo(f"next: spmrl-bench train {written.recipe_name}")
+        typer.echo(f"next: spmrl-bench train {recipe}")
 
 
 def _print_new(found: NewTreebank) -> None:

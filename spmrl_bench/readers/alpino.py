@@ -13,15 +13,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from os import PathLike
-from typing import Any
+from typing import TypeVar
 
 from spmrl_bench.readers.graph_rows import GraphRows, SentenceError
-from spmrl_bench.readers.on_error import OnError, fail
+from spmrl_bench.readers.text import OnError, fail
 from spmrl_bench.readers.xml_stream import Attributes, needed, read_xml_sentences, root_element
 from spmrl_bench.trees.graph import NO_PARENT, Graph, without_tokens
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _SENTENCE = re.compile(r"<alpino_ds[\s/>]")
+_Item = TypeVar("_Item")
 _LEAF = -2  # on the stack of open elements, where no node may follow
 
 
@@ -92,10 +93,7 @@ class _Sentence:
         if not rows.words:
             raise SentenceError("found no <node> with a word in the sentence", self._line)
         if 0 in self._children:
-            node = self._children.index(0)
-            raise SentenceError(
-                f"found the node '{rows.labels[node]}' without children", rows.lines[node]
-            )
+            rows.fail(self._children.index(0), "without children")
         order = sorted(range(len(rows.words)), key=self._begins.__getitem__)
         for place, word in enumerate(order):
             begin, line = self._begins[word]
@@ -105,7 +103,7 @@ class _Sentence:
                 problem = f'found begin="{begin}", expected begin="{place}" for the next word'
                 raise SentenceError(problem, line)
 
-        def ordered(column: list[Any]) -> tuple[Any, ...]:
+        def ordered(column: list[_Item]) -> tuple[_Item, ...]:
             return tuple(column[word] for word in order)
 
         whole = Graph(

@@ -16,10 +16,9 @@ from os import PathLike
 from typing import NoReturn
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.bracket_text import shown
+from spmrl_bench.readers.bracket_text import shown, unclosed
 from spmrl_bench.readers.building import TreeBuilder
-from spmrl_bench.readers.on_error import OnError
-from spmrl_bench.readers.text import Places
+from spmrl_bench.readers.text import OnError, Places
 from spmrl_bench.trees.brackets import ASCII_SPACE
 from spmrl_bench.trees.tree import Tree
 
@@ -60,16 +59,15 @@ class BracketReader:
         self._places = Places(text)
 
     def leaf(self, label: str, rest: str) -> str | None:
-        """Add what a bracket without brackets in it stands for.
+        """Add what a bracket without brackets in it stands for; what is wrong with it, or None.
 
-        Args:
-            label: the first atom, perhaps "".
-            rest: the text after it, without white space before it.
-
-        Returns:
-            What is wrong with it, or None.
+        ``label`` is the first atom, perhaps "", and ``rest`` the text after the white space.
         """
         raise NotImplementedError
+
+    def begin(self, start: int, end: int) -> int:
+        """Where the first tree of a region can stand."""
+        return start
 
     def inner(self, label: str) -> str | None:
         """What is wrong with a label above other nodes, or None."""
@@ -83,7 +81,7 @@ class BracketReader:
         """The trees of the text; each region ends at the first mistake in it."""
         for start, end in regions:
             try:
-                yield from self.trees(start, end)
+                yield from self.trees(self.begin(start, end), end)
             except ReadError as error:
                 self.leave_out(error)
 
@@ -96,11 +94,7 @@ class BracketReader:
         self.name = None
 
     def trees(self, start: int, end: int) -> Iterator[Tree]:
-        """The trees between two offsets.
-
-        Raises:
-            ReadError: something there is no tree.
-        """
+        """The trees between two offsets; a ReadError where something there is no tree."""
         builder, opened = self.builder, self._opened
         self._start = start
         for piece in _PIECE.finditer(self._text, start, end):
@@ -119,9 +113,12 @@ class BracketReader:
                     self.fail(piece.start(), "found ')' but no bracket is open")
                 place = opened.pop()
                 if not builder.close():
-                    self._fail_hollow(place)
+                    node = _PIECE.match(self._text, place)
+                    label = shown(node[1]) if node else ""
+                    self.fail(place, f"found '({label})' without a word in it")
             else:
-                self._fail_text(piece.start(), piece[5])
+                where = "between brackets" if opened else "outside brackets"
+                self.fail(piece.start(), f"found '{shown(piece[5])}' {where}, expected '('")
             if opened:
                 continue
             problem = self.whole()
@@ -161,26 +158,9 @@ class BracketReader:
             self.fail(piece.start(), f"found '({shown(label)}' beside a word, expected ')'")
         self.builder.open(label)
 
-    def _fail_hollow(self, place: int) -> NoReturn:
-        piece = _PIECE.match(self._text, place)
-        label = shown(piece[1]) if piece else ""
-        self.fail(place, f"found '({label})' without a word in it")
-
-    def _fail_text(self, offset: int, text: str) -> NoReturn:
-        where = "between brackets" if self._opened else "outside brackets"
-        self.fail(offset, f"found '{shown(text)}' {where}, expected '('")
-
     def _fail_open(self, end: int) -> NoReturn:
-        first, last, missing = self._opened[0], self._opened[-1], len(self._opened)
         where = "the end of the file" if end == len(self._text) else self.limit
-        if missing == 1:
-            self.fail(first, f"the bracket that opens here is not closed before {where}")
-        line, column = self._places.of(last)
-        self.fail(
-            first,
-            f"the tree that starts here lacks {missing} closing brackets before {where}; the "
-            f"innermost open one is at line {line} column {column}",
-        )
+        self.fail(self._opened[0], unclosed(self._opened, self._places, where))
 
     def fail(self, offset: int, problem: str) -> NoReturn:
         """Raise the error of the current sentence."""

@@ -7,9 +7,10 @@ few things of a text, in time linear in its length, however many mistakes it has
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from spmrl_bench.readers.text import Places
 from spmrl_bench.trees.brackets import ASCII_SPACE
 
 _TRIM = " \t\n\r\f\v"
@@ -30,6 +31,17 @@ def shown(text: str) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
+def unclosed(opened: Sequence[int], places: Places, limit: str) -> str:
+    """What is wrong at the first of the offsets of brackets that are open at a limit."""
+    if len(opened) == 1:
+        return f"the tree that starts here is not closed before {limit}"
+    line, column = places.of(opened[-1])
+    return (
+        f"the tree that starts here lacks {len(opened)} closing brackets before {limit}; "
+        f"the innermost open one is at line {line} column {column}"
+    )
+
+
 def leaf_sizes(text: str) -> list[int]:
     """How many atoms each bracket without brackets in it has, which tells formats apart.
 
@@ -38,6 +50,16 @@ def leaf_sizes(text: str) -> list[int]:
     if not text.lstrip("\ufeff" + _TRIM).startswith("("):
         return []
     return [len(atoms(leaf)) for leaf in _INNERMOST.findall(text)]
+
+
+def lines(text: str) -> Iterator[tuple[int, int]]:
+    """Offsets of the lines of a text, without their ends."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield start, end
+        start = end + 1
 
 
 def regions_at_margin(text: str) -> Iterator[tuple[int, int]]:

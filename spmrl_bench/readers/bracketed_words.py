@@ -13,12 +13,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from os import PathLike
 
-from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.bracket_nodes import BracketReader
-from spmrl_bench.readers.bracket_text import atoms, leaf_sizes, shown
+from spmrl_bench.readers.bracket_text import atoms, leaf_sizes, lines, shown
 from spmrl_bench.readers.building import EMPTY, is_empty_element
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.trees.tree import Tree
 
 
@@ -30,15 +28,13 @@ def read_bracketed_words(
     White space within a word becomes one space. ``(0)`` is an empty element except in a numeral
     (CD, NUM).
 
-    Args:
-        on_error: see :mod:`spmrl_bench.readers.on_error`; goes on at the next line.
-
     Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``: brackets do not match
-            within a line, a word has no tag or stands beside others.
+        ReadError: the file cannot be read or decoded; or from ``on_error``, which goes on at the
+            next line: brackets do not match within a line, a word has no tag or stands beside
+            others.
     """
     text = read_text(path, encoding)
-    return _WordsReader(text, path, on_error).trees_of_lines()
+    return _WordsReader(text, path, on_error).trees_of_regions(lines(text))
 
 
 _NAME = re.compile(r"[ \t]*(?:([^()\s]+)\t[ \t]*)?")
@@ -62,25 +58,10 @@ class _WordsReader(BracketReader):
     limit = "the end of the line"
     one_name = True
 
-    def trees_of_lines(self) -> Iterator[Tree]:
-        """The trees of all lines."""
-        text = self._text
-        start = 0
-        while start < len(text):
-            end = text.find("\n", start)
-            end = len(text) if end < 0 else end
-            try:
-                yield from self._trees_of_line(start, end)
-            except ReadError as error:
-                self.leave_out(error)
-            start = end + 1
-
-    def _trees_of_line(self, start: int, end: int) -> Iterator[Tree]:
+    def begin(self, start: int, end: int) -> int:
         name = _NAME.match(self._text, start, end)
         self.name = name[1] if name else None
-        if name is not None and self.name is not None:
-            start = name.end()
-        yield from self.trees(start, end)
+        return name.end() if name and name[1] else start
 
     def leaf(self, label: str, rest: str) -> str | None:
         word = _word(label, rest)

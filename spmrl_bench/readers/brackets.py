@@ -13,15 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from os import PathLike
-from typing import Literal, NoReturn
-
-import numpy as np
+from typing import Any, Literal, NoReturn
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.text import Places, read_text
+from spmrl_bench.readers.bracket_text import lines, shown, unclosed
+from spmrl_bench.readers.text import OnError, Places, fail, read_text
 from spmrl_bench.trees.brackets import ASCII_SPACE, decode_label, escapes_named
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, frozen
 
 try:
     from spmrl_bench.readers._brackets import scan
@@ -80,32 +78,25 @@ def read_brackets(
         yield from scanner.plain_trees()
         yield from _resuming(scanner, source, on_error)
         return
-    start = 0
-    while start < len(source):
-        end = source.find("\n", start)
-        end = len(source) if end < 0 else end
+    for start, end in lines(source):
         yield scanner.tree_of_line(start, end)
-        start = end + 1
 
 
 def read_brackets_file(
     path: str | PathLike[str],
     *,
     encoding: str = "utf-8",
-    escapes: str = "ptb",
-    blank: Literal["error", "tree"] = "error",
-    prepare: Callable[[str], str] | None = None,
-    on_error: OnError = fail,
+    prepare: Callable[[str], str] = str,
+    **options: Any,
 ) -> Iterator[Tree]:
-    """The trees of a file; ``prepare`` changes its text before it is split into pieces.
+    """The trees of a file, with the options of :func:`read_brackets`.
+
+    ``prepare`` changes its text before it is split into pieces.
 
     Raises:
-        ReadError: the file cannot be read or decoded, or is malformed.
+        ReadError: the file cannot be read or decoded; or as :func:`read_brackets` says.
     """
-    source = read_text(path, encoding)
-    if prepare is not None:
-        source = prepare(source)
-    return read_brackets(source, path=path, escapes=escapes, blank=blank, on_error=on_error)
+    return read_brackets(prepare(read_text(path, encoding)), path=path, **options)
 
 
 def looks_like_brackets(text: str) -> bool:
@@ -175,9 +166,7 @@ _BLANK = Tree.build([], [], [])
 
 
 def _tree(words: list[str], tags: list[str], labels: list[str], bounds: list[int]) -> Tree:
-    spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
-    spans.flags.writeable = False
-    return Tree(tuple(words), tuple(tags), tuple(labels), spans)
+    return Tree(tuple(words), tuple(tags), tuple(labels), frozen(bounds, -1, 2))
 
 
 def _without_empty(labels: list[str], bounds: list[int]) -> tuple[list[str], list[int]]:
@@ -287,7 +276,7 @@ class _Scanner:
             self.sentence += 1
             self.offset = piece.end()
         if stack:
-            self._fail_open(opened)
+            self._fail(opened[0], unclosed(opened, self._places, self.limit))
         if self._one_per_line:
             if empty is not None:
                 labels, bounds = _without_empty(labels, bounds)
@@ -299,16 +288,6 @@ class _Scanner:
         self.sentence += 1
         return tree
 
-    def _fail_open(self, opened: list[int]) -> NoReturn:
-        if len(opened) == 1:
-            self._fail(opened[0], f"the tree that starts here is not closed before {self.limit}")
-        line, column = self._places.of(opened[-1])
-        self._fail(
-            opened[0],
-            f"the tree that starts here lacks {len(opened)} closing brackets before {self.limit}; "
-            f"the innermost open one is at line {line} column {column}",
-        )
-
     def _fail_empty(self, offset: int) -> NoReturn:
         bracket = _PIECE.match(self._source, offset)
         name = bracket[3] if bracket is not None else ""
@@ -318,12 +297,11 @@ class _Scanner:
         self._fail(offset, f"found an empty bracket '()', {expected}")
 
     def _fail_word(self, offset: int, text: str, *, inside: bool) -> NoReturn:
-        shown = text if len(text) <= 40 else text[:37] + "..."
+        found = shown(text)
         if inside:
-            self._fail(
-                offset, f"found the word '{shown}' without a tag, expected '(TAG word)', '(' or ')'"
-            )
-        self._fail(offset, f"found '{shown}' outside brackets, expected '('")
+            expected = "expected '(TAG word)', '(' or ')'"
+            self._fail(offset, f"found the word '{found}' without a tag, {expected}")
+        self._fail(offset, f"found '{found}' outside brackets, expected '('")
 
     def _fail(self, offset: int, problem: str) -> NoReturn:
         line, column = self._places.of(offset)

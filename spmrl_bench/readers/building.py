@@ -9,10 +9,11 @@ no part of its sentences (numbers, comments) may leave constituents without word
 from __future__ import annotations
 
 import re
+from itertools import compress
 
 import numpy as np
 
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, frozen
 
 #: The tag of every empty element, in every format.
 EMPTY = "-NONE-"
@@ -116,9 +117,8 @@ class TreeBuilder:
         if self._hollow:
             kept = spans[:, 0] < spans[:, 1]
             spans = spans[kept]
-            labels = [label for label, here in zip(labels, kept.tolist(), strict=True) if here]
+            labels = list(compress(labels, kept.tolist()))
         self.clear()
         if not words:
             return None
-        spans.flags.writeable = False
-        return Tree(tuple(words), tuple(tags), tuple(labels), spans)
+        return Tree(tuple(words), tuple(tags), tuple(labels), frozen(spans))

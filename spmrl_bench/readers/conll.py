@@ -19,10 +19,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from os import PathLike
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.sentences import (
     DependencySentence,
     Line,
@@ -31,7 +30,7 @@ from spmrl_bench.readers.sentences import (
     read_blocks,
     split_columns,
 )
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.trees.brackets import escapes_named
 from spmrl_bench.trees.conll import COLUMNS, FORM, HEAD, ID, RELATION, TAGS, TagColumn
 from spmrl_bench.trees.dependencies import Roots
@@ -47,29 +46,14 @@ _ROW = re.compile(
 
 
 def read_conll_file(
-    path: str | PathLike[str],
-    *,
-    encoding: str = "utf-8",
-    tag_column: TagColumn = "xpos",
-    roots: Roots = "one",
-    escapes: str | None = None,
-    on_error: OnError = fail,
+    path: str | PathLike[str], *, encoding: str = "utf-8", **options: Any
 ) -> Iterator[DependencySentence]:
-    """The sentences of a file; a byte order mark and the kind of line ends do not matter.
+    """The sentences of a file, with the options of :func:`read_conll`.
 
     Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``, a sentence is
-            malformed.
+        ReadError: the file cannot be read or decoded; or as :func:`read_conll` says.
     """
-    source = read_text(path, encoding)
-    return read_conll(
-        source,
-        path=path,
-        tag_column=tag_column,
-        roots=roots,
-        escapes=escapes,
-        on_error=on_error,
-    )
+    return read_conll(read_text(path, encoding), path=path, **options)
 
 
 def read_conll(
@@ -81,7 +65,7 @@ def read_conll(
     escapes: str | None = None,
     on_error: OnError = fail,
 ) -> Iterator[DependencySentence]:
-    """The sentences of a text, in order.
+    """The sentences of a text, in order; the kind of line ends does not matter.
 
     Args:
         source: the text of a whole file.
@@ -95,7 +79,6 @@ def read_conll(
     Raises:
         ReadError: from ``on_error``, a sentence is malformed.
     """
-
     decode = escapes_named(escapes).decode_word if escapes is not None else str
 
     def parse(number: int, block: list[Line]) -> DependencySentence:
@@ -103,10 +86,9 @@ def read_conll(
         for line, text in block:
             sentence.add(line, text)
         sentence.finish()
-        columns = (TAGS[tag_column], HEAD, RELATION)
         return dependency_sentence(
-            [decode(word) for word in sentence.column(FORM)],
-            *map(sentence.column, columns),
+            list(map(decode, sentence.column(FORM))),
+            *map(sentence.column, (TAGS[tag_column], HEAD, RELATION)),
             lines=sentence.lines,
             roots=roots,
             name=sentence.name,
@@ -126,15 +108,8 @@ def looks_like_conll(text: str) -> bool:
 class Rows:
     """The lines of one sentence as they come in; each is checked against those before it.
 
-    What its heads are is not looked at.
-
-    Attributes:
-        name: the sentence's identifier, or its number.
-        lines: the line of each word, from 1.
-
-    Args:
-        path: name of the file, for error messages.
-        number: of the sentence, from 1.
+    What its heads are is not looked at. ``name`` is the sentence's identifier, or its number;
+    ``lines`` has the line of each word, from 1.
     """
 
     def __init__(self, path: str | PathLike[str], number: int) -> None:
@@ -160,7 +135,7 @@ class Rows:
         if line.startswith("#"):
             self._comment(line)
             return []
-        columns = split_columns(line, COLUMNS, self.fail)
+        columns = split_columns(line, COLUMNS, path=self._path, line=number, sentence=self.name)
         if columns[ID] == str(len(self._rows) + 1):
             self._rows.append(columns)
             self.lines.append(number)
@@ -210,9 +185,9 @@ class Rows:
         self._range = (last, self._line)
 
     def _empty_node(self, word: int, number: int) -> None:
-        expected = (len(self._rows), self._empty_nodes + 1)
-        if (word, number) != expected:
-            self.fail(f"empty node '{word}.{number}', expected {expected[0]}.{expected[1]}")
+        found, expected = f"{word}.{number}", f"{len(self._rows)}.{self._empty_nodes + 1}"
+        if found != expected:
+            self.fail(f"empty node '{found}', expected {expected}")
         self._empty_nodes += 1
 
     def fail(self, problem: str, line: int | None = None) -> NoReturn:

@@ -12,10 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from os import PathLike
-from typing import NoReturn
 
-from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.on_error import OnError, fail
 from spmrl_bench.readers.sentences import (
     DependencySentence,
     Line,
@@ -24,7 +21,7 @@ from spmrl_bench.readers.sentences import (
     read_blocks,
     split_columns,
 )
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.trees.brackets import ESCAPES
 from spmrl_bench.trees.conll import UNSPECIFIED
 
@@ -42,30 +39,22 @@ def read_dp(
     """
 
     def sentence(number: int, block: list[Line]) -> DependencySentence:
-        return _sentence(path, number, block)
+        rows = [
+            split_columns(text, 3, path=path, line=line, sentence=number) for line, text in block
+        ]
+        words, tags, heads = zip(*rows, strict=True)
+        return dependency_sentence(
+            list(map(ESCAPES["ptb"].decode_word, words)),
+            tags,
+            heads,
+            [UNSPECIFIED] * len(words),
+            lines=[line for line, _ in block],
+            roots="one",
+            name=str(number),
+            path=path,
+        )
 
     return read_blocks(read_text(path, encoding), sentence, on_error)
-
-
-def _sentence(path: str | PathLike[str], number: int, block: list[Line]) -> DependencySentence:
-    rows = []
-    for line, text in block:
-
-        def fail_here(problem: str, line: int = line) -> NoReturn:
-            raise ReadError(problem, path=path, line=line, sentence=number)
-
-        rows.append(split_columns(text, 3, fail_here))
-    words, tags, heads = zip(*rows, strict=True)
-    return dependency_sentence(
-        [ESCAPES["ptb"].decode_word(word) for word in words],
-        tags,
-        heads,
-        [UNSPECIFIED] * len(words),
-        lines=[line for line, _ in block],
-        roots="one",
-        name=str(number),
-        path=path,
-    )
 
 
 def looks_like_dp(text: str) -> bool:

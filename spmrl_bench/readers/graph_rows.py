@@ -7,7 +7,8 @@ calls them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import NoReturn
 
 from spmrl_bench.trees.dependencies import head_fault
 from spmrl_bench.trees.graph import NO_PARENT, Graph
@@ -52,30 +53,20 @@ class GraphRows:
         return len(self.labels) - 1
 
     def graph(self, name: str) -> Graph:
-        """The sentence, if every node has a child and none is below itself.
-
-        Raises:
-            SentenceError: one is.
-        """
+        """The sentence; a SentenceError where a node has no child or is below itself."""
         childless = set(range(len(self.labels))).difference(self.parents, self.token_parents)
         if childless:
-            node = min(childless)
-            raise SentenceError(
-                f"found the node '{self.labels[node]}' without children", self.lines[node]
-            )
+            self.fail(min(childless), "without children")
         fault = head_fault([parent + 1 for parent in self.parents], roots="several")
         if fault is not None:
-            node = fault.word - 1
-            raise SentenceError(
-                f"found the node '{self.labels[node]}' below itself", self.lines[node]
-            )
-        return Graph(
-            name,
-            tuple(self.words),
-            tuple(self.tags),
-            tuple(self.token_parents),
-            tuple(self.token_edges),
-            tuple(self.labels),
-            tuple(self.parents),
-            tuple(self.edges),
-        )
+            self.fail(fault.word - 1, "below itself")
+        columns = {
+            column.name: tuple(getattr(self, column.name))
+            for column in fields(Graph)
+            if column.name != "name"
+        }
+        return Graph(name, **columns)
+
+    def fail(self, node: int, fault: str) -> NoReturn:
+        """Raise the error of a node."""
+        raise SentenceError(f"found the node '{self.labels[node]}' {fault}", self.lines[node])

@@ -17,8 +17,7 @@ from os import PathLike
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.graph_rows import GraphRows, SentenceError
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.trees.graph import NO_PARENT, Graph
 
 _COLUMNS = {"3": 5, "4": 6}  # of a version, before the secondary edges

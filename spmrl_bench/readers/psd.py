@@ -17,8 +17,7 @@ from os import PathLike
 from spmrl_bench.readers.bracket_nodes import BracketReader
 from spmrl_bench.readers.bracket_text import atoms, regions_at_margin, shown
 from spmrl_bench.readers.building import is_empty_element
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.trees.brackets import escapes_named
 from spmrl_bench.trees.tree import Tree
 
@@ -38,8 +37,7 @@ def read_psd(
     Args:
         lemmas: whether leaves are ``(TAG word-lemma)``. The last hyphen separates them; ``---`` is
             a dash with its lemma, ``-`` a dash without.
-        on_error: see :mod:`spmrl_bench.readers.on_error`; goes on at the next bracket at the
-            beginning of a line.
+        on_error: goes on at the next bracket at the beginning of a line.
 
     Raises:
         ReadError: the file cannot be read or decoded; or from ``on_error``: brackets do not

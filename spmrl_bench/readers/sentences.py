@@ -10,13 +10,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import NoReturn
-
-import numpy as np
+from typing import Any
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.on_error import OnError
+from spmrl_bench.readers.text import OnError
 from spmrl_bench.trees.dependencies import DependencyTree, Roots, head_fault
+from spmrl_bench.trees.tree import frozen
 
 #: Number of a line, from 1, and its text without the line's end.
 Line = tuple[int, str]
@@ -70,17 +69,22 @@ def blocks(source: str) -> Iterator[list[Line]]:
         yield block
 
 
-def split_columns(line: str, count: int, fail: Callable[[str], NoReturn]) -> list[str]:
-    """The columns of a line; ``fail`` takes what is wrong with it."""
-    columns = line.split("\t")
+def split_columns(text: str, count: int, **place: Any) -> list[str]:
+    """The columns of a line; ``place`` is where it stands.
+
+    Raises:
+        ReadError: there are more or fewer, or one has spaces at its ends.
+    """
+    columns = text.split("\t")
     if len(columns) != count:
         found = f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
-        fail(f"found {found}, expected {count} separated by tabs")
-    if (flaw := _FLAW.search(line)) is not None:
-        place = line.count("\t", 0, flaw.end())
-        fail(
-            f"column {place + 1} is {columns[place]!r}, expected '_' or a text without "
-            "spaces at its ends and without carriage returns"
+        raise ReadError(f"found {found}, expected {count} separated by tabs", **place)
+    if (flaw := _FLAW.search(text)) is not None:
+        number = text.count("\t", 0, flaw.end())
+        raise ReadError(
+            f"column {number + 1} is {columns[number]!r}, expected '_' or a text without "
+            "spaces at its ends and without carriage returns",
+            **place,
         )
     return columns
 
@@ -110,7 +114,5 @@ def dependency_sentence(
     fault = head_fault(numbers, roots)
     if fault is not None:
         raise ReadError(fault.problem, path=path, line=lines[fault.word - 1], sentence=name)
-    array = np.array(numbers, dtype=np.int32)
-    array.flags.writeable = False
-    tree = DependencyTree(tuple(words), tuple(tags), array, tuple(relations))
+    tree = DependencyTree(tuple(words), tuple(tags), frozen(numbers), tuple(relations))
     return DependencySentence(tree, name, tuple(lines))

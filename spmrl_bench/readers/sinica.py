@@ -15,8 +15,7 @@ from typing import NoReturn
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.bracket_text import shown
 from spmrl_bench.readers.building import TreeBuilder
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.trees.tree import Tree
 
 
@@ -27,22 +26,16 @@ def read_sinica(
 
     The word of a leaf is what follows its last colon. The mark after the tree is no word of it.
 
-    Args:
-        on_error: see :mod:`spmrl_bench.readers.on_error`; goes on at the next line.
-
     Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``: a line does not
-            start with its numbers or end with ``#`` and a mark, brackets do not match, or a
-            node lacks its label, a child, or tag and word.
+        ReadError: the file cannot be read or decoded; or from ``on_error``, which goes on at the
+            next line: one does not start with its numbers or end with ``#`` and a mark, brackets
+            do not match, or a node lacks its label, a child, or tag and word.
     """
-    text = read_text(path, encoding)
-    sentence = 0
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        sentence += 1
+    lines = enumerate(read_text(path, encoding).split("\n"), start=1)
+    filled = ((number, line.rstrip()) for number, line in lines if line.strip())
+    for sentence, (number, line) in enumerate(filled, start=1):
         try:
-            tree = _Line(line.rstrip(), path, number, sentence).tree()
+            tree = _Line(line, path, number, sentence).tree()
         except ReadError as error:
             on_error(error)
             continue
@@ -70,11 +63,7 @@ class _Line:
         self._sentence = sentence
 
     def tree(self) -> Tree:
-        """The tree.
-
-        Raises:
-            ReadError: the line holds none.
-        """
+        """The tree; a ReadError where the line holds none."""
         text = self._text
         numbers = _NUMBERS.match(text)
         if numbers is None:
@@ -83,10 +72,7 @@ class _Line:
         if end < numbers.end():
             self._fail(len(text), "found the end of the line, expected '#' after the tree")
         if _MARK.fullmatch(text, end + 1) is None:
-            self._fail(
-                end + 1,
-                f"found '{shown(text[end + 1 :])}', expected a mark and '(NAME)'",
-            )
+            self._fail(end + 1, f"found '{shown(text[end + 1 :])}', expected a mark and '(NAME)'")
         return self._tree_between(numbers.end(), len(text[:end].rstrip()))
 
     def _tree_between(self, start: int, end: int) -> Tree:

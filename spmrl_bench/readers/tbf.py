@@ -13,8 +13,7 @@ from os import PathLike
 
 from spmrl_bench.readers.bracket_nodes import BracketReader
 from spmrl_bench.readers.bracket_text import atoms, leaf_sizes, regions_at_margin, shown
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.trees.tree import Tree
 
 
@@ -23,13 +22,10 @@ def read_tbf(
 ) -> Iterator[Tree]:
     """The trees of a file, in order, each under the bracket without a label that wraps it.
 
-    Args:
-        on_error: see :mod:`spmrl_bench.readers.on_error`; goes on at the next bracket at the
-            beginning of a line.
-
     Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``: brackets do not
-            match, or a leaf is not as above.
+        ReadError: the file cannot be read or decoded; or from ``on_error``, which goes on at the
+            next bracket at the beginning of a line: brackets do not match, or a leaf is not as
+            above.
     """
     text = read_text(path, encoding)
     return _TbfReader(text, path, on_error).trees_of_regions(regions_at_margin(text))

@@ -1,18 +1,31 @@
-"""Text of treebank files, and places in it.
+"""What every reader needs: the text of a file, places in it, and what becomes of mistakes.
 
 Treebanks come in several encodings, with or without a byte order mark, and an error is only
 of use with the line and column where an editor finds it.
+
+Some releases contain sentences that no reader can make sense of. Whether one of them stops the
+reading or is left out is for the caller to say, and what is left out must be counted. A reader
+therefore hands each such error to a function of the caller's and, if that returns, goes on at the
+next place that is safe.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
 from spmrl_bench.errors import ReadError
+
+#: Takes the error of one sentence; may raise it, or return to leave the sentence out.
+OnError = Callable[[ReadError], None]
+
+
+def fail(error: ReadError) -> None:
+    """Stop at the first error: raise it."""
+    raise error
 
 
 def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:

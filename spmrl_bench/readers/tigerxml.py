@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from os import PathLike
 
 from spmrl_bench.readers.graph_rows import GraphRows, SentenceError
-from spmrl_bench.readers.on_error import OnError, fail
+from spmrl_bench.readers.text import OnError, fail
 from spmrl_bench.readers.xml_stream import Attributes, needed, read_xml_sentences, root_element
 from spmrl_bench.trees.graph import NO_PARENT, Graph
 
@@ -48,26 +48,28 @@ class _Sentence:
         self._line = line
         self._rows = GraphRows()
         self._declared_root: tuple[str, int] | None = None
-        self._tokens: dict[str, int] = {}  # index by id
-        self._nodes: dict[str, int] = {}
+        self._places: dict[str, tuple[list[int], list[str], int]] = {}  # by id
         self._edges: list[tuple[int, str, str, int]] = []  # node, label, id of child, line
         self._node = NO_PARENT  # the one whose element is open
 
     def start(self, element: str, attributes: Attributes, line: int) -> None:
+        rows = self._rows
         if element == "edge" and self._node != NO_PARENT:
             child = needed(element, attributes, "idref", line)
             self._edges.append((self._node, attributes.get("label", ""), child, line))
         elif element in ("t", "nt"):
             name = needed(element, attributes, "id", line)
-            if name in self._tokens or name in self._nodes:
+            if name in self._places:
                 raise SentenceError(f"found the id '{name}' twice in the sentence", line)
             if element == "t":
                 word = needed(element, attributes, "word", line)
                 tag = needed(element, attributes, "pos", line)
-                self._tokens[name] = self._rows.add_token(word, tag)
+                index = rows.add_token(word, tag)
+                self._places[name] = rows.token_parents, rows.token_edges, index
             else:
                 label = needed(element, attributes, "cat", line)
-                self._node = self._nodes[name] = self._rows.add_node(label, line)
+                self._node = rows.add_node(label, line)
+                self._places[name] = rows.parents, rows.edges, self._node
         elif element == "graph" and "root" in attributes:
             self._declared_root = (attributes["root"], line)
 
@@ -80,14 +82,10 @@ class _Sentence:
         if not rows.words:
             raise SentenceError("found no <t> in the sentence", self._line)
         for node, label, child, line in self._edges:
-            if child in self._tokens:
-                index, parents, edges = self._tokens[child], rows.token_parents, rows.token_edges
-            elif child in self._nodes:
-                index, parents, edges = self._nodes[child], rows.parents, rows.edges
-            else:
-                raise SentenceError(
-                    f"found an edge to '{child}', which is no id of the sentence", line
-                )
+            if child not in self._places:
+                problem = f"found an edge to '{child}', which is no id of the sentence"
+                raise SentenceError(problem, line)
+            parents, edges, index = self._places[child]
             if parents[index] != NO_PARENT:
                 raise SentenceError(f"found a second edge to '{child}', expected one parent", line)
             parents[index], edges[index] = node, label
@@ -97,11 +95,8 @@ class _Sentence:
         return graph
 
     def _check_root(self, name: str, line: int) -> None:
-        if name in self._nodes:
-            parent = self._rows.parents[self._nodes[name]]
-        elif name in self._tokens:
-            parent = self._rows.token_parents[self._tokens[name]]
-        else:
+        if name not in self._places:
             raise SentenceError(f"the graph's root '{name}' is no id of the sentence", line)
-        if parent != NO_PARENT:
+        parents, _, index = self._places[name]
+        if parents[index] != NO_PARENT:
             raise SentenceError(f"the graph's root '{name}' has a parent", line)

@@ -16,8 +16,7 @@ from os import PathLike
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.bracket_nodes import BracketReader
 from spmrl_bench.readers.bracket_text import atoms, shown
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.trees.tree import Tree
 
 
@@ -29,17 +28,12 @@ def read_visl(
     The tag of a mark is the mark as it is written, ``{`` for an opening parenthesis. What comes
     before the first entry is a comment if its lines start with ``#``.
 
-    Args:
-        on_error: see :mod:`spmrl_bench.readers.on_error`; goes on at the next entry.
-
     Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``: a first line without
-            number or name, brackets that do not match, no tree or several in an entry, a node
-            without a word or with several.
+        ReadError: the file cannot be read or decoded; or from ``on_error``, which goes on at the
+            next entry: a first line without number or name, brackets that do not match, no tree
+            or several in an entry, a node without a word or with several.
     """
-    text = read_text(path, encoding)
-    reader = _VislReader(text, path, on_error)
-    return reader.trees_of_entries()
+    return _VislReader(read_text(path, encoding), path, on_error).trees_of_entries()
 
 
 _HEADER = re.compile(r"^#([^\n]*)\n?", re.MULTILINE)

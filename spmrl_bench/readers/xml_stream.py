@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
-from typing import BinaryIO, Protocol
+from typing import Protocol
 from xml.parsers import expat
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.graph_rows import SentenceError
-from spmrl_bench.readers.on_error import OnError
+from spmrl_bench.readers.text import OnError
 from spmrl_bench.trees.graph import Graph
 
 _CHUNK = 1 << 16
@@ -66,21 +66,20 @@ def read_xml_sentences(
     stream = _Stream(path, begin, element, parts)
     size = _CHUNK
     try:
-        file = open(path, "rb")  # noqa: SIM115 (closed below, after the errors of opening)
+        with open(path, "rb") as file:
+            while not stream.ended:
+                stream.feed(file.read(size))
+                # expat scans an unfinished element again with every piece of it: the pieces grow,
+                # so that the time stays linear.
+                size = _CHUNK if stream.results else 2 * size
+                for result in stream.results:
+                    if isinstance(result, ReadError):
+                        on_error(result)
+                    else:
+                        yield result
+                stream.results.clear()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
-    with file:
-        while not stream.ended:
-            stream.feed(_piece(file, size, path))
-            # expat scans an unfinished element again with every piece of it: the pieces grow,
-            # so that the time stays linear.
-            size = _CHUNK if stream.results else 2 * size
-            for result in stream.results:
-                if isinstance(result, ReadError):
-                    on_error(result)
-                else:
-                    yield result
-            stream.results.clear()
 
 
 def root_element(text: str) -> str:
@@ -100,13 +99,6 @@ def needed(element: str, attributes: Attributes, name: str, line: int) -> str:
     if name not in attributes:
         raise SentenceError(f"<{element}> lacks the attribute '{name}'", line)
     return attributes[name]
-
-
-def _piece(file: BinaryIO, size: int, path: str | PathLike[str]) -> bytes:
-    try:
-        return file.read(size)
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
 
 
 class _Stream:

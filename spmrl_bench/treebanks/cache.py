@@ -51,7 +51,7 @@ def cached(name: str, key: Mapping[str, Any], read: Callable[[], SplitContent]) 
     """
     if os.environ.get(CACHE_VARIABLE) == "0":
         return read()
-    path = folder() / f"{name}.{_digest({**key, 'code': _code_digest()})[:24]}.safetensors"
+    path = folder() / f"{name}.{digest({**key, 'code': _code_digest()})[:24]}.safetensors"
     content = _load(path)
     if content is None:
         content = read()
@@ -101,9 +101,9 @@ def _code_digest() -> str:
         for path in files
         if path.suffix in (".py", ".pyx")
     ]
-    return _digest({"version": spmrl_bench.__version__, "files": content})
+    return digest({"version": spmrl_bench.__version__, "files": content})
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def digest(content: object) -> str:
     """SHA-256 of a value's JSON form, in hex."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -116,11 +116,7 @@ def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 
 def _read_checksums(path: Path) -> dict[str, str]:
-    """A file as the program ``sha256sum`` writes it: SHA-256 by path.
-
-    Raises:
-        TreebankError: it is not of that form.
-    """
+    """SHA-256 by path, in a file as the program ``sha256sum`` writes it."""
     found = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

@@ -21,7 +21,7 @@ from safetensors.numpy import load, save
 from spmrl_bench.garbage import no_collection
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, frozen
 
 _Arrays = dict[str, NDArray[Any]]
 
@@ -75,12 +75,12 @@ def _sentences(arrays: _Arrays) -> list[Parse]:
     if "labels" in arrays:
         constituents = _slices(arrays["label_ends"])
         labels = _parts(strings, arrays["labels"], constituents)
-        spans = _frozen(arrays["spans"])
+        spans = frozen(arrays["spans"])
         trees = map(Tree, words, tags, labels, [spans[part] for part in constituents])
     if "heads" in arrays:
         own = _parts(strings, arrays["layer_tags"], tokens) if "layer_tags" in arrays else tags
         relations = _parts(strings, arrays["relations"], tokens)
-        heads = _frozen(arrays["heads"])
+        heads = frozen(arrays["heads"])
         layer = map(DependencyTree, words, own, [heads[part] for part in tokens], relations)
     return list(map(Parse, words, tags, trees, layer))
 
@@ -126,9 +126,3 @@ def _ends(lengths: Iterable[int]) -> NDArray[np.int64]:
 def _slices(ends: NDArray[Any]) -> list[slice]:
     borders = [0, *ends.tolist()]
     return list(map(slice, borders, borders[1:]))
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[np.int32]:
-    result = np.ascontiguousarray(array, dtype=np.int32)
-    result.flags.writeable = False
-    return result

@@ -111,11 +111,7 @@ def _comes_from(source: Fetch, name: str) -> bool:
 
 
 def _is_there(path: Path, digest: str) -> bool:
-    """Whether the file is there already.
-
-    Raises:
-        TreebankError: another one is.
-    """
+    """Whether the file is there already; a TreebankError where another one is."""
     if not path.exists():
         return False
     if not path.is_file() or file_digest(path) != digest:
@@ -170,11 +166,7 @@ def _download(url: str, digest: str, tell: _Tell) -> Path:
 
 
 def _wanted(archive: Path, source: Fetch) -> dict[str, bytes]:
-    """The content of the members to take, by their path under the treebank's folder.
-
-    Raises:
-        TreebankError: the file is no archive, or a member would be written elsewhere.
-    """
+    """The content of the members to take, by their path under the treebank's folder."""
     found: dict[str, bytes] = {}
     try:
         for name, read in _members(archive, source.url):

@@ -18,6 +18,7 @@ from typing import Any
 from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.treebanks.manifest import SPLITS
+from spmrl_bench.treebanks.reading import all_decode
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
 
@@ -64,12 +65,7 @@ def guess_files(
     """Look at every file of a folder and of those in it.
 
     The treebank's are those of the format with most bytes; hidden files and documentation are
-    passed over.
-
-    Args:
-        folder: to look at.
-        format_name: take the files of this format.
-        encoding: take this one.
+    passed over. Format and encoding are guessed where they are not given.
 
     Raises:
         TreebankError: no file is of a known format, or of the one asked for.
@@ -117,11 +113,7 @@ def split_by_position(paths: Sequence[str], sizes: Sequence[int]) -> dict[str, G
     """Splits where no name tells them: of ten files the ninth is dev and the tenth test.
 
     With fewer than ten files, the first 80 % of all sentences are train, the next 10 % dev and
-    the rest test.
-
-    Args:
-        paths: of the files, in reading order.
-        sizes: the number of sentences of each.
+    the rest test; ``sizes`` has the number of sentences of each file.
 
     Raises:
         TreebankError: there are fewer than three sentences.
@@ -159,12 +151,7 @@ def guess_options(form: Format, folder: Path, guessed: GuessedFiles) -> dict[str
 
 
 def guess_transforms(form: Format, trees: Sequence[Tree | Graph]) -> list[str]:
-    """The transforms that make trees of a format ready to be trained on.
-
-    Args:
-        form: the format.
-        trees: some of its trees (or graphs), before any transform.
-    """
+    """The transforms that make such trees (or graphs) of a format ready to be trained on."""
     tags = {tag for tree in trees for tag in tree.tags}
     labels = Counter(label for tree in trees for label in tree.labels)
     marked = sum(count for label, count in labels.items() if re.search("[-=]", label[1:-1]))
@@ -196,28 +183,13 @@ def _format_of(path: Path, encoding: str | None) -> Format | None:
 
 def _encoding(paths: Sequence[Path]) -> str:
     """UTF-8 if all files are; else GB 18030 if that gives Chinese, else a Western one."""
-    contents = [path.read_bytes() for path in paths]
-    joined = b"\n".join(contents)
-    try:
-        joined.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
-    else:
+    if all_decode(paths, "utf-8"):
         return "utf-8"
     # A Chinese character is two bytes that are not ASCII; an accented letter is one of them.
-    runs = _NOT_ASCII.findall(joined)
-    if 10 * sum(len(run) % 2 == 0 for run in runs) > 9 * len(runs):
-        try:
-            joined.decode("gb18030")
-        except UnicodeDecodeError:
-            pass
-        else:
-            return "gb18030"
-    try:
-        joined.decode("cp1252")
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "cp1252"
+    runs = [run for path in paths for run in _NOT_ASCII.findall(path.read_bytes())]
+    chinese = 10 * sum(len(run) % 2 == 0 for run in runs) > 9 * len(runs)
+    tried = ("gb18030", "cp1252") if chinese else ("cp1252",)
+    return next((name for name in tried if all_decode(paths, name)), "latin-1")
 
 
 def _text(path: Path, encoding: str) -> str:

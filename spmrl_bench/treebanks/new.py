@@ -15,9 +15,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from spmrl_bench.data import data_dir, home
 from spmrl_bench.errors import ReadError, TreebankError
-from spmrl_bench.readers.on_error import OnError
+from spmrl_bench.files import write_text
 from spmrl_bench.toml_files import validated
+from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest
 from spmrl_bench.treebanks.checksums import file_digest
 from spmrl_bench.treebanks.guessing import (
     GuessedFiles,
@@ -30,6 +32,7 @@ from spmrl_bench.treebanks.guessing import (
 )
 from spmrl_bench.treebanks.manifest import SPLITS, FileManifest
 from spmrl_bench.treebanks.patterns import find_files
+from spmrl_bench.treebanks.presence import treebanks_root
 from spmrl_bench.treebanks.reading import SplitContent, read_split
 from spmrl_bench.treebanks.survey import Survey, shared_sentences
 
@@ -79,11 +82,10 @@ def inspect_folder(
     """Look at a folder, read everything in it, and write its manifest and recipe (as texts).
 
     Args:
-        folder: with the treebank's files.
+        folder: with its files.
         language: English name in small letters; the folder's name without it.
         name: of the treebank; without it, language and folder, or the folder's alone.
-        format_name: of the files; guessed without it.
-        encoding: of the files; guessed without it.
+        format_name, encoding: of the files; guessed without them.
         path: how the manifest names the folder; its absolute path without it.
 
     Raises:
@@ -116,7 +118,7 @@ def inspect_folder(
             draft,
             folder,
             getattr(draft.splits, split_name),
-            on_error=_collector(result.errors),
+            on_error=lambda error: result.errors.append(str(error)),
             watch=survey.add_raw,
         )
         survey.add_all(found.sentences, draft.layers[0])
@@ -131,11 +133,63 @@ def inspect_folder(
     return result
 
 
-def _collector(errors: list[str]) -> OnError:
-    def collect(error: ReadError) -> None:
-        errors.append(str(error))
+def manifest_path(folder: Path) -> str:
+    """How a manifest names a folder: relative to the directory of treebanks if it lies there."""
+    absolute, root = folder.absolute(), treebanks_root()
+    if root is not None and absolute.is_relative_to(root) and absolute != root:
+        return absolute.relative_to(root).as_posix()
+    return str(absolute)
 
-    return collect
+
+def write_new_treebank(found: NewTreebank, into: Path | None = None) -> tuple[list[Path], str]:
+    """Write manifest, checksums and recipe, replacing nothing.
+
+    The recipe is named after the language, or after the treebank if there is a recipe for the
+    language already.
+
+    Args:
+        found: the inspected treebank.
+        into: the folder that gets ``treebanks/`` and ``recipes/``; without it, the checkout, or
+            the user's own folder if the program is installed from a wheel.
+
+    Returns:
+        The files written, and what ``train`` calls the recipe ("" if there is none).
+
+    Raises:
+        TreebankError: there is a treebank of that name, or a file cannot be written.
+    """
+    if found.name in manifest_names():
+        raise TreebankError(
+            f"there is a treebank '{found.name}' already: choose another name (--name)"
+        )
+    checkout = data_dir("treebanks").parent
+    top = into or (home() if checkout.name == "_data" else checkout)
+    manifest = top / "treebanks" / f"{found.name}.toml"
+    checksums = manifest.parent / "checksums" / f"{found.name}.sha256"
+    texts = {checksums: found.checksums, manifest: found.manifest}
+    recipe_name = ""
+    if found.files.form.yields != "dependencies":
+        folders = [data_dir("recipes"), home() / "recipes", top / "recipes"]
+        taken = {path.stem for folder in folders for path in folder.glob("*.toml")}
+        names = [name for name in (found.language, found.name) if name not in taken]
+        if not names:
+            raise TreebankError(
+                f"there is a recipe '{found.name}' already: choose another name (--name)"
+            )
+        recipe_name = names[0]
+        texts[top / "recipes" / f"{recipe_name}.toml"] = found.recipe
+    existing = [str(path) for path in texts if path.exists()]
+    if existing:
+        raise TreebankError(f"{', '.join(existing)}: there already; remove it or use --name")
+    try:
+        for path, text in texts.items():
+            write_text(path, text)
+    except OSError as error:
+        raise TreebankError(f"{top}: cannot write: {error.strerror}") from error
+    read_manifest(manifest)  # what was written is a manifest
+    if into is not None and not {top, top.absolute()} & {home(), checkout}:
+        recipe_name = str(top / "recipes" / f"{recipe_name}.toml") if recipe_name else ""
+    return list(texts), recipe_name
 
 
 def _distinct(
@@ -209,10 +263,7 @@ def _settings(
         content["prm"] = "spmrl"
     content |= {
         "tags": "gold",
-        "licence": _UNKNOWN,
-        "citation": _UNKNOWN,
-        "source": _UNKNOWN,
-        "obtain": _UNKNOWN,
+        **dict.fromkeys(("licence", "citation", "source", "obtain"), _UNKNOWN),
     }
     content["splits"] = {
         name: _split(folder, files.paths, splits, name) | {"sentences": 1} for name in SPLITS
@@ -227,7 +278,8 @@ def _split(
     split = splits[name]
     entry: dict[str, Any] = {"files": list(split.files)}
     if len(split.files) > _SAMPLE // 50:
-        patterns = sorted({_pattern(path) for path in split.files})
+        named = map(Path, split.files)
+        patterns = sorted({(file.parent / f"*{file.suffix}").as_posix() for file in named})
         found = [path.relative_to(folder).as_posix() for path in find_files(folder, patterns).paths]
         extra = sorted(set(found) - set(split.files))
         if len(extra) < len(split.files):
@@ -235,11 +287,6 @@ def _split(
     if split.range is not None:
         entry["range"] = f"{split.range[0]}..{split.range[1]}"
     return entry
-
-
-def _pattern(path: str) -> str:
-    file = Path(path)
-    return (file.parent / f"*{file.suffix}").as_posix()
 
 
 def _declare(entry: dict[str, Any], content: SplitContent) -> None:

@@ -40,13 +40,9 @@ class FoundFiles:
 def find_files(
     folder: Path, patterns: Iterable[str], *, exclude: Iterable[str] = (), tags: str = "gold"
 ) -> FoundFiles:
-    """Look for the files under a folder.
+    """The files under a folder that some patterns mean, without those of the patterns to exclude.
 
-    Args:
-        folder: of the treebank.
-        patterns: as the module describes them.
-        exclude: patterns of files to leave out.
-        tags: what ``{tags}`` stands for.
+    ``tags`` is what ``{tags}`` stands for.
     """
     paths: list[Path] = []
     missing: list[str] = []

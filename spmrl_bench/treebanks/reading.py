@@ -12,22 +12,23 @@ import csv
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import reduce
 from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from spmrl_bench.errors import ReadError, TreebankError, TreeError
 from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.readers.on_error import OnError, fail
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.readers.sentences import DependencySentence
+from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.treebanks.manifest import DependencyLayer, FileManifest, Rows, Split
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, FoundFiles, check_range, find_files
 from spmrl_bench.treebanks.tag_files import with_tags
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import Graph, to_tree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.transforms import Stage, Transform, transform_named, word_transforms
+from spmrl_bench.trees.transforms import Stage, transform_named, word_transforms
+from spmrl_bench.trees.tree import Tree
 
 #: What ``{tags}`` stands for in the patterns of a manifest.
 _TAGS_IN_NAMES = {"gold": "gold", "predicted": "pred", "none": "gold"}
@@ -76,11 +77,7 @@ def side_files(folder: Path, split: Split) -> list[Path]:
 
 
 def layer_files(manifest: FileManifest, folder: Path, split_name: str) -> FoundFiles:
-    """The files of a split in the manifest's dependency layer.
-
-    Raises:
-        TreebankError: the manifest has no such layer.
-    """
+    """The files of a split in the manifest's dependency layer; raises as :func:`second_layer`."""
     layer = second_layer(manifest)
     return find_files(folder, getattr(layer, split_name), tags=_TAGS_IN_NAMES[manifest.tags])
 
@@ -96,9 +93,7 @@ def read_split(
     """The sentences of a split, after the transforms; not yet compared with their numbers.
 
     Args:
-        manifest: of the treebank.
-        folder: of the treebank.
-        split: one of the manifest's.
+        manifest, folder, split: of the treebank.
         on_error: what to do with a sentence that breaks the format, besides leaving it out;
             without it, as the manifest says.
         watch: is given each sentence as the reader yields it, before the transforms; those outside
@@ -131,10 +126,8 @@ def read_layer(
     outside the range and table too, or all that were left out; their number tells which.
 
     Args:
-        manifest: of the treebank.
-        folder: of the trees.
+        manifest, folder, split_name: of the treebank and its trees.
         layer_folder: of the dependencies.
-        split_name: of the split.
         on_error: as for :func:`read_split`, of sentences in the trees' files.
 
     Raises:
@@ -172,20 +165,16 @@ def read_layer(
 def count_mistakes(content: SplitContent, split: Split) -> list[str]:
     """Where a split has other numbers than the manifest declares, in words."""
     tokens = sum(map(len, content.sentences))
-    rows: list[tuple[str, int, Sequence[int] | None]] = [
+    rows: list[tuple[str, int, Sequence[int | None]]] = [
         ("sentences", len(content.sentences), split.sentences),
-        ("tokens", tokens, (split.tokens,) if split.tokens is not None else None),
-        ("broken sentences", len(content.skipped), (split.skipped,)),
-        (
-            "sentences without words",
-            content.dropped,
-            (split.dropped,) if split.dropped is not None else None,
-        ),
+        ("tokens", tokens, [split.tokens]),
+        ("broken sentences", len(content.skipped), [split.skipped]),
+        ("sentences without words", content.dropped, [split.dropped]),
     ]
     return [
         f"expected {' or '.join(map(str, expected))} {what}, found {found}"
         for what, found, expected in rows
-        if expected is not None and found not in expected
+        if found not in expected and expected[0] is not None  # None: not declared
     ]
 
 
@@ -225,8 +214,8 @@ def _items(
     paths = split_files(manifest, folder, split).paths
     form = FORMATS[manifest.format]
     options = _with_encoding(manifest.options, paths)
-    if form.name == "brackets":
-        options["prepare"] = _text_transform(manifest.transforms)
+    if steps := _of_stage("text", manifest.transforms):
+        options["prepare"] = lambda text: reduce(_apply, steps, text)
     finish = _finisher(manifest)
     first, last = check_range(split.range) if split.range is not None else (1, sys.maxsize)
     for path in paths:
@@ -267,8 +256,8 @@ def _tagged(sentences: list[Parse], folder: Path, split: Split) -> list[Parse]:
 def transform_parse(transforms: Sequence[str], parse: Parse) -> Parse | None:
     """A generated sentence after the tree transforms among those named; None if no word is left."""
     tree, dependencies = parse.tree, parse.dependencies
-    for transform in _of_stage("tree", transforms):
-        tree = transform.apply(tree) if tree is not None else None  # type: ignore[assignment]
+    for step in _of_stage("tree", transforms):
+        tree = step(tree) if tree is not None else None
     if tree is None:
         return None
     for change in word_transforms(transforms):
@@ -287,55 +276,37 @@ def second_layer(manifest: FileManifest) -> DependencyLayer:
     return manifest.dependencies
 
 
-def _of_stage(stage: Stage, names: Iterable[str]) -> list[Transform]:
-    return [transform for transform in map(transform_named, names) if transform.stage == stage]
-
-
-def _text_transform(names: Iterable[str]) -> Callable[[str], str] | None:
-    """All text transforms among those named as one function."""
-    steps = _of_stage("text", names)
-    if not steps:
-        return None
-
-    def prepare(text: str) -> str:
-        for step in steps:
-            text = step.apply(text)  # type: ignore[assignment]
-        return text
-
-    return prepare
+def _of_stage(stage: Stage, names: Iterable[str]) -> list[Callable[..., Any]]:
+    """What the transforms of a stage among those named do, in their order."""
+    found = map(transform_named, names)
+    return [transform.apply for transform in found if transform.stage == stage]
 
 
 def _finisher(manifest: FileManifest) -> Callable[[Any, Path], Parse | None]:
     """What makes the result of a reader a sentence of the split, or None if no word is left."""
-    yields = FORMATS[manifest.format].yields
-    tree_steps = [step.apply for step in _of_stage("tree", manifest.transforms)]
-    graph_steps = [step.apply for step in _of_stage("graph", manifest.transforms)]
+    tree_steps = _of_stage("tree", manifest.transforms)
+    graph_steps = _of_stage("graph", manifest.transforms)
 
-    def finish_tree(tree: Any, path: Path) -> Parse | None:
+    def finish(sentence: Any, path: Path) -> Parse | None:
+        if isinstance(sentence, DependencySentence):
+            return Parse.of(dependencies=sentence.tree)
+        tree: Tree | None
+        if isinstance(sentence, Graph):
+            try:
+                tree = to_tree(reduce(_apply, graph_steps, sentence))
+            except TreeError as error:
+                raise ReadError(str(error), path=path, sentence=sentence.name) from error
+        else:
+            tree = sentence
         for step in tree_steps:
-            tree = step(tree)
-            if tree is None:
-                return None
-        return Parse.of(tree)
+            tree = step(tree) if tree is not None else None
+        return Parse.of(tree) if tree is not None else None
 
-    def finish_graph(graph: Graph, path: Path) -> Parse | None:
-        value: Any = graph
-        try:
-            for step in graph_steps:
-                value = step(value)
-            return finish_tree(to_tree(value), path)
-        except TreeError as error:
-            raise ReadError(str(error), path=path, sentence=graph.name) from error
+    return finish
 
-    def finish_dependencies(sentence: Any, path: Path) -> Parse:
-        return Parse.of(dependencies=sentence.tree)
 
-    finishers: Mapping[str, Callable[[Any, Path], Parse | None]] = {
-        "trees": finish_tree,
-        "graphs": finish_graph,
-        "dependencies": finish_dependencies,
-    }
-    return finishers[yields]
+def _apply(value: _Item, step: Callable[[_Item], _Item]) -> _Item:
+    return step(value)
 
 
 def _with_encoding(options: Mapping[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
@@ -343,11 +314,13 @@ def _with_encoding(options: Mapping[str, Any], paths: Sequence[Path]) -> dict[st
     result = dict(options)
     names = str(result.get("encoding", "")).split(ALTERNATIVE)
     if len(names) > 1:
-        result["encoding"] = next(filter(partial(_all_decode, paths), names[:-1]), names[-1])
+        fitting = (name for name in names[:-1] if all_decode(paths, name))
+        result["encoding"] = next(fitting, names[-1])
     return result
 
 
-def _all_decode(paths: Sequence[Path], encoding: str) -> bool:
+def all_decode(paths: Sequence[Path], encoding: str) -> bool:
+    """Whether all files can be read and are text in an encoding."""
     for path in paths:
         try:
             path.read_bytes().decode(encoding)

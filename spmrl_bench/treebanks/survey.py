@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.graph import Graph
+from spmrl_bench.trees.graph import Graph, depths
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import Tree
 
@@ -62,8 +63,9 @@ class Survey:
         self.tags.update(sentence.tags)
         if isinstance(sentence, DependencyTree):
             self.labels.update(sentence.relations)
-            self.deepest = max(self.deepest, max(_arcs_above(sentence.heads.tolist())))
-            self._add_gaps(_words_with_gaps(sentence.heads.tolist()))
+            graph = _as_graph(sentence)
+            self.deepest = max(self.deepest, 1 + max(depths(graph.parents)))
+            self.add_raw(graph)
             return
         self.labels.update(sentence.labels)
         rows = list(sentence.constituents())
@@ -81,11 +83,9 @@ class Survey:
     def add_raw(self, sentence: object) -> None:
         """Count the crossing branches of a sentence as its file has it, before any transform."""
         if isinstance(sentence, Graph):
-            self._add_gaps(sum(_has_gap(tokens) for tokens in sentence.yields()))
-
-    def _add_gaps(self, number: int) -> None:
-        self.discontinuous += number
-        self.discontinuous_sentences += number > 0
+            number = sum(extent.has_gap for extent in sentence.extents())
+            self.discontinuous += number
+            self.discontinuous_sentences += number > 0
 
     def unseen(self, known: Survey) -> float:
         """Percentage of tokens whose form does not occur in another survey's sentences."""
@@ -129,41 +129,13 @@ def _depth(rows: Sequence[tuple[int, int, str]]) -> int:
 
 def _chains(rows: Sequence[tuple[int, int, str]]) -> list[tuple[str, ...]]:
     """Each chain of two or more constituents over the same words."""
-    chains: list[list[str]] = []
-    previous = None
-    for start, end, label in rows:
-        if previous == (start, end):
-            chains[-1].append(label)
-        else:
-            chains.append([label])
-        previous = (start, end)
-    return [tuple(chain) for chain in chains if len(chain) > 1]
+    runs = groupby(rows, key=lambda row: row[:2])
+    chains = [tuple(label for _, _, label in run) for _, run in runs]
+    return [chain for chain in chains if len(chain) > 1]
 
 
-def _has_gap(tokens: Sequence[int]) -> bool:
-    return bool(tokens) and tokens[-1] - tokens[0] + 1 != len(tokens)
-
-
-def _arcs_above(heads: Sequence[int]) -> list[int]:
-    """The number of arcs between each word and the root, the root itself first."""
-    above = [0] + [-1] * len(heads)
-    for word in range(1, len(heads) + 1):
-        path = []
-        while above[word] < 0:
-            path.append(word)
-            word = heads[word - 1]
-        for below in reversed(path):
-            above[below] = above[heads[below - 1]] + 1
-    return above
-
-
-def _words_with_gaps(heads: Sequence[int]) -> int:
-    """How many words dominate a set of words that has a gap; none in a projective tree."""
-    n = len(heads)
-    above = _arcs_above(heads)
-    first, last, size = list(range(n + 1)), list(range(n + 1)), [1] * (n + 1)
-    for word in sorted(range(1, n + 1), key=lambda word: -above[word]):
-        head = heads[word - 1]
-        first[head], last[head] = min(first[head], first[word]), max(last[head], last[word])
-        size[head] += size[word]
-    return sum(last[word] - first[word] + 1 != size[word] for word in range(1, n + 1))
+def _as_graph(tree: DependencyTree) -> Graph:
+    """A node for each word, with that word and the nodes of those that depend on it."""
+    nodes, parents = tuple(range(len(tree))), tuple((tree.heads - 1).tolist())
+    relations = tree.relations
+    return Graph("", tree.words, tree.tags, nodes, relations, tree.words, parents, relations)

@@ -11,11 +11,7 @@ _SHOWN = 12
 
 
 def survey_table(surveys: Mapping[str, Survey]) -> str:
-    """One column for each split, one row for each figure.
-
-    Args:
-        surveys: by split; the first is what unseen forms are counted against.
-    """
+    """One column for each split, one row for each figure; unseen forms are not in the first."""
     from tabulate import tabulate
 
     train = next(iter(surveys.values()))
@@ -41,16 +37,11 @@ def survey_table(surveys: Mapping[str, Survey]) -> str:
 
 def inventories(surveys: Mapping[str, Survey]) -> list[str]:
     """The most frequent labels, tags and unary chains of all splits, a line for each kind."""
-    together: dict[str, Counter[str]] = {
-        "labels": Counter(),
-        "tags": Counter(),
-        "chains": Counter(),
-    }
+    together: dict[str, Counter[str]] = {kind: Counter() for kind in ("labels", "tags", "chains")}
     for survey in surveys.values():
         together["labels"].update(survey.labels)
         together["tags"].update(survey.tags)
-        for chain, count in survey.chains.items():
-            together["chains"][" over ".join(chain)] += count
+        together["chains"].update({" over ".join(c): n for c, n in survey.chains.items()})
     return [
         f"{kind} ({len(counts)}): {_most_frequent(counts)}"
         for kind, counts in together.items()

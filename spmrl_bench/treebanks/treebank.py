@@ -9,8 +9,6 @@ compared with one on other sentences.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import os
 from collections.abc import Collection, Iterable
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import TreebankError, unknown_name
-from spmrl_bench.treebanks.cache import cached
+from spmrl_bench.treebanks.cache import cached, digest
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.checksums import verified_digests
 from spmrl_bench.treebanks.golden import reading_version
@@ -164,10 +162,10 @@ class Treebank:
                 content["trees"] = self.fingerprint
             for name in SPLITS:
                 if isinstance(self.manifest, MiniManifest):
-                    content[name] = _digest([_plain(s) for s in self.examples(name, [layer])])
+                    content[name] = digest([_plain(s) for s in self.examples(name, [layer])])
                 else:
                     content[name] = self._division(self.manifest, name, layer)
-            self._fingerprints[layer] = _digest(content)
+            self._fingerprints[layer] = digest(content)
         return self._fingerprints[layer]
 
     def _require(self, layer: Layer) -> None:
@@ -313,8 +311,3 @@ def _plain(parse: Parse) -> object:
     if tree is None:
         return str(parse)
     return [tree.words, tree.tags, tree.heads.tolist(), tree.relations]
-
-
-def _digest(content: object) -> str:
-    """SHA-256 of a value's JSON form, in hex."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -65,10 +65,6 @@ class Validation:
 def validate(manifest: Manifest, root: Root = None) -> Validation:
     """Read all of a treebank, from its files and not from the cache, and list what is wrong.
 
-    Args:
-        manifest: of the treebank.
-        root: the directory with treebanks; without it, the one that ``TREEBANKS`` names.
-
     Raises:
         TreebankError: a mini treebank's grammar has mistakes.
     """

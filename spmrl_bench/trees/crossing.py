@@ -110,19 +110,16 @@ class _Child(NamedTuple):
 
 
 def _is_crossing(graph: Graph) -> bool:
-    """Whether there is something to do.
-
-    Raises:
-        TreeError: a node has no token, or a root has a gap, which nothing above it could fill.
-    """
+    """Whether there is something to do; a TreeError if nothing can be done."""
     extents = graph.extents()
     for node, extent in enumerate(extents):
         label = graph.labels[node]
         if not extent.tokens:
             raise TreeError(f"node '{label}' has no token")
         if extent.has_gap and graph.parents[node] == NO_PARENT:
-            inside = set(graph.yields()[node])
-            gap = next(token for token in range(extent.first, extent.end) if token not in inside)
+            tokens = range(extent.first, extent.end)
+            above = [graph.path_up(graph.token_parents[token]) for token in tokens]
+            gap = next(token for token, path in zip(tokens, above, strict=True) if node not in path)
             raise TreeError(
                 f"the root '{label}' lacks token {gap + 1} ('{graph.words[gap]}'): "
                 "use add-vroot and attach-loose-tokens before"

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import TreeError
+from spmrl_bench.trees.tree import frozen
 
 #: How many words may have head 0: exactly one, or at least one.
 Roots = Literal["one", "several"]
@@ -70,9 +71,7 @@ class DependencyTree:
         fault = head_fault(heads, roots)
         if fault is not None:
             raise TreeError(f"word {fault.word}: {fault.problem}")
-        array = np.array(heads, dtype=np.int32)
-        array.flags.writeable = False
-        return cls(tuple(words), tuple(tags), array, tuple(relations))
+        return cls(tuple(words), tuple(tags), frozen(heads), tuple(relations))
 
     def __len__(self) -> int:
         """Number of words."""

@@ -11,15 +11,13 @@ crossing branches are in :mod:`spmrl_bench.trees.crossing`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, compress
 from typing import NamedTuple
 
-import numpy as np
-
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, frozen
 
 #: The parent of a root and of a token that is attached nowhere.
 NO_PARENT = -1
@@ -59,37 +57,10 @@ class Graph:
             yield node
             node = self.parents[node]
 
-    def depths(self) -> list[int]:
-        """Number of nodes above each node."""
-        depth = [-1] * len(self.parents)
-        for node in range(len(depth)):
-            path: list[int] = []
-            for above in self.path_up(node):
-                if depth[above] >= 0:
-                    break
-                path.append(above)
-            for below in reversed(path):
-                parent = self.parents[below]
-                depth[below] = depth[parent] + 1 if parent != NO_PARENT else 0
-        return depth
-
     def bottom_up(self) -> list[int]:
         """Node indices, children before parents."""
-        depth = self.depths()
+        depth = depths(self.parents)
         return sorted(range(len(depth)), key=lambda node: -depth[node])
-
-    def yields(self) -> list[list[int]]:
-        """The token indices below each node, ascending."""
-        below: list[list[int]] = [[] for _ in self.labels]
-        for token, parent in enumerate(self.token_parents):
-            if parent != NO_PARENT:
-                below[parent].append(token)
-        for node in self.bottom_up():
-            below[node].sort()
-            parent = self.parents[node]
-            if parent != NO_PARENT:
-                below[parent] += below[node]
-        return below
 
     def extents(self) -> list[Extent]:
         """From the first to the last token below each node, and how many there are."""
@@ -107,6 +78,19 @@ class Graph:
                 end[parent] = max(end[parent], end[node])
                 tokens[parent] += tokens[node]
         return [Extent(*extent) for extent in zip(first, end, tokens, strict=True)]
+
+
+def depths(parents: Sequence[int]) -> list[int]:
+    """How many nodes are above each node, by the parents of all."""
+    depth = [-1] * len(parents) + [0]  # with the node itself; the last is where NO_PARENT leads
+    for node in range(len(parents)):
+        path: list[int] = []
+        while depth[node] < 0:
+            path.append(node)
+            node = parents[node]
+        for below in reversed(path):
+            depth[below] = depth[parents[below]] + 1
+    return [count - 1 for count in depth[:-1]]
 
 
 class Extent(NamedTuple):
@@ -140,11 +124,10 @@ def add_vroot(graph: Graph) -> Graph:
 
 def vroot_for_top(graph: Graph) -> Graph:
     """Call the root VROOT where it is called top, as in Alpino: scores do not count VROOT."""
-    labels = tuple(
-        "VROOT" if label == "top" and parent == NO_PARENT else label
-        for label, parent in zip(graph.labels, graph.parents, strict=True)
-    )
-    return graph if labels == graph.labels else replace(graph, labels=labels)
+    labels = list(graph.labels)
+    for root in graph.roots():
+        labels[root] = "VROOT" if labels[root] == "top" else labels[root]
+    return replace(graph, labels=tuple(labels))
 
 
 def attach_loose_tokens(graph: Graph) -> Graph:
@@ -185,18 +168,11 @@ def loosen_punctuation(graph: Graph) -> Graph:
     inside.
     """
     roots = set(graph.roots())
-    links = list(zip(graph.token_parents, graph.token_edges, strict=True))
-    loosened = [
-        (NO_PARENT, "") if tag == "punct" and edge == "--" and parent in roots else (parent, edge)
-        for tag, (parent, edge) in zip(graph.tags, links, strict=True)
-    ]
-    if loosened == links:
-        return graph
-    return replace(
-        graph,
-        token_parents=tuple(parent for parent, _ in loosened),
-        token_edges=tuple(edge for _, edge in loosened),
-    )
+    parents, edges = list(graph.token_parents), list(graph.token_edges)
+    for token, tag in enumerate(graph.tags):
+        if tag == "punct" and edges[token] == "--" and parents[token] in roots:
+            parents[token], edges[token] = NO_PARENT, ""
+    return replace(graph, token_parents=tuple(parents), token_edges=tuple(edges))
 
 
 def drop_markup_tokens(graph: Graph) -> Graph:
@@ -257,7 +233,7 @@ def to_tree(graph: Graph) -> Tree:
         if len(graph.roots()) != 1:
             raise TreeError(f"found {len(graph.roots())} roots, expected one: use add-vroot")
     rows = []
-    depth = graph.depths()
+    depth = depths(graph.parents)
     for node, extent in enumerate(graph.extents()):
         label = graph.labels[node]
         if not extent.tokens:
@@ -270,8 +246,7 @@ def to_tree(graph: Graph) -> Tree:
         rows.append((extent.first, -extent.end, depth[node], label))
     rows.sort()
     # Continuous nodes of one tree nest, so nothing is left to check.
-    spans = np.array([(first, -end) for first, end, _, _ in rows], dtype=np.int32).reshape(-1, 2)
-    spans.flags.writeable = False
+    spans = frozen([(first, -end) for first, end, _, _ in rows], -1, 2)
     return Tree(graph.words, graph.tags, tuple(label for _, _, _, label in rows), spans)
 
 

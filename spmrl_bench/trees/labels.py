@@ -7,6 +7,8 @@ addition off, so that a manifest can say exactly what its scores were made on.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 
 from spmrl_bench.trees.tree import Tree
@@ -18,12 +20,12 @@ def strip_functions(tree: Tree) -> Tree:
     A label is cut at its first hyphen, equals sign or bar after the first character, unless
     hyphens enclose all of it (-LRB-).
     """
-    return _with_labels(tree, tuple(map(_category, tree.labels)))
+    return _with_labels(tree, _category)
 
 
 def strip_tag_functions(tree: Tree) -> Tree:
     """Cut part-of-speech tags to their category, as strip-functions does with labels: CLS-SUJ."""
-    return _with_tags(tree, tuple(map(_category, tree.tags)))
+    return _with_tags(tree, _category)
 
 
 def strip_visl_functions(tree: Tree) -> Tree:
@@ -31,13 +33,12 @@ def strip_visl_functions(tree: Tree) -> Tree:
 
     The form follows the last plus. Parts of what is torn apart, P+vp- and -P+vp, become vp.
     """
-    labels, tags = tuple(map(_form, tree.labels)), tuple(map(_form, tree.tags))
-    return _with_tags(_with_labels(tree, labels), tags)
+    return _with_tags(_with_labels(tree, _form), _form)
 
 
 def strip_semantic_marks(tree: Tree) -> Tree:
     """Cut labels of constituents at a semicolon, as Keyaki marks them: NP;*SBJ* to NP."""
-    return _with_labels(tree, tuple(map(_before_semicolon, tree.labels)))
+    return _with_labels(tree, _before_semicolon)
 
 
 def strip_cess_marks(tree: Tree) -> Tree:
@@ -47,7 +48,7 @@ def strip_cess_marks(tree: Tree) -> Tree:
     S.j, sn.e, S.NF.P.1c, S*) and the kind of a name (snp, snl and so on to sn). The kinds of
     phrases and clauses stay (grup.verb, s.a, S.F.C, S.NF.P, S.F.AComp), and functions too.
     """
-    return _with_labels(tree, tuple(map(_cess_category, tree.labels)))
+    return _with_labels(tree, _cess_category)
 
 
 def coarse_eagles_tags(tree: Tree) -> Tree:
@@ -55,13 +56,12 @@ def coarse_eagles_tags(tree: Tree) -> Tree:
 
     So vmip3s0 becomes vmi. Tags that start with a capital (Fc, Fpa, Zm, W) stay.
     """
-    return _with_tags(tree, tuple(map(_eagles_category, tree.tags)))
+    return _with_tags(tree, _eagles_category)
 
 
 def strip_roles(tree: Tree) -> Tree:
     """Cut labels and tags to what follows their last colon: theme:NP to NP, Head:Nab to Nab."""
-    labels, tags = tuple(map(_after_colon, tree.labels)), tuple(map(_after_colon, tree.tags))
-    return _with_tags(_with_labels(tree, labels), tags)
+    return _with_tags(_with_labels(tree, _after_colon), _after_colon)
 
 
 def coarse_sinica_categories(tree: Tree) -> Tree:
@@ -71,16 +71,17 @@ def coarse_sinica_categories(tree: Tree) -> Tree:
     NP[+theme]). Phrases (NP, GP), constructions (VP‧的), DM, DE, A and I stay. Roles must have
     been cut before (strip-roles).
     """
-    labels, tags = tuple(map(_main_class, tree.labels)), tuple(map(_main_class, tree.tags))
-    return _with_tags(_with_labels(tree, labels), tags)
+    return _with_tags(_with_labels(tree, _main_class), _main_class)
 
 
-def _with_labels(tree: Tree, labels: tuple[str, ...]) -> Tree:
-    return tree if labels == tree.labels else Tree(tree.words, tree.tags, labels, tree.spans)
+def _with_labels(tree: Tree, change: Callable[[str], str]) -> Tree:
+    labels = tuple(map(change, tree.labels))
+    return tree if labels == tree.labels else replace(tree, labels=labels)
 
 
-def _with_tags(tree: Tree, tags: tuple[str, ...]) -> Tree:
-    return tree if tags == tree.tags else Tree(tree.words, tags, tree.labels, tree.spans)
+def _with_tags(tree: Tree, change: Callable[[str], str]) -> Tree:
+    tags = tuple(map(change, tree.tags))
+    return tree if tags == tree.tags else replace(tree, tags=tags)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,11 +1,8 @@
-"""Trees to and from NLTK, for people whose programs hold ``nltk.Tree``s.
+"""NLTK's trees as ours, for people whose programs hold ``nltk.Tree``s.
 
 NLTK's trees stay at the edge of this program. They are nested lists whose methods recurse: at
-a depth of some hundred nodes comparing, copying and printing them fails, and their text cannot
-hold every word. The two functions here need no recursion and change no word, so that any tree
-gets across, however deep. (NLTK's own methods keep their limits on what :func:`to_nltk`
-returns.) Reading NLTK's trees does not need NLTK; making them does:
-``pip install spmrl_bench[nltk]``.
+a depth of some hundred nodes comparing, copying and printing them fails. Reading them here needs
+no recursion, so that any tree gets across, and does not need NLTK.
 """
 
 from __future__ import annotations
@@ -13,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-import numpy as np
-
-from spmrl_bench.errors import SpmrlError, TreeError
-from spmrl_bench.trees.brackets import decode_label, encode_label, escapes_named
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.errors import TreeError
+from spmrl_bench.trees.brackets import decode_label, escapes_named
+from spmrl_bench.trees.tree import Tree, frozen
 
 if TYPE_CHECKING:
     from nltk.tree import Tree as NltkTree
@@ -82,53 +77,7 @@ def from_nltk(tree: NltkTree, escapes: str | None = None) -> Tree:
     for (start, end), label in zip(bounds, labels, strict=True):
         if start == end:
             raise TreeError(f"the constituent '{label}' of an nltk tree holds no word")
-    spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
-    spans.flags.writeable = False
-    return Tree(tuple(words), tuple(tags), tuple(labels), spans)
-
-
-def to_nltk(tree: Tree, escapes: str | None = None) -> NltkTree:
-    """A tree of ours as ``nltk.Tree``; its leaves are the words.
-
-    The unlabelled bracket has the label ``""``, and so has the tree without words.
-
-    Args:
-        tree: has one constituent over all words, or a single word.
-        escapes: name of an escape policy for words and labels, for a tree that NLTK shall write
-            as text and somebody read again.
-
-    Raises:
-        TreeError: the tree has several words but no constituent over all of them.
-        SpmrlError: the escape policy is unknown, or NLTK is not installed.
-    """
-    try:
-        from nltk.tree import Tree as NltkTree
-    except ImportError:
-        raise SpmrlError("nltk is not installed: pip install 'spmrl_bench[nltk]'") from None
-    policy = None if escapes is None else escapes_named(escapes)
-    if not tree.words:
-        return NltkTree("", [])
-    spans = tree.spans.tolist()
-    if len(tree) > 1 and (not spans or spans[0] != [0, len(tree)]):
-        raise TreeError(f"a tree of {len(tree)} words needs one constituent over all of them")
-    top: list[NltkTree] = []
-    inside = [top]  # the lists of children of the open constituents
-    ends: list[int] = []
-    row = 0
-    for position, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
-        while row < len(spans) and spans[row][0] == position:
-            label = tree.labels[row]
-            node = NltkTree(encode_label(label) if policy else label, [])
-            inside[-1].append(node)
-            inside.append(node)
-            ends.append(spans[row][1])
-            row += 1
-        leaf = (encode_label(tag) or "\\0", policy.encode_word(word)) if policy else (tag, word)
-        inside[-1].append(NltkTree(leaf[0], [leaf[1]]))
-        while ends and ends[-1] == position + 1:
-            ends.pop()
-            inside.pop()
-    return top[0]
+    return Tree(tuple(words), tuple(tags), tuple(labels), frozen(bounds, -1, 2))
 
 
 def _text(value: object, what: str) -> str:

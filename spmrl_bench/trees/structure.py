@@ -11,7 +11,7 @@ from itertools import accumulate, compress
 import numpy as np
 from numpy.typing import NDArray
 
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, frozen
 
 
 def drop_traces(tree: Tree) -> Tree | None:
@@ -30,7 +30,7 @@ def drop_traces(tree: Tree) -> Tree | None:
         tuple(compress(tree.words, overt)),
         tags,
         tuple(compress(tree.labels, kept.tolist())),
-        _frozen(spans[kept]),
+        frozen(spans[kept]),
     )
 
 
@@ -91,7 +91,7 @@ def vroot_over_words(tree: Tree) -> Tree:
     """
     if len(tree) != 1 or any(tree.labels):
         return tree
-    return Tree(tree.words, tree.tags, ("VROOT",), _frozen(np.array([[0, 1]], dtype=np.int32)))
+    return Tree(tree.words, tree.tags, ("VROOT",), frozen([[0, 1]]))
 
 
 def merge_x_over_x(tree: Tree) -> Tree:
@@ -110,25 +110,14 @@ def merge_x_over_x(tree: Tree) -> Tree:
     ]
     if all(kept):
         return tree
-    return Tree(
-        tree.words,
-        tree.tags,
-        tuple(label for label, here in zip(labels, kept, strict=True) if here),
-        _frozen(spans[kept]),
-    )
+    return Tree(tree.words, tree.tags, tuple(compress(labels, kept)), frozen(spans[kept]))
 
 
 def _under_top(
     words: tuple[str, ...], tags: tuple[str, ...], labels: tuple[str, ...], spans: NDArray[np.int32]
 ) -> Tree:
     """The constituents below a new TOP over all words."""
-    top = np.array([[0, len(words)]], dtype=np.int32)
-    return Tree(words, tags, ("TOP", *labels), _frozen(np.concatenate([top, spans])))
-
-
-def _frozen(spans: NDArray[np.int32]) -> NDArray[np.int32]:
-    spans.flags.writeable = False
-    return spans
+    return Tree(words, tags, ("TOP", *labels), frozen(np.vstack([[[0, len(words)]], spans])))
 
 
 #: Every transform of constituents; the name is the function's, with hyphens.

@@ -17,11 +17,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.errors import TreeError
 
 Constituent = tuple[int, int, str]
+
+
+def frozen(values: ArrayLike, *shape: int) -> NDArray[np.int32]:
+    """A copy as a read-only array of int32, in another shape if one is given."""
+    array = np.array(values, dtype=np.int32)
+    array = array.reshape(shape) if shape else array
+    array.flags.writeable = False
+    return array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,8 +75,7 @@ class Tree:
                 )
             open_ends.append(end)
             previous = start
-        spans = np.array([row[:2] for row in rows], dtype=np.int32).reshape(-1, 2)
-        spans.flags.writeable = False
+        spans = frozen([row[:2] for row in rows], -1, 2)
         return cls(tuple(words), tuple(tags), tuple(row[2] for row in rows), spans)
 
     def __len__(self) -> int:

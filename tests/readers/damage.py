@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.on_error import fail
+from spmrl_bench.readers.text import fail
 
 
 @st.composite

@@ -12,7 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.readers.on_error import OnError, fail
+from spmrl_bench.readers.text import OnError, fail
 from spmrl_bench.trees.crossing import raise_crossing_branches
 from spmrl_bench.trees.graph import Graph, add_vroot, attach_loose_tokens, to_tree
 from spmrl_bench.trees.tree import Tree

@@ -31,7 +31,7 @@ MALFORMED = [
     ("(NN (a)))", "1:9: sentence 2: found ')' but no bracket is open"),
     (
         "(S (NN (a))\n(S (NN (b)))",
-        "1:1: sentence 1: the bracket that opens here is not closed before the end of the line",
+        "1:1: sentence 1: the tree that starts here is not closed before the end of the line",
     ),
     (
         "(S (NN (a)))\n(S (NN (b",

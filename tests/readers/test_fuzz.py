@@ -82,7 +82,7 @@ def check_whole(sentence: Any) -> None:
     if isinstance(sentence, Tree):
         Tree.build(sentence.words, sentence.tags, sentence.constituents())
     elif isinstance(sentence, Graph):
-        assert len(sentence.yields()) == len(sentence.labels) == len(sentence.parents)
+        assert len(sentence.extents()) == len(sentence.labels) == len(sentence.parents)
         assert len(sentence.words) == len(sentence.tags) == len(sentence.token_parents)
     else:
         sentence.build(sentence.words, sentence.tags, sentence.heads, sentence.relations)

@@ -57,11 +57,11 @@ MALFORMED = [
     ),
     (
         "( (S (A a)) (ID 1)\n",
-        "1:1: sentence 1: the bracket that opens here is not closed before the end of the file",
+        "1:1: sentence 1: the tree that starts here is not closed before the end of the file",
     ),
     (
         "( (S (A a) (ID 1))\n( (B b) (ID 2))",
-        "1:1: sentence 1: the bracket that opens here is not closed before the next bracket at "
+        "1:1: sentence 1: the tree that starts here is not closed before the next bracket at "
         "the beginning of a line",
     ),
     (

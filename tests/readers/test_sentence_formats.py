@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.on_error import OnError
+from spmrl_bench.readers.text import OnError
 from spmrl_bench.trees.graph import to_tree
 from tests.readers.damage import damaged, read_both_ways
 from tests.readers.described import cases

@@ -43,11 +43,11 @@ MALFORMED = [
     ("(S (a b c))\nd", "2:1: sentence 2: found 'd' outside brackets, expected '('"),
     (
         "(\n (S (a b c))\n",
-        "1:1: sentence 1: the bracket that opens here is not closed before the end of the file",
+        "1:1: sentence 1: the tree that starts here is not closed before the end of the file",
     ),
     (
         "(\n (S (a b c))\n(\n (S (a b c)))",
-        "1:1: sentence 1: the bracket that opens here is not closed before the next bracket at "
+        "1:1: sentence 1: the tree that starts here is not closed before the next bracket at "
         "the beginning of a line",
     ),
     (

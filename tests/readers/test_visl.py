@@ -45,15 +45,15 @@ LAYOUTS = [
 MALFORMED = [
     (
         "#1 A1 a\n(UTT+n a\n\n#2 A2 b\n(UTT+n b)",
-        "2:1: sentence A1: the bracket that opens here is not closed before the next entry",
+        "2:1: sentence A1: the tree that starts here is not closed before the next entry",
     ),
     (
         "#1 A1 a\n(UTT+np (H+n a)\n",
-        "2:1: sentence A1: the bracket that opens here is not closed before the end of the file",
+        "2:1: sentence A1: the tree that starts here is not closed before the end of the file",
     ),
     (
         "#1 A1 a\n(?+?\n#2 A2 b\n(UTT+n b)",
-        "2:1: sentence A1: the bracket that opens here is not closed before the next entry",
+        "2:1: sentence A1: the tree that starts here is not closed before the next entry",
     ),
     (
         "#1 A1 a\n(UTT+n a (STA+fcl (P+v b)))\n",

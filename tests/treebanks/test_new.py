@@ -19,8 +19,7 @@ from spmrl_bench.treebanks.guessing import (
     split_by_position,
 )
 from spmrl_bench.treebanks.manifest import FileManifest
-from spmrl_bench.treebanks.new import inspect_folder
-from spmrl_bench.treebanks.new_files import write_new_treebank
+from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.treebanks.validation import validate
 from tests.conftest import shared_data
@@ -53,8 +52,8 @@ def test_a_folder_becomes_a_treebank(folder: Path, home: Path) -> None:
     assert found.files.paths == ("all.mrg",)
     assert found.files.others == ("README", "notes.txt")
     assert [survey.sentences for survey in found.surveys.values()] == [24, 3, 3]
-    written = write_new_treebank(found, home)
-    assert written.recipe_name == "elvish"
+    _, recipe = write_new_treebank(found, home)
+    assert recipe == "elvish"
     bank = open_treebank("elvish-my-trees")
     trees = [tree for split in ("train", "dev", "test") for tree in bank.split(split)]
     assert trees == make_trees(30, seed=1)
@@ -63,7 +62,7 @@ def test_a_folder_becomes_a_treebank(folder: Path, home: Path) -> None:
     with pytest.raises(TreebankError, match=r"there is a treebank 'elvish-my-trees' already"):
         write_new_treebank(found, home)
     again = inspect_folder(folder, language="elvish", name="second")
-    assert write_new_treebank(again, home).recipe_name == "second"
+    assert write_new_treebank(again, home)[1] == "second"
     assert load_recipe("elvish").language.treebanks == ["elvish-my-trees"], "not replaced"
     third = inspect_folder(folder, language="german", name="english")
     with pytest.raises(TreebankError, match="there is a recipe 'english' already"):

@@ -34,6 +34,15 @@ def graph(words: str, tokens: dict[str, list[str]], nodes: dict[str, str]) -> Gr
     )
 
 
+def yields(g: Graph) -> list[list[int]]:
+    """The tokens below each node, ascending."""
+    below: list[list[int]] = [[] for _ in g.labels]
+    for token, parent in enumerate(g.token_parents):
+        for node in g.path_up(parent):
+            below[node].append(token)
+    return below
+
+
 def brackets(g: Graph) -> str:
     """The tree without tags."""
     return write_brackets(to_tree(g)).replace("(T ", "(")
@@ -41,7 +50,7 @@ def brackets(g: Graph) -> str:
 
 def gaps(g: Graph) -> int:
     """How many nodes have a gap with an attached token; loose tokens make no gap."""
-    missing = [set(range(tokens[0], tokens[-1])) - {*tokens} for tokens in g.yields()]
+    missing = [set(range(tokens[0], tokens[-1])) - {*tokens} for tokens in yields(g)]
     return sum(any(g.token_parents[token] != NO_PARENT for token in each) for each in missing)
 
 

@@ -19,7 +19,7 @@ from spmrl_bench.trees.graph import (
     to_tree,
 )
 from tests.conftest import shared_data
-from tests.trees.graphs import CROSSING, brackets, gaps, graph, graphs
+from tests.trees.graphs import CROSSING, brackets, gaps, graph, graphs, yields
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_splitting_needs_all_tokens_attached() -> None:
 def test_splitting_gives_each_uninterrupted_part(g: Graph) -> None:
     g = attach_loose_tokens(add_vroot(g))
     expected = []
-    for label, tokens in zip(g.labels, g.yields(), strict=True):
+    for label, tokens in zip(g.labels, yields(g), strict=True):
         starts = [token for token in tokens if token - 1 not in tokens]
         ends = [token + 1 for token in tokens if token + 1 not in tokens]
         mark = "*" if len(starts) > 1 else ""

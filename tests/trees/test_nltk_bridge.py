@@ -1,9 +1,9 @@
-"""Trees from and to NLTK: any words, any depth, and messages for what is no tree of words."""
+"""Trees from NLTK: any words, any depth, and messages for what is no tree of words."""
 
 from __future__ import annotations
 
-import builtins
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,29 +12,38 @@ from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.brackets import write_brackets
-from spmrl_bench.trees.nltk_bridge import from_nltk, to_nltk
+from spmrl_bench.trees.nltk_bridge import from_nltk
 from tests.trees.strategies import trees
 
 nltk = pytest.importorskip("nltk")
 N = nltk.Tree
 
 
-@given(tree=trees())
-def test_there_and_back_is_the_same_tree(tree: Tree) -> None:
-    there = to_nltk(tree)
-    assert tuple(there.leaves()) == tree.words
-    assert tuple(tag for _, tag in there.pos()) == tree.tags
-    assert from_nltk(there) == tree
-    assert from_nltk(to_nltk(tree, "ptb"), "ptb") == tree
+def as_nltk(tree: Tree) -> Any:
+    """A tree as NLTK's, whose constituents are put around lists of what is inside them."""
+    parts = [
+        (i, i + 1, N(tag, [word]))
+        for i, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True))
+    ]
+    for start, end, label in reversed(list(tree.constituents())):
+        inside = [part for first, last, part in parts if start <= first and last <= end]
+        parts = [part for part in parts if not start <= part[0] < end]
+        parts = sorted([*parts, (start, end, N(label, inside))], key=lambda part: part[0])
+    return parts[0][2] if parts else N("", [])
 
 
 @given(tree=trees())
-def test_escaped_trees_are_those_that_nltk_reads_from_our_text(tree: Tree) -> None:
+def test_a_tree_comes_across_as_it_is(tree: Tree) -> None:
+    assert from_nltk(as_nltk(tree)) == tree
+
+
+@given(tree=trees())
+def test_what_nltk_reads_from_our_text_is_the_same_tree(tree: Tree) -> None:
     text = write_brackets(tree, "ptb")
     # NLTK takes every Unicode white space for a separator (ours is ASCII), and the bracket after
     # a word that ends in a backslash for a part of the word.
     if text.split() == text.split(" ") and "\\)" not in text:
-        assert N.fromstring(text) == to_nltk(tree, "ptb")
+        assert from_nltk(N.fromstring(text), "ptb") == tree
 
 
 @pytest.mark.parametrize(
@@ -61,20 +70,15 @@ def test_depth_is_unlimited() -> None:
     depth = 5_000
     assert depth > sys.getrecursionlimit()
     labels = [f"L{level}" for level in range(depth)]
-    tree = Tree.build(["w"], ["T"], [(0, 1, label) for label in labels])
-    there = to_nltk(tree)
-    assert from_nltk(there) == tree
-    node, seen = there, []
-    while isinstance(node[0], N):
-        seen.append(node.label())
-        node = node[0]
-    assert seen == labels
+    tree = N("T", ["w"])
+    for label in reversed(labels):
+        tree = N(label, [tree])
+    assert from_nltk(tree) == Tree.build(["w"], ["T"], [(0, 1, label) for label in labels])
 
 
 @pytest.mark.parametrize("tree", [N("", []), N("", [N("", [])]), N("S", [N("NP", [])])])
 def test_tree_without_leaves_has_no_words(tree: object) -> None:
     assert len(from_nltk(tree)) == 0
-    assert to_nltk(from_nltk(tree)) == N("", [])
 
 
 @pytest.mark.parametrize(
@@ -97,26 +101,6 @@ def test_what_is_no_tree_of_words_is_refused(tree: object, message: str) -> None
         from_nltk(tree)  # type: ignore[arg-type]
 
 
-def test_several_roots_are_refused() -> None:
-    tree = Tree.build(["a", "b"], ["T", "T"], [(0, 1, "X"), (1, 2, "Y")])
-    with pytest.raises(TreeError, match="2 words needs one constituent over all"):
-        to_nltk(tree)
-
-
 def test_unknown_escapes_are_named() -> None:
     with pytest.raises(SpmrlError, match=r"unknown escape policy 'ptp'. Did you mean ptb\?"):
         from_nltk(N("NN", ["dog"]), "ptp")
-
-
-def test_without_nltk_a_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: object) -> object:
-        if name.startswith("nltk"):
-            raise ImportError(name)
-        return real(name, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(SpmrlError, match=r"pip install 'spmrl_bench\[nltk\]'"):
-        to_nltk(Tree.build(["a"], ["T"], []))
-    assert from_nltk(N("T", ["a"])).words == ("a",)
