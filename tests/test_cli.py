@@ -336,7 +336,7 @@ def test_unwritable_results_are_an_error_not_a_traceback(tmp_path: Path) -> None
     (results / "table.md").mkdir()
     result = run("table", "--results", str(results))
     assert result.exit_code == 1
-    assert "cannot write the tables" in result.stderr
+    assert "cannot write the table" in result.stderr
 
 
 def interrupt(*_: object, **__: object) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import ResultsFolder, check_choice, print_rows
 from spmrl_bench.errors import SpmrlError
-
-if TYPE_CHECKING:
-    from spmrl_bench.leaderboard.published import PublishedFigure
-    from spmrl_bench.leaderboard.record import Record
 
 
 @app.command()
@@ -36,13 +32,14 @@ def table(
 
         spmrl-bench table --format csv > scores.csv
     """
-    from spmrl_bench.files import write_text
-    from spmrl_bench.leaderboard.formats import to_markdown
+    from spmrl_bench.leaderboard.formats import to_markdown, write_tables
     from spmrl_bench.leaderboard.frame import records_frame
     from spmrl_bench.leaderboard.markdown import results_document
     from spmrl_bench.leaderboard.published import read_published
     from spmrl_bench.leaderboard.record import read_records
     from spmrl_bench.leaderboard.table import result_rows, to_csv
+    from spmrl_bench.leaderboard.track import tracks_of
+    from spmrl_bench.leaderboard.track_tables import SUFFIXES, track_file, write_track
 
     check_choice("format", form, ("markdown", "csv"))
     records = read_records(results / "runs")
@@ -56,30 +53,15 @@ def table(
         "markdown": to_markdown(results_document(frame, published)),
         "csv": to_csv(result_rows(frame, published)),
     }
-    try:
-        for kind, name in (("markdown", "table.md"), ("csv", "table.csv")):
-            write_text(results / name, texts[kind])
-    except OSError as error:
-        raise SpmrlError(f"{results}: cannot write the tables: {error.strerror}") from error
-    _write_tracks(records, published, results)
-    typer.echo(texts[form], nl=False)
-
-
-def _write_tracks(records: list[Record], published: list[PublishedFigure], results: Path) -> None:
-    """Write the tables over languages, also those of one language that are there already."""
-    from spmrl_bench.leaderboard.track import tracks_of
-    from spmrl_bench.leaderboard.track_tables import SUFFIXES, track_file, write_track
-
+    write_tables({results / "table.md": texts["markdown"], results / "table.csv": texts["csv"]})
     several = tracks_of(records)
-    there = [
-        track
-        for track in tracks_of(records, languages=1)
-        if track not in several and track_file(results, track, SUFFIXES[0]).exists()
-    ]
-    for track in (*several, *there):
-        write_track(records, track, results, published)
-        name = track_file(results, track, f"{{{','.join(SUFFIXES)}}}")
-        typer.echo(f"wrote {name}", err=True)
+    for track in tracks_of(records, languages=1):
+        # Tables of one language that are there already do not stay behind the others.
+        if track in several or track_file(results, track, SUFFIXES[0]).exists():
+            write_track(records, track, results, published)
+            name = track_file(results, track, f"{{{','.join(SUFFIXES)}}}")
+            typer.echo(f"wrote {name}", err=True)
+    typer.echo(texts[form], nl=False)
 
 
 @app.command()

@@ -61,7 +61,7 @@ def multilingual(
 
     work = plan_track(
         track,
-        languages=_names(languages),
+        languages=[name.strip() for name in (languages or "").split(",") if name.strip()],
         variants=variant,
         size=size,
         seeds=chosen_seeds(None, seeds),
@@ -69,19 +69,14 @@ def multilingual(
     )
     for name, where in work.absent:
         typer.echo(f"absent: {name} ({where})", err=True)
-    done = run_track(work, runs_dir=runs, results_dir=results, device=device, jobs=jobs)
-    records = read_records(results / "runs")
-    text = write_track(records, track, results, read_published())
-    typer.echo(text)
-    typer.echo(f"Training time of {len(done.records)} runs: {_duration(done.seconds)}.")
+    done, failure = run_track(work, runs_dir=runs, results_dir=results, device=device, jobs=jobs)
+    typer.echo(write_track(read_records(results / "runs"), track, results, read_published()))
+    seconds = sum(record.training.wall_seconds for record in done)
+    typer.echo(f"Training time of {len(done)} runs: {_duration(seconds)}.")
     if work.absent:
         typer.echo(f"Absent: {', '.join(name for name, _ in work.absent)}.")
-    if done.failure is not None:
-        raise done.failure
-
-
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    if failure is not None:
+        raise failure
 
 
 def _duration(seconds: float) -> str:

@@ -8,9 +8,8 @@ interruption: finished runs are not trained twice, and what was scored is not sc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.experiments.campaign import train_all
@@ -23,35 +22,11 @@ from spmrl_bench.treebanks.manifest import Track
 from spmrl_bench.treebanks.presence import status_of
 
 
-@dataclass(frozen=True)
-class TrackPlan:
-    """What there is of a track.
+class TrackPlan(NamedTuple):
+    """What there is of a track."""
 
-    Attributes:
-        plans: one for each recipe with a treebank that is present.
-        absent: recipes of the track without, each with the places that were looked in.
-    """
-
-    plans: tuple[Plan, ...]
-    absent: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class TrackRun:
-    """What a run over a track gave.
-
-    Attributes:
-        records: of all runs that were trained to their end and scored.
-        failure: what kept the others from it, or None.
-    """
-
-    records: tuple[Record, ...]
-    failure: SpmrlError | None
-
-    @property
-    def seconds(self) -> float:
-        """Training time of all its runs, over all sittings."""
-        return sum(record.training.wall_seconds for record in self.records)
+    plans: list[Plan]  # one for each recipe with a treebank that is present
+    absent: list[tuple[str, str]]  # recipes without, each with the places that were looked in
 
 
 def plan_track(
@@ -89,23 +64,22 @@ def plan_track(
                 f"recipe {name} has no treebank of track {track}; "
                 f"recipes that have: {', '.join(of_track) or 'none'}"
             )
-    plans: list[Plan] = []
-    absent: list[tuple[str, str]] = []
+    work = TrackPlan([], [])
     for name in chosen:
-        missing = _where_missing(name, track)
-        if missing is not None and not languages:
-            absent.append((name, missing))
-            continue
-        # Of a language that was named, this says where its treebank was looked for.
-        plans.append(
-            make_plan(
+        statuses = [status_of(load_manifest(bank)) for bank in _banks(name, track)]
+        # Of a language that was named, the plan says where its treebank was looked for.
+        if languages or any(status.present for status in statuses):
+            plan = make_plan(
                 name, track=track, variants=variants, size=size, seeds=seeds, settings=settings
             )
-        )
-    if not plans:
-        places = "".join(f"\n  {name}: {where}" for name, where in absent)
-        raise TreebankError(f"no treebank of track {track} is present{places}")
-    return TrackPlan(tuple(plans), tuple(absent))
+            work.plans.append(plan)
+        else:
+            places = (f"{status.name}: looked in {status.where}" for status in statuses)
+            work.absent.append((name, "; ".join(places)))
+    if not work.plans:
+        listed = "".join(f"\n  {name}: {where}" for name, where in work.absent)
+        raise TreebankError(f"no treebank of track {track} is present{listed}")
+    return work
 
 
 def _banks(recipe: str, track: str) -> list[str]:
@@ -115,17 +89,9 @@ def _banks(recipe: str, track: str) -> list[str]:
     return [bank.name for bank in known if bank.track == track and learnable(loaded, bank.layers)]
 
 
-def _where_missing(recipe: str, track: str) -> str | None:
-    """Where the treebanks of a track were looked for in vain; None where one is present."""
-    statuses = [status_of(load_manifest(bank)) for bank in _banks(recipe, track)]
-    if any(status.present for status in statuses):
-        return None
-    return "; ".join(f"{status.name}: looked in {status.where}" for status in statuses)
-
-
 def run_track(
     work: TrackPlan, *, runs_dir: Path, results_dir: Path, device: str = "auto", jobs: int = 1
-) -> TrackRun:
+) -> tuple[list[Record], SpmrlError | None]:
     """Train what is not trained and score what is not scored.
 
     A run that fails keeps no other from being trained and scored; the languages that it belongs
@@ -137,6 +103,10 @@ def run_track(
         results_dir: records are written to its folder ``runs``.
         device: of :func:`~spmrl_bench.parsers.device.choose_device`.
         jobs: how many processes train at once.
+
+    Returns:
+        The records of all runs that were trained to their end and scored, and what kept the
+        others from it.
 
     Raises:
         SpmrlError: nothing could be scored.
@@ -156,4 +126,4 @@ def run_track(
             failure = failure or error
     if failure is not None and not records:
         raise failure
-    return TrackRun(tuple(records), failure)
+    return records, failure

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,30 +20,24 @@ import jinja2
 import pandas as pd
 from markupsafe import Markup, escape
 
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.files import write_text
+
 Note = str | Sequence[str]
 """A paragraph, or the items of a list; text between backquotes is set as code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of finished cells.
+    """A table of finished cells."""
 
-    Attributes:
-        title: heading, and the caption in HTML and LaTeX.
-        frame: text in every cell; the first column says what a row is. May be empty.
-        numeric: names of the columns that are set flush right.
-        breaks: numbers of the rows before which a line is drawn, such as before averages.
-        strong: ``(row, column)`` positions of the cells that are set in bold; in Markdown they
-            are plain, because in a terminal the asterisks are in the way.
-        notes: below the table.
-    """
-
-    title: str
-    frame: pd.DataFrame
-    numeric: frozenset[str] = frozenset()
-    breaks: frozenset[int] = frozenset()
+    title: str  # heading, and the caption in HTML and LaTeX
+    frame: pd.DataFrame  # text; the first column says what a row is; may be empty
+    numeric: frozenset[str] = frozenset()  # names of the columns that are set flush right
+    breaks: frozenset[int] = frozenset()  # rows before which a line is drawn
+    # Cells (row, column) in bold, but in Markdown, as asterisks are in the way in a terminal.
     strong: frozenset[tuple[int, int]] = frozenset()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Note, ...] = ()  # below the table
 
     def rows(self) -> list[list[str]]:
         """The cells, row by row."""
@@ -69,17 +63,25 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Tables under one title.
+    """Tables under one title."""
 
-    Attributes:
-        title: of the whole; may be empty.
-        intro: paragraphs before the first table.
-        tables: in order.
-    """
-
-    title: str
-    intro: tuple[str, ...] = ()
+    title: str  # may be empty
+    intro: tuple[str, ...] = ()  # paragraphs before the first table
     tables: tuple[Table, ...] = ()
+
+
+def write_tables(texts: Mapping[Path, str]) -> None:
+    """Write each text to its file.
+
+    Raises:
+        SpmrlError: a file cannot be written.
+    """
+    for path, text in texts.items():
+        try:
+            write_text(path, text)
+        except OSError as error:
+            reason = error.strerror or error
+            raise SpmrlError(f"{path}: cannot write the table: {reason}") from error
 
 
 # ---- Markdown ----

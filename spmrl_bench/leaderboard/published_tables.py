@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import pairwise
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -22,7 +23,7 @@ from spmrl_bench.leaderboard.estimates import Estimate, Scores, average, estimat
 from spmrl_bench.leaderboard.formats import Table
 from spmrl_bench.leaderboard.frame import Key, brief_terms, headline_terms, title_of
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.setup import Setup, TrackScores, TreebankScores
+from spmrl_bench.leaderboard.track import Setup, TrackScores, TreebankScores
 
 AVERAGE = "average"
 _SELECTED = "selected on dev"
@@ -34,19 +35,12 @@ _OTHER_TREEBANK = (
 _DELTA = "Δ: ours minus the published score of the same treebank and settings, in points."
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedDifference:
-    """A score of this program minus the published one of the same treebank and settings."""
+class PublishedDifference(NamedTuple):
+    """A (mean) score of this program minus the published one of the same treebank and settings."""
 
-    row: TreebankScores
     variant: str
-    own: Estimate
     published: PublishedFigure
-
-    @property
-    def points(self) -> float:
-        """The difference of the (mean) score, in points."""
-        return self.own.mean - self.published.value
+    points: float
 
 
 def published_differences(
@@ -64,7 +58,7 @@ def published_differences(
             variant = row.selected if figure.split == "test" else figure.variant
             own = Estimate.of(_scores(setup, row, variant, figure.key).values())
             if own is not None and figure.is_of(row.settings[variant]):
-                found.append(PublishedDifference(row, variant, own, figure))
+                found.append(PublishedDifference(variant, figure, own.mean - figure.value))
     return found
 
 
@@ -95,10 +89,8 @@ def published_tables(scores: TrackScores, published: Sequence[PublishedFigure]) 
         same = {language: bank for language, bank in mine.items() if bank in treebanks}
         rest = {language: bank for language, bank in mine.items() if bank not in treebanks}
         name = _FAMILIES.get(family, f"treebanks of {family}")
-        layouts = [_Layout(metric, split) for split in ("dev", "test")]
-        if len(banks) == 1:
-            layouts = [_Layout(metric, None)]
-        for layout in layouts:
+        for split in ("dev", "test") if len(banks) > 1 else ("",):
+            layout = _Layout(metric, split)
             title = f"Beside published scores on {name}"
             comparable += layout.tables(title, same, scores.setups, published)
             title = f"Published, on {name}: not comparable"
@@ -106,8 +98,13 @@ def published_tables(scores: TrackScores, published: Sequence[PublishedFigure]) 
     return comparable + other
 
 
-Line = tuple[tuple[str, ...], Mapping[str, Estimate | None]]
-"""The first cells of a row, and its estimates by column."""
+class _Line(NamedTuple):
+    """A row: what it shares with those that no line divides it from, labels, and scores."""
+
+    section: tuple[object, ...]
+    labels: tuple[str, ...]
+    scores: dict[str, Scores]
+    averaged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ class _Layout:
     """A column for each language, of one split, or without a split one for each figure."""
 
     metric: str
-    split: str | None
+    split: str
 
     @property
     def keys(self) -> list[Key]:
@@ -143,63 +140,64 @@ class _Layout:
         """The table of these treebanks, if it has a row; without setups nothing of it is ours."""
         found = [
             figure
-            for figure in published
+            # Those of variants, which are the reference, stand below the others.
+            for figure in sorted(published, key=lambda figure: bool(figure.variant))
             if banks.get(figure.language) == figure.treebank and figure.key in self.keys
         ]
-        sections = self._published(found, banks)
+        lines = self._published(found)
         for setup in setups:
             name = f", {setup.name}" if len(setups) > 1 or not self.split else ""
-            sections += self._own(setup, name, banks, found)
-        lines = [line for section in sections for line in section]
+            lines += self._own(setup, name, banks, found)
         if not lines:
             return []
         columns = list(dict.fromkeys(self.column(bank, key) for bank in banks for key in self.keys))
         columns += [AVERAGE] if self.split and len(banks) > 1 else []
         first = ["system"] if self.split else ["system", "setting"]
         what = self.column("", self.keys[0]) if self.split else ", ".join(banks)
-        cells = [
-            [
-                *labels,
-                *(estimate_text(found.get(column), labels[0][0] == "Δ") for column in columns),
-            ]
-            for labels, found in lines
-        ]
+        cells = []
+        for line in lines:
+            estimates = {name: Estimate.of(found.values()) for name, found in line.scores.items()}
+            if line.averaged:
+                estimates[AVERAGE] = average([(bank, line.scores.get(bank, {})) for bank in banks])
+            signed = line.labels[0][0] == "Δ"
+            cells.append(
+                [*line.labels, *(estimate_text(estimates.get(name), signed) for name in columns)]
+            )
         return [
             Table(
                 title=f"{title} ({what})",
                 frame=pd.DataFrame(cells, columns=[*first, *columns]),
                 numeric=frozenset(columns),
-                breaks=frozenset(accumulate(map(len, sections))),
+                breaks=frozenset(
+                    n for n, (one, last) in enumerate(pairwise(lines), 1) if one[0] != last[0]
+                ),
                 notes=(_DELTA if setups else _OTHER_TREEBANK, self._sources(found)),
             )
         ]
 
-    def _published(
-        self, figures: Sequence[PublishedFigure], banks: Mapping[str, str]
-    ) -> list[list[Line]]:
+    def _published(self, figures: Iterable[PublishedFigure]) -> list[_Line]:
         """The rows of other systems, between lines where the setting changes; the reference."""
-        lines: dict[tuple[bool, tuple[str, ...]], dict[str, Scores]] = {}
-        for figure in sorted(figures, key=lambda figure: bool(figure.variant)):
+        lines: dict[tuple[bool, tuple[str, ...]], _Line] = {}
+        for figure in figures:
+            ours = bool(figure.variant)
             what = figure.variant or ("" if self.split else figure.setting)
-            if figure.variant and self.split == "test":
+            if ours and self.split == "test":
                 what = _SELECTED  # one variant for each language, which dev selected
-            key = bool(figure.variant), self.labels(figure.system, what)
-            cells = lines.setdefault(key, {})
-            cells[self.column(figure.language, figure.key)] = {0: figure.value}
-        return [
-            [(labels, self._cells(lines[ours, labels], banks)) for ours, labels in keys]
-            for _, keys in groupby(lines, key=lambda line: line[0] or line[1][1:])
-        ]
+            labels = self.labels(figure.system, what)
+            section = (ours,) if ours else (ours, *labels[1:])
+            line = lines.setdefault((ours, labels), _Line(section, labels, {}))
+            line.scores[self.column(figure.language, figure.key)] = {0: figure.value}
+        return list(lines.values())
 
     def _own(
         self, setup: Setup, name: str, banks: Mapping[str, str], figures: Sequence[PublishedFigure]
-    ) -> list[list[Line]]:
-        """The rows of this program, and of its differences to the reference."""
+    ) -> list[_Line]:
+        """The rows of this program, then those of its differences to the reference."""
         rows = [row for row in setup.rows if banks.get(row.language) == row.treebank]
         alike = len({row.convention for row in rows}) == 1
         apart = published_differences(setup, figures)
-        own: list[Line] = []
-        differences: list[Line] = []
+        own: list[_Line] = []
+        differences: list[_Line] = []
         for variant in [_SELECTED] if self.split == "test" else setup.variants:
             scores: dict[str, Scores] = {}
             for row in rows:
@@ -208,31 +206,24 @@ class _Layout:
                     if found := _scores(setup, row, chosen, key):
                         scores[self.column(row.language, key)] = found
             points: dict[str, Scores] = {
-                self.column(one.row.language, one.published.key): {0: one.points}
+                self.column(one.published.language, one.published.key): {0: one.points}
                 for one in apart
                 if variant in (_SELECTED, one.variant)
             }
             if scores:
-                cells = self._cells(scores, banks if alike else ())
-                own.append((self.labels(f"ours{name}", variant), cells))
+                labels = self.labels(f"ours{name}", variant)
+                own.append(_Line(("ours", name), labels, scores, alike))
             if points:
-                label = f"Δ {apart[0].published.system}{name if self.split else ''}"
-                differences.append((self.labels(label, variant), self._cells(points, banks)))
-        return [own, differences]
-
-    def _cells(
-        self, scores: Mapping[str, Scores], banks: Iterable[str]
-    ) -> dict[str, Estimate | None]:
-        """The estimate of each column, and the average over the languages."""
-        cells = {column: Estimate.of(found.values()) for column, found in scores.items()}
-        if self.split:
-            cells[AVERAGE] = average([(bank, scores.get(bank, {})) for bank in banks])
-        return cells
+                labels = self.labels(
+                    f"Δ {apart[0].published.system}{name if self.split else ''}", variant
+                )
+                differences.append(_Line(("Δ", name), labels, points))
+        return own + differences
 
     def _sources(self, figures: Iterable[PublishedFigure]) -> list[str]:
         """A line for each source, with the systems whose figures are from there."""
         systems: dict[str, dict[str, None]] = {}
-        for figure in sorted(figures, key=lambda figure: bool(figure.variant)):
+        for figure in figures:
             # The paper is said where the source is another, the setting where no column has it.
             about = [figure.setting] if self.split else []
             about += [] if figure.source.startswith(figure.paper) else [figure.paper]

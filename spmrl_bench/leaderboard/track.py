@@ -2,7 +2,10 @@
 
 A table over languages invites three mistakes: to average scores that were counted in different
 ways, to take the difference of two variants for more than chance, and to compare languages of
-which one lacks a run. So runs are put into setups (:mod:`setup`) as follows.
+which one lacks a run. So runs of one model size, precision and settings that were selected by the
+same figure form a :class:`Setup`; what differs in these never shares a table. A row of it is one
+treebank with the runs that compare, from as many seeds as there are; an average is over rows that
+were scored in the same way and only where every one of them has the value.
 
 Where runs of one treebank and variant differ in settings that nobody gave with the command, those
 with the most seeds, then the newest, belong to the setup of the others; the rest are of a setup
@@ -15,31 +18,157 @@ newest record.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.comparison import RUN_KEYS, joined_signature, score_key
 from spmrl_bench.leaderboard.contest import compare_variants
-from spmrl_bench.leaderboard.estimates import Scores, Term, best_variant
+from spmrl_bench.leaderboard.estimates import Estimate, Scores, Term, average, best_variant
 from spmrl_bench.leaderboard.frame import (
     GROUP,
+    brief_terms,
     by_age,
     counting_differences,
     each,
     parts,
     records_frame,
+    title_of,
 )
-from spmrl_bench.leaderboard.identity import resolved_settings
+from spmrl_bench.leaderboard.identity import Resolved, resolved_settings
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.setup import Convention, Setup, TrackScores, TreebankScores
 from spmrl_bench.scoring.metric import Criterion
 from spmrl_bench.scoring.significance import Comparison
 
+LEVEL = 0.05  # p below which a difference is marked
+
+Convention = tuple[tuple[str, str], ...]
+
 # What describes a treebank rather than the way of scoring; rows differ in these by nature.
 _OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "transforms"})
+
+
+class Column(NamedTuple):
+    """A column of figures in the table of a setup: of a variant on dev, or of test.
+
+    What dev selects by may be a sum of figures, whose names are then joined.
+    """
+
+    title: str
+    split: str
+    metric: str
+    figure: str
+    variant: str = ""
+    baseline: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TreebankScores:
+    """One treebank in one setup."""
+
+    language: str
+    treebank: str
+    convention: Convention  # what its scores share with those they may be averaged with
+    dev: Mapping[str, Scores]  # what dev selects by, of each variant
+    selected: str  # the variant with the best mean of it
+    test: Mapping[Term, Scores]  # of the selected variant; empty where it was not scored
+    baselines: Mapping[str, Mapping[Term, Scores]]  # the same; each has the seed 0
+    contests: Mapping[str, Comparison]  # on dev: another variant, then the selected one
+    settings: Mapping[str, Resolved]  # of each variant
+    signature: str  # of the test scores, or of dev where there are none
+    notes: tuple[str, ...]
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds of all its runs."""
+        return sorted({seed for scores in self.dev.values() for seed in scores})
+
+    def scores(self, column: Column) -> Scores:
+        """The scores of a column by seed."""
+        if column.variant:
+            return self.dev.get(column.variant, {})
+        found = self.baselines.get(column.baseline, {}) if column.baseline else self.test
+        return found.get((column.metric, column.figure), {})
+
+    @property
+    def p(self) -> float | None:
+        """The largest p of the selected variant against the others; None without a test."""
+        return max((one.p_randomisation for one in self.contests.values()), default=None)
+
+    @property
+    def significant(self) -> bool:
+        """Whether dev shows the selected variant to be better than every other."""
+        won = (one.difference > 0 and one.p_randomisation < LEVEL for one in self.contests.values())
+        return 0 < len(self.contests) == len(self.dev) - 1 and all(won)
+
+
+class Average(NamedTuple):
+    """Averages over the languages that were scored in one way; None where a row has no value."""
+
+    convention: Convention
+    languages: tuple[str, ...]
+    values: Mapping[Column, Estimate | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Runs of one model size, precision, settings and way to select, over the languages."""
+
+    settings: str
+    precision: str
+    size: str
+    criterion: Criterion
+    variants: tuple[str, ...]
+    rows: tuple[TreebankScores, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Size, and what else differs from the recipes."""
+        return ", ".join(part for part in (self.size, self.precision, self.settings) if part)
+
+    @property
+    def languages(self) -> list[str]:
+        """Languages of the rows, each once."""
+        return list(dict.fromkeys(row.language for row in self.rows))
+
+    @property
+    def columns(self) -> list[Column]:
+        """What selects, of each variant; of test the figures up to the headline of each metric."""
+        metric, figure = (" + ".join(names) for names in zip(*self.criterion.terms, strict=True))
+        title = f"dev {self.criterion.title}"
+        found = [Column(f"{title} {name}", "dev", metric, figure, name) for name in self.variants]
+        baselines = dict.fromkeys(name for row in self.rows for name in row.baselines)
+        for term in (term for name in self.criterion.metrics for term in brief_terms(name)):
+            title = f"test {title_of(term)}"
+            found.append(Column(title, "test", *term))
+            found += [Column(f"{title} {name}", "test", *term, "", name) for name in baselines]
+        return found
+
+    @property
+    def averages(self) -> list[Average]:
+        """An average for each way of scoring that at least two languages share."""
+        averages = []
+        for convention in dict.fromkeys(row.convention for row in self.rows):
+            rows = [row for row in self.rows if row.convention == convention]
+            languages = tuple(dict.fromkeys(row.language for row in rows))
+            values = {
+                column: average([(row.language, row.scores(column)) for row in rows])
+                for column in self.columns
+            }
+            if len(languages) > 1:
+                averages.append(Average(convention, languages, values))
+        return sorted(averages, key=lambda one: -len(one.languages))
+
+
+class TrackScores(NamedTuple):
+    """All of a track that its records tell."""
+
+    track: str
+    setups: tuple[Setup, ...]
+    left_out: tuple[str, ...]
 
 
 def tracks_of(records: Iterable[Record], *, languages: int = 2) -> list[str]:
@@ -69,10 +198,8 @@ def score_track(
     scored = frame.loc[frame["figure"] == "score", "record"]
     frame = _with_setup(frame[(frame["ensemble"] == 0) & frame["record"].isin(scored)])
     setups = [
-        _setup(settings, precision, size, Criterion.parse(select), rows, ordered, variants)
-        for (settings, precision, size, select), rows in parts(
-            frame, ["setup", "precision", "size", "select"]
-        ).items()
+        _setup(about, rows, ordered, variants)
+        for about, rows in parts(frame, ["setup", "precision", "size", "select"]).items()
     ]
     shown = [setup for setup in setups if len(setup.languages) > 1] or setups
     hidden = [f"{one.name} ({one.languages[0]})" for one in setups if one not in shown]
@@ -95,42 +222,36 @@ def _with_setup(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _setup(
-    settings: str,
-    precision: str,
-    size: str,
-    criterion: Criterion,
+    about: tuple[str, str, str, str],
     rows: pd.DataFrame,
     records: Sequence[Record],
     order: Sequence[str],
 ) -> Setup:
+    settings, precision, size, select = about
+    criterion = Criterion.parse(select)
     rows, left_out = _of_several_languages(rows, order)
     found: list[TreebankScores] = []
     for treebank, runs in parts(rows, "treebank").items():
         # An experiment with one further variant must not displace the variants of the table.
-        states = parts(runs, "group")
-        shown = max(
-            states,
-            key=lambda number: (
-                len(set(states[number]["variant"]) & set(order)),
-                states[number]["record"].max(),
-            ),
+        shown, *others = sorted(
+            parts(runs, "group").values(),
+            key=lambda state: (len(set(state["variant"]) & set(order)), state["record"].max()),
+            reverse=True,
         )
-        found.append(_treebank_scores(states[shown], records, criterion))
-        for number, state in states.items():
-            if number != shown:
-                differing = "; ".join(
-                    f"{key} is {there} there, {here} here"
-                    for key, here, there in counting_differences(states[shown], state)
-                )
-                number = state["record"].nunique()
-                many = f"{number} record{'s' if number > 1 else ''} of {treebank}"
-                left_out.append(f"Not shown: {many} that do not compare ({differing}).")
+        found.append(_treebank_scores(shown, records, criterion))
+        for state in sorted(others, key=lambda state: state["group"].iloc[0]):
+            differing = "; ".join(
+                f"{key} is {there} there, {here} here"
+                for key, here, there in counting_differences(shown, state)
+            )
+            number = state["record"].nunique()
+            many = f"{number} record{'s' if number > 1 else ''} of {treebank}"
+            left_out.append(f"Not shown: {many} that do not compare ({differing}).")
     found.sort(key=lambda row: (row.language, row.treebank))
-    names = {variant for row in found for variant in row.dev}
-    ordered = [*(name for name in order if name in names), *sorted(names - set(order))]
-    return Setup(
-        settings, precision, size, criterion, tuple(ordered), tuple(found), tuple(left_out)
-    )
+    there = {variant for row in found for variant in row.dev}
+    variants = (*(name for name in order if name in there), *sorted(there - set(order)))
+    left = tuple(left_out)
+    return Setup(settings, precision, size, criterion, variants, tuple(found), left)
 
 
 def _of_several_languages(
@@ -153,20 +274,26 @@ def _treebank_scores(
     """The scores of runs of one state of a treebank that differ in variant and seed only."""
     own = rows[rows["baseline"] == ""].sort_values("seed", kind="stable")
     newest = own[own["newest"]]
-    score = newest[(newest["metric"] == "") & (newest["figure"] == "score")]
-    dev = {name: _by_seed(found) for name, found in parts(score, "variant").items()}
     runs = {
-        name: {seed: records[n] for seed, n in _by_seed(found, "record").items()}
+        name: dict(zip(found["seed"], (records[n] for n in found["record"]), strict=True))
         for name, found in parts(newest, "variant").items()
     }
-    tested = _tested(own[own["split"] == "test"], runs)
+    dev = {
+        name: {seed: record.dev.score(criterion) for seed, record in found.items()}
+        for name, found in runs.items()
+    }
+    # Of test, the newest record of each seed that has the weights of the newest of all.
+    weights = newest[["variant", "seed", "weights"]].drop_duplicates()
+    tested = own[own["split"] == "test"].merge(weights)
+    last = tested.groupby(["variant", "seed"])["record"].transform("max")
+    tested = tested[tested["record"] == last]
     # Of equals, the one that was scored on test is the one that was selected.
     order = sorted(
         dev, key=lambda name: (-tested[tested["variant"] == name]["seed"].nunique(), name)
     )
     selected = best_variant({name: dev[name].values() for name in order})
     test = tested[(tested["variant"] == selected) & tested["metric"].isin(criterion.metrics)]
-    first = rows.iloc[0]
+    language, treebank = rows[["language", "treebank"]].iloc[0]
     notes = _notes(dev, selected, newest, test)
     contests: dict[str, Comparison] = {}
     for name in sorted(dev.keys() - {selected}):
@@ -174,7 +301,7 @@ def _treebank_scores(
             contest = compare_variants(runs[name], runs[selected], criterion)
         except ScoreError as error:
             reason = str(error).splitlines()[0]
-            notes.append(f"{first['treebank']}: {name} is not compared: {reason}.")
+            notes.append(f"{treebank}: {name} is not compared: {reason}.")
             continue
         if contest is not None:
             contests[name] = contest
@@ -182,14 +309,14 @@ def _treebank_scores(
     shown = scored[scored["variant"] == selected] if test.empty else test
     beside = rows[(rows["baseline"] != "") & rows["record"].isin(test["record"])]
     return TreebankScores(
-        language=first["language"],
-        treebank=first["treebank"],
+        language=language,
+        treebank=treebank,
         convention=_convention(scored, criterion),
         dev=dev,
         selected=selected,
-        test={term: _by_seed(found) for term, found in parts(test, ["metric", "figure"]).items()},
+        test=_figures(test),
         baselines={
-            name: _figures(found[found["record"] == found["record"].min()])
+            name: _figures(found[found["record"] == found["record"].min()].assign(seed=0))
             for name, found in parts(beside, "baseline").items()
         },
         contests=contests,
@@ -205,23 +332,12 @@ def _treebank_scores(
     )
 
 
-def _by_seed(rows: pd.DataFrame, column: str = "value") -> dict[int, Any]:
-    """A column of the rows by seed."""
-    return dict(zip(rows["seed"].tolist(), rows[column].tolist(), strict=True))
-
-
-def _figures(rows: pd.DataFrame) -> dict[Term, float]:
-    """The figures of the rows, which are of one result."""
-    keys = ("metric", "figure", "value")
-    return {(metric, figure): value for metric, figure, value in rows[list(keys)].to_numpy()}
-
-
-def _tested(rows: pd.DataFrame, runs: Mapping[str, Mapping[int, Record]]) -> pd.DataFrame:
-    """Of rows of test those of the newest record of each seed with the weights of ``runs``."""
-    keys = zip(rows["variant"], rows["seed"], rows["weights"], strict=True)
-    same = [runs[variant][seed].weights == weights for variant, seed, weights in keys]
-    found = rows[np.array(same, dtype=bool)]
-    return found[found["record"] == found.groupby(["variant", "seed"])["record"].transform("max")]
+def _figures(rows: pd.DataFrame) -> dict[Term, Scores]:
+    """Each figure by seed."""
+    return {
+        term: dict(zip(found["seed"].tolist(), found["value"].tolist(), strict=True))
+        for term, found in parts(rows, ["metric", "figure"]).items()
+    }
 
 
 def _convention(scored: pd.DataFrame, criterion: Criterion) -> Convention:
@@ -240,24 +356,20 @@ def _convention(scored: pd.DataFrame, criterion: Criterion) -> Convention:
 def _notes(
     dev: Mapping[str, Scores], selected: str, newest: pd.DataFrame, test: pd.DataFrame
 ) -> list[str]:
-    treebank, notes = newest["treebank"].iloc[0], []
+    notes = []
     if len({tuple(scores) for scores in dev.values()}) > 1:
         listed = "; ".join(f"{variant}: {_listed(scores)}" for variant, scores in dev.items())
-        notes.append(f"{treebank}: variants have different seeds ({listed}).")
+        notes.append(f"variants have different seeds ({listed}).")
     named = newest.loc[newest["settings"] != newest["setup"], "name"].unique()
     if len(named):
-        notes.append(
-            f"{treebank}: {', '.join(named)}; there are runs that differ in these settings."
-        )
+        notes.append(f"{', '.join(named)}; there are runs that differ in these settings.")
     missing = sorted(dev[selected].keys() - set(test["seed"]))
     if missing:
-        notes.append(f"{treebank}: {selected} is not scored on test (seed {_listed(missing)}).")
+        notes.append(f"{selected} is not scored on test (seed {_listed(missing)}).")
     for split, rows in (("dev", newest[newest["split"] == "dev"]), ("test", test)):
         if number := rows["skipped"].max() if len(rows) else 0:
-            notes.append(
-                f"{treebank}: the scores of {split} leave out {number:.0f} of its sentences."
-            )
-    return notes
+            notes.append(f"the scores of {split} leave out {number:.0f} of its sentences.")
+    return [f"{newest['treebank'].iloc[0]}: {note}" for note in notes]
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -7,23 +7,35 @@ treebank a row; published figures follow (see :mod:`published_tables`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from spmrl_bench.errors import SpmrlError
-from spmrl_bench.files import write_text
 from spmrl_bench.leaderboard.comparison import ABSENT, differences
 from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
-from spmrl_bench.leaderboard.formats import Document, Note, Table, to_html, to_latex, to_markdown
+from spmrl_bench.leaderboard.formats import (
+    Document,
+    Note,
+    Table,
+    to_html,
+    to_latex,
+    to_markdown,
+    write_tables,
+)
 from spmrl_bench.leaderboard.frame import headline_terms
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.published_tables import published_differences, published_tables
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.setup import LEVEL, Column, Convention, Setup, TrackScores
-from spmrl_bench.leaderboard.track import score_track
+from spmrl_bench.leaderboard.track import (
+    LEVEL,
+    Average,
+    Column,
+    Setup,
+    TrackScores,
+    score_track,
+)
 from spmrl_bench.scoring.significance import TRIALS
 
 #: Of the files of one track.
@@ -61,14 +73,7 @@ def write_track(
         SpmrlError: a file cannot be written.
     """
     texts = render_track(records, track, published)
-    for suffix, text in texts.items():
-        path = track_file(results_dir, track, suffix)
-        try:
-            write_text(path, text)
-        except OSError as error:
-            raise SpmrlError(
-                f"{path}: cannot write the table: {error.strerror or error}"
-            ) from error
+    write_tables({track_file(results_dir, track, suffix): text for suffix, text in texts.items()})
     return texts["md"]
 
 
@@ -106,43 +111,27 @@ def _setup_table(track: str, setup: Setup) -> Table:
     # First dev, then test, then what the baselines have of it.
     columns.sort(key=lambda column: (column.split, column.baseline))
     dev, test = ([one for one in columns if one.split == split] for split in ("dev", "test"))
-    lines = [
-        [
-            row.language,
-            row.treebank,
-            seeds_text(row.seeds),
-            *(
-                estimate_text(
-                    Estimate.of(row.scores(column).values()),
-                    mark="*" if column.variant == row.selected and row.significant else "",
-                )
-                for column in dev
-            ),
-            "" if row.p is None else f"{row.p:.4f}",
-            row.selected if len(row.dev) > 1 else "",
-            *(estimate_text(Estimate.of(row.scores(column).values())) for column in test),
-        ]
-        for row in setup.rows
-    ]
-    lines += [
-        [
-            "average",
-            f"{len(average.languages)} languages, {_rules(average.convention, setup)}",
-            "",
-            *(estimate_text(average.values[column]) for column in dev),
-            "",
-            "",
-            *(estimate_text(average.values[column]) for column in test),
-        ]
-        for average in setup.averages
-    ]
+    lines = []
+    for row in setup.rows:
+        found = {column: Estimate.of(row.scores(column).values()) for column in columns}
+        best = row.selected if row.significant else None
+        lines.append(
+            [row.language, row.treebank, seeds_text(row.seeds)]
+            + [estimate_text(found[one], mark="*" if one.variant == best else "") for one in dev]
+            + ["" if row.p is None else f"{row.p:.4f}", row.selected if len(row.dev) > 1 else ""]
+            + [estimate_text(found[column]) for column in test]
+        )
+    for average in setup.averages:
+        what = f"{len(average.languages)} languages, {_rules(average, setup)}"
+        values = [[estimate_text(average.values[one]) for one in part] for part in (dev, test)]
+        lines.append(["average", what, "", *values[0], "", "", *values[1]])
     titles = [[column.title for column in part] for part in (dev, test)]
     names = ["language", "treebank", "seeds", *titles[0], "p", "selected", *titles[1]]
     return Table(
         title=f"Model size {setup.name}: {track} track",
         frame=pd.DataFrame(lines, columns=names),
         numeric=frozenset({*titles[0], "p", *titles[1]}),
-        breaks=frozenset({len(setup.rows)} if setup.averages else ()),
+        breaks=frozenset({len(setup.rows)}),
         strong=frozenset(
             (n, 3 + setup.variants.index(row.selected)) for n, row in enumerate(setup.rows)
         ),
@@ -157,10 +146,10 @@ def seeds_text(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds))
 
 
-def _rules(convention: Convention, setup: Setup) -> str:
+def _rules(average: Average, setup: Setup) -> str:
     """The name of the parameter set, without its hash; of other metrics their names."""
-    parts = [value.partition("(")[0] for key, value in convention if key.split()[-1] == "prm"]
-    return ", ".join([*parts, *(name for name in setup.criterion.metrics if name != "brackets")])
+    sets = [text.partition("(")[0] for key, text in average.convention if key.endswith("prm")]
+    return ", ".join([*sets, *(name for name in setup.criterion.metrics if name != "brackets")])
 
 
 def _notes(setup: Setup) -> list[Note]:
@@ -168,41 +157,27 @@ def _notes(setup: Setup) -> list[Note]:
     several = any(len(scores) > 1 for row in setup.rows for scores in row.dev.values())
     if several:
         notes.append("±: standard deviation over the seeds.")
-    tested = [row for row in setup.rows if row.contests]
-    if tested:
-        summed = (
-            ", with the counts of a sentence summed over the seeds that both have"
-            if several
-            else ""
-        )
+    if tested := sum(bool(row.contests) for row in setup.rows):
+        summed = ", with the counts of a sentence summed over the seeds that both have"
         notes.append(
             f"`*`: better than every other variant on dev with p < {LEVEL:g}. p is the largest of "
             "the selected variant against the others, by approximate randomisation over sentences "
-            f"({TRIALS:,} swaps{summed}): it is about the sentences, not about other trainings, "
-            f"and not corrected for the number of treebanks ({len(tested)})."
+            f"({TRIALS:,} swaps{summed if several else ''}): it is about the sentences, not about "
+            f"other trainings, and not corrected for the number of treebanks ({tested})."
         )
-    notes += _average_notes(setup)
-    notes += [note for row in setup.rows for note in row.notes]
-    signatures = tuple(f"{row.treebank}: `{row.signature}`" for row in setup.rows)
-    return [*notes, *setup.left_out, signatures]
-
-
-def _average_notes(setup: Setup) -> list[str]:
-    notes = []
-    languages = [row.language for row in setup.rows]
-    if setup.averages and len(set(languages)) < len(languages):
+    if setup.averages and len(setup.languages) < len(setup.rows):
         notes.append(
             "An average counts each language once, with the mean of its treebanks where it has "
             "several."
         )
-    conventions = list(dict.fromkeys(row.convention for row in setup.rows))
+    conventions = {row.convention: dict(row.convention) for row in setup.rows}
     if len(conventions) > 1:
-        first = dict(conventions[0])
-        keys = sorted({key for one in conventions for key, _, _ in differences(first, dict(one))})
+        first, *others = conventions.values()
+        keys = sorted({key for one in others for key, _, _ in differences(first, one)})
         listed = "; ".join(
-            f"{', '.join(row.treebank for row in setup.rows if row.convention == one)} with "
-            + ", ".join(f"{key} {dict(one).get(key, ABSENT)}" for key in keys)
-            for one in conventions
+            f"{', '.join(row.treebank for row in setup.rows if row.convention == convention)} with "
+            + ", ".join(f"{key} {found.get(key, ABSENT)}" for key in keys)
+            for convention, found in conventions.items()
         )
         notes.append(f"Scores that were counted in different ways are not averaged: {listed}.")
     for average in setup.averages:
@@ -213,7 +188,9 @@ def _average_notes(setup: Setup) -> list[str]:
                 f"No average of {', '.join(lacking)} over {len(average.languages)} languages: at "
                 "least one has no such score."
             )
-    return notes
+    notes += [note for row in setup.rows for note in row.notes]
+    signatures = tuple(f"{row.treebank}: `{row.signature}`" for row in setup.rows)
+    return [*notes, *setup.left_out, signatures]
 
 
 # ---- All numbers ----
@@ -228,93 +205,71 @@ def track_frame(scores: TrackScores, published: Sequence[PublishedFigure]) -> pd
     """
     lines: list[Mapping[str, Any]] = []
     for setup in scores.setups:
-        lines += _own_numbers(setup)
-        lines += _difference_numbers(setup, published)
+        known = {"size": setup.size, "precision": setup.precision, "settings": setup.settings}
+        about = {key: value or None for key, value in known.items()}
+        lines += [about | line for line in _own_numbers(setup)]
+        lines += [
+            about
+            | _place(one.published)
+            | {"kind": "difference", "variant": one.variant, "value": one.points}
+            for one in published_differences(setup, published)
+        ]
     rows = [row for setup in scores.setups for row in setup.rows]
     languages, treebanks = {row.language for row in rows}, {row.treebank for row in rows}
     # Those of other systems first.
-    for figure in sorted(published, key=lambda figure: bool(figure.variant)):
-        if figure.language in languages:
-            lines.append(
-                {
-                    "kind": "published",
-                    "comparable": figure.treebank in treebanks,
-                    **_place(figure),
-                    "language": figure.language,
-                    "variant": figure.variant or None,
-                    "settings": figure.setting or None,
-                    "value": figure.value,
-                }
-            )
-    frame = pd.DataFrame(lines, columns=list(_COLUMNS))
+    lines += [
+        _place(figure)
+        | {
+            "kind": "published",
+            "comparable": figure.treebank in treebanks,
+            "variant": figure.variant or None,
+            "settings": figure.setting or None,
+            "value": figure.value,
+        }
+        for figure in sorted(published, key=lambda figure: bool(figure.variant))
+        if figure.language in languages
+    ]
+    frame = pd.DataFrame(lines, columns=list(_COLUMNS)).dropna(subset="value")
     return frame.astype(dict.fromkeys(("comparable", "selected", "significant"), "boolean"))
 
 
-def _place(figure: PublishedFigure) -> dict[str, Any]:
-    names = ("treebank", "system", "split", "metric", "figure", "source")
-    return {name: getattr(figure, name) for name in names}
+def _place(found: PublishedFigure | Column) -> dict[str, Any]:
+    names = ("language", "treebank", "system", "split", "metric", "figure", "source")
+    return {name: getattr(found, name) for name in names if hasattr(found, name)}
 
 
-def _about(setup: Setup) -> dict[str, Any]:
-    known = {"size": setup.size, "precision": setup.precision, "settings": setup.settings}
-    return {key: value or None for key, value in known.items()}
-
-
-def _own_numbers(setup: Setup) -> list[Mapping[str, Any]]:
-    lines: list[Mapping[str, Any]] = []
-
-    def add(
-        kind: str, place: Mapping[str, Any], column: Column, found: Estimate | None, **more: object
-    ) -> None:
-        if found is not None:
-            about = {name: getattr(column, name) for name in ("split", "metric", "figure")}
-            numbers = {"value": found.mean, "sd": found.sd, "system": "spmrl_bench"}
-            variant = {"variant": column.baseline or column.variant or None}
-            lines.append(
-                {"kind": kind, **_about(setup), **place, **about, **numbers, **variant, **more}
-            )
-
+def _own_numbers(setup: Setup) -> Iterator[dict[str, Any]]:
+    """The scores of each treebank and its baselines, and the averages; some have no value."""
     for row in setup.rows:
-        place = {"language": row.language, "treebank": row.treebank}
         for column in setup.columns:
-            scores = row.scores(column)
-            estimate = Estimate.of(scores.values())
-            if column.baseline:
-                add("baseline", place, column, estimate)
-                continue
-            variant = column.variant or row.selected
+            scores, variant = row.scores(column), column.variant or row.selected
             chosen, contest = variant == row.selected, row.contests.get(column.variant)
-            add(
-                "own",
-                place,
-                column,
-                estimate,
-                variant=variant,
-                selected=chosen,
-                seeds=seeds_text(sorted(scores)),
-                p=contest.p_randomisation if contest else None,
-                significant=row.significant if chosen and column.variant else None,
-            )
+            place = {"language": row.language, "treebank": row.treebank}
+            line = place | _number(column, Estimate.of(scores.values()))
+            if column.baseline:
+                yield line | {"kind": "baseline"}
+                continue
+            yield line | {
+                "kind": "own",
+                "variant": variant,
+                "selected": chosen,
+                "seeds": seeds_text(sorted(scores)),
+                "p": contest.p_randomisation if contest else None,
+                "significant": row.significant if chosen and column.variant else None,
+            }
     for average in setup.averages:
-        place = {"language": f"average of {len(average.languages)}"}
-        place["treebank"] = _rules(average.convention, setup)
+        language = f"average of {len(average.languages)}"
+        place = {"language": language, "treebank": _rules(average, setup)}
         for column, value in average.values.items():
-            of_selected = column.split == "test" and not column.baseline
-            add("average", place, column, value, selected=of_selected or None)
-    return lines
+            chosen = column.split == "test" and not column.baseline
+            more = {"kind": "average", "selected": chosen or None}
+            yield place | _number(column, value) | more
 
 
-def _difference_numbers(
-    setup: Setup, published: Sequence[PublishedFigure]
-) -> list[Mapping[str, Any]]:
-    return [
-        {
-            "kind": "difference",
-            **_about(setup),
-            **_place(one.published),
-            "language": one.row.language,
-            "variant": one.variant,
-            "value": one.points,
-        }
-        for one in published_differences(setup, published)
-    ]
+def _number(column: Column, found: Estimate | None) -> dict[str, Any]:
+    return _place(column) | {
+        "system": "spmrl_bench",
+        "variant": column.baseline or column.variant or None,
+        "value": found.mean if found else None,
+        "sd": found.sd if found else None,
+    }
