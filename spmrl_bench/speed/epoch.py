@@ -17,8 +17,8 @@ import torch
 
 from spmrl_bench.chart import BlockDecoder
 from spmrl_bench.chart.packing import cell_offsets
-from spmrl_bench.parsers.config import ChartParserConfig
-from spmrl_bench.speed.arithmetic import sizes, training_operations
+from spmrl_bench.parsers.arithmetic import sizes, training_operations
+from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.speed.machine import Machine, best_time, wait
 from spmrl_bench.speed.work import Speed, Trainee
 from spmrl_bench.training.config import TrainConfig
@@ -70,7 +70,7 @@ def _joined(trees: Sequence[Tree]) -> Tree:
 
 
 def epoch_speeds(
-    config: ChartParserConfig,
+    config: ParserConfig,
     train: TrainConfig,
     pieces: Sequence[Tree],
     machine: Machine,

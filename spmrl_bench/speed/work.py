@@ -16,11 +16,11 @@ import torch
 
 from spmrl_bench.chart import decode
 from spmrl_bench.chart.packing import cell_count
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.arithmetic import forward_products, sizes, training_operations
+from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.readers.brackets import read_brackets_file
 from spmrl_bench.scoring import Parameters, score_trees
-from spmrl_bench.speed.arithmetic import forward_products, sizes, training_operations
 from spmrl_bench.speed.machine import Machine, best_time
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees.brackets import write_brackets
@@ -123,7 +123,7 @@ def decoding(n: int, augmented: bool, charts: int | None = None) -> Work:
     )
 
 
-def _untrained(config: ChartParserConfig, examples: Sequence[Parse], device: torch.device) -> Any:
+def _untrained(config: ParserConfig, examples: Sequence[Parse], device: torch.device) -> Any:
     """A chart parser with its first weights."""
     torch.manual_seed(1)
     return kind_named("chart").parser_class.build(config, examples).to(device)
@@ -134,7 +134,7 @@ class Trainee:
 
     def __init__(
         self,
-        config: ChartParserConfig,
+        config: ParserConfig,
         train: TrainConfig,
         trees: Iterable[Tree],
         device: torch.device,
@@ -163,7 +163,7 @@ class Trainee:
 
 
 def training(
-    config: ChartParserConfig, train: TrainConfig, trees: Sequence[Tree], device: torch.device
+    config: ParserConfig, train: TrainConfig, trees: Sequence[Tree], device: torch.device
 ) -> Work:
     """Optimiser steps over a batch drawn from the trees, evaluation left out."""
     trainee = Trainee(config, train, trees, device)
@@ -179,7 +179,7 @@ def training(
     )
 
 
-def parsing(config: ChartParserConfig, trees: Sequence[Tree], device: torch.device) -> Work:
+def parsing(config: ParserConfig, trees: Sequence[Tree], device: torch.device) -> Work:
     """Sentences in, parses out, with weights that were never trained."""
     examples = list(map(Parse.of, trees))
     parser = _untrained(config, examples, device)

@@ -13,11 +13,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.choices import Matrices, PositionInput
+from spmrl_bench.parsers.arithmetic import forward_products, sizes, training_operations
 from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.speed import work
-from spmrl_bench.speed.arithmetic import forward_products, sizes, training_operations
 from spmrl_bench.speed.machine import Machine, best_time, measure_machine
 from spmrl_bench.speed.report import to_json
 from spmrl_bench.trees.parse import Parse

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsers.building import d_content
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.config import ChartParserConfig, ParserConfig
 from spmrl_bench.parsers.vocabulary import BOUNDARY_CHARACTERS
 from spmrl_bench.trees.parse import Parse
 
@@ -26,12 +27,13 @@ def sizes(batch: Sequence[Parse]) -> tuple[list[int], int]:
 
 
 def forward_products(
-    config: ChartParserConfig, labels: int, lengths: Sequence[int], characters: int
+    config: ParserConfig, labels: int, lengths: Sequence[int], characters: int
 ) -> int:
     """Multiplications of a forward pass over a batch; an operation count is twice as large.
 
     ``labels`` counts the empty one too; lengths and characters are those of :func:`sizes`.
     """
+    config = _of_chart(config)
     tokens = sum(n + 2 for n in lengths)  # START and STOP
     heads = config.heads * config.d_kv
     per_token = config.d_model * 3 * heads  # queries, keys, values
@@ -55,12 +57,19 @@ def forward_products(
 
 
 def training_operations(
-    config: ChartParserConfig, labels: int, lengths: Sequence[int], characters: int
+    config: ParserConfig, labels: int, lengths: Sequence[int], characters: int
 ) -> int:
     """Floating-point operations of a training step over a batch: forward and twice backward.
 
     The scores of all spans are needed forward only, as the loss reaches back through a few.
     """
+    config = _of_chart(config)
     all_spans = sum(n * (n + 1) // 2 for n in lengths) * config.d_label_hidden * (labels - 1)
     forward = forward_products(config, labels, lengths, characters)
     return 2 * (3 * forward - 2 * all_spans)
+
+
+def _of_chart(config: ParserConfig) -> ChartParserConfig:
+    if not isinstance(config, ChartParserConfig):
+        raise SpmrlError("arithmetic is counted of parsers of kind chart only")
+    return config
