@@ -108,7 +108,7 @@ def attention_maps(
     size = len(words) + 2
     if not seen:
         return torch.empty(0, 0, size, size)
-    return torch.stack([_weights(module, *given, part) for module, given in seen]).cpu()
+    return torch.stack([_weights(module, part, *given) for module, given in seen]).cpu()
 
 
 _Seen = list[tuple[SelfAttention, tuple[Any, ...]]]
@@ -139,13 +139,11 @@ def _observed(encoder: Encoder) -> Iterator[_Seen]:
 @torch.no_grad()
 def _weights(
     attention: SelfAttention,
+    part: Part,
     rows: Tensor,
     layout: Ragged,
-    slots: Tensor,
-    filled: Tensor,
     limit: Limit,
     asking: Tensor | None,
-    part: Part,
 ) -> Tensor:
     """``[heads, tokens, tokens]`` for one sentence, from what the attention was given."""
     heads = attention.heads
@@ -159,5 +157,5 @@ def _weights(
         half = 0 if part == "content" else 1
         query, key = query.chunk(2, dim=-1)[half], key.chunk(2, dim=-1)[half]
     products = query @ key.transpose(1, 2) * attention.factor
-    allowed = limit.pairs(layout, filled)[0]
+    allowed = limit.pairs(layout)[0]
     return products.masked_fill(~allowed, -torch.inf).softmax(dim=-1)
