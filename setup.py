@@ -71,7 +71,7 @@ class BuildKernels(build_ext):
                 objects = self.compiler.compile([str(source)], folder, extra_postargs=flags)
                 self.compiler.link_executable(objects, "attempt", folder, extra_postargs=flags)
             except (CompileError, LinkError):
-                print("no OpenMP here: the kernels get their threads from Python instead")
+                print("no OpenMP here: the kernels work with one thread")
                 return []
         return flags
 

@@ -142,8 +142,6 @@ def _weights(
     part: Part,
     rows: Tensor,
     layout: Ragged,
-    slots: Tensor,
-    filled: Tensor,
     limit: Limit,
     asking: Tensor | None,
 ) -> Tensor:
@@ -159,5 +157,5 @@ def _weights(
         half = 0 if part == "content" else 1
         query, key = query.chunk(2, dim=-1)[half], key.chunk(2, dim=-1)[half]
     products = query @ key.transpose(1, 2) * attention.factor
-    allowed = limit.pairs(layout, filled)[0]
+    allowed = limit.pairs(layout)[0]
     return products.masked_fill(~allowed, -torch.inf).softmax(dim=-1)

@@ -53,8 +53,9 @@ def draw_attention(
     """
     tokens = [_START, *words, _STOP]
     count = len(tokens)
+    crowded = max(1.1, min(2.4, 0.085 * count), 0.05 * count)
     # A picture by itself has room for large labels; of many, each has what keeps them readable.
-    cell = max(2.4, 0.15 * count) if len(layers) == len(heads) == 1 else _cell(count)
+    cell = max(2.4, 0.15 * count) if len(layers) == len(heads) == 1 else crowded
     size = min(6.5, 0.85 * 72 * cell / count)
     gap = math.ceil(0.2 * count / cell)  # tokens that a title of a picture takes
     pitch = cell * (count + gap) / count
@@ -128,8 +129,3 @@ def _draw_block(
     axes.tick_params(axis="x", labelrotation=90)
     for spine in axes.spines.values():
         spine.set_visible(False)
-
-
-def _cell(count: int) -> float:
-    """Side of one of many pictures of so many tokens."""
-    return max(1.1, min(2.4, 0.085 * count), 0.05 * count)

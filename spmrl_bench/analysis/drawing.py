@@ -50,13 +50,7 @@ class Sheet:
     def __init__(
         self, width: float, height: float, title: str, caption: str, between: float = 0.02
     ) -> None:
-        """Make room for a figure of this size beside title and caption.
-
-        ``between`` is the space between columns, as a share of their width.
-
-        Raises:
-            SpmrlError: matplotlib is not installed.
-        """
+        """Make room; ``between`` is the space between columns, as a share of their width."""
         matplotlib = load_matplotlib()
         lines = [
             line
@@ -111,11 +105,7 @@ class Sheet:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a table or a picture.
-
-    Raises:
-        RecordError: the file cannot be written.
-    """
+    """Write a table or a picture; a RecordError where it cannot be written."""
     try:
         write_bytes(path, data)
     except OSError as error:
@@ -123,11 +113,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def check_format(path: Path) -> str:
-    """The format of a figure by the ending of its name.
-
-    Raises:
-        SpmrlError: there is no such format.
-    """
+    """The format of a figure by the ending of its name, which has to be one of FORMATS."""
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMATS:
         raise SpmrlError(
@@ -137,11 +123,7 @@ def check_format(path: Path) -> str:
 
 
 def load_matplotlib() -> Any:
-    """The library, with its figures.
-
-    Raises:
-        SpmrlError: it is not installed.
-    """
+    """The library, with its figures; a SpmrlError where it is not installed."""
     try:
         import matplotlib
         import matplotlib.colors

@@ -63,11 +63,7 @@ def read_scores(folder: Path) -> dict[ScoreKey, SplitResult]:
 
 
 def write_score(key: ScoreKey, result: SplitResult, folder: Path) -> None:
-    """Add a score to those of a folder.
-
-    Raises:
-        RecordError: it cannot be written.
-    """
+    """Add a score to those of a folder; a RecordError where it cannot be written."""
     SCORES.write(StudyScore(key=key, result=result), folder / "scores")
 
 

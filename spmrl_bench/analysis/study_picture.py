@@ -30,11 +30,7 @@ _LEGEND: dict[str, Any] = {
 
 
 def draw_study(findings: Findings) -> Sheet:
-    """The picture that the study asks for.
-
-    Raises:
-        SpmrlError: matplotlib is not installed.
-    """
+    """The picture that the study asks for."""
     draw = _windows if findings.work.study.figure == "windows" else _systems
     return draw(findings)
 

@@ -44,6 +44,4 @@ def decode(
     thread, and its subclass NotFiniteError when a score is not finite. An empty batch gives an
     empty result.
     """
-    decoder = BlockDecoder(lengths, gold)
-    decoder.add(scores)
-    return decoder.decode(threads=threads)
+    return BlockDecoder(lengths, gold).decode_whole(scores, threads=threads)

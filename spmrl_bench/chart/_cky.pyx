@@ -43,18 +43,18 @@ def label_maxima(
     const float[:, ::1] scores,
     const int32_t[::1] gold,  # or None
     double[::1] values,
-    int32_t[::1] labels,
+    int32_t[::1] labels,  # or None
     int threads,
 ):
     """Best score and label, the empty label left out, of every cell of a block."""
-    cdef bint augmented = gold is not None
+    cdef bint augmented = gold is not None, labelled = labels is not None
     cdef Py_ssize_t cells = scores.shape[0]
     cdef int part, doubtful = 0
     if cells == 0:
         return True
     for part in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
         doubtful += maxima_of_part(
-            scores, gold, augmented, values, labels,
+            scores, gold, augmented, labelled, values, labels,
             cells * part // threads, cells * (part + 1) // threads,
         )
     return doubtful == 0
@@ -64,6 +64,7 @@ cdef int maxima_of_part(
     const float[:, ::1] scores,
     const int32_t[::1] gold,
     bint augmented,
+    bint labelled,
     double[::1] values,
     int32_t[::1] labels,
     Py_ssize_t first,
@@ -82,8 +83,28 @@ cdef int maxima_of_part(
                 values[cell] += bonus
             else:
                 values[cell] = best_score(scores, cell, gold_column, bonus)
-        labels[cell] = label_of(scores, cell, gold_column, bonus, values[cell])
+        if labelled:
+            labels[cell] = label_of(scores, cell, gold_column, bonus, values[cell])
     return not finite
+
+
+def find_labels(
+    const float[:, ::1] scores,
+    const int32_t[::1] gold,  # or None
+    const double[::1] values,
+    const int64_t[::1] cells,
+    int32_t[::1] labels,
+    int threads,
+):
+    """Replace ``labels``, where they are not the empty one, by the best of the ``cells``."""
+    cdef bint augmented = gold is not None
+    cdef Py_ssize_t node
+    for node in prange(cells.shape[0], nogil=True, schedule="static", num_threads=threads):
+        if labels[node] != 0:
+            labels[node] = label_of(
+                scores, cells[node], gold[cells[node]] - 1 if augmented else -1,
+                1.0 if augmented else 0.0, values[cells[node]],
+            )
 
 
 cdef inline double best_score(

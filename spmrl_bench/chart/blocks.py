@@ -9,7 +9,7 @@ two; or it is given the two, where the scores are on a GPU and should stay there
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import packing
 from spmrl_bench.chart.checks import (
@@ -23,7 +23,7 @@ from spmrl_bench.chart.checks import (
 )
 from spmrl_bench.chart.decoded import Decoded
 from spmrl_bench.chart.kernels import load_kernel
-from spmrl_bench.chart.threads import WORTH_A_TEAM, default_threads, run
+from spmrl_bench.chart.threads import team_size
 
 
 class BlockDecoder:
@@ -61,14 +61,16 @@ class BlockDecoder:
             NotFiniteError: a score is NaN or infinite.
         """
         table = checked_scores(scores)
+        team = team_size(self._kernel, None, len(table), table.size)
+        self._add(table, self._labels, team)
+
+    def _add(self, table: NDArray[np.float32], labels: NDArray[np.int32] | None, team: int) -> None:
         block = self._next(len(table))
         gold = None if self._gold is None else self._gold[block]
         if gold is not None:
             check_columns(gold, table.shape[1], block.start)
-        team = default_threads(self._kernel) if table.size >= WORTH_A_TEAM else 1
-        if not self._kernel.label_maxima(
-            table, gold, self._values[block], self._labels[block], team
-        ):
+        found = None if labels is None else labels[block]
+        if not self._kernel.label_maxima(table, gold, self._values[block], found, team):
             refuse_not_finite(table, self._words, block.start)
 
     def add_maxima(self, values: ArrayLike, labels: ArrayLike) -> None:
@@ -82,7 +84,7 @@ class BlockDecoder:
 
         Raises:
             ValueError: as in :meth:`add`.
-            NotFiniteError: a value is NaN or infinite.
+            NotFiniteError: a value is.
         """
         given = np.asarray(values, dtype=np.float64)
         block = self._next(len(given))
@@ -103,7 +105,9 @@ class BlockDecoder:
                 f"scores of {self._done} cells were added; the batch has {len(self._values)}."
             )
         decoded = Decoded.empty(self._words)
-        arguments = (
+        # Sums of 64-bit numbers take as long as maxima of some labels.
+        team = team_size(self._kernel, threads, len(self._words), 8 * self._done)
+        self._kernel.decode_maxima(
             self._values,
             self._labels,
             self._words,
@@ -113,9 +117,22 @@ class BlockDecoder:
             decoded.cells,
             decoded.labels,
             decoded.scores,
+            np.argsort(-self._words, kind="stable"),  # long sentences first
+            team,
         )
-        # Sums of 64-bit numbers take as long as maxima of some labels.
-        run(self._kernel, arguments, self._words, threads, 8 * self._done)
+        return decoded
+
+    def decode_whole(self, scores: ArrayLike, *, threads: int | None = None) -> Decoded:
+        """As :func:`spmrl_bench.chart.decode`: only labels of the trees have to be found."""
+        checked_threads(threads)
+        table = checked_scores(scores)
+        team = team_size(self._kernel, threads, len(self._words), table.size)
+        self._add(table, None, team)
+        self._labels.fill(1)  # stands for whatever is not the empty one
+        decoded = self.decode(threads=team)
+        self._kernel.find_labels(
+            table, self._gold, self._values, decoded.cells, decoded.labels, team
+        )
         return decoded
 
     def _next(self, cells: int) -> slice:

@@ -18,17 +18,30 @@ class Kernel(NamedTuple):
     name: str
     """What :func:`kernel_name` says."""
     label_maxima: Callable[..., bool]
+    find_labels: Callable[..., None]
     decode_maxima: Callable[..., None]
-    openmp_threads: Callable[[], int] | None
-    """Threads of an OpenMP team, 0 without OpenMP; None for a kernel that holds the GIL."""
+    openmp_threads: Callable[[], int]
+    """Threads of an OpenMP team, 0 without OpenMP."""
 
 
-PYTHON = Kernel("python", reference.label_maxima, reference.decode_maxima, None)
+PYTHON = Kernel(
+    "python",
+    reference.label_maxima,
+    reference.find_labels,
+    reference.decode_maxima,
+    lambda: 0,
+)
 
 
 def compiled(module: ModuleType) -> Kernel:
     """The kernel of a compiled module."""
-    return Kernel("cython", module.label_maxima, module.decode_maxima, module.openmp_threads)
+    return Kernel(
+        "cython",
+        module.label_maxima,
+        module.find_labels,
+        module.decode_maxima,
+        module.openmp_threads,
+    )
 
 
 def kernel_name() -> str:

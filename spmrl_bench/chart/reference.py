@@ -23,13 +23,14 @@ def label_maxima(
     scores: NDArray[np.float32],
     gold: NDArray[np.int32] | None,
     values: NDArray[np.float64],
-    labels: NDArray[np.int32],
+    labels: NDArray[np.int32] | None,
     threads: int,
 ) -> bool:
     """Best (augmented) score and label, the empty one left out, of cells of any sentences.
 
-    ``scores`` [cells, labels - 1], ``gold`` [cells]; outputs are ``values`` and ``labels``
-    [cells]. Returns False, and they mean nothing, where a score may be NaN or infinite.
+    ``scores`` [cells, labels - 1], ``gold`` [cells]; outputs are ``values`` and, unless they are
+    None, ``labels`` [cells]. Returns False, and they mean nothing, where a score may be NaN or
+    infinite.
     """
     if not np.isfinite(scores).all():
         return False
@@ -38,8 +39,26 @@ def label_maxima(
         table += np.arange(1, table.shape[1] + 1) != gold[:, None]
     column = table.argmax(axis=1)
     values[:] = table[np.arange(len(table)), column]
-    labels[:] = column + 1
+    if labels is not None:
+        labels[:] = column + 1
     return True
+
+
+def find_labels(
+    scores: NDArray[np.float32],
+    gold: NDArray[np.int32] | None,
+    values: NDArray[np.float64],
+    cells: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    threads: int,
+) -> None:
+    """Replace ``labels`` [some], where they are not the empty one, by the best of the ``cells``.
+
+    The other arguments are those of ``label_maxima``, ``values`` what it found.
+    """
+    found = np.empty_like(labels)
+    label_maxima(scores[cells], None if gold is None else gold[cells], values[cells], found, 1)
+    np.copyto(labels, found, where=labels != 0)
 
 
 def decode_maxima(

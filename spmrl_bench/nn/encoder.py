@@ -70,8 +70,6 @@ class SelfAttention(nn.Module):
         self,
         rows: Tensor,
         layout: Ragged,
-        slots: Tensor,
-        filled: Tensor,
         limit: Limit = OPEN,
         asking: Tensor | None = None,
     ) -> Tensor:
@@ -80,8 +78,6 @@ class SelfAttention(nn.Module):
         Args:
             rows: token vectors.
             layout: which rows form a sentence.
-            slots: ``layout.slots()``.
-            filled: ``layout.filled()``; keys outside it get no weight.
             limit: of what the attention may use.
             asking: ``[tokens, d_model]`` from which queries and keys are computed in place of
                 ``rows``, which give the values all the same; with full matrices only.
@@ -91,7 +87,7 @@ class SelfAttention(nn.Module):
         else:
             assert isinstance(self.project, FullLinear)
             joined = self.project.to_heads_of_two(asking, rows, 3 * self.heads, 2 * self.heads)
-        spread = layout.spread(joined.flatten(1), slots)
+        spread = layout.spread(joined.flatten(1))
         query, key, value = spread.view(*spread.shape[:2], 3, self.heads, self.d_kv).permute(
             2, 0, 3, 1, 4
         )
@@ -99,11 +95,11 @@ class SelfAttention(nn.Module):
             limit.queries(query),
             key,
             value,
-            attn_mask=limit.pairs(layout, filled),
+            attn_mask=limit.pairs(layout),
             dropout_p=self.dropout if self.training else 0.0,
             scale=self.factor,
         )
-        back = layout.gather(context.transpose(1, 2).flatten(2), slots)
+        back = layout.gather(context.transpose(1, 2).flatten(2))
         return self.output.from_heads(back.view(len(rows), self.heads, self.d_kv))
 
 
@@ -140,13 +136,11 @@ class EncoderLayer(nn.Module):
         self,
         rows: Tensor,
         layout: Ragged,
-        slots: Tensor,
-        filled: Tensor,
         limit: Limit = OPEN,
         asking: Tensor | None = None,
     ) -> Tensor:
         """``[tokens, d_model]`` to ``[tokens, d_model]``, see :class:`SelfAttention`."""
-        attended = self.attention(rows, layout, slots, filled, limit, asking)
+        attended = self.attention(rows, layout, limit, asking)
         rows = self.attention_norm(rows + self.residual_dropout(attended, layout))
         hidden = self.expand(rows).relu_()
         contracted = self.contract(self.relu_dropout(hidden, layout))
@@ -276,11 +270,10 @@ class Encoder(nn.Module):
         position = self.positions(layout.position)
         joined = content + position if self.added else torch.cat((content, position), dim=1)
         rows = self.input_norm(joined)
-        slots, filled = layout.slots(), layout.filled()
         with products(self.precision, content.device):
             for number, layer in enumerate(self.layers):
                 asking = position if number in self.position_only else None
-                rows = layer(rows, layout, slots, filled, self.limits[number], asking)
+                rows = layer(rows, layout, self.limits[number], asking)
         return rows.to(content.dtype)
 
 

@@ -179,7 +179,7 @@ class Attention:
 def _groups(layout: Ragged) -> Iterator[Group]:
     """Neighbours whose rectangle is not much larger than their sentences."""
     starts = layout.lengths.cumsum(0) - layout.lengths
-    filled = layout.filled()
+    filled = layout.filled
     lengths = layout.lengths.tolist()
     first = 0
     for end in range(1, len(lengths) + 1):

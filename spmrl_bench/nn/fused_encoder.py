@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_attention import Attention, KeptAttention
-from spmrl_bench.nn.kernels import call, keep_scale, product_rows
+from spmrl_bench.nn.kernels import ByHand, call, keep_scale, product_rows
 from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.ragged import Ragged
 
@@ -33,39 +32,12 @@ def encode(module: Encoder, content: Tensor, layout: Ragged) -> Tensor:
         content.requires_grad or any(weight.requires_grad for weight in module.parameters())
     )
     if needed:
-        halves = _EncoderFunction.apply(module, layout, content, *_parameters(module))
+        norm: Any = module.input_norm
+        parameters = (module.positions.weight, *norm.parameters(), *module.layers.parameters())
+        halves = ByHand.apply(_Pass(module, layout, keep=True), content, *parameters)
     else:
         halves = _Pass(module, layout, keep=False).forward(content)
     return torch.cat((halves[0], halves[1]), dim=1)
-
-
-def _parameters(module: Encoder) -> list[Tensor]:
-    """In the order in which ``_Pass.backward`` gives their gradients."""
-    norm = _input_norm(module)
-    return [module.positions.weight, norm.weight, norm.bias, *module.layers.parameters()]
-
-
-def _input_norm(module: Encoder) -> nn.LayerNorm:
-    """The layer norm that the kernels compute; other encoders do not come here."""
-    assert isinstance(module.input_norm, nn.LayerNorm)
-    return module.input_norm
-
-
-class _EncoderFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, module: Encoder, layout: Ragged, content: Tensor, *parameters: Tensor
-    ) -> Tensor:
-        ctx.work = _Pass(module, layout, keep=True)
-        halves: Tensor = ctx.work.forward(content)
-        return halves
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        content, parameters = ctx.work.backward(gradient)
-        del ctx.work
-        return None, None, content, *parameters
 
 
 @dataclass(slots=True)
@@ -98,6 +70,7 @@ class _Pass:
     def __init__(self, module: Encoder, layout: Ragged, *, keep: bool) -> None:
         self.kernel = kernels.load("_factored")
         self.module = module
+        self.input_norm: Any = module.input_norm
         self.layout = layout
         self.keep = keep
         self.training = module.training
@@ -124,14 +97,14 @@ class _Pass:
     # Forwards -------------------------------------------------------------------------
 
     @torch.autocast("cpu", enabled=False)  # it would round what is to stay in float32
-    def forward(self, content: Tensor) -> Tensor:
-        """``[tokens, half]`` to ``[2, tokens, half]``."""
+    def forward(self, content: Tensor, *parameters: Tensor) -> Tensor:
+        """``[tokens, half]`` to ``[2, tokens, half]``; the parameters are the module's."""
         module = self.module
         joined = torch.empty(2, self.tokens, content.shape[1])
         joined[0, : self.real] = content
         joined[0, self.real :] = 0
         torch.index_select(module.positions.weight, 0, self.position, out=joined[1])
-        rows, low, self.joined = self._norm(joined, _input_norm(module))
+        rows, low, self.joined = self._norm(joined, self.input_norm)
         for layer, seeds in zip(module.layers, self.seeds, strict=True):
             rows, low = self._layer(layer, rows, low, seeds)
         return rows[:, : self.real]
@@ -215,8 +188,8 @@ class _Pass:
     # Backwards ------------------------------------------------------------------------
 
     @torch.autocast("cpu", enabled=False)
-    def backward(self, gradient: Tensor) -> tuple[Tensor, list[Tensor | None]]:
-        """Gradients of the content and of ``_parameters``, from that of the result.
+    def backward(self, gradient: Tensor) -> list[Tensor | None]:
+        """Gradients of the content and of the parameters, from that of the result.
 
         A fixed table of positions has none.
         """
@@ -229,13 +202,13 @@ class _Pass:
         for layer in reversed(module.layers):
             rows, more, parameters = self._layer_back(layer, self.kept.pop(), rows, more)
             found = parameters + found
-        rows, _, sums = self._norm_back(rows, more, self.joined, _input_norm(module), branch=False)
+        rows, _, sums = self._norm_back(rows, more, self.joined, self.input_norm, branch=False)
         positions, table = module.positions.weight, None
         if positions.requires_grad:
             table = torch.ops.aten.embedding_dense_backward(
                 rows[1, : self.real], self.layout.position, len(positions), -1, False
             )
-        return rows[0, : self.real], [table, sums[0], sums[1], *found]
+        return [rows[0, : self.real], table, sums[0], sums[1], *found]
 
     def _layer_back(
         self, layer: Any, kept: _Kept, rows: Tensor, more: Tensor | None

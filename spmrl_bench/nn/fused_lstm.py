@@ -9,15 +9,12 @@ one product over all steps.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import call, product_rows
+from spmrl_bench.nn.kernels import ByHand, call, product_rows
 
 # Forms of a step below which a second thread costs more than it does.
 FEW = 64
@@ -57,64 +54,44 @@ def last_states(lstm: nn.LSTM, inputs: Tensor, steps: Steps, dtype: torch.dtype)
         dtype: of the factors of the matrix products.
     """
     weights = [weight for each in lstm.all_weights for weight in each]
-    result: Tensor = _LSTMFunction.apply(inputs, steps, dtype, *weights)
+    result: Tensor = ByHand.apply(_Pass(steps, dtype), inputs, *weights)
     return result
-
-
-class _LSTMFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, inputs: Tensor, steps: Steps, dtype: torch.dtype, *weights: Tensor
-    ) -> Tensor:
-        work = _Pass(steps, inputs, weights, dtype)
-        result = work.forward()
-        if any(ctx.needs_input_grad):
-            ctx.work = work
-        return result
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, weights = ctx.work.backward(gradient)
-        del ctx.work
-        return inputs, None, None, *weights
 
 
 class _Pass:
     """One way over all steps and perhaps back; direction 0 is forward, 1 backward."""
 
-    def __init__(
-        self, steps: Steps, inputs: Tensor, weights: tuple[Tensor, ...], dtype: torch.dtype
-    ) -> None:
+    def __init__(self, steps: Steps, dtype: torch.dtype) -> None:
         self.kernel = kernels.load("_lexical")
         self.steps = steps
         self.dtype = dtype
         self.low = dtype != torch.float32
+        self.forms = len(steps.order)
+
+    def _threads(self, count: int) -> int:
+        return torch.get_num_threads() if count >= FEW else 1
+
+    @torch.autocast("cpu", enabled=False)  # the types are chosen here
+    def forward(self, inputs: Tensor, *weights: Tensor) -> Tensor:
+        """Last states, from the inputs and the eight weights of both directions."""
+        dtype = self.dtype
         self.of_inputs = [weights[side].to(dtype) for side in (0, 4)]
         self.of_states = [weights[side].to(dtype) for side in (1, 5)]
-        self.biases = [weights[side] + weights[side + 1] for side in (2, 6)]
-        self.size = weights[1].shape[1]
-        self.forms = len(steps.order)
+        biases = [weights[side] + weights[side + 1] for side in (2, 6)]
         self.real = len(inputs)
         # The first step has the most forms; a product of any step may read on that far.
         self.rows = product_rows(self.real + self.forms // 8 + 16, dtype) if self.low else self.real
         rounded = torch.zeros(self.rows, inputs.shape[1], dtype=dtype)
         rounded[: self.real] = inputs
         mirrored = torch.zeros_like(rounded)
-        torch.index_select(rounded, 0, steps.backward, out=mirrored[: self.real])
+        torch.index_select(rounded, 0, self.steps.backward, out=mirrored[: self.real])
         self.inputs = [rounded, mirrored]
-
-    def _threads(self, count: int) -> int:
-        return torch.get_num_threads() if count >= FEW else 1
-
-    @torch.autocast("cpu", enabled=False)  # the types are chosen here
-    def forward(self) -> Tensor:
-        size, rows, forms = self.size, self.rows, self.forms
+        size, rows, forms = weights[1].shape[1], self.rows, self.forms
         # Sums of the inputs' part first; each step adds the states' part and activates them.
         self.gates = torch.empty(2, rows, 4 * size, dtype=self.dtype)
         for side in range(2):
             torch.addmm(
-                self.biases[side].to(self.dtype),
+                biases[side].to(self.dtype),
                 self.inputs[side],
                 self.of_inputs[side].t(),
                 out=self.gates[side],
@@ -154,9 +131,9 @@ class _Pass:
         return self.steps.counts[step + 1] if step + 1 < len(self.steps.counts) else 0
 
     @torch.autocast("cpu", enabled=False)
-    def backward(self, gradient: Tensor) -> tuple[Tensor, list[Tensor]]:
+    def backward(self, gradient: Tensor) -> list[Tensor]:
         """Gradients of the inputs and of the eight weights."""
-        size, forms = self.size, self.forms
+        size, forms = gradient.shape[1] // 2, self.forms
         # A form's last state is reached by its own last step: until then nothing touches it.
         in_order = gradient[self.steps.order]
         d_states = torch.stack((in_order[:, :size], in_order[:, size:]))
@@ -191,4 +168,4 @@ class _Pass:
                 bias,
             ]
         # The two directions are mirror images, so the same places lead back.
-        return by_side[0] + by_side[1].index_select(0, self.steps.backward), weights
+        return [by_side[0] + by_side[1].index_select(0, self.steps.backward), *weights]

@@ -85,11 +85,6 @@ class CodedInput(nn.Module):
     def save_assets(self, folder: Path) -> None:
         """Write what the weights do not hold and the input needs again into an existing folder."""
 
-    def __call__(self, codes: Codes, layout: Ragged) -> Tensor:
-        """``[tokens, d_content]``."""
-        result: Tensor = super().__call__(codes, layout)
-        return result
-
 
 class Frozen(nn.Module):
     """A module that is used as it is: not trained, not saved, and always in evaluation mode.

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 _NAMES = ("_factored", "_lexical", "_span_scorer")
 
@@ -45,6 +46,28 @@ def _address(argument: object) -> object:
         return 0 if argument is None else argument
     assert argument.is_contiguous()
     return argument.data_ptr()
+
+
+class ByHand(torch.autograd.Function):
+    """Work whose gradient is written by hand.
+
+    ``work.forward(*inputs)`` gives the result, and ``work.backward(gradient)`` the gradients of
+    the inputs.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, work: Any, *inputs: Tensor) -> Tensor:
+        result: Tensor = work.forward(*inputs)
+        if any(ctx.needs_input_grad):
+            ctx.work = work
+        return result
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        gradients = ctx.work.backward(gradient)
+        del ctx.work
+        return None, *gradients
 
 
 def keep_scale(p: float) -> float:

@@ -44,13 +44,9 @@ class Limit:
         """Whether both products count."""
         return self.content and self.position
 
-    def pairs(self, layout: Ragged, filled: Tensor) -> Tensor:
-        """Which tokens may see which, bool ``[sentences, 1, 1 or longest, longest]``.
-
-        Args:
-            layout: of the sentences.
-            filled: ``layout.filled()``; no cell outside it is seen.
-        """
+    def pairs(self, layout: Ragged) -> Tensor:
+        """Which tokens may see which, bool ``[sentences, 1, 1 or longest, longest]``."""
+        filled = layout.filled
         keys = filled[:, None, None, :]
         if self.window is None or self.window >= layout.longest:
             return keys

@@ -44,17 +44,17 @@ class LSTMEncoder(nn.Module):
 
     def forward(self, content: Tensor, layout: Ragged) -> Tensor:
         """Content ``[tokens, d_model]`` to encoded tokens ``[tokens, d_model]``."""
-        slots, lengths = layout.slots(), layout.lengths.cpu()
+        lengths = layout.lengths.cpu()
         rows = content
         with products(self.precision, content.device):
             for number, layer in enumerate(self.layers):
                 given = self.dropout(rows, layout) if number else rows
                 packed = pack_padded_sequence(
-                    layout.spread(given, slots), lengths, batch_first=True, enforce_sorted=False
+                    layout.spread(given), lengths, batch_first=True, enforce_sorted=False
                 )
                 states, _ = pad_packed_sequence(
                     layer(packed)[0], batch_first=True, total_length=layout.longest
                 )
-                forward, backward = layout.gather(states, slots).to(content.dtype).chunk(2, dim=1)
+                forward, backward = layout.gather(states).to(content.dtype).chunk(2, dim=1)
                 rows = torch.stack((forward, backward), dim=2).flatten(1)
         return rows

@@ -9,6 +9,7 @@ sentence, spreads them over a rectangle and back.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ragged:
     """How the rows of a ``[tokens, ...]`` tensor divide into sentences.
 
@@ -45,19 +46,21 @@ class Ragged:
             int(lengths.max()),
         )
 
+    @cached_property
     def slots(self) -> Tensor:
         """int64 ``[tokens]``: where each row lies in the flattened ``[sentences * longest]``."""
         return self.sentence * self.longest + self.position
 
-    def spread(self, rows: Tensor, slots: Tensor) -> Tensor:
+    def spread(self, rows: Tensor) -> Tensor:
         """``[tokens, features]`` to ``[sentences, longest, features]``, zero where empty."""
         flat = rows.new_zeros(len(self.lengths) * self.longest, rows.shape[1])
-        return flat.index_copy(0, slots, rows).view(len(self.lengths), self.longest, -1)
+        return flat.index_copy(0, self.slots, rows).view(len(self.lengths), self.longest, -1)
 
-    def gather(self, rectangle: Tensor, slots: Tensor) -> Tensor:
+    def gather(self, rectangle: Tensor) -> Tensor:
         """The inverse of :meth:`spread`."""
-        return rectangle.reshape(-1, rectangle.shape[-1]).index_select(0, slots)
+        return rectangle.reshape(-1, rectangle.shape[-1]).index_select(0, self.slots)
 
+    @cached_property
     def filled(self) -> Tensor:
         """bool ``[sentences, longest]``: which cells of the rectangle hold a token."""
         columns = torch.arange(self.longest, device=self.lengths.device)

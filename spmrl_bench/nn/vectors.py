@@ -52,11 +52,7 @@ class StaticVectors(CodedInput):
 
     @classmethod
     def read(cls, path: str | PathLike[str], d_content: int, dropout: float) -> StaticVectors:
-        """The input with the vectors of a file.
-
-        Raises:
-            PretrainedError: as :func:`spmrl_bench.pretrained.vector_files.read_word_vectors`.
-        """
+        """The input with the vectors of a file, see :func:`read_word_vectors` for its errors."""
         vectors = read_word_vectors(path)
         return cls(vectors.words, vectors.matrix, d_content, dropout)
 

@@ -115,15 +115,8 @@ def load_checkpoint(
     except (OSError, SafetensorError) as error:
         raise _broken(path, error) from None
     for name, parameter in parser.named_parameters():
-        prefix = f"/{name}"
-        state = {
-            key.removesuffix(prefix): value
-            for key, value in moments.items()
-            if key.endswith(prefix) and "/" not in key.removesuffix(prefix)
-        }
-        if state:
-            # The fused optimiser wants its step counters beside the weights too.
-            optimiser.state[parameter] = {
-                key: value.to(parameter.device) for key, value in state.items()
-            }
+        for key in ("step", "exp_avg", "exp_avg_sq"):
+            if f"{key}/{name}" in moments:
+                # The fused optimiser wants its step counters beside the weights too.
+                optimiser.state[parameter][key] = moments[f"{key}/{name}"].to(parameter.device)
     return progress

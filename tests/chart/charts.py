@@ -34,11 +34,10 @@ def random_batch(
 
 
 def decode_with(kernel: kernels.Kernel, batch: Batch, threads: int | None = None) -> chart.Decoded:
-    """Decode a batch as one block."""
+    """Decode a batch as ``chart.decode`` does."""
     decoder = chart.BlockDecoder(batch.lengths, batch.gold)
     decoder._kernel = kernel
-    decoder.add(batch.scores)
-    return decoder.decode(threads=threads)
+    return decoder.decode_whole(batch.scores, threads=threads)
 
 
 def decode_on(kernel: str, batch: Batch, threads: int | None = None) -> chart.Decoded:

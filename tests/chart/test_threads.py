@@ -6,7 +6,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,21 +14,13 @@ import pytest
 from spmrl_bench import chart
 from spmrl_bench.chart import kernels, packing, threads
 from spmrl_bench.chart.kernels import Kernel
-from spmrl_bench.chart.threads import WORTH_A_TEAM, default_threads, run
-from tests.chart.charts import Batch, assert_same, decode_on, decode_with, random_batch
+from spmrl_bench.chart.threads import WORTH_A_TEAM, default_threads, team_size
+from tests.chart.charts import Batch, assert_same, decode_on, random_batch
 from tests.conftest import PATIENCE
 
 compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
 needs_compiled = pytest.mark.skipif(not compiled, reason="kernel not built")
 augmented = pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
-
-
-def compiled_kernel(openmp: int | None = None) -> Kernel:
-    """The compiled kernel; one that says it has so many OpenMP threads where that is given."""
-    from spmrl_bench.chart import _cky
-
-    kernel = kernels.compiled(_cky)
-    return kernel if openmp is None else kernel._replace(openmp_threads=lambda: openmp)
 
 
 @needs_compiled
@@ -54,17 +45,6 @@ def test_any_number_of_threads_gives_the_bits_of_the_twin(lengths: list[int], go
 
 @needs_compiled
 @augmented
-def test_threads_of_python_give_the_same(gold: bool) -> None:
-    """As where the compiler had no OpenMP."""
-    lengths = [2, 60, 1, 1, 17, 3, 45, 8, 1, 33]
-    batch = random_batch(np.random.default_rng(4), lengths, 20, gold=gold, ties=True)
-    expected = decode_on("python", batch)
-    for team in (None, 1, 2, 3, 1000):
-        assert_same(decode_with(compiled_kernel(openmp=0), batch, team), expected)
-
-
-@needs_compiled
-@augmented
 def test_any_number_of_threads_finds_the_labels_of_the_twin(gold: bool) -> None:
     batch = random_batch(np.random.default_rng(4), [2, 9, 1], 20, gold=gold, ties=True)
 
@@ -73,9 +53,11 @@ def test_any_number_of_threads_finds_the_labels_of_the_twin(gold: bool) -> None:
         assert kernel.label_maxima(batch.scores, batch.gold, values, labels, team)
         return values.tobytes(), labels.tobytes()
 
+    from spmrl_bench.chart import _cky
+
     expected = maxima(kernels.PYTHON, 1)
     for team in (1, 2, 3, 1000):
-        assert maxima(compiled_kernel(), team) == expected
+        assert maxima(kernels.compiled(_cky), team) == expected
 
 
 def test_the_twin_takes_a_number_of_threads_too() -> None:
@@ -126,7 +108,6 @@ def test_large_scores_are_not_taken_for_infinite_ones(columns: int) -> None:
     expected = decode_on("python", batch)
     for team in (1, 3):
         assert_same(decode_on("cython", batch, team), expected)
-        assert_same(decode_with(compiled_kernel(openmp=0), batch, team), expected)
 
 
 @pytest.mark.parametrize("team", [0, -2])
@@ -138,78 +119,31 @@ def test_no_threads_are_refused(team: int) -> None:
 # Who gets how many ------------------------------------------------------------------------
 
 
-LENGTHS = (3, 1, 9, 3, 7)
-
-
-class Recorder:
-    """A kernel that notes what it is asked to do."""
-
-    def __init__(self, openmp: int | None = 4) -> None:
-        self.calls: list[tuple[list[int], int]] = []
-        self.kernel = kernels.PYTHON._replace(
-            decode_maxima=self.decode_maxima, openmp_threads=None if openmp is None else self.openmp
-        )
-        self.number = openmp
-
-    def decode_maxima(self, order: Any, team: int) -> None:
-        self.calls.append((order.tolist(), team))
-
-    def openmp(self) -> int:
-        return self.number or 0
-
-    def run(
-        self, team: int | None, *, lengths: Sequence[int] = LENGTHS, work: int = WORTH_A_TEAM
-    ) -> None:
-        run(self.kernel, (), np.array(lengths, dtype=np.int32), team, work)
-
-
-def test_long_sentences_come_first() -> None:
-    recorder = Recorder()
-    recorder.run(2)
-    assert recorder.calls == [([2, 4, 0, 3, 1], 2)]
-
-
-def test_threads_of_python_get_long_and_short_sentences() -> None:
-    recorder = Recorder(openmp=0)
-    recorder.run(2)
-    assert sorted(recorder.calls) == [([2, 0, 1], 1), ([4, 3], 1)]
+def kernel_with(openmp: int) -> Kernel:
+    return kernels.PYTHON._replace(openmp_threads=lambda: openmp)
 
 
 def test_default_is_what_openmp_says() -> None:
-    recorder = Recorder(openmp=4)
-    recorder.run(None)
-    assert [team for _, team in recorder.calls] == [4]
+    assert default_threads(kernel_with(4)) == 4
+    assert team_size(kernel_with(4), None, 5, WORTH_A_TEAM) == 4
 
 
-def test_little_work_and_single_sentences_are_not_shared() -> None:
-    recorder = Recorder()
-    recorder.run(None, work=WORTH_A_TEAM - 1)
-    recorder.run(None, lengths=[300])
-    recorder.run(8, lengths=[300])
-    assert recorder.calls == [([2, 4, 0, 3, 1], 1), ([0], 1), ([0], 1)]
+def test_little_work_and_single_parts_are_not_shared() -> None:
+    assert team_size(kernel_with(4), None, 5, WORTH_A_TEAM - 1) == 1
+    for asked in (None, 8):
+        assert team_size(kernel_with(4), asked, 1, WORTH_A_TEAM) == 1
+    assert team_size(kernel_with(4), 8, 5, 1) == 5
 
 
-def test_kernels_that_hold_the_gil_get_one_thread() -> None:
-    assert default_threads(Recorder(openmp=None).kernel) == 1
-
-
-def test_without_openmp_the_default_is_its_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = Recorder(openmp=0).kernel
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert default_threads(kernel) == 3
-    monkeypatch.setenv("OMP_NUM_THREADS", "5,2")
-    assert default_threads(kernel) == 5
-    for unset in ("", "0", "many", "-1"):
-        monkeypatch.setenv("OMP_NUM_THREADS", unset)
-        assert 1 <= default_threads(kernel) <= (os.cpu_count() or 1)
+def test_without_openmp_there_is_one_thread() -> None:
+    assert default_threads(kernel_with(0)) == default_threads(kernels.PYTHON) == 1
 
 
 def test_a_forked_process_starts_no_openmp_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_forked", True)
-    recorder = Recorder()
-    assert default_threads(recorder.kernel) == 1
-    recorder.run(2)
-    assert [team for _, team in recorder.calls] == [1, 1]
+    assert default_threads(kernel_with(4)) == 1
+    for asked in (None, 2):
+        assert team_size(kernel_with(4), asked, 5, WORTH_A_TEAM) == 1
 
 
 # Other processes, and torch in this one ---------------------------------------------------

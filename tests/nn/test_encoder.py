@@ -44,7 +44,7 @@ def encoder(layers: int, max_positions: int = 9) -> Encoder:
 
 
 def run(module: nn.Module, rows: Tensor, layout: Ragged) -> Tensor:
-    result: Tensor = module(rows, layout, layout.slots(), layout.filled())
+    result: Tensor = module(rows, layout)
     return result
 
 

@@ -81,7 +81,7 @@ def test_a_factored_layer_is_a_full_one_with_block_diagonal_matrices() -> None:
     factored, full = layer("factored"), layer("full")
     copy_layer(full, factored)
     layout, rows = layout_of(LENGTHS), rows_of(D_MODEL)
-    given = (rows, layout, layout.slots(), layout.filled())
+    given = (rows, layout)
     expected = factored(*given)
     torch.testing.assert_close(full(*given), expected, atol=1e-12, rtol=0)
     # The layer is not the identity, and what is off the diagonal would show.
@@ -116,7 +116,7 @@ def test_an_added_position_meets_the_content_before_the_first_layer(matrices: Ma
     places = torch.tensor([k for n in LENGTHS for k in range(n)])
     rows = module.input_norm(content + module.positions.weight[places])
     for each in module.layers:
-        rows = each(rows, layout, layout.slots(), layout.filled())
+        rows = each(rows, layout)
     assert torch.equal(module(content, layout), rows)
     # Moving a vector from the content to the position changes nothing, as it is their sum.
     moved = torch.randn(D_MODEL, dtype=torch.float64)
@@ -195,7 +195,7 @@ def test_full_attention_by_hand(scale: AttentionScale) -> None:
     module = SelfAttention(D_MODEL, HEADS, D_KV, 0.0, "full", scale).double()
     randomise(module, seed=4)
     layout, rows = layout_of(LENGTHS), rows_of(D_MODEL)
-    found = module(rows, layout, layout.slots(), layout.filled())
+    found = module(rows, layout)
     divisor = math.sqrt({"d_kv": D_KV, "d_model": D_MODEL}[scale])
     expected = plain.full_attention(module, array(rows), array(rows), LENGTHS, divisor)
     np.testing.assert_allclose(array(found), expected, atol=1e-12)
@@ -219,7 +219,7 @@ def test_without_a_norm_of_the_input(position: PositionInput, matrices: Matrices
     layout, content = layout_of(LENGTHS), rows_of(content_width(D_MODEL, position))
     place = module.positions.weight[[k for n in LENGTHS for k in range(n)]]
     rows = content + place if position == "added" else torch.cat((content, place), dim=1)
-    expected = module.layers[0](rows, layout, layout.slots(), layout.filled())
+    expected = module.layers[0](rows, layout)
     assert torch.equal(module(content, layout), expected)
 
 

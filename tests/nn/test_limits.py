@@ -38,7 +38,7 @@ def rows_of(width: int) -> Tensor:
 
 def attend(module: SelfAttention, rows: Tensor, limit: Limit = OPEN) -> Tensor:
     layout = layout_of(LENGTHS)
-    found: Tensor = module(rows, layout, layout.slots(), layout.filled(), limit)
+    found: Tensor = module(rows, layout, limit)
     return found
 
 
@@ -110,8 +110,8 @@ def test_a_window_of_the_whole_sentence_changes_nothing(window: int, relaxed: bo
 
 def test_a_relaxed_window_exempts_exactly_the_first_and_last_two_tokens() -> None:
     layout = layout_of([9, 4])
-    strict = Limit(window=1).pairs(layout, layout.filled())[0, 0]
-    relaxed = Limit(window=1, relaxed=True).pairs(layout, layout.filled())
+    strict = Limit(window=1).pairs(layout)[0, 0]
+    relaxed = Limit(window=1, relaxed=True).pairs(layout)
     for i in range(9):
         for j in range(9):
             exempt = i in (0, 1, 7, 8) or j in (0, 1, 7, 8)
@@ -125,7 +125,7 @@ def test_a_relaxed_window_by_its_definition(window: int) -> None:
     """For every length: START, the first word, the last word and STOP, as they overlap or not."""
     lengths = list(range(1, 13))
     layout = layout_of(lengths)
-    seen = Limit(window=window, relaxed=True).pairs(layout, layout.filled())[:, 0]
+    seen = Limit(window=window, relaxed=True).pairs(layout)[:, 0]
     for n, found in zip(lengths, seen, strict=True):
         ends = {0, 1, n - 2, n - 1}
         expected = [

@@ -21,10 +21,10 @@ def test_rows_know_their_sentence_and_place() -> None:
 def test_spread_puts_each_token_into_the_row_of_its_sentence() -> None:
     layout = layout_of([2, 1, 3])
     rows = torch.arange(1.0, 7.0)[:, None]
-    spread = layout.spread(rows, layout.slots())
+    spread = layout.spread(rows)
     assert spread.squeeze(2).tolist() == [[1, 2, 0], [3, 0, 0], [4, 5, 6]]
-    assert torch.equal(spread.squeeze(2) > 0, layout.filled())
-    assert torch.equal(layout.gather(spread, layout.slots()), rows)
+    assert torch.equal(spread.squeeze(2) > 0, layout.filled)
+    assert torch.equal(layout.gather(spread), rows)
 
 
 def test_all_tokens_of_a_sentence_share_one_mask() -> None:
