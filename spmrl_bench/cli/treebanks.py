@@ -112,7 +112,7 @@ def validate(
     """
     from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
     from spmrl_bench.treebanks.presence import status_of
-    from spmrl_bench.treebanks.survey_table import inventories, shared_note, survey_table
+    from spmrl_bench.treebanks.survey import inventories, shared_note, survey_table
     from spmrl_bench.treebanks.validation import validate as check
 
     everything = not names or names == ["all"]
@@ -219,7 +219,7 @@ def new_treebank(
 
 
 def _print_new(found: NewTreebank) -> None:
-    from spmrl_bench.treebanks.survey_table import inventories, shared_note, survey_table
+    from spmrl_bench.treebanks.survey import inventories, shared_note, survey_table
 
     files = found.files
     encoding = f", {files.encoding}" if files.encoding else ""

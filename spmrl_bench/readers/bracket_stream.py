@@ -104,14 +104,13 @@ class _Pieces:
         if not self._begun:
             text = text.removeprefix("\ufeff")
             self._begun = True
-        place = self._line, self._column, self._sentence
         for tree in read_brackets(
             text,
             path=self._path,
             escapes=self._escapes,
-            line=place[0],
-            column=place[1],
-            sentence=place[2],
+            line=self._line,
+            column=self._column,
+            sentence=self._sentence,
         ):
             yield tree
             self._sentence += 1

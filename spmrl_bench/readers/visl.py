@@ -68,31 +68,29 @@ class _VislReader(BracketReader):
     def trees_of_entries(self) -> Iterator[Tree]:
         """The trees of all entries."""
         headers = list(_HEADER.finditer(self._text))
-        starts = [header.start() for header in headers]
-        named = [_NAMED.match(header[1]) for header in headers]
-        first = next((k for k, match in enumerate(named) if match), len(headers))
+        named = (k for k, header in enumerate(headers) if _NAMED.match(header[1]))
+        first = next(named, len(headers))
+        ends = [*(header.start() for header in headers), len(self._text)]
         try:
-            self._nothing_before(headers[:first], starts[first] if first < len(starts) else None)
+            self._nothing_before(headers[:first], ends[first])
         except ReadError as error:
             self.leave_out(error)
-        ends = [*starts, len(self._text)][1:]
-        for header, match, end in list(zip(headers, named, ends, strict=True))[first:]:
+        for header, end in zip(headers[first:], ends[first + 1 :], strict=True):
             try:
-                yield self._tree_of_entry(header, match, end)
+                yield self._tree_of_entry(header, end)
             except ReadError as error:
                 self.leave_out(error)
 
-    def _nothing_before(self, comments: list[re.Match[str]], end: int | None) -> None:
+    def _nothing_before(self, comments: list[re.Match[str]], end: int) -> None:
         """Check that there are comments only."""
         start = 0
-        places = [(comment.start(), comment.end()) for comment in comments]
-        last = len(self._text) if end is None else end
-        for place, after in [*places, (last, last)]:
+        for place, after in [*(comment.span() for comment in comments), (end, end)]:
             for _ in self.trees(start, place):
                 self.fail(start, "found a tree before the first entry, expected '#1 name text'")
             start = after
 
-    def _tree_of_entry(self, header: re.Match[str], match: re.Match[str] | None, end: int) -> Tree:
+    def _tree_of_entry(self, header: re.Match[str], end: int) -> Tree:
+        match = _NAMED.match(header[1])
         self.name = match[1] if match else None
         if match is None:
             self.fail(

@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
@@ -191,13 +192,13 @@ def _members(archive: Path, url: str) -> Iterator[tuple[str, Callable[[], bytes]
             for info in file.infolist():
                 _check_size(url, info.filename, info.file_size)
                 if not info.is_dir():
-                    yield info.filename, lambda info=info: file.read(info)  # type: ignore[misc]
+                    yield info.filename, partial(file.read, info)
     else:
         with tarfile.open(archive) as tar:
             for member in tar:
                 _check_size(url, member.name, member.size)
                 if member.isfile():
-                    yield member.name, lambda member=member: _tar_content(tar, member)  # type: ignore[misc]
+                    yield member.name, partial(_tar_content, tar, member)
                 elif not member.isdir():
                     raise TreebankError(
                         f"{url}: the archive is not safe: its member '{member.name}' is no plain "

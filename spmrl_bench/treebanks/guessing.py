@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.errors import TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.reading import all_decode
@@ -136,7 +136,8 @@ def split_by_position(paths: Sequence[str], sizes: Sequence[int]) -> dict[str, G
 
 def guess_options(form: Format, folder: Path, guessed: GuessedFiles) -> dict[str, Any]:
     """Options of the reader other than the encoding, by the text of the first file."""
-    text = _text(folder / guessed.paths[0], guessed.encoding or "utf-8")
+    beginning = (folder / guessed.paths[0]).read_bytes()[:_BEGINNING]
+    text = beginning.decode(guessed.encoding or "utf-8", errors="replace")
     options: dict[str, Any] = {}
     if "escapes" in form.options:
         options["escapes"] = "ptb" if r"\/" in text or "-LCB-" in text else "brackets"
@@ -190,10 +191,3 @@ def _encoding(paths: Sequence[Path]) -> str:
     chinese = 10 * sum(len(run) % 2 == 0 for run in runs) > 9 * len(runs)
     tried = ("gb18030", "cp1252") if chinese else ("cp1252",)
     return next((name for name in tried if all_decode(paths, name)), "latin-1")
-
-
-def _text(path: Path, encoding: str) -> str:
-    try:
-        return path.read_bytes()[:_BEGINNING].decode(encoding, errors="replace")
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}", path=path) from error

@@ -88,10 +88,8 @@ def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
     else:
         sizes = {name: getattr(manifest.splits, name).sentences[0] for name in SPLITS}
         folder = find_folder(manifest.path, root)
-        if folder is None:
-            where = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
-        else:
-            where = str(folder)
+        unset = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
+        where = str(folder) if folder is not None else unset
         if folder is None or not folder.is_dir():
             missing = [f"{_first(manifest.path)}/"]
         else:

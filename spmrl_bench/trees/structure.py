@@ -40,22 +40,15 @@ def strip_root(tree: Tree) -> Tree:
     One that holds several constituents or a bare word stays, named TOP where it has no label,
     and a sentence that is a bare word gets it: every tree has a labelled root.
     """
-    labels, spans, n = tree.labels, tree.spans, len(tree)
     outer = 0
-    while (
-        outer + 1 < len(labels)
-        and labels[outer] in _OUTER
-        and spans[outer + 1, 0] == 0
-        and spans[outer + 1, 1] == n
-    ):
+    while _is_whole(tree, outer + 1) and tree.labels[outer] in _OUTER:
         outer += 1
-    if outer:
-        labels, spans = labels[outer:], spans[outer:]
-    if not labels or spans[0, 0] != 0 or spans[0, 1] != n:
+    labels, spans = tree.labels[outer:], tree.spans[outer:]
+    if not _is_whole(tree, outer):
         return _under_top(tree.words, tree.tags, labels, spans)
     if labels[0] == "":
         labels = ("TOP", *labels[1:])
-    return tree if labels is tree.labels else Tree(tree.words, tree.tags, labels, spans)
+    return tree if labels == tree.labels else Tree(tree.words, tree.tags, labels, spans)
 
 
 _OUTER = frozenset({"", "TOP", "ROOT", "S1"})
@@ -67,18 +60,12 @@ def ensure_top(tree: Tree) -> Tree:
     An outer bracket that is there already (unlabelled, TOP, ROOT, S1 or VROOT) takes that name;
     several of them become one.
     """
-    labels, spans, n = tree.labels, tree.spans, len(tree)
     outer = 0
-    while (
-        outer < len(labels)
-        and labels[outer] in _OUTER_OR_VROOT
-        and spans[outer, 0] == 0
-        and spans[outer, 1] == n
-    ):
+    while _is_whole(tree, outer) and tree.labels[outer] in _OUTER_OR_VROOT:
         outer += 1
-    if outer == 1 and labels[0] == "TOP":
+    if outer == 1 and tree.labels[0] == "TOP":
         return tree
-    return _under_top(tree.words, tree.tags, labels[outer:], spans[outer:])
+    return _under_top(tree.words, tree.tags, tree.labels[outer:], tree.spans[outer:])
 
 
 _OUTER_OR_VROOT = _OUTER | {"VROOT"}
@@ -111,6 +98,12 @@ def merge_x_over_x(tree: Tree) -> Tree:
     if all(kept):
         return tree
     return Tree(tree.words, tree.tags, tuple(compress(labels, kept)), frozen(spans[kept]))
+
+
+def _is_whole(tree: Tree, row: int) -> bool:
+    """Whether there is such a constituent, and it is over all words."""
+    spans = tree.spans
+    return row < len(spans) and spans[row, 0] == 0 and bool(spans[row, 1] == len(tree))
 
 
 def _under_top(

@@ -3,7 +3,7 @@
 The shared-task releases spell Arabic in Buckwalter's transliteration and Hebrew in the one of
 its treebank. A parser with character input of its own does not care, but a pre-trained encoder
 knows these languages in their own script only. The transforms here undo the transliteration,
-character by character; the functions for the way back are for output in a release's spelling.
+character by character.
 
 Both schemes give every word of a sentence the same treatment, digits and punctuation being left
 as they are. Latin words in an Arabic text therefore change as well; nothing in the releases

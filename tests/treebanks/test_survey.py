@@ -7,8 +7,13 @@ from pathlib import Path
 from hypothesis import given
 
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.treebanks.survey import Survey, shared_sentences
-from spmrl_bench.treebanks.survey_table import inventories, shared_note, survey_table
+from spmrl_bench.treebanks.survey import (
+    Survey,
+    inventories,
+    shared_note,
+    shared_sentences,
+    survey_table,
+)
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import NO_PARENT, Graph
 from spmrl_bench.trees.parse import Parse

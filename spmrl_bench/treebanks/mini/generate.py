@@ -74,7 +74,7 @@ def generate(grammar: str | Path, sizes: Mapping[str, int], seed: int) -> dict[s
     seen: set[tuple[str, ...]] = set()
     splits: dict[str, list[Parse]] = {split: [] for split in sizes}
     for split in sorted(sizes):
-        rng = random.Random(f"{source.grammar.language}/{seed}/{split}")
+        rng = random.Random(f"{source.grammar.table.language}/{seed}/{split}")
         for _ in range(sizes[split]):
             splits[split].append(_next_sentence(sampler, rng, seen, str(grammar)))
     return splits
@@ -154,9 +154,8 @@ class Sampler:
     def __init__(self, source: GroundGrammar) -> None:
         self._nodes = source.nodes
         self._symbols = source.grammar.symbols
-        self._settings = source.grammar.settings
-        self._spelling = source.grammar.spelling
-        self._adjust = source.grammar.adjust
+        self._table = source.grammar.table
+        self._settings = self._table.settings
         self._varied = source.grammar.lexicon.open_categories
         self.max_words = self._settings.max_words
 
@@ -237,6 +236,13 @@ class Sampler:
 
     def _word(self, number: int, rng: random.Random, used: set[str]) -> str:
         """The form of a category, or of a word glued from its parts."""
+        form = self._parts(number, rng, used)
+        if self._symbols[self._nodes[number].symbol].kind == "category":
+            return form
+        return apply_spelling(form, self._table.spelling)
+
+    def _parts(self, number: int, rng: random.Random, used: set[str]) -> str:
+        """Parts joined by ``+``; words contain no cycle, so the depth is that of the grammar."""
         node = self._nodes[number]
         symbol = self._symbols[node.symbol]
         if symbol.kind == "category":
@@ -248,28 +254,19 @@ class Sampler:
                     form = node.forms[_draw(node.cumulative, rng)]
                 used.add(form)
             return form
-        glued = self._glue(number, rng, used)
-        return apply_spelling(glued, self._spelling)
-
-    def _glue(self, number: int, rng: random.Random, used: set[str]) -> str:
-        """Parts joined by ``+``; words contain no cycle, so the depth is that of the grammar."""
-        node = self._nodes[number]
-        symbol = self._symbols[node.symbol]
-        if symbol.kind == "category":
-            return self._word(number, rng, used)
         option = self._option(node, {}, rng)
         children = option.rows[_draw(option.cumulative, rng)]
-        parts = [self._glue(child, rng, used) for child in children]
+        parts = [self._parts(child, rng, used) for child in children]
         if symbol.lower_tail:
             parts[1:] = [part.lower() for part in parts[1:]]
         return "+".join(part for part in parts if part)
 
     def _finish(self, words: list[str]) -> None:
         """Adjust words to their right neighbour; capitalise the first that begins alnum."""
-        for pattern, following, replacement in self._adjust:
+        for adjust in self._table.adjust:
             for position in range(len(words) - 1):
-                if following.search(words[position + 1]):
-                    words[position] = pattern.sub(replacement, words[position])
+                if adjust.next.search(words[position + 1]):
+                    words[position] = adjust.word.sub(adjust.replace, words[position])
         if self._settings.capitalise:
             for position, word in enumerate(words):
                 if word[0].isalnum():

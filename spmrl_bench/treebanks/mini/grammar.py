@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import itertools
 import re
-import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 from pydantic import ValidationError
 
-from spmrl_bench.treebanks.mini.lexicon import Lexicon, build_lexicon
+from spmrl_bench.errors import TreebankError
+from spmrl_bench.toml_files import read_toml
+from spmrl_bench.treebanks.mini.lexicon import Lexicon, LexiconBuilder
 from spmrl_bench.treebanks.mini.links import Defaults, check_relation, read_defaults
 from spmrl_bench.treebanks.mini.notation import (
     Reference,
@@ -33,9 +34,10 @@ from spmrl_bench.treebanks.mini.tables import (
     FeatureTable,
     GrammarTable,
     PhraseTable,
-    Settings,
     WordTable,
 )
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -67,16 +69,13 @@ class Grammar:
     """A checked grammar, ready to be grounded."""
 
     path: str
-    language: str
-    settings: Settings
+    table: GrammarTable
     domains: Mapping[str, tuple[str, ...]]
     priors: Mapping[str, Mapping[str, float]]
     symbols: Mapping[str, Symbol]
     rules: Mapping[str, tuple[Rule, ...]]
     dependencies: Defaults
     lexicon: Lexicon
-    spelling: tuple[tuple[re.Pattern[str], str], ...]
-    adjust: tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...]
 
 
 @dataclass
@@ -91,16 +90,15 @@ def load_grammar(path: Path) -> Grammar:
     """The grammar in ``path``.
 
     Raises:
-        GrammarError: the file is absent, is not TOML, or breaks the format; all mistakes of
-            a loading step (declarations, then rules and lexicon) are reported together.
+        TreebankError: the file is absent or is not TOML.
+        GrammarError: it breaks the format; all mistakes of a loading step (declarations, then
+            rules and lexicon) are reported together.
     """
     table = _read(path)
     problems = Problems(str(path))
     declared = _Declared()
     _declare_features(table, declared, problems)
     _declare_symbols(table, declared, problems)
-    spelling = _compile_spelling(table, problems)
-    adjust = _compile_adjust(table, problems)
     problems.check()
     rules = _read_rules(table, declared, problems)
     signatures = {name: symbol.features for name, symbol in declared.symbols.items()}
@@ -112,44 +110,32 @@ def load_grammar(path: Path) -> Grammar:
     dependencies = read_defaults(
         table.dependencies, signatures, invisible, declared.domains, problems
     )
-    lexicon = build_lexicon(
-        table,
-        {
-            name: symbol.features
-            for name, symbol in declared.symbols.items()
-            if symbol.kind == "category"
-        },
-        declared.domains,
-        declared.defaults,
-        spelling,
-        problems,
-    )
+    categories = {
+        name: symbol.features
+        for name, symbol in declared.symbols.items()
+        if symbol.kind == "category"
+    }
+    lexicon = LexiconBuilder(
+        table, categories, declared.domains, declared.defaults, problems
+    ).build()
     _check_reach(table.settings.start, rules, declared.symbols, lexicon, problems)
     problems.check()
     return Grammar(
         str(path),
-        table.language,
-        table.settings,
+        table,
         declared.domains,
         declared.priors,
         declared.symbols,
         rules,
         dependencies,
         lexicon,
-        spelling,
-        adjust,
     )
 
 
 def _read(path: Path) -> GrammarTable:
+    content = read_toml(path, TreebankError)
     try:
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise GrammarError(str(path), [f"cannot be read: {error.strerror}"]) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GrammarError(str(path), [f"is not valid UTF-8 TOML: {error}"]) from error
-    try:
-        return GrammarTable.model_validate(data)
+        return GrammarTable.model_validate(content)
     except ValidationError as error:
         found = []
         for item in error.errors():
@@ -228,37 +214,6 @@ def _declare_symbols(table: GrammarTable, declared: _Declared, problems: Problem
         problems.add("settings.start", f"'{start}' must have a label and no features")
 
 
-def _compile(key: str, pattern: str, problems: Problems) -> re.Pattern[str] | None:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        problems.add(key, f"'{pattern}' is not a regular expression: {error}")
-        return None
-
-
-def _compile_spelling(
-    table: GrammarTable, problems: Problems
-) -> tuple[tuple[re.Pattern[str], str], ...]:
-    compiled = []
-    for number, entry in enumerate(table.spelling):
-        pattern = _compile(f"spelling.{number}.pattern", entry.pattern, problems)
-        if pattern is not None:
-            compiled.append((pattern, entry.replace))
-    return tuple(compiled)
-
-
-def _compile_adjust(
-    table: GrammarTable, problems: Problems
-) -> tuple[tuple[re.Pattern[str], re.Pattern[str], str], ...]:
-    compiled = []
-    for number, entry in enumerate(table.adjust):
-        word = _compile(f"adjust.{number}.word", entry.word, problems)
-        following = _compile(f"adjust.{number}.next", entry.next, problems)
-        if word is not None and following is not None:
-            compiled.append((word, following, entry.replace))
-    return tuple(compiled)
-
-
 def _read_rules(
     table: GrammarTable, declared: _Declared, problems: Problems
 ) -> dict[str, tuple[Rule, ...]]:
@@ -335,6 +290,22 @@ def _variants(
     return variants
 
 
+def reachable(start: Iterable[_Item], following: Callable[[_Item], Iterable[_Item]]) -> set[_Item]:
+    """What one gets to from the start, which is part of it."""
+    found = set(start)
+    todo = list(found)
+    while todo:
+        new = set(following(todo.pop())) - found
+        found |= new
+        todo += new
+    return found
+
+
+def children_of(rules: Iterable[Rule]) -> set[str]:
+    """The symbols to the right of the arrow in any of the rules."""
+    return {child.symbol for rule in rules for child in rule.children}
+
+
 def _check_reach(
     start: str,
     rules: Mapping[str, tuple[Rule, ...]],
@@ -343,14 +314,7 @@ def _check_reach(
     problems: Problems,
 ) -> None:
     """Every symbol is reachable from the start and has a rule or a word."""
-    reached = {start}
-    todo = [start]
-    while todo:
-        for rule in rules.get(todo.pop(), ()):
-            for child in rule.children:
-                if child.symbol not in reached:
-                    reached.add(child.symbol)
-                    todo.append(child.symbol)
+    reached = reachable([start], lambda name: children_of(rules.get(name, ())))
     places = {"phrase": "phrases", "word": "words", "category": "categories"}
     for name, symbol in symbols.items():
         key = f"{places[symbol.kind]}.{name}"

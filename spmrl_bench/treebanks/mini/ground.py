@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from spmrl_bench.treebanks.mini.grammar import Grammar, Rule
+from spmrl_bench.treebanks.mini.grammar import Grammar, Rule, children_of, reachable
 from spmrl_bench.treebanks.mini.lexicon import Bundle
 from spmrl_bench.treebanks.mini.links import Links, link
 from spmrl_bench.treebanks.mini.notation import Reference
@@ -79,7 +79,7 @@ def ground(grammar: Grammar) -> GroundGrammar:
     grounder.enumerate()
     _cut_unproductive(grounder.nodes)
     if grounder.nodes[0].height < 0:
-        problems.add("settings.start", f"'{grammar.settings.start}' produces no sentence")
+        problems.add("settings.start", f"'{grammar.table.settings.start}' produces no sentence")
     else:
         _note_dead_rules(grammar, grounder.nodes, problems)
         _link_rows(grammar, grounder.nodes, problems)
@@ -100,7 +100,7 @@ class _Grounder:
         self._queries: dict[tuple[str, Binding, tuple[int, ...]], dict[Bundle, float]] = {}
 
     def enumerate(self) -> None:
-        self._number((self.grammar.settings.start, ()))
+        self._number((self.grammar.table.settings.start, ()))
         while self._todo:
             instance = self._todo.pop()
             node = self.nodes[self._numbers[instance]]
@@ -311,43 +311,33 @@ class _Grounder:
 
     def check_words(self) -> None:
         """No word may contain itself: its mass would have no end."""
-        words = [name for name, symbol in self.grammar.symbols.items() if symbol.kind == "word"]
         parts = {
-            name: {child.symbol for rule in self.grammar.rules[name] for child in rule.children}
-            for name in words
+            name: children_of(self.grammar.rules[name])
+            for name, symbol in self.grammar.symbols.items()
+            if symbol.kind == "word"
         }
-        for name in words:
-            reached: set[str] = set()
-            todo = list(parts[name])
-            while todo:
-                part = todo.pop()
-                if part not in reached:
-                    reached.add(part)
-                    todo.extend(parts.get(part, ()))
-            if name in reached:
+        for name in parts:
+            if name in reachable(parts[name], lambda part: parts.get(part, set())):
                 self.problems.add(f"words.{name}", "contains itself through its rules")
 
 
 def _lexical_symbols(grammar: Grammar) -> set[str]:
     """Symbols without recursion below them: their mass can be summed."""
     categories = {name for name, symbol in grammar.symbols.items() if symbol.kind == "category"}
-    return _closure(grammar, categories, all)
+    return _grown(grammar, categories, all)
 
 
-def _closure(
-    grammar: Grammar, found: set[str], enough: Callable[[Iterable[bool]], bool]
-) -> set[str]:
-    """``found``, and each symbol of whose rules all (or any) have daughters in it only."""
-    grown = True
-    while grown:
-        grown = False
-        for name, rules in grammar.rules.items():
-            if name not in found and enough(
-                all(child.symbol in found for child in rule.children) for rule in rules
-            ):
-                found.add(name)
-                grown = True
-    return found
+def _grown(grammar: Grammar, found: set[str], which: Callable[[Iterable[bool]], bool]) -> set[str]:
+    """With every symbol of which all rules, or any, have only children that were found."""
+    while True:
+        new = {
+            name
+            for name, rules in grammar.rules.items()
+            if name not in found and which(children_of([rule]) <= found for rule in rules)
+        }
+        if not new:
+            return found
+        found = found | new
 
 
 def _cut_unproductive(nodes: list[Node]) -> None:
@@ -389,17 +379,13 @@ def _cut_unproductive(nodes: list[Node]) -> None:
 
 def _note_dead_rules(grammar: Grammar, nodes: list[Node], problems: Problems) -> None:
     """Report rules that no instance with a sentence below it can use."""
-    alive = set()
-    reached = {0}
-    todo = [0]
-    while todo:
-        for option in nodes[todo.pop()].options:
-            alive.add(option.rule.key)
-            for row in option.rows:
-                for child in row:
-                    if child not in reached:
-                        reached.add(child)
-                        todo.append(child)
+
+    def below(number: int) -> set[int]:
+        return {child for option in nodes[number].options for row in option.rows for child in row}
+
+    alive = {
+        option.rule.key for number in reachable([0], below) for option in nodes[number].options
+    }
     for rules in grammar.rules.values():
         for rule in rules:
             if rule.key not in alive:
@@ -408,7 +394,7 @@ def _note_dead_rules(grammar: Grammar, nodes: list[Node], problems: Problems) ->
 
 def _link_rows(grammar: Grammar, nodes: list[Node], problems: Problems) -> None:
     """Head and relations of every row of every phrase; rows that do not differ share them."""
-    empty = _closure(grammar, set(), any)  # the phrases that may turn out to have no words
+    empty = _grown(grammar, set(), any)  # the phrases that may turn out to have no words
     known: dict[tuple[int, tuple[str | None, ...]], Links] = {}
     for node in nodes:
         if grammar.symbols[node.symbol].kind != "phrase":

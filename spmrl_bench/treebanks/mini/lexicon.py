@@ -21,10 +21,9 @@ from spmrl_bench.treebanks.mini.notation import (
     parse_references,
 )
 from spmrl_bench.treebanks.mini.problems import Problems
-from spmrl_bench.treebanks.mini.tables import GrammarTable, ParadigmTable
+from spmrl_bench.treebanks.mini.tables import GrammarTable, ParadigmTable, SpellingTable
 
 Bundle = tuple[str, ...]
-Spelling = Sequence[tuple[re.Pattern[str], str]]
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _EMPTY_VALUE = "0"
@@ -32,15 +31,14 @@ _EMPTY_VALUE = "0"
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Word forms by category and full feature bundle, and how many lexemes made them.
+    """Word forms by category and full feature bundle.
 
     ``entries[category][bundle]`` maps each form to its weight, in the order of the file;
-    ``open_categories`` are those filled from Zipf pools; ``lexemes`` counts by pool.
+    ``open_categories`` are those filled from Zipf pools.
     """
 
     entries: Mapping[str, Mapping[Bundle, Mapping[str, float]]]
     open_categories: frozenset[str]
-    lexemes: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -53,239 +51,215 @@ class _Cell:
 
 @dataclass(frozen=True)
 class _Lexeme:
-    line: Line
     stems: tuple[str, ...]
     terms: Mapping[str, Term]
     weight: float
     cells: Sequence[_Cell]
 
 
-def build_lexicon(
-    table: GrammarTable,
-    signatures: Mapping[str, Sequence[str]],
-    domains: Mapping[str, tuple[str, ...]],
-    defaults: Mapping[str, str],
-    spelling: Spelling,
-    problems: Problems,
-) -> Lexicon:
-    """All word forms of the grammar; ``signatures`` gives the features of each category."""
-    pools: dict[str, list[_Lexeme]] = {}
-    for category, block in table.lexicon.items():
-        key = f"lexicon.{category}"
-        if category not in signatures:
-            problems.unknown(key, "category", category, signatures)
-            continue
-        cell = _Cell(key, category, {}, "{1}")
-        scope = signatures[category]
-        pools.setdefault(category, []).extend(
-            _read_lexemes(key, block, 0, scope, domains, {}, [cell], problems)
+@dataclass(frozen=True)
+class LexiconBuilder:
+    """Makes the lexicon of a grammar; mistakes go to ``problems``.
+
+    ``signatures`` gives the features of each category, ``domains`` the values of each feature, and
+    ``defaults`` the value that a lexeme has where it is silent.
+    """
+
+    table: GrammarTable
+    signatures: Mapping[str, Sequence[str]]
+    domains: Mapping[str, tuple[str, ...]]
+    defaults: Mapping[str, str]
+    problems: Problems
+
+    def build(self) -> Lexicon:
+        """All word forms of the grammar."""
+        settings = self.table.settings
+        pools = self._pools()
+        for pool in settings.zipf_pools:
+            if pool not in pools:
+                self.problems.unknown("settings.zipf_pools", "pool", pool, pools)
+        entries: dict[str, dict[Bundle, dict[str, float]]] = {name: {} for name in self.signatures}
+        open_categories: set[str] = set()
+        for pool, lexemes in pools.items():
+            weights = [1.0] * len(lexemes)
+            if pool in settings.zipf_pools:
+                ranks = list(range(len(lexemes)))
+                random.Random(f"{self.table.language}:{pool}").shuffle(ranks)
+                open_categories.update(c.category for lexeme in lexemes for c in lexeme.cells)
+                exponent, offset = settings.zipf_exponent, settings.zipf_offset
+                weights = [((offset + 1) / (rank + offset + 1)) ** exponent for rank in ranks]
+            for lexeme, weight in zip(lexemes, weights, strict=True):
+                for cell in lexeme.cells:
+                    self._inflect(lexeme, cell, weight * lexeme.weight, entries[cell.category])
+        return Lexicon(entries, frozenset(open_categories))
+
+    def _pools(self) -> dict[str, list[_Lexeme]]:
+        pools: dict[str, list[_Lexeme]] = {}
+        for category, block in self.table.lexicon.items():
+            key = f"lexicon.{category}"
+            if category not in self.signatures:
+                self.problems.unknown(key, "category", category, self.signatures)
+                continue
+            cells = [_Cell(key, category, {}, "{1}")]
+            lexemes = self._lexemes(key, block, 0, self.signatures[category], {}, cells)
+            pools.setdefault(category, []).extend(lexemes)
+        for name, paradigm in self.table.paradigms.items():
+            lexemes, first = self._paradigm(name, paradigm)
+            pools.setdefault(paradigm.pool or first, []).extend(lexemes)
+        return pools
+
+    def _paradigm(self, name: str, paradigm: ParadigmTable) -> tuple[list[_Lexeme], str]:
+        """Its lexemes, and the category of its first cell."""
+        key = f"paradigms.{name}"
+        read = (
+            self._cell(line, paradigm.stems) for line in lines_of(f"{key}.cells", paradigm.cells)
         )
-    for name, paradigm in table.paradigms.items():
-        lexemes, first = _read_paradigm(name, paradigm, signatures, domains, defaults, problems)
-        pools.setdefault(paradigm.pool or first, []).extend(lexemes)
-    for pool in table.settings.zipf_pools:
-        if pool not in pools:
-            problems.unknown("settings.zipf_pools", "pool", pool, pools)
-    entries: dict[str, dict[Bundle, dict[str, float]]] = {name: {} for name in signatures}
-    open_categories: set[str] = set()
-    for pool, lexemes in pools.items():
-        weights = [1.0] * len(lexemes)
-        if pool in table.settings.zipf_pools:
-            ranks = list(range(len(lexemes)))
-            random.Random(f"{table.language}:{pool}").shuffle(ranks)
-            open_categories.update(c.category for lexeme in lexemes for c in lexeme.cells)
-            exponent, offset = table.settings.zipf_exponent, table.settings.zipf_offset
-            weights = [((offset + 1) / (rank + offset + 1)) ** exponent for rank in ranks]
-        for lexeme, weight in zip(lexemes, weights, strict=True):
-            for cell in lexeme.cells:
-                _inflect(
-                    lexeme,
-                    cell,
-                    weight * lexeme.weight,
-                    signatures[cell.category],
-                    domains,
-                    defaults,
-                    spelling,
-                    entries[cell.category],
-                )
-    counts = {pool: len(lexemes) for pool, lexemes in pools.items()}
-    return Lexicon(entries, frozenset(open_categories), counts)
+        cells = [cell for cell in read if cell is not None]
+        if not cells:
+            self.problems.add(f"{key}.cells", "has no usable cell")
+            return [], name
+        own = {f for cell in cells for f in _features(cell, self.signatures[cell.category])}
+        words = paradigm.features.split()
+        domains = self.domains
+        common = parse_bundle(f"{key}.features", words, list(domains), domains, self.problems)
+        self._check_coverage(key, paradigm, cells, common)
+        scope = [feature for feature in domains if feature in own]
+        lexemes = self._lexemes(
+            f"{key}.lexemes", paradigm.lexemes, paradigm.stems, scope, common, cells
+        )
+        return lexemes, cells[0].category
+
+    def _cell(self, line: Line, stems: int) -> _Cell | None:
+        left, colon, template = (part.strip() for part in line.text.rpartition(" : "))
+        references = parse_references(
+            line.key, left, self.signatures, self.domains, self.problems, variables=False
+        )
+        if references is None:
+            return None
+        if not colon or len(references) != 1 or not template:
+            self.problems.add(line.key, "expected 'Category[feature=value ...] : form'")
+            return None
+        before = len(self.problems.found)
+        for slot in _SLOT.findall(template):
+            if slot.isdigit():
+                if not 1 <= int(slot) <= stems:
+                    self.problems.add(line.key, f"stem {{{slot}}} found; stems = {stems}")
+            elif slot not in self.domains:
+                self.problems.unknown(line.key, "feature", slot, self.domains)
+        if len(self.problems.found) > before:
+            return None
+        return _Cell(line.key, references[0].symbol, references[0].terms, template)
+
+    def _check_coverage(
+        self, key: str, paradigm: ParadigmTable, cells: Sequence[_Cell], common: Mapping[str, Term]
+    ) -> None:
+        """``over`` promises a cell for each combination of the features it names."""
+        for category, names in paradigm.over.items():
+            where = f"{key}.over.{category}"
+            if category not in self.signatures:
+                self.problems.unknown(where, "category", category, self.signatures)
+                continue
+            features = names.split()
+            foreign = [name for name in features if name not in self.signatures[category]]
+            for name in foreign:
+                self.problems.unknown(where, "feature", name, self.signatures[category])
+            if foreign:
+                continue
+            allowed = [common[f].allowed if f in common else self.domains[f] for f in features]
+            for bundle in itertools.product(*allowed):
+                if not any(
+                    cell.category == category
+                    and all(
+                        value in cell.terms[feature].allowed
+                        for feature, value in zip(features, bundle, strict=True)
+                        if feature in cell.terms
+                    )
+                    for cell in cells
+                ):
+                    missing = f"{category}[{','.join(bundle)}]"
+                    self.problems.add(where, f"no cell for {missing}; write ': -' if none")
+
+    def _lexemes(
+        self,
+        key: str,
+        block: str,
+        stems: int,
+        scope: Sequence[str],
+        common: Mapping[str, Term],
+        cells: Sequence[_Cell],
+    ) -> list[_Lexeme]:
+        """One lexeme per line; ``stems`` = 0 takes the first item whole as an invariable word."""
+        lexemes = []
+        for line in lines_of(key, block):
+            head, *items = line.text.split()
+            weight = 1.0
+            if items and items[-1].startswith("*"):
+                try:
+                    weight = float(items.pop()[1:])
+                except ValueError:
+                    weight = -1.0
+                if not weight > 0:
+                    self.problems.add(line.key, "the weight after '*' must be a number > 0")
+            parts = tuple(head.split("/")) if stems else (head,)
+            if stems and len(parts) != stems:
+                self.problems.add(line.key, f"{len(parts)} stems found, {stems} expected")
+                continue
+            own = parse_bundle(line.key, items, scope, self.domains, self.problems)
+            lexemes.append(_Lexeme(parts, {**common, **own}, weight, cells))
+        if not lexemes:
+            self.problems.add(key, "has no lexeme")
+        return lexemes
+
+    def _inflect(
+        self, lexeme: _Lexeme, cell: _Cell, weight: float, entries: dict[Bundle, dict[str, float]]
+    ) -> None:
+        """Add the forms of one lexeme in one cell; one that contradicts the lexeme is skipped.
+
+        Where the lexeme is silent, what the cell says of a feature of its category is inflection
+        and holds; a guard on any other feature meets the default.
+        """
+        if cell.template == "-":
+            return
+        width = len(self.signatures[cell.category])
+        features = _features(cell, self.signatures[cell.category])
+        choices = []
+        for place, feature in enumerate(features):
+            stated = feature in cell.terms
+            allowed = cell.terms[feature].allowed if stated else self.domains[feature]
+            kept: Sequence[str] = allowed
+            if feature in lexeme.terms:
+                kept = lexeme.terms[feature].allowed
+            elif feature in self.defaults and not (stated and place < width):
+                kept = [self.defaults[feature]]
+            choices.append([value for value in allowed if value in kept])
+        varying = [features.index(slot) for slot in _named_slots(cell)]
+        forms: dict[Bundle, str] = {}
+        for bundle in itertools.product(*choices):
+            values = tuple(bundle[i] for i in varying)
+            form = forms.get(values)
+            if form is None:
+                form = _fill(cell.template, lexeme.stems, dict(zip(features, bundle, strict=True)))
+                form = forms[values] = apply_spelling(form, self.table.spelling)
+            weights = entries.setdefault(bundle[:width], {})
+            weights[form] = weights.get(form, 0.0) + weight
 
 
-def apply_spelling(form: str, spelling: Spelling) -> str:
+def apply_spelling(form: str, spelling: Sequence[SpellingTable]) -> str:
     """Rewrite a form whose parts are joined by ``+`` and drop the boundaries."""
     if "+" not in form:
         return form
-    for pattern, replacement in spelling:
-        form = pattern.sub(replacement, form)
+    for rewrite in spelling:
+        form = rewrite.pattern.sub(rewrite.replace, form)
     return form.replace("+", "")
 
 
-def _read_paradigm(
-    name: str,
-    paradigm: ParadigmTable,
-    signatures: Mapping[str, Sequence[str]],
-    domains: Mapping[str, tuple[str, ...]],
-    defaults: Mapping[str, str],
-    problems: Problems,
-) -> tuple[list[_Lexeme], str]:
-    key = f"paradigms.{name}"
-    cells = []
-    for line in lines_of(f"{key}.cells", paradigm.cells):
-        left, colon, template = (part.strip() for part in line.text.rpartition(" : "))
-        references = parse_references(
-            line.key, left, signatures, domains, problems, variables=False
-        )
-        if not colon or references is None or len(references) != 1 or not template:
-            if references is not None:
-                problems.add(line.key, "expected 'Category[feature=value ...] : form'")
-            continue
-        before = len(problems.found)
-        for slot in _SLOT.findall(template):
-            if slot.isdigit():
-                if not 1 <= int(slot) <= paradigm.stems:
-                    problems.add(line.key, f"stem {{{slot}}} found; stems = {paradigm.stems}")
-            elif slot not in domains:
-                problems.unknown(line.key, "feature", slot, domains)
-        if len(problems.found) == before:
-            cells.append(_Cell(line.key, references[0].symbol, references[0].terms, template))
-    if not cells:
-        problems.add(f"{key}.cells", "has no usable cell")
-        return [], name
-    scope = list(dict.fromkeys(f for cell in cells for f in _features(cell, signatures)))
-    common = parse_bundle(
-        f"{key}.features", paradigm.features.split(), list(domains), domains, problems
-    )
-    _check_coverage(key, paradigm, cells, common, signatures, domains, problems)
-    lexemes = _read_lexemes(
-        f"{key}.lexemes",
-        paradigm.lexemes,
-        paradigm.stems,
-        [f for f in domains if f in scope],
-        domains,
-        common,
-        cells,
-        problems,
-    )
-    return lexemes, cells[0].category
+def _named_slots(cell: _Cell) -> list[str]:
+    return [slot for slot in dict.fromkeys(_SLOT.findall(cell.template)) if not slot.isdigit()]
 
 
-def _features(cell: _Cell, signatures: Mapping[str, Sequence[str]]) -> list[str]:
-    named = [slot for slot in _SLOT.findall(cell.template) if not slot.isdigit()]
-    return list(dict.fromkeys([*signatures[cell.category], *cell.terms, *named]))
-
-
-def _check_coverage(
-    key: str,
-    paradigm: ParadigmTable,
-    cells: Sequence[_Cell],
-    common: Mapping[str, Term],
-    signatures: Mapping[str, Sequence[str]],
-    domains: Mapping[str, tuple[str, ...]],
-    problems: Problems,
-) -> None:
-    """``over`` promises a cell for each combination of the features it names."""
-    for category, names in paradigm.over.items():
-        where = f"{key}.over.{category}"
-        if category not in signatures:
-            problems.unknown(where, "category", category, signatures)
-            continue
-        features = names.split()
-        for feature in features:
-            if feature not in signatures[category]:
-                problems.unknown(where, "feature", feature, signatures[category])
-        if any(feature not in signatures[category] for feature in features):
-            continue
-        allowed = [common[f].allowed if f in common else domains[f] for f in features]
-        for bundle in itertools.product(*allowed):
-            if not any(
-                cell.category == category
-                and all(
-                    value in cell.terms[feature].allowed
-                    for feature, value in zip(features, bundle, strict=True)
-                    if feature in cell.terms
-                )
-                for cell in cells
-            ):
-                missing = ",".join(bundle)
-                problems.add(where, f"no cell for {category}[{missing}]; write ': -' if none")
-
-
-def _read_lexemes(
-    key: str,
-    block: str,
-    stems: int,
-    scope: Sequence[str],
-    domains: Mapping[str, tuple[str, ...]],
-    common: Mapping[str, Term],
-    cells: Sequence[_Cell],
-    problems: Problems,
-) -> list[_Lexeme]:
-    """One lexeme per line; ``stems`` = 0 takes the first item whole as an invariable word."""
-    lexemes = []
-    for line in lines_of(key, block):
-        head, *items = line.text.split()
-        weight = 1.0
-        if items and items[-1].startswith("*"):
-            try:
-                weight = float(items.pop()[1:])
-            except ValueError:
-                weight = -1.0
-            if not weight > 0:
-                problems.add(line.key, "the weight after '*' must be a number > 0")
-        parts = tuple(head.split("/")) if stems else (head,)
-        if stems and len(parts) != stems:
-            problems.add(line.key, f"{len(parts)} stems found, {stems} expected")
-            continue
-        terms = dict(common)
-        terms.update(parse_bundle(line.key, items, scope, domains, problems))
-        lexemes.append(_Lexeme(line, parts, terms, weight, cells))
-    if not lexemes:
-        problems.add(key, "has no lexeme")
-    return lexemes
-
-
-def _inflect(
-    lexeme: _Lexeme,
-    cell: _Cell,
-    weight: float,
-    signature: Sequence[str],
-    domains: Mapping[str, tuple[str, ...]],
-    defaults: Mapping[str, str],
-    spelling: Spelling,
-    entries: dict[Bundle, dict[str, float]],
-) -> None:
-    """Add the forms of one lexeme in one cell; a cell that contradicts the lexeme is skipped.
-
-    Where the lexeme is silent, what the cell says of a feature of its category is inflection
-    and holds; a guard on any other feature meets the default.
-    """
-    if cell.template == "-":
-        return
-    slots = _SLOT.findall(cell.template)
-    named = [slot for slot in slots if not slot.isdigit()]
-    features = list(dict.fromkeys([*signature, *cell.terms, *named]))
-    width = len(signature)
-    choices = []
-    for place, feature in enumerate(features):
-        allowed = list(cell.terms[feature].allowed if feature in cell.terms else domains[feature])
-        inflected = feature in cell.terms and place < width
-        if feature in lexeme.terms:
-            allowed = [value for value in allowed if value in lexeme.terms[feature].allowed]
-        elif feature in defaults and not inflected:
-            allowed = [value for value in allowed if value == defaults[feature]]
-        choices.append(allowed)
-    varying = [features.index(slot) for slot in dict.fromkeys(named)]
-    forms: dict[Bundle, str] = {}
-    for bundle in itertools.product(*choices):
-        values = tuple(bundle[i] for i in varying)
-        form = forms.get(values)
-        if form is None:
-            form = _fill(cell.template, lexeme.stems, dict(zip(features, bundle, strict=True)))
-            form = apply_spelling(form, spelling)
-            forms[values] = form
-        cellforms = entries.setdefault(bundle[:width], {})
-        cellforms[form] = cellforms.get(form, 0.0) + weight
+def _features(cell: _Cell, signature: Sequence[str]) -> list[str]:
+    """The features that decide the forms of a cell, those of its category first."""
+    return list(dict.fromkeys([*signature, *cell.terms, *_named_slots(cell)]))
 
 
 def _fill(template: str, stems: tuple[str, ...], values: Mapping[str, str]) -> str:

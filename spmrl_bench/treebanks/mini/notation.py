@@ -96,38 +96,33 @@ def parse_item(
         if name not in nameable:
             problems.unknown(key, "feature", name, nameable)
             return None
-        if value.startswith("?"):
-            if not variables:
-                problems.add(key, f"variable '{value}' found where only values are allowed")
-                return None
-            variable, colon, restriction = value[1:].partition(":")
-            if not colon:
-                return name, Term(domains[name], variable)
-            term = parse_values(key, restriction, domains[name], problems)
-            return None if term is None else (name, Term(term.allowed, variable))
-        return _constrain(name, parse_values(key, value, domains[name], problems), variables)
-    if variables and item in scope:
+    elif variables and item in scope:
         return item, Term(domains[item], item)
-    names = item.removeprefix("!").split("|")
-    owners = [feature for feature in scope if all(v in domains[feature] for v in names)]
-    if len(owners) > 1:
-        problems.add(key, f"'{item}' is a value of {' and '.join(owners)}; write feature=value")
-        return None
-    if not owners:
-        known = [*scope, *(value for feature in scope for value in domains[feature])]
-        problems.unknown(key, "feature or value", item, known)
-        return None
-    owner = owners[0]
-    return _constrain(owner, parse_values(key, item, domains[owner], problems), variables)
-
-
-def _constrain(feature: str, term: Term | None, variables: bool) -> tuple[str, Term] | None:
-    """Several values in a rule leave a choice, which is that of the variable ``?feature``."""
+    else:
+        names = item.removeprefix("!").split("|")
+        owners = [feature for feature in scope if all(v in domains[feature] for v in names)]
+        if len(owners) > 1:
+            problems.add(key, f"'{item}' is a value of {' and '.join(owners)}; write feature=value")
+            return None
+        if not owners:
+            known = [*scope, *(value for feature in scope for value in domains[feature])]
+            problems.unknown(key, "feature or value", item, known)
+            return None
+        name, value = owners[0], item
+    variable = None
+    if equals and value.startswith("?"):
+        if not variables:
+            problems.add(key, f"variable '{value}' found where only values are allowed")
+            return None
+        variable, colon, value = value[1:].partition(":")
+        if not colon:
+            return name, Term(domains[name], variable)
+    term = parse_values(key, value, domains[name], problems)
     if term is None:
         return None
-    if variables and len(term.allowed) > 1:
-        term = Term(term.allowed, feature)
-    return feature, term
+    if variables and variable is None and len(term.allowed) > 1:
+        variable = name  # several values in a rule leave a choice, that of the variable ?feature
+    return name, Term(term.allowed, variable)
 
 
 def parse_bundle(

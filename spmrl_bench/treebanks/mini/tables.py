@@ -5,6 +5,7 @@ Text blocks (rules, cells, lexemes) are plain strings here; ``notation`` reads t
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -66,15 +67,15 @@ class ParadigmTable(_Table):
 class SpellingTable(_Table):
     """Rewrite inside a form; ``+`` marks the boundaries of its parts."""
 
-    pattern: str
+    pattern: re.Pattern[str]
     replace: str
 
 
 class AdjustTable(_Table):
     """Rewrite a word that stands before another one."""
 
-    word: str
-    next: str
+    word: re.Pattern[str]
+    next: re.Pattern[str]
     replace: str
 
 

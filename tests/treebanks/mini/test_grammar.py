@@ -109,5 +109,5 @@ def test_unreadable_file(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "broken.toml"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(GrammarError, match=r"broken\.toml"):
+    with pytest.raises(TreebankError, match=r"broken\.toml"):
         generate(path, {"train": 1}, seed=0)
