@@ -33,6 +33,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 @pytest.fixture
 def restored() -> Iterator[None]:
+    processor.prepare_cpu()  # which is done once: whoever trains after these tests relies on it
     before = torch.get_float32_matmul_precision()
     yield
     torch.set_float32_matmul_precision(before)
