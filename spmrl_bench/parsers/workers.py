@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -60,9 +61,13 @@ def crew(folder: Path, device: str, manner: Manner, workers: int) -> Iterator[An
         with on_signals(interrupt, signal.SIGTERM):
             yield partial(_answers, submit, 2 * workers)
     finally:
+        report = threading.excepthook
+        # A thread of joblib's may still look for the work that is dropped here.
+        threading.excepthook = lambda _: None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib looks for children of the processes
             executor.shutdown(kill_workers=True)  # what they work on is no longer wanted
+        threading.excepthook = report
 
 
 def _answers(
