@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,9 @@ settings.load_profile("project")
 for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE", "TERMINAL_WIDTH"):
     os.environ.pop(name, None)
 os.environ["COLUMNS"] = "80"
+
+# A shell's background jobs ignore Ctrl-C, and so would the programs that tests start there.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PATIENCE = 600.0
 """Seconds that a test waits for another process: only one that hangs can need as many."""
