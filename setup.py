@@ -19,6 +19,7 @@ from setuptools.errors import CompileError, LinkError
 ROOT = Path(__file__).resolve().parent
 KERNELS = (
     "chart._cky",
+    "nn._attention",
     "nn._factored",
     "nn._lexical",
     "nn._span_scorer",
@@ -27,10 +28,17 @@ KERNELS = (
     "scoring._scanning",
 )
 # These share their work among the threads of OpenMP, where the compiler has it.
-OPENMP_KERNELS = ("chart._cky", "nn._factored", "nn._lexical", "nn._span_scorer")
+OPENMP_KERNELS = (
+    "chart._cky",
+    "nn._attention",
+    "nn._factored",
+    "nn._lexical",
+    "nn._span_scorer",
+)
 HEADERS = {
     "chart._cky": ["spmrl_bench/chart/_loops.h"],
     **{name: ["spmrl_bench/nn/_rows.h"] for name in OPENMP_KERNELS[1:]},
+    "nn._attention": ["spmrl_bench/nn/_attention.h", "spmrl_bench/nn/_rows.h"],
 }
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")
 

@@ -16,7 +16,7 @@ number of threads gives the same bits. The twins are the operations of torch in
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 cdef extern from "_rows.h":
     void widen(Py_ssize_t, const uint16_t *, float *) nogil
@@ -39,11 +39,6 @@ cdef extern from "_rows.h":
     void relu_mask(Py_ssize_t, float *, const float *, const float *) nogil
     void relu_back(Py_ssize_t, const float *, float, float *, float *) nogil
     void draw_mask(uint64_t, uint64_t, Py_ssize_t, unsigned int, float, float *) nogil
-    void multiply(Py_ssize_t, const float *, const float *, float *) nogil
-
-cdef enum:
-    BLOCK = 1024  # values whose dropout factors are drawn at a time
-
 
 cdef Py_ssize_t part_start(Py_ssize_t rows, int part, int threads) noexcept nogil:
     """First row of one thread's part."""
@@ -82,113 +77,6 @@ def masks(uint64_t seed, double p, Py_ssize_t values, size_t out):
         if whole < values:
             draw_mask(seed, whole // 4, 4, below, scale, rest)
             memcpy(target + whole, rest, (values - whole) * sizeof(float))
-
-
-# ---- attention's rectangles --------------------------------------------------------------
-
-
-def spread(
-    size_t packed, bint low, size_t starts, size_t lengths, Py_ssize_t sentences,
-    Py_ssize_t longest, Py_ssize_t tokens, Py_ssize_t parts, Py_ssize_t heads, Py_ssize_t half,
-    size_t out, int threads,
-):
-    """Low ``[2, tokens, parts, heads, half]`` to ``[parts, sentences, heads, longest, 2 half]``.
-
-    The two halves of a head come to lie side by side; what lies beyond a sentence is zero.
-    """
-    cdef int part
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            spread_part(
-                <const void *>packed, low, <const int64_t *>starts, <const int64_t *>lengths,
-                part_start(sentences, part, threads), part_start(sentences, part + 1, threads),
-                sentences, longest, tokens, parts, heads, half, <float *>out,
-            )
-
-
-cdef void spread_part(
-    const void *packed, bint low, const int64_t *starts, const int64_t *lengths,
-    Py_ssize_t first, Py_ssize_t last, Py_ssize_t sentences, Py_ssize_t longest,
-    Py_ssize_t tokens, Py_ssize_t parts, Py_ssize_t heads, Py_ssize_t half, float *out,
-) noexcept nogil:
-    cdef Py_ssize_t s, k, h, t, side, source
-    cdef Py_ssize_t width = parts * heads * half
-    cdef float *target
-    for s in range(first, last):
-        for k in range(parts):
-            for h in range(heads):
-                target = out + ((k * sentences + s) * heads + h) * longest * 2 * half
-                for t in range(lengths[s]):
-                    for side in range(2):
-                        source = (side * tokens + starts[s] + t) * width + (k * heads + h) * half
-                        if low:
-                            widen(half, <const uint16_t *>packed + source, target)
-                        else:
-                            memcpy(target, <const float *>packed + source, half * sizeof(float))
-                        target += half
-                memset(target, 0, (longest - lengths[s]) * 2 * half * sizeof(float))
-
-
-def gather(
-    size_t spread_out, size_t starts, size_t lengths, Py_ssize_t sentences, Py_ssize_t longest,
-    Py_ssize_t tokens, Py_ssize_t parts, Py_ssize_t heads, Py_ssize_t half, bint low,
-    size_t packed, int threads,
-):
-    """The inverse of ``spread``; what lies beyond a sentence is not read."""
-    cdef int part
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            gather_part(
-                <const float *>spread_out, <const int64_t *>starts, <const int64_t *>lengths,
-                part_start(sentences, part, threads), part_start(sentences, part + 1, threads),
-                sentences, longest, tokens, parts, heads, half, low, <void *>packed,
-            )
-
-
-cdef void gather_part(
-    const float *spread_out, const int64_t *starts, const int64_t *lengths,
-    Py_ssize_t first, Py_ssize_t last, Py_ssize_t sentences, Py_ssize_t longest,
-    Py_ssize_t tokens, Py_ssize_t parts, Py_ssize_t heads, Py_ssize_t half, bint low,
-    void *packed,
-) noexcept nogil:
-    cdef Py_ssize_t s, k, h, t, side, target
-    cdef Py_ssize_t width = parts * heads * half
-    cdef const float *source
-    for s in range(first, last):
-        for k in range(parts):
-            for h in range(heads):
-                source = spread_out + ((k * sentences + s) * heads + h) * longest * 2 * half
-                for t in range(lengths[s]):
-                    for side in range(2):
-                        target = (side * tokens + starts[s] + t) * width + (k * heads + h) * half
-                        store(packed, target, half, low, source)
-                        source += half
-
-
-def drop(size_t values, Py_ssize_t count, uint64_t seed, double p, size_t out, int threads):
-    """``values [count]`` times dropout factors that the seed alone decides; may be in place."""
-    cdef int part
-    cdef unsigned int below = <unsigned int>(p * 65536 + 0.5)
-    cdef Py_ssize_t blocks = (count + BLOCK - 1) // BLOCK
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            drop_part(
-                <const float *>values, count, seed, below, <float *>out,
-                part_start(blocks, part, threads), part_start(blocks, part + 1, threads),
-            )
-
-
-cdef void drop_part(
-    const float *values, Py_ssize_t count, uint64_t seed, unsigned int below, float *out,
-    Py_ssize_t first, Py_ssize_t last,
-) noexcept nogil:
-    cdef float mask[BLOCK]
-    cdef float scale = 65536.0 / (65536.0 - below)
-    cdef Py_ssize_t block, n
-    for block in range(first, last):
-        n = min(BLOCK, count - block * BLOCK)
-        draw_mask(seed, block * (BLOCK // 4), BLOCK, below, scale, mask)
-        multiply(n, values + block * BLOCK, mask, out + block * BLOCK)
 
 
 # ---- residual branches and layer norms ---------------------------------------------------

@@ -203,10 +203,9 @@ CLONES static void normalise_relu(ptrdiff_t n, float *z, float mean, float scale
     }
 }
 
-/* 1 / (1 + exp(-x)) to about two units in the last place of float. */
-static inline float sigmoid(float x) {
-    float y = -x;
-    y = y > 87.0f ? 87.0f : y;
+/* exp(x) to about two units in the last place of float; beyond 87 as if x were that. */
+static inline float exponential(float x) {
+    float y = x > 87.0f ? 87.0f : x;
     y = y < -87.0f ? -87.0f : y;
     /* exp(y) = 2^k exp(r), |r| <= log(2) / 2; the added constant rounds to an integer. */
     float shifted = y * 1.44269504f + 12582912.0f;
@@ -220,10 +219,11 @@ static inline float sigmoid(float x) {
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
     float power = as_float((as_bits(shifted) + 127u) << 23);
-    float result = 1.0f / (1.0f + p * power);
     /* The clamps above swallow NaN, which must reach the loss to be seen there. */
-    return x == x ? result : x;
+    return x == x ? p * power : x;
 }
+
+static inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
 
 /* One step of n cells; gates hold the sums for in, forget, new, out and are activated. */
 CLONES static void cell_forward(ptrdiff_t n, float *gates, const float *before, float *after,

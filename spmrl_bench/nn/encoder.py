@@ -199,9 +199,7 @@ class Encoder(nn.Module):
         self.added = position == "added"
         # Whether content and position stay apart; the kernels are made for this.
         self.halves = matrices == "factored" and not self.added
-        self.fused = (
-            self.halves and attention_scale == "d_kv" and layer_norm == "usual" and input_norm
-        )
+        self.fused = self.halves and layer_norm == "usual" and input_norm
         self.position_only = frozenset(position_only_layers)
         if self.position_only and not (self.added and matrices == "full"):
             raise ValueError(

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.fused_attention import Attention, KeptAttention
+from spmrl_bench.nn.fused_attention import Attention
 from spmrl_bench.nn.kernels import ByHand, call, keep_scale, product_rows
 from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.ragged import Ragged
@@ -55,13 +55,15 @@ class _Kept:
 
     rows: Tensor
     """Input of the layer, low."""
-    attention: KeptAttention
+    qkv: Tensor
     context: Tensor
     attended: _Normed
     middle: Tensor
     """Input of the feed-forward part, low."""
     hidden: Tensor
     contracted: _Normed
+    seed: int
+    """Of the dropout of the attention weights."""
 
 
 class _Pass:
@@ -84,9 +86,7 @@ class _Pass:
         self.sentence = functional.pad(layout.sentence, (0, beyond))
         self.position = functional.pad(layout.position, (0, beyond))
         self.sentences = len(layout.lengths)
-        self.attention = Attention(
-            self.kernel, layout, self.tokens, self.dtype, keep=keep, training=self.training
-        )
+        self.attention = Attention(layout, self.tokens, self.dtype, training=self.training)
         self.kept: list[_Kept] = []
         # Those of earlier passes, where the weights are known to be the same.
         self.low_weights = {} if module.low_weights is None else module.low_weights
@@ -112,7 +112,7 @@ class _Pass:
     def _layer(self, layer: Any, rows: Tensor, low: Tensor, seeds: list[int]) -> tuple[Tensor, ...]:
         attention = layer.attention
         packed = self._linear(attention.project, low)
-        context, attended_to = self.attention.forward(attention, packed, seeds[0])
+        context = self.attention.forward(attention, packed, seeds[0])
         branch = self._linear(attention.output, context)
         masks = self._masks(layer.residual_dropout.p, seeds[1], rows.shape[2])
         middle, middle_low, attended = self._norm(rows, layer.attention_norm, branch, None, masks)
@@ -130,7 +130,7 @@ class _Pass:
         )
         if self.keep:
             self.kept.append(
-                _Kept(low, attended_to, context, attended, middle_low, hidden, contracted)
+                _Kept(low, packed, context, attended, middle_low, hidden, contracted, seeds[0])
             )
         return result, result_low
 
@@ -229,7 +229,7 @@ class _Pass:
         rows, branch, first = self._norm_back(rows, more, kept.attended, layer.attention_norm)
         output = self._weight_gradients(branch, kept.context)
         context = self._back(layer.attention.output, branch)
-        qkv = self.attention.backward(layer.attention, kept.attention, context)
+        qkv = self.attention.backward(layer.attention, kept.qkv, kept.seed, context)
         project = self._weight_gradients(qkv, kept.rows)
         more = self._back(layer.attention.project, qkv)
         expand = _with_biases(expand, sums.sum(0))

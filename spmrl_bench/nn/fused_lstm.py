@@ -2,8 +2,8 @@
 
 The same function as torch's LSTM over a packed sequence, forwards and backwards. Torch slices
 the packed sequence at every step, and the gradient of each slice is an array as large as the
-whole. Here both directions walk through the forms at once, longest first; each step is two
-matrix products and one call of the kernel ``_lexical``, and the gradients of the weights are
+whole. Here both directions walk through the forms at once, longest first; each step is one
+batched product and one call of the kernel ``_lexical``, and the gradients of the weights are
 one product over all steps.
 """
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import ByHand, call, product_rows
+from spmrl_bench.nn.kernels import ByHand, call, product_rows, rounds_rows
 
 # Forms of a step below which a second thread costs more than it does.
 FEW = 64
@@ -66,6 +66,7 @@ class _Pass:
         self.steps = steps
         self.dtype = dtype
         self.low = dtype != torch.float32
+        self.rounded = rounds_rows(dtype)
         self.forms = len(steps.order)
 
     def _threads(self, count: int) -> int:
@@ -76,11 +77,12 @@ class _Pass:
         """Last states, from the inputs and the eight weights of both directions."""
         dtype = self.dtype
         self.of_inputs = [weights[side].to(dtype) for side in (0, 4)]
-        self.of_states = [weights[side].to(dtype) for side in (1, 5)]
+        self.of_states = torch.stack([weights[side].to(dtype) for side in (1, 5)])
         biases = [weights[side] + weights[side + 1] for side in (2, 6)]
         self.real = len(inputs)
         # The first step has the most forms; a product of any step may read on that far.
-        self.rows = product_rows(self.real + self.forms // 8 + 16, dtype) if self.low else self.real
+        beyond = self.forms // 8 + 16 if self.rounded else 0
+        self.rows = product_rows(self.real + beyond, dtype)
         rounded = torch.zeros(self.rows, inputs.shape[1], dtype=dtype)
         rounded[: self.real] = inputs
         mirrored = torch.zeros_like(rounded)
@@ -108,10 +110,8 @@ class _Pass:
             read = self._read(count)
             added = more[: 2 * read * 4 * size].view(2, read, 4 * size) if step else None
             if added is not None:
-                for side in range(2):
-                    torch.mm(
-                        self.states[side, at : at + read], self.of_states[side].t(), out=added[side]
-                    )
+                states = self.states[:, at : at + read]
+                torch.bmm(states, self.of_states.transpose(1, 2), out=added)
             call(
                 self.kernel.step_forward, self.gates, added, read, self.low, self.states,
                 self.cells, last, self.last_cells, rows, forms, size, at, count,
@@ -143,10 +143,8 @@ class _Pass:
         for step in range(len(self.steps.counts) - 1, -1, -1):
             count, going_on = self.steps.counts[step], self._going_on(step)
             if going_on:
-                for side in range(2):
-                    following = self.gates[side, at : at + self._read(going_on)]
-                    product = torch.mm(following, self.of_states[side])
-                    d_states[side, :going_on] = product[:going_on]
+                following = self.gates[:, at : at + self._read(going_on)]
+                d_states[:, :going_on] = torch.bmm(following, self.of_states)[:, :going_on]
             at -= count
             call(
                 self.kernel.step_backward, self.gates, self.low, self.cells, self.last_cells,
@@ -154,7 +152,7 @@ class _Pass:
                 self._threads(count),
             )  # fmt: skip
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
-        later = 0 if self.low else forms
+        later = 0 if self.rounded else forms
         by_side: list[Tensor] = []
         weights: list[Tensor] = []
         for side in range(2):

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-_NAMES = ("_factored", "_lexical", "_span_scorer")
+_NAMES = ("_attention", "_factored", "_lexical", "_span_scorer")
 
 
 @functools.cache
@@ -89,10 +89,16 @@ def dropout_factors(shape: torch.Size, p: float) -> Tensor:
 def product_rows(count: int, dtype: torch.dtype) -> int:
     """So many rows that products of like size have the same: ``count`` or up to 1/16 more.
 
-    oneDNN, which multiplies bfloat16 numbers, makes machine code for each size of a product. It
-    takes five milliseconds, several times as long as the product, and a megabyte that is kept.
+    oneDNN makes machine code for each size of a product. It takes several times as long as the
+    product, and memory that is kept. MKL, which multiplies float32 numbers unless
+    :func:`spmrl_bench.parsers.processor.choose_products` has found oneDNN faster, does not.
     """
-    if dtype == torch.float32:
+    if not rounds_rows(dtype):
         return count
     unit = max(16, 1 << max(0, count.bit_length() - 5))
     return -(-count // unit) * unit
+
+
+def rounds_rows(dtype: torch.dtype) -> bool:
+    """Whether :func:`product_rows` rounds for products of this type."""
+    return dtype != torch.float32 or torch.get_float32_matmul_precision() != "highest"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.choices import LayerNormForm
-from spmrl_bench.nn.kernels import call
+from spmrl_bench.nn.kernels import call, product_rows
 from spmrl_bench.nn.norms import layer_norm as norm_of
 
 # Cells scored at once without a gradient: on the CPU their hidden layer and their scores stay in
@@ -55,7 +55,9 @@ class SpanScorer(nn.Module):
 
     def project(self, posts: Tensor) -> Tensor:
         """The linear part of the first layer, ``[fenceposts, d_hidden]``, without bias."""
-        return nn.functional.linear(posts, self.first.weight)
+        more = product_rows(len(posts), posts.dtype) - len(posts)
+        rows = nn.functional.pad(posts, (0, 0, 0, more)) if more else posts
+        return nn.functional.linear(rows, self.first.weight)[: len(posts)]
 
     def hidden(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """Hidden layer ``[spans, d_hidden]`` of the spans between rows of ``projected``."""
@@ -69,19 +71,22 @@ class SpanScorer(nn.Module):
         A block is to be used up before the next one is asked for, which takes its place.
         """
         size = BLOCK if projected.device.type == "cpu" else GPU_BLOCK
-        scores = projected.new_empty(min(size, len(start)), self.second.out_features)
+        rows = product_rows(min(size, len(start)), projected.dtype)
+        scores = projected.new_empty(rows, self.second.out_features)
         for low in range(0, len(start), size):
-            block = slice(low, low + size)
-            hidden = self._block(projected, start[block], end[block])
+            of_start, of_end = start[low : low + size], end[low : low + size]
+            hidden = self._block(projected, of_start, of_end)
             out = scores[: len(hidden)]
-            yield torch.addmm(self.second.bias, hidden, self.second.weight.t(), out=out)
+            torch.addmm(self.second.bias, hidden, self.second.weight.t(), out=out)
+            yield out[: len(of_start)]
 
     def _block(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
-        """:meth:`hidden` without a gradient."""
+        """:meth:`hidden` without a gradient, and perhaps some rows of zeros."""
         if not (kernels.usable(projected) and isinstance(self.norm, nn.LayerNorm)):
             return self.hidden(projected, start, end)
         kernel, width = kernels.load("_span_scorer"), projected.shape[1]
-        result = projected.new_empty(len(start), width)
+        result = projected.new_empty(product_rows(len(start), projected.dtype), width)
+        result[len(start) :] = 0
         call(
             kernel.hidden, projected, start, end, len(start), width, self.first.bias,
             self.norm.weight, self.norm.bias, self.norm.eps, result, torch.get_num_threads(),

@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn import fused_attention, kernels
+from spmrl_bench.nn import kernels
 from spmrl_bench.nn.encoder import Encoder
+from spmrl_bench.nn.fused_attention import Attention
 from tests.nn.plain import layout_of, randomise
 
 factored: Any = kernels.load("_factored")
@@ -55,8 +56,9 @@ def assert_alike(found: dict[str, Tensor], expected: dict[str, Tensor], toleranc
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("layers", [0, 1, 3])
-def test_kernels_compute_the_encoder(layers: int, threads: int) -> None:
-    module, layout = encoder(layers), layout_of(LENGTHS)
+@pytest.mark.parametrize("scale", ["d_kv", "d_model"])
+def test_kernels_compute_the_encoder(layers: int, threads: int, scale: str) -> None:
+    module, layout = encoder(layers, attention_scale=scale), layout_of(LENGTHS)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -71,7 +73,7 @@ def test_kernels_compute_the_encoder(layers: int, threads: int) -> None:
 def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
     """The masks are drawn as the kernels draw them, everything else is autograd in float64."""
     p, layers = 0.3, 2
-    lengths = [4, 4, 5]  # one group of attention
+    lengths = [4, 1, 19, 5]
     module, layout = encoder(layers, dropout=p), layout_of(lengths)
     torch.manual_seed(9)
     found = outcome(module, lambda rows: module(rows, layout), content(lengths))
@@ -87,14 +89,15 @@ def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
         return rows * masks(seed, len(lengths), rows.shape[1]).index_select(0, layout.sentence)
 
     def attend(attention: Any, rows: Tensor, seed: int) -> Tensor:
-        heads, longest = attention.heads, max(lengths)
+        heads = attention.heads
         joined = attention.project.to_heads(rows, 3 * heads).unflatten(1, (3, heads))
-        factors = masks(seed, len(lengths), heads, longest, longest)
+        factors = masks(seed, len(rows), heads, 32)  # the longest, up to whole vectors
         parts, begin = [], 0
-        for number, n in enumerate(lengths):
+        for n in lengths:
             query, key, value = joined[begin : begin + n].permute(1, 2, 0, 3)
             logits = query @ key.transpose(1, 2) / math.sqrt(attention.d_kv)
-            weights = logits.softmax(dim=2) * factors[number, :, :n, :n]
+            own = factors[begin : begin + n, :, :n].transpose(0, 1)
+            weights = logits.softmax(dim=2) * own
             parts.append((weights @ value).transpose(0, 1))
             begin += n
         return attention.output.from_heads(torch.cat(parts))
@@ -115,6 +118,41 @@ def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
     assert_alike(found, expected, 2e-5)
     undropped = outcome(module.eval(), lambda rows: module(rows, layout), content(lengths).double())
     assert (undropped["result"] - expected["result"]).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("heads", [1, 5])
+@pytest.mark.parametrize("d_kv", [2, 14, 16, 18, 64])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 15, 16, 17, 33, 140])
+def test_attention_of_every_shape(n: int, d_kv: int, heads: int) -> None:
+    """Rows and columns that fill no vector, one vector, several; every remainder of rows."""
+    lengths = [n, 3]
+    module = Encoder(
+        2 * HALF, 1, heads, d_kv, 10, 142, attention_dropout=0, residual_dropout=0, relu_dropout=0
+    )
+    randomise(module, seed=3)
+    layout = layout_of(lengths)
+    found = outcome(module, lambda rows: module(rows, layout), content(lengths))
+    module.double()
+    expected = outcome(module, lambda rows: module(rows, layout), content(lengths).double())
+    assert_alike(found, expected, 5e-5)
+
+
+def test_threads_do_not_change_attention() -> None:
+    results = []
+    before = torch.get_num_threads()
+    for threads in (1, 2, 5):
+        torch.set_num_threads(threads)
+        try:
+            torch.manual_seed(1)
+            attention = Attention(layout_of(LENGTHS), 48, torch.float32, training=True)
+            module = encoder(1, dropout=0.3).layers[0].attention
+            packed = torch.randn(2, 48, 18, generator=torch.Generator().manual_seed(2))
+            context = attention.forward(module, packed, 7)
+            results.append((context, attention.backward(module, packed, 7, context)))
+        finally:
+            torch.set_num_threads(before)
+    for other in results[1:]:
+        assert all(map(torch.equal, results[0], other))
 
 
 def test_without_gradient_the_result_is_the_same() -> None:
@@ -191,11 +229,6 @@ def test_factors_depend_on_the_seed_alone() -> None:
     torch.manual_seed(1)
     assert torch.equal(kernels.dropout_factors(torch.Size([50, 7]), 0.5), first)
     assert not torch.equal(first, second)
-    values = torch.ones(3000)
-    dropped = [torch.empty(3000) for _ in range(2)]
-    for out, threads in zip(dropped, (1, 3), strict=True):
-        factored.drop(values.data_ptr(), 3000, 77, 0.5, out.data_ptr(), threads)
-    assert torch.equal(*dropped)
 
 
 def test_rounding_is_to_the_nearest_bfloat16() -> None:
@@ -221,22 +254,6 @@ def test_overflow_and_nan_are_not_hidden() -> None:
         rows[0, 0] = value
         with torch.no_grad():
             assert not module(rows, layout)[:3].isfinite().all()
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.4])
-def test_weights_of_long_sentences_are_computed_again(
-    dropout: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module, layout = encoder(dropout=dropout), layout_of(LENGTHS)
-
-    def run(rows: Tensor) -> Tensor:
-        torch.manual_seed(6)
-        return module(rows, layout)
-
-    expected = outcome(module, run, content())
-    monkeypatch.setattr(fused_attention, "LONG", 4)
-    found = outcome(module, run, content())
-    assert all(torch.equal(found[name], value) for name, value in expected.items())
 
 
 @pytest.mark.parametrize("fused", [False, True])
