@@ -1,4 +1,4 @@
-"""A bidirectional LSTM over words' characters on the CPU, of which only the last states matter.
+"""A bidirectional LSTM over sequences of unequal length on the CPU: all states, or the last ones.
 
 The same function as torch's LSTM over a packed sequence, forwards and backwards. Torch slices
 the packed sequence at every step, and the gradient of each slice is an array as large as the
@@ -21,74 +21,96 @@ FEW = 64
 
 
 class Steps:
-    """The order in which the characters of forms are worked on, step after step.
+    """The order in which the items of sequences are worked on, step after step.
 
     Attributes:
-        order: int64 ``[forms]``, the forms from longest to shortest.
-        rows: int64 ``[characters]``, where the next character of each form lies in the
-            flattened ``[longest, forms]`` table.
-        backward: int64 ``[characters]``, where that of the other direction lies in ``rows``.
-        counts: forms that take part in each step.
+        order: int64 ``[sequences]``, the sequences from longest to shortest.
+        step: int64 ``[items]``, the place of each item in its sequence, which is its step.
+        sequence: int64 ``[items]``, the sequence of each item.
+        backward: int64 ``[items]``, where the item lies that the other direction reads then.
+        after: int64 ``[items]``, where the state after each step is kept, see :class:`_Pass`.
+        counts: sequences that take part in each step.
     """
 
     def __init__(self, lengths: Tensor) -> None:
-        of_form = lengths.numpy()
-        order = np.argsort(-of_form, kind="stable")
-        in_order = of_form[order]
+        of_sequence = lengths.numpy()
+        order = np.argsort(-of_sequence, kind="stable")
+        in_order = of_sequence[order]
         taking_part = in_order[None, :] > np.arange(int(in_order[0]))[:, None]
         step, place = np.nonzero(taking_part)
         first = np.concatenate(([0], np.cumsum(taking_part.sum(axis=1))))
+        ends = in_order[place] == step + 1
         self.order = torch.from_numpy(order)
-        self.rows = torch.from_numpy(step * len(of_form) + order[place])
+        self.step = torch.from_numpy(step)
+        self.sequence = torch.from_numpy(order[place])
         self.backward = torch.from_numpy(first[in_order[place] - 1 - step] + place)
+        self.after = torch.from_numpy(np.where(ends, first[-1], first[step + 1]) + place)
         self.counts: list[int] = np.diff(first).tolist()
 
 
 def last_states(lstm: nn.LSTM, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
-    """Last states of both directions, ``[forms, 2 size]``.
+    """Last states of both directions, ``[sequences, 2 size]``.
 
     Args:
         lstm: one bidirectional layer with biases, for its weights.
-        inputs: float32 ``[characters, features]``, in the order of ``steps.rows``.
-        steps: of the forms' lengths.
+        inputs: float32 ``[items, features]``, in the order of ``steps``.
+        steps: of the sequences' lengths.
         dtype: of the factors of the matrix products.
     """
+    return _states(lstm, inputs, _Pass(steps, dtype, every=False))
+
+
+def all_states(lstm: nn.LSTM, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
+    """The states of both directions that have read an item, ``[items, 2 size]``.
+
+    The arguments are those of :func:`last_states`, and the result is in the order of the inputs.
+    """
+    return _states(lstm, inputs, _Pass(steps, dtype, every=True))
+
+
+def _states(lstm: nn.LSTM, inputs: Tensor, work: _Pass) -> Tensor:
     weights = [weight for each in lstm.all_weights for weight in each]
-    result: Tensor = ByHand.apply(_Pass(steps, dtype), inputs, *weights)
+    result: Tensor = ByHand.apply(work, inputs, *weights)
     return result
 
 
 class _Pass:
-    """One way over all steps and perhaps back; direction 0 is forward, 1 backward."""
+    """One way over all steps and perhaps back; direction 0 is forward, 1 backward.
 
-    def __init__(self, steps: Steps, dtype: torch.dtype) -> None:
+    Every item has a row with the state that its step starts from, ``[2, items, size]``: a step
+    writes the state after it into the row of the sequence's next item, or, after the last, into
+    the row of the sequence in ``[2, sequences, size]``.
+    """
+
+    def __init__(self, steps: Steps, dtype: torch.dtype, *, every: bool) -> None:
         self.kernel = kernels.load("_lexical")
         self.steps = steps
         self.dtype = dtype
+        self.every = every
         self.low = dtype != torch.float32
         self.rounded = rounds_rows(dtype)
-        self.forms = len(steps.order)
+        self.sequences = len(steps.order)
 
     def _threads(self, count: int) -> int:
         return torch.get_num_threads() if count >= FEW else 1
 
     @torch.autocast("cpu", enabled=False)  # the types are chosen here
     def forward(self, inputs: Tensor, *weights: Tensor) -> Tensor:
-        """Last states, from the inputs and the eight weights of both directions."""
+        """The states, from the inputs and the eight weights of both directions."""
         dtype = self.dtype
         self.of_inputs = [weights[side].to(dtype) for side in (0, 4)]
         self.of_states = torch.stack([weights[side].to(dtype) for side in (1, 5)])
         biases = [weights[side] + weights[side + 1] for side in (2, 6)]
         self.real = len(inputs)
-        # The first step has the most forms; a product of any step may read on that far.
-        beyond = self.forms // 8 + 16 if self.rounded else 0
+        # The first step has the most sequences; a product of any step may read on that far.
+        beyond = self.sequences // 8 + 16 if self.rounded else 0
         self.rows = product_rows(self.real + beyond, dtype)
         rounded = torch.zeros(self.rows, inputs.shape[1], dtype=dtype)
         rounded[: self.real] = inputs
         mirrored = torch.zeros_like(rounded)
         torch.index_select(rounded, 0, self.steps.backward, out=mirrored[: self.real])
         self.inputs = [rounded, mirrored]
-        size, rows, forms = weights[1].shape[1], self.rows, self.forms
+        size, rows, sequences = weights[1].shape[1], self.rows, self.sequences
         # Sums of the inputs' part first; each step adds the states' part and activates them.
         self.gates = torch.empty(2, rows, 4 * size, dtype=self.dtype)
         for side in range(2):
@@ -100,11 +122,11 @@ class _Pass:
             )
         self.states = torch.empty(2, rows, size, dtype=self.dtype)
         self.cells = torch.empty(2, rows, size)
-        self.states[:, :forms] = 0
-        self.cells[:, :forms] = 0
+        self.states[:, :sequences] = 0
+        self.cells[:, :sequences] = 0
         self.states[:, self.real :] = 0
-        last, self.last_cells = torch.empty(2, forms, size), torch.empty(2, forms, size)
-        more = torch.empty(2 * self._read(forms) * 4 * size, dtype=self.dtype)
+        last, self.last_cells = torch.empty(2, 2, sequences, size).unbind()
+        more = torch.empty(2 * self._read(sequences) * 4 * size, dtype=self.dtype)
         at = 0
         for step, count in enumerate(self.steps.counts):
             read = self._read(count)
@@ -114,11 +136,16 @@ class _Pass:
                 torch.bmm(states, self.of_states.transpose(1, 2), out=added)
             call(
                 self.kernel.step_forward, self.gates, added, read, self.low, self.states,
-                self.cells, last, self.last_cells, rows, forms, size, at, count,
+                self.cells, last, self.last_cells, rows, sequences, size, at, count,
                 self._going_on(step), self._threads(count),
             )  # fmt: skip
             at += count
-        result = torch.empty(forms, 2 * size)
+        if self.every:
+            kept = torch.cat((self.states[:, : self.real].float(), last), dim=1)
+            forward, backward = kept.index_select(1, self.steps.after)
+            # The two directions are mirror images, so the same places lead back.
+            return torch.cat((forward, backward.index_select(0, self.steps.backward)), dim=1)
+        result = torch.empty(sequences, 2 * size)
         result[self.steps.order] = torch.cat((last[0], last[1]), dim=1)
         return result
 
@@ -127,17 +154,21 @@ class _Pass:
         return product_rows(count, self.dtype)
 
     def _going_on(self, step: int) -> int:
-        """Forms that take part in the next step too."""
+        """Sequences that take part in the next step too."""
         return self.steps.counts[step + 1] if step + 1 < len(self.steps.counts) else 0
 
     @torch.autocast("cpu", enabled=False)
     def backward(self, gradient: Tensor) -> list[Tensor]:
         """Gradients of the inputs and of the eight weights."""
-        size, forms = gradient.shape[1] // 2, self.forms
-        # A form's last state is reached by its own last step: until then nothing touches it.
-        in_order = gradient[self.steps.order]
-        d_states = torch.stack((in_order[:, :size], in_order[:, size:]))
-        d_cells = torch.zeros(2, forms, size)
+        size, sequences = gradient.shape[1] // 2, self.sequences
+        forward, backward = gradient[:, :size], gradient[:, size:]
+        # Of each sequence's state: by its own last step it is reached, and nothing touches it yet.
+        d_states, d_cells = torch.zeros(2, 2, sequences, size).unbind()
+        if self.every:
+            d_every = torch.stack((forward, backward.index_select(0, self.steps.backward)))
+        else:
+            torch.index_select(forward, 0, self.steps.order, out=d_states[0])
+            torch.index_select(backward, 0, self.steps.order, out=d_states[1])
         self.gates[:, self.real :] = 0
         at = self.real
         for step in range(len(self.steps.counts) - 1, -1, -1):
@@ -146,13 +177,15 @@ class _Pass:
                 following = self.gates[:, at : at + self._read(going_on)]
                 d_states[:, :going_on] = torch.bmm(following, self.of_states)[:, :going_on]
             at -= count
+            if self.every:
+                d_states[:, :count] += d_every[:, at : at + count]
             call(
                 self.kernel.step_backward, self.gates, self.low, self.cells, self.last_cells,
-                d_states, d_cells, self.rows, forms, size, at, count, going_on,
+                d_states, d_cells, self.rows, sequences, size, at, count, going_on,
                 self._threads(count),
             )  # fmt: skip
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
-        later = 0 if self.rounded else forms
+        later = 0 if self.rounded else sequences
         by_side: list[Tensor] = []
         weights: list[Tensor] = []
         for side in range(2):
@@ -165,5 +198,4 @@ class _Pass:
                 bias,
                 bias,
             ]
-        # The two directions are mirror images, so the same places lead back.
         return [by_side[0] + by_side[1].index_select(0, self.steps.backward), *weights]

@@ -55,7 +55,7 @@ class CharLSTM(nn.Module):
         """
         if kernels.usable(self.embedding.weight):
             steps = fused_lstm.Steps(lengths)
-            embedded = self.embedding(characters.flatten().index_select(0, steps.rows))
+            embedded = self.embedding(characters[steps.step, steps.sequence])
             if self.training and self.dropout.p:
                 embedded = embedded * kernels.dropout_factors(embedded.shape, self.dropout.p)
             return fused_lstm.last_states(self.lstm, embedded, steps, product_dtype(self.precision))

@@ -6,14 +6,17 @@ theirs. Everything else of the parser stays, so that the difference is the encod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from spmrl_bench.nn.precision import FLOAT32, Precision, products
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.fused_lstm import Steps, all_states
+from spmrl_bench.nn.precision import FLOAT32, Precision, product_dtype, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 
 
@@ -44,17 +47,46 @@ class LSTMEncoder(nn.Module):
 
     def forward(self, content: Tensor, layout: Ragged) -> Tensor:
         """Content ``[tokens, d_model]`` to encoded tokens ``[tokens, d_model]``."""
-        lengths = layout.lengths.cpu()
+        states = _fused(layout) if kernels.usable(content) else _packed(layout)
         rows = content
-        with products(self.precision, content.device):
-            for number, layer in enumerate(self.layers):
-                given = self.dropout(rows, layout) if number else rows
-                packed = pack_padded_sequence(
-                    layout.spread(given), lengths, batch_first=True, enforce_sorted=False
-                )
-                states, _ = pad_packed_sequence(
-                    layer(packed)[0], batch_first=True, total_length=layout.longest
-                )
-                forward, backward = layout.gather(states).to(content.dtype).chunk(2, dim=1)
-                rows = torch.stack((forward, backward), dim=2).flatten(1)
+        for number, layer in enumerate(self.layers):
+            given = self.dropout(rows, layout) if number else rows
+            forward, backward = states(cast("nn.LSTM", layer), given, self.precision).chunk(
+                2, dim=1
+            )
+            rows = torch.stack((forward, backward), dim=2).flatten(1)
         return rows
+
+
+States = Callable[[nn.LSTM, Tensor, Precision], Tensor]
+"""The states of both directions of a layer, ``[tokens, d_model]``, one behind the other."""
+
+
+def _fused(layout: Ragged) -> States:
+    """By the kernels."""
+    steps = Steps(layout.lengths)
+    starts = layout.lengths.cumsum(0) - layout.lengths
+    tokens = starts[steps.sequence] + steps.step
+
+    def states(layer: nn.LSTM, rows: Tensor, precision: Precision) -> Tensor:
+        found = all_states(layer, rows.index_select(0, tokens), steps, product_dtype(precision))
+        return found.new_empty(found.shape).index_copy(0, tokens, found)
+
+    return states
+
+
+def _packed(layout: Ragged) -> States:
+    """By operations of torch."""
+    lengths = layout.lengths.cpu()
+
+    def states(layer: nn.LSTM, rows: Tensor, precision: Precision) -> Tensor:
+        with products(precision, rows.device):
+            packed = pack_padded_sequence(
+                layout.spread(rows), lengths, batch_first=True, enforce_sorted=False
+            )
+            found, _ = pad_packed_sequence(
+                layer(packed)[0], batch_first=True, total_length=layout.longest
+            )
+            return layout.gather(found).to(rows.dtype)
+
+    return states

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.fused_lstm import Steps
+from spmrl_bench.nn.fused_lstm import Steps, all_states
 from spmrl_bench.nn.lexical import CharLSTM
 from tests.nn.plain import randomise
 
@@ -108,6 +109,42 @@ def test_steps_walk_both_ways_at_once() -> None:
     steps = Steps(torch.tensor([2, 3, 1]))
     assert steps.order.tolist() == [1, 0, 2]
     assert steps.counts == [3, 2, 1]
-    # Forms 0, 1, 2 are the columns of a table of three rows; form 1 is the longest.
-    assert steps.rows.tolist() == [1, 0, 2, 4, 3, 7]
-    assert steps.rows[steps.backward].tolist() == [7, 3, 2, 4, 0, 1]
+    # Sequence 1 is the longest; each item with its sequence and place.
+    items = list(zip(steps.sequence.tolist(), steps.step.tolist(), strict=True))
+    assert items == [(1, 0), (0, 0), (2, 0), (1, 1), (0, 1), (1, 2)]
+    mirrored = [items[k] for k in steps.backward.tolist()]
+    assert mirrored == [(1, 2), (0, 1), (2, 0), (1, 1), (0, 0), (1, 0)]
+    # The state after an item lies at the next item, or behind all of them.
+    assert steps.after.tolist() == [3, 4, 8, 5, 7, 6]
+
+
+@pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_all_states_are_those_of_torch(lengths: list[int], threads: int) -> None:
+    lstm = torch.nn.LSTM(5, 7, bidirectional=True)
+    randomise(lstm, seed=3)
+    steps = Steps(torch.tensor(lengths))
+    generator = torch.Generator().manual_seed(4)
+    rows = torch.randn(sum(lengths), 5, generator=generator)
+    weights = torch.randn(sum(lengths), 14, generator=generator)
+
+    def outcome(result: Tensor, given: Tensor) -> list[Tensor]:
+        total = (result * weights.to(result.dtype)).sum()
+        return [result.detach(), *torch.autograd.grad(total, [given, *lstm.parameters()])]
+
+    given = rows.clone().requires_grad_()
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found = outcome(all_states(lstm, given, steps, torch.float32), given)
+    finally:
+        torch.set_num_threads(before)
+    lstm.double()
+    given = rows.double().requires_grad_()
+    table = given.new_zeros(max(lengths), len(lengths), 5)
+    table = table.index_put((steps.step, steps.sequence), given)
+    packed = pack_padded_sequence(table, torch.tensor(lengths), enforce_sorted=False)
+    states, _ = pad_packed_sequence(lstm(packed)[0])
+    expected = outcome(states[steps.step, steps.sequence], given)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (ours.double() - theirs).abs().max() <= 2e-5 * theirs.abs().max()

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from spmrl_bench.nn import kernels
 from spmrl_bench.nn.lstm_encoder import LSTMEncoder
 from spmrl_bench.nn.span_scorer import fenceposts
 from tests.nn.plain import layout_of
@@ -54,6 +55,26 @@ def test_states_by_hand(layers: int) -> None:
                 row[0::2], row[1::2] = f, b
                 given.append(row)
         torch.testing.assert_close(result, torch.stack(given), atol=1e-12, rtol=0)
+
+
+@pytest.mark.skipif(kernels.load("_lexical") is None, reason="the kernels are not built")
+@pytest.mark.parametrize("layers", [1, 2])
+def test_kernels_compute_the_encoder(layers: int) -> None:
+    module, layout = encoder(layers), layout_of(LENGTHS)
+    rows = content().requires_grad_()
+    weights = torch.randn(rows.shape, generator=torch.Generator().manual_seed(2)).double()
+
+    def outcome(given: Tensor) -> list[Tensor]:
+        result = module(given, layout)
+        total = (result * weights.to(result.dtype)).sum()
+        return [result.detach(), *torch.autograd.grad(total, [given, *module.parameters()])]
+
+    expected = outcome(rows)
+    module.float()
+    found = outcome(rows.detach().float().requires_grad_())
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == torch.float32
+        assert (ours.double() - theirs).abs().max() <= 2e-5 * theirs.abs().max()
 
 
 def test_a_fencepost_has_read_the_left_and_the_right_side() -> None:
