@@ -24,6 +24,9 @@ class CharLSTM(nn.Module):
 
     The input dropout is drawn per form and character, so all tokens of one form in a batch
     share its mask; the dropout on the result is drawn per sentence.
+
+    Attributes:
+        width: of a form's vector.
     """
 
     def __init__(
@@ -34,16 +37,31 @@ class CharLSTM(nn.Module):
         *,
         unknown: int,
         dropout: float,
+        d_states: int | None = None,
         precision: Precision = FLOAT32,
     ) -> None:
+        """A CharLSTM.
+
+        Args:
+            characters: number of them.
+            d_char: width of their embeddings.
+            d_output: width of a form's vector.
+            unknown: number of the character that stands for all that were not seen.
+            dropout: on the embeddings.
+            d_states: width of the last states of both directions together, which are mapped to
+                ``d_output`` then; without it they are the vector.
+            precision: of the products.
+        """
         super().__init__()
         self.precision = precision
+        self.width = d_output
         self.embedding = nn.Embedding(characters, d_char)
         with torch.no_grad():
             # Never seen in training: no direction is better than a random one.
             self.embedding.weight[unknown].zero_()
         self.dropout = nn.Dropout(dropout)
-        self.lstm = nn.LSTM(d_char, d_output // 2, bidirectional=True)
+        self.lstm = nn.LSTM(d_char, (d_states or d_output) // 2, bidirectional=True)
+        self.map = nn.Identity() if d_states is None else nn.Linear(d_states, d_output, bias=False)
 
     def forward(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Vectors of distinct forms, ``[forms, d_output]``.
@@ -58,12 +76,15 @@ class CharLSTM(nn.Module):
             embedded = self.embedding(characters[steps.step, steps.sequence])
             if self.training and self.dropout.p:
                 embedded = embedded * kernels.dropout_factors(embedded.shape, self.dropout.p)
-            return fused_lstm.last_states(self.lstm, embedded, steps, product_dtype(self.precision))
+            dtype = product_dtype(self.precision)
+            vectors: Tensor = self.map(fused_lstm.last_states(self.lstm, embedded, steps, dtype))
+            return vectors
         embedded = self.dropout(self.embedding(characters))
         packed = pack_padded_sequence(embedded, lengths, enforce_sorted=False)
         with products(self.precision, embedded.device):
             _, (last, _) = self.lstm(packed)
-        return torch.cat((last[0], last[1]), dim=1).to(embedded.dtype)
+        vectors = self.map(torch.cat((last[0], last[1]), dim=1).to(embedded.dtype))
+        return vectors
 
 
 class LexicalModel(nn.Module):

@@ -51,7 +51,7 @@ def forward_products(
     scorer += spans * config.d_label_hidden * (labels - 1)
     lstm = 0
     if "charlstm" in config.lexical:
-        state = d_content(config) // 2
+        state = (config.d_char_lstm or d_content(config)) // 2
         lstm = characters * 2 * 4 * state * (config.d_char + state)
     return encoder + scorer + lstm
 

@@ -81,6 +81,9 @@ class ChartParserConfig(ParserConfig):
     """On the CharLSTM's input."""
     tag_dropout: Rate = 0.2
     """On tag embeddings."""
+    d_char_lstm: Even | None = None
+    """Width of the CharLSTM's states, both directions together; without it, that of the content.
+    States of another width are mapped to that."""
 
     encoder: EncoderKind = "attention"
     """What reads the sentence; an LSTM takes its width, layers and residual dropout from here."""

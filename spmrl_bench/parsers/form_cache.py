@@ -68,7 +68,7 @@ class FormCache:
         self._char_lstm = char_lstm
         weight = char_lstm.embedding.weight
         self._device = weight.device
-        self._width = 2 * char_lstm.lstm.hidden_size
+        self._width = char_lstm.width
         self._capacity = min(max_forms, MAX_BYTES // (self._width * weight.element_size()) + 1)
         self._table: Tensor | None = None  # [capacity, width], made when its type is known
         self._rows: dict[bytes, int] = {}  # spelling to row of the table, last used last

@@ -46,6 +46,7 @@ def build_lexical_model(
             FIRST_CHAR + len(vocabulary.characters),
             config.d_char,
             width,
+            d_states=config.d_char_lstm,
             unknown=CHAR_UNK,
             dropout=config.char_dropout,
             precision=config.precision,

@@ -40,6 +40,18 @@ def test_form_vector_is_the_last_state_of_both_directions() -> None:
         np.testing.assert_allclose(row, plain.char_lstm(module, form), atol=1e-12)
 
 
+@pytest.mark.parametrize("double", [True, False])  # by torch, and by the kernels if there are any
+def test_states_of_a_width_of_their_own_are_mapped(double: bool) -> None:
+    module = CharLSTM(10, 3, 8, unknown=UNKNOWN, dropout=0.0, d_states=6)
+    randomise(module, seed=6)
+    assert isinstance(module.map, nn.Linear)
+    found = (module.double() if double else module)(*table(FORMS))
+    for row, form in zip(array(found), FORMS, strict=True):
+        states = plain.char_lstm(module, form)
+        assert states.shape == (6,)
+        np.testing.assert_allclose(row, array(module.map.weight) @ states, atol=1e-5)
+
+
 def test_padding_is_not_read() -> None:
     module = char_lstm()
     assert torch.equal(module(*table(FORMS)), module(*table(FORMS, fill=9)))

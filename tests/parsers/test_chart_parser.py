@@ -120,6 +120,18 @@ def test_charlstm_knows_words_by_their_characters_only() -> None:
     )
 
 
+def test_a_narrow_char_lstm_feeds_a_wide_encoder(tmp_path: Path) -> None:
+    parser = parser_of(lexical=("charlstm",), encoder="lstm", d_char_lstm=6)
+    assert parser.lexical.char_lstm is not None
+    assert parser.lexical.char_lstm.lstm.hidden_size == 3
+    words = [tree.words for tree in TREES]
+    expected = [parse.tree for parse in parser.parse(words)]
+    parser.save(tmp_path)
+    session = ChartParser.load(tmp_path).session()
+    for _ in range(2):  # the second time with the vectors of the first
+        assert [parse.tree for parse in session.parse(words)] == expected
+
+
 def test_word_charlstm_also_knows_the_word() -> None:
     parser = parser_of(lexical=("word", "charlstm")).double()
     assert parser.lexical.words is not None
