@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from spmrl_bench.treebanks.mini.notation import Domains, Reference, Term, parse_references
+from spmrl_bench.treebanks.mini.notation import Notation, Reference, Term
 from spmrl_bench.treebanks.mini.problems import Problems
 
 HEAD = "head"
@@ -78,13 +78,10 @@ class Links:
 
 
 def read_defaults(
-    table: Mapping[str, str],
-    signatures: Mapping[str, Sequence[str]],
-    invisible: Collection[str],
-    domains: Domains,
-    problems: Problems,
+    table: Mapping[str, str], invisible: Collection[str], notation: Notation
 ) -> Defaults:
     """The defaults of a grammar; ``invisible`` are the phrases without a label."""
+    problems = notation.problems
     relations: dict[str, list[tuple[Mapping[str, Term], str]]] = {}
     passive: dict[str, list[Mapping[str, Term]]] = {}
     headless: set[str] = set()
@@ -92,7 +89,7 @@ def read_defaults(
         key = f"dependencies.{relation}"
         if relation not in (HEADLESS, PASSIVE):
             check_relation(key, relation, problems, head=False)
-        for reference in parse_references(key, row, signatures, domains, problems) or ():
+        for reference in notation.references(key, row) or ():
             symbol, terms = reference.symbol, reference.terms
             if relation == PASSIVE:
                 passive.setdefault(symbol, []).append(terms)
