@@ -84,9 +84,9 @@ def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
     sizes: dict[str, int]
     if isinstance(manifest, MiniManifest):
         where = "generated, needs no files"
-        sizes = {name: getattr(manifest.splits, name).sentences for name in SPLITS}
+        sizes = {name: manifest.splits[name].sentences for name in SPLITS}
     else:
-        sizes = {name: getattr(manifest.splits, name).sentences[0] for name in SPLITS}
+        sizes = {name: manifest.splits[name].sentences[0] for name in SPLITS}
         folder = find_folder(manifest.path, root)
         unset = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
         where = str(folder) if folder is not None else unset
@@ -94,7 +94,7 @@ def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
             missing = [f"{_first(manifest.path)}/"]
         else:
             for name in SPLITS:
-                missing += split_files(manifest, folder, getattr(manifest.splits, name)).missing
+                missing += split_files(manifest, folder, manifest.splits[name]).missing
             layer_missing = _layer_missing(manifest, root)
     return TreebankStatus(
         name=manifest.name,
@@ -129,7 +129,7 @@ def absence(manifest: FileManifest, root: Root = None) -> str:
         shown += f" and {len(status.missing) - 5} more"
     folder = _first(manifest.path)
     layout = dict.fromkeys(
-        f"{folder}/{name}" for split in SPLITS for name in getattr(manifest.splits, split).files
+        f"{folder}/{name}" for split in SPLITS for name in manifest.splits[split].files
     )
     lines = [
         f"treebank {status.name} is not present",
