@@ -11,7 +11,7 @@ from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.attachment import AttachmentRules, score_dependencies
 from spmrl_bench.scoring.attachment_counts import AttachmentColumn, AttachmentCounts
 from spmrl_bench.scoring.golden import scorer_version
-from spmrl_bench.scoring.metric import Figure, Metric, Number, shown
+from spmrl_bench.scoring.metric import Figure, Metric, Number, figure_lines
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -101,16 +101,11 @@ def attachment_dict(counts: AttachmentCounts, rules: AttachmentRules) -> dict[st
 def attachment_text(counts: AttachmentCounts, rules: AttachmentRules) -> str:
     """The report for people: a column of figures with punctuation and one without."""
     parts = _parts(counts, rules)
-    columns = [attachment_figures(part, rules) for part in parts.values()]
-    heads = [name.replace("_", " ") for name in parts]
-    lines = [
-        f"Attachment scores: punctuation rule {rules.punctuation}, relations {rules.relations}",
-        "",
-        f"{'':24}" + "".join(f"{head:>22}" for head in heads),
-    ]
-    for name in columns[0]:
-        cells = "".join(f"{shown(each[name]):>22}" for each in columns)
-        lines.append(f"{FIGURES[name].title:24}{cells}")
+    columns = {
+        name.replace("_", " "): attachment_figures(part, rules) for name, part in parts.items()
+    }
+    heading = f"punctuation rule {rules.punctuation}, relations {rules.relations}"
+    lines = [f"Attachment scores: {heading}", "", *figure_lines(FIGURES, columns, 24, 22)]
     if len(columns) > 1 and counts.words == counts.with_punctuation().words:
         lines += ["", f"The rule {rules.punctuation} found no punctuation."]
     return "\n".join(lines) + "\n"

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from spmrl_bench.treebanks.mini.grammar import Grammar, Rule, children_of, reachable
 from spmrl_bench.treebanks.mini.lexicon import Bundle
-from spmrl_bench.treebanks.mini.links import Links, link
+from spmrl_bench.treebanks.mini.links import Linker, Links
 from spmrl_bench.treebanks.mini.notation import Reference
 from spmrl_bench.treebanks.mini.problems import Problems
 
@@ -404,13 +404,7 @@ def _link_rows(grammar: Grammar, nodes: list[Node], problems: Problems) -> None:
                 relations = tuple(nodes[child].relation for child in row)
                 key = (id(option.rule), relations)
                 if key not in known:
-                    known[key] = link(
-                        option.rule.key,
-                        node.symbol,
-                        option.rule.children,
-                        relations,
-                        grammar.dependencies.headless,
-                        empty,
-                        problems,
-                    )
+                    rule, headless = option.rule, grammar.dependencies.headless
+                    linker = Linker(rule.key, rule.children, relations, headless, empty, problems)
+                    known[key] = linker.links(node.symbol)
                 option.links.append(known[key])
