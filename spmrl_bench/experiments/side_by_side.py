@@ -34,11 +34,11 @@ from spmrl_bench.experiments.one_run import Failure, Run, train_run
 from spmrl_bench.processes import (
     Interrupted,
     available_threads,
-    end_with_parent,
     ending,
     interrupt,
     interrupts_blocked,
     on_signals,
+    worker_pool,
 )
 
 # Seconds between two looks whether a signal has come, and in which a dead process has a status.
@@ -146,12 +146,7 @@ class _Job:
 
 
 def _start(run: Run, device: str, fresh: bool, note: str | None, threads: int) -> _Job:
-    pool = ProcessPoolExecutor(
-        max_workers=1,
-        initializer=end_with_parent,
-        initargs=(os.getpid(),),
-        env={"OMP_NUM_THREADS": str(threads), "PYTHONIOENCODING": "utf-8"},
-    )
+    pool = worker_pool(1, threads)
     before = set(active_children())
     future = pool.submit(_train, run, device, fresh, note, threads)
     (process,) = set(active_children()) - before

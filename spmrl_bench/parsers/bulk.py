@@ -14,7 +14,6 @@ of the answers. No process outlives this one, however this one ends.
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import threading
@@ -29,7 +28,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from joblib.externals.loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Parser
@@ -38,10 +37,10 @@ from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, windows
 from spmrl_bench.processes import (
     available_threads,
-    end_with_parent,
     interrupt,
     interrupts_blocked,
     on_signals,
+    worker_pool,
 )
 from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
@@ -168,12 +167,7 @@ def answering(folder: Path, device: str, manner: Manner, workers: int = 1) -> It
         yield partial(map, Answerer(load_parser(folder, device), manner))
         return
     threads = max(1, available_threads() // workers)
-    executor = ProcessPoolExecutor(
-        workers,
-        env={"OMP_NUM_THREADS": str(threads)},
-        initializer=end_with_parent,
-        initargs=(os.getpid(),),
-    )
+    executor = worker_pool(workers, threads)
 
     def submit(window: Window) -> Future[Answer]:
         with interrupts_blocked():  # the first starts all processes

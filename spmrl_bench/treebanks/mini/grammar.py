@@ -12,7 +12,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -80,14 +80,6 @@ class Grammar:
     lexicon: Lexicon
 
 
-@dataclass
-class _Declared:
-    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    priors: dict[str, dict[str, float]] = field(default_factory=dict)
-    defaults: dict[str, str] = field(default_factory=dict)
-    symbols: dict[str, Symbol] = field(default_factory=dict)
-
-
 def load_grammar(path: Path) -> Grammar:
     """The grammar in ``path``.
 
@@ -98,31 +90,21 @@ def load_grammar(path: Path) -> Grammar:
     """
     table = _read(path)
     problems = Problems(str(path))
-    declared = _Declared()
-    _declare_features(table, declared, problems)
-    _declare_symbols(table, declared, problems)
+    domains, priors, defaults = _declare_features(table, problems)
+    symbols = _declare_symbols(table, problems)
     problems.check()
-    signatures = {name: symbol.features for name, symbol in declared.symbols.items()}
-    notation = Notation(signatures, declared.domains, problems)
-    rules = _read_rules(table, declared.symbols, notation)
-    symbols = declared.symbols.values()
-    invisible = {it.name for it in symbols if it.kind == "phrase" and not it.label}
+    signatures = {name: symbol.features for name, symbol in symbols.items()}
+    kinds = {name: symbol.kind for name, symbol in symbols.items()}
+    notation = Notation(signatures, domains, problems)
+    rules = _read_rules(table, symbols, notation)
+    invisible = {name for name in symbols if kinds[name] == "phrase" and not symbols[name].label}
     dependencies = read_defaults(table.dependencies, invisible, notation)
-    categories = {it.name: it.features for it in symbols if it.kind == "category"}
+    categories = {name: known for name, known in signatures.items() if kinds[name] == "category"}
     of_words = replace(notation, signatures=categories)
-    lexicon = LexiconBuilder(table, declared.defaults, of_words).build()
-    _check_reach(table.settings.start, rules, declared.symbols, lexicon, problems)
+    lexicon = LexiconBuilder(table, defaults, of_words).build()
+    _check_reach(table.settings.start, rules, symbols, lexicon, problems)
     problems.check()
-    return Grammar(
-        str(path),
-        table,
-        declared.domains,
-        declared.priors,
-        declared.symbols,
-        rules,
-        dependencies,
-        lexicon,
-    )
+    return Grammar(str(path), table, domains, priors, symbols, rules, dependencies, lexicon)
 
 
 def _read(path: Path) -> GrammarTable:
@@ -134,7 +116,13 @@ def _read(path: Path) -> GrammarTable:
         raise GrammarError(str(path), found) from error
 
 
-def _declare_features(table: GrammarTable, declared: _Declared, problems: Problems) -> None:
+def _declare_features(
+    table: GrammarTable, problems: Problems
+) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, float]], dict[str, str]]:
+    """The values of each feature, their weights, and the features' defaults where they have one."""
+    domains: dict[str, tuple[str, ...]] = {}
+    priors: dict[str, dict[str, float]] = {}
+    defaults: dict[str, str] = {}
     tables = table.features
     for name, entry in tables.items():
         key = f"features.{name}"
@@ -158,14 +146,15 @@ def _declare_features(table: GrammarTable, declared: _Declared, problems: Proble
             problems.add(key, f"{len(values)} values but weights {weights}; one > 0 for each")
         if entry.default is not None and entry.default not in values:
             problems.unknown(f"{key}.default", "value", entry.default, values)
-        declared.domains[name] = values
-        declared.priors[name] = dict(zip(values, weights, strict=False))
+        domains[name] = values
+        priors[name] = dict(zip(values, weights, strict=False))
         if entry.default is not None:
-            declared.defaults[name] = entry.default
+            defaults[name] = entry.default
+    return domains, priors, defaults
 
 
-def _declare_symbols(table: GrammarTable, declared: _Declared, problems: Problems) -> None:
-    symbols = declared.symbols
+def _declare_symbols(table: GrammarTable, problems: Problems) -> dict[str, Symbol]:
+    symbols: dict[str, Symbol] = {}
 
     def add(symbol: Symbol) -> None:
         for feature in symbol.features:
@@ -189,6 +178,7 @@ def _declare_symbols(table: GrammarTable, declared: _Declared, problems: Problem
         problems.unknown("settings.start", "phrase", start, table.phrases)
     elif symbols[start].features or not symbols[start].label:
         problems.add("settings.start", f"'{start}' must have a label and no features")
+    return symbols
 
 
 def _read_rules(
