@@ -39,6 +39,8 @@ from spmrl_bench.treebanks.validation import read_surveyed
 
 # How many sentences the transforms are guessed from.
 _SAMPLE = 500
+# How many files a manifest lists by name; more are patterns.
+_LISTED = 10
 # A parser of base.toml has 300 positions, two of them for the ends of the sentence.
 _POSITIONS = 300
 _UNKNOWN = "unknown: fill in what the release says"
@@ -269,7 +271,7 @@ def _split(
     """A split's files; patterns for a long list, less those of the other splits."""
     split = splits[name]
     entry: dict[str, Any] = {"files": list(split.files)}
-    if len(split.files) > _SAMPLE // 50:
+    if len(split.files) > _LISTED:
         named = map(Path, split.files)
         patterns = sorted({(file.parent / f"*{file.suffix}").as_posix() for file in named})
         found = [path.relative_to(folder).as_posix() for path in find_files(folder, patterns).paths]

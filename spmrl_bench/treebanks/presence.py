@@ -23,7 +23,7 @@ class TreebankStatus:
     """Whether a treebank can be used.
 
     Attributes:
-        name, title, track, language: as in the manifest.
+        name, track, language: as in the manifest.
         present: all its files are there, or none are needed.
         where: the folder looked in, or why none was.
         sentences: declared number of sentences by split.
@@ -33,7 +33,6 @@ class TreebankStatus:
     """
 
     name: str
-    title: str
     track: str
     language: str
     present: bool
@@ -98,7 +97,6 @@ def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
             layer_missing = _layer_missing(manifest, root)
     return TreebankStatus(
         name=manifest.name,
-        title=manifest.title,
         track=manifest.track,
         language=manifest.language,
         present=not missing,

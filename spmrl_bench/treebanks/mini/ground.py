@@ -94,7 +94,10 @@ class _Grounder:
         self.nodes: list[Node] = []
         self._numbers: dict[Instance, int] = {}
         self._todo: list[Instance] = []
-        self._lexical_symbols = _lexical_symbols(grammar)
+        symbols = grammar.symbols
+        categories = {name for name in symbols if symbols[name].kind == "category"}
+        # Those without recursion below them, whose mass can be summed.
+        self._lexical_symbols = _grown(grammar, categories, all)
         self._masses: dict[str, dict[Bundle, float]] = {}
         self._indexes: dict[tuple[str, tuple[int, ...]], dict[Bundle, list[Bundle]]] = {}
         self._queries: dict[tuple[str, Binding, tuple[int, ...]], dict[Bundle, float]] = {}
@@ -319,12 +322,6 @@ class _Grounder:
         for name in parts:
             if name in reachable(parts[name], lambda part: parts.get(part, set())):
                 self.problems.add(f"words.{name}", "contains itself through its rules")
-
-
-def _lexical_symbols(grammar: Grammar) -> set[str]:
-    """Symbols without recursion below them: their mass can be summed."""
-    categories = {name for name, symbol in grammar.symbols.items() if symbol.kind == "category"}
-    return _grown(grammar, categories, all)
 
 
 def _grown(grammar: Grammar, found: set[str], which: Callable[[Iterable[bool]], bool]) -> set[str]:

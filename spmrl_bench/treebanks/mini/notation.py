@@ -164,8 +164,7 @@ class Notation:
         variable = None
         if equals and value.startswith("?"):
             if not variables:
-                problem = f"variable '{value}' found where only values are allowed"
-                self.problems.add(key, problem)
+                self.problems.add(key, f"variable '{value}' found where only values are allowed")
                 return None
             variable, colon, value = value[1:].partition(":")
             if not colon:
