@@ -12,6 +12,8 @@ from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from types import FrameType
 
+from joblib.externals.loky import ProcessPoolExecutor
+
 
 class Interrupted(KeyboardInterrupt):
     """The program was asked to stop, and what it had in work is saved.
@@ -53,6 +55,16 @@ def end_with_parent(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
+    """Processes of joblib with so many threads each, none of which outlives this one."""
+    return ProcessPoolExecutor(
+        max_workers=workers,
+        initializer=end_with_parent,
+        initargs=(os.getpid(),),
+        env={"OMP_NUM_THREADS": str(threads), "PYTHONIOENCODING": "utf-8"},
+    )
 
 
 def available_threads() -> int:

@@ -346,7 +346,7 @@ def interrupt(*_: object, **__: object) -> None:
 def test_interrupt_has_its_own_status_and_says_how_to_continue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("spmrl_bench.experiments.run.train", interrupt)
+    monkeypatch.setattr("spmrl_bench.experiments.campaign.train_all", interrupt)
     result = run("train", "german")
     assert result.exit_code == 130
     assert result.stderr.strip() == (
@@ -363,7 +363,8 @@ def test_seeds_and_jobs_reach_training(
 ) -> None:
     calls = []
     monkeypatch.setattr(
-        "spmrl_bench.experiments.run.train", lambda work, **rest: calls.append((work, rest["jobs"]))
+        "spmrl_bench.experiments.campaign.train_all",
+        lambda plans, **rest: calls.append((*plans, rest["jobs"])),
     )
     result = run("train", "german", "--track", "mini", *options, "--jobs", "4")
     assert (result.exit_code, result.stderr) == (0, "")

@@ -58,8 +58,7 @@ def score_dependencies(
     import json
 
     from spmrl_bench.scoring.attachment import AttachmentRules
-    from spmrl_bench.scoring.attachment_metric import ATTACHMENT
-    from spmrl_bench.scoring.attachment_report import attachment_dict
+    from spmrl_bench.scoring.attachment_metric import ATTACHMENT, attachment_dict
     from spmrl_bench.scoring.dependency_files import score_dependency_files
     from spmrl_bench.scoring.signature import sign
 

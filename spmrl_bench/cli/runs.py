@@ -58,8 +58,8 @@ def train(
 
         spmrl-bench train german --seeds 5 --jobs 2 --set model.matrices=full
     """
+    from spmrl_bench.experiments.campaign import train_all
     from spmrl_bench.experiments.plan import make_plan
-    from spmrl_bench.experiments.run import train as run_train
 
     work = make_plan(
         required_lang(lang),
@@ -70,7 +70,7 @@ def train(
         seeds=chosen_seeds(seed, seeds),
         settings=parse_settings(settings),
     )
-    run_train(work, runs_dir=runs, device=device, fresh=fresh, jobs=jobs)
+    train_all([work], runs_dir=runs, device=device, fresh=fresh, jobs=jobs)
 
 
 @app.command("eval")

@@ -185,7 +185,7 @@ def new_treebank(
 
         spmrl-bench new-treebank ~/treebanks/my_treebank --language icelandic
     """
-    from spmrl_bench.treebanks.new import inspect_folder, manifest_path, write_new_treebank
+    from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
 
     check_choice("on-error", on_error, ("fail", "skip"))
     if not folder.is_dir():
@@ -200,7 +200,6 @@ def new_treebank(
         name=name,
         format_name=form,
         encoding=encoding,
-        path=manifest_path(folder),
     )
     _print_new(found)
     if found.errors:

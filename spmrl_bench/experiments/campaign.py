@@ -14,15 +14,12 @@ from pathlib import Path
 from rich.console import Console
 
 from spmrl_bench.errors import ReadError, RecipeError, SpmrlError
-from spmrl_bench.experiments.one_run import Run, train_run
+from spmrl_bench.experiments.one_run import Failure, Run, train_run
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import check_settings, finished
 from spmrl_bench.experiments.side_by_side import train_side_by_side
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.processes import interrupt, on_signals
-
-Failure = tuple[Run, Exception]
-"""A run, and what ended it."""
 
 
 def train_all(
@@ -109,15 +106,10 @@ def _train_in_turn(
         try:
             train_run(run, device, fresh=fresh, note=notes.get(run.folder))
         except SpmrlError as error:
-            failures.append((run, error))
+            failures.append(Failure(run, error))
             if number < len(runs):
-                say(f"{run.title}: FAILED, {first_line(error)}")
+                say(str(failures[-1]))
     return failures
-
-
-def first_line(error: Exception) -> str:
-    """What went wrong, for one line of a log."""
-    return str(error).partition("\n")[0]
 
 
 def _raise(failures: Sequence[Failure], of: int) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -40,6 +41,18 @@ class Run:
     def title(self) -> str:
         """What it is called while it is trained."""
         return f"{self.config.treebank} {self.config.name} seed {self.config.seed}"
+
+
+class Failure(NamedTuple):
+    """A run, and what ended it."""
+
+    run: Run
+    error: Exception
+
+    def __str__(self) -> str:
+        """For one line of a log."""
+        beginning = str(self.error).partition("\n")[0]
+        return f"{self.run.title}: FAILED, {beginning}"
 
 
 def train_run(

@@ -212,8 +212,7 @@ class Recipe(BaseModel):
     @property
     def variants(self) -> Mapping[str, Variant]:
         """The variants by name."""
-        own = self.language.variants
-        return self.base.variants if own is None else own
+        return self.base.variants if self.language.variants is None else self.language.variants
 
     def resolve(
         self,
@@ -251,14 +250,13 @@ class Recipe(BaseModel):
         chosen = size or self.base.default_size[track]
         if chosen not in self.base.size:
             raise RecipeError(unknown_name("size", chosen, self.base.size))
-        layers = [
+        merged: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
+        for layer in (
             self.base.size[chosen],
             self.base.track.get(track, Layer()),
             self.language,
             self.language.size.get(chosen, Layer()),
-        ]
-        merged: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
-        for layer in layers:
+        ):
             for section, values in merged.items():
                 values.update(getattr(layer, section).model_dump(exclude_unset=True))
         # What all variants share may hold settings of another kind.
@@ -340,12 +338,11 @@ def _changed(
     for key in keys:
         section, _, name = key.partition(".")
         layer = {"model": ModelLayer, "train": TrainLayer}[section]
-        # A setting that no layer gives has the default of the model.
         field = type(getattr(config, section)).model_fields[name]
         if field.exclude:
             continue  # it does not change the weights
-        default = field.default
-        own = recipe_own[section].get(name, default)
+        # A setting that no layer gives has the default of the model.
+        own = recipe_own[section].get(name, field.default)
         comparable = {} if own is PydanticUndefined else {name: own}
         before = layer(**comparable).model_dump(mode="json", exclude_unset=True).get(name, ...)
         now = getattr(config, section).model_dump(mode="json")[name]

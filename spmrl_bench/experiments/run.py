@@ -1,7 +1,7 @@
-"""A recipe's runs: train every variant, select on dev, score the selected one on test.
+"""A recipe's trained runs: select a variant on dev, score its runs on test.
 
-A run is one variant on one treebank with one size, seed and settings. Training continues what
-is in the run's folder; scoring reads it and leaves a record. Where a variant was trained from
+A run is one variant on one treebank with one size, seed and settings. Scoring reads what training
+has left in its folder and leaves a record. Where a variant was trained from
 several seeds, selection looks at the mean of their dev scores, because the best of several seeds
 says more about luck than about the variant.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.recipe import RunConfig
@@ -39,19 +38,6 @@ from spmrl_bench.training.memory import largest
 from spmrl_bench.training.report import speed
 from spmrl_bench.training.schedule import Progress
 from spmrl_bench.treebanks.treebank import Treebank
-
-
-def train(
-    work: Plan, *, runs_dir: Path, device: str = "auto", fresh: bool = False, jobs: int = 1
-) -> list[Path]:
-    """Train every run of a plan; returns the run folders.
-
-    A finished run is left alone and an interrupted one continues; one that fails does not stop
-    the others. Arguments and errors are those of
-    :func:`~spmrl_bench.experiments.campaign.train_all`.
-    """
-    train_all([work], runs_dir=runs_dir, device=device, jobs=jobs, fresh=fresh)
-    return [work.folder(runs_dir, config) for config in work.configs]
 
 
 def evaluate(

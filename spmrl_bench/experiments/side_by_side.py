@@ -30,18 +30,16 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.console import Console
 
 from spmrl_bench.errors import TrainingError
-from spmrl_bench.experiments.one_run import Run, train_run
+from spmrl_bench.experiments.one_run import Failure, Run, train_run
 from spmrl_bench.processes import (
     Interrupted,
     available_threads,
-    end_with_parent,
     ending,
     interrupt,
     interrupts_blocked,
     on_signals,
+    worker_pool,
 )
-
-Failure = tuple[Run, Exception]
 
 # Seconds between two looks whether a signal has come, and in which a dead process has a status.
 _GLANCE, _PATIENCE = 0.2, 10
@@ -102,9 +100,8 @@ def train_side_by_side(
                     if told and isinstance(error, KeyboardInterrupt | TerminatedWorkerError):
                         interrupted = True
                     elif error is not None:
-                        failures.append((job.run, job.failure(error)))
-                        message = str(failures[-1][1]).partition("\n")[0]
-                        say(f"{job.run.title}: FAILED, {message}")
+                        failures.append(job.failure(error))
+                        say(str(failures[-1]))
         finally:
             for job in busy.values():
                 job.kill()
@@ -137,23 +134,19 @@ class _Job:
             with suppress(ProcessLookupError):
                 os.kill(self.process.pid, signal.SIGKILL)
 
-    def failure(self, error: BaseException) -> Exception:
+    def failure(self, error: BaseException) -> Failure:
         """What ended the run, in words where it is no error of its own."""
+        if isinstance(error, Exception) and not isinstance(error, TerminatedWorkerError):
+            return Failure(self.run, error)
+        how = "was told to stop"
         if isinstance(error, TerminatedWorkerError):
             how = ending(self.process, _PATIENCE, "--jobs")
-            return TrainingError(f"{self.run.title}: its process {how}; {_AGAIN}")
-        if isinstance(error, Exception):
-            return error
-        return TrainingError(f"{self.run.title}: its process was told to stop; {_AGAIN}")
+        problem = f"{self.run.title}: its process {how}; {_AGAIN}"
+        return Failure(self.run, TrainingError(problem))
 
 
 def _start(run: Run, device: str, fresh: bool, note: str | None, threads: int) -> _Job:
-    pool = ProcessPoolExecutor(
-        max_workers=1,
-        initializer=end_with_parent,
-        initargs=(os.getpid(),),
-        env={"OMP_NUM_THREADS": str(threads), "PYTHONIOENCODING": "utf-8"},
-    )
+    pool = worker_pool(1, threads)
     before = set(active_children())
     future = pool.submit(_train, run, device, fresh, note, threads)
     (process,) = set(active_children()) - before

@@ -1,27 +1,47 @@
 """Parsing text of any size, one answer per sentence and in the same order.
 
-Text comes in windows. A window is answered as a whole, in this process or in one of several
-(:mod:`spmrl_bench.parsers.workers`), and written before the next but few is read. Corpora hold
-sentences that no model was made for, a table or a list of names in one line; what becomes of
-those that a parser cannot take is declared beforehand, and they are counted.
+Text comes in windows. A window is answered as a whole, in this process or in one of several, and
+written before the next but few is read. Corpora hold sentences that no model was made for, a
+table or a list of names in one line; what becomes of those that a parser cannot take is declared
+beforehand, and they are counted.
+
+Two processes with a thread each parse more than one with two, because only the matrix products
+of a batch are shared out among threads. The processes are those of joblib, which notices when
+one of them is gone. ``joblib.Parallel`` itself would read and parse on while nobody takes the
+answers, so the windows are handed to its executor one by one, at most two for each process ahead
+of the answers. No process outlives this one, however this one ends.
 """
 
 from __future__ import annotations
 
+import re
+import signal
+import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple
+
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Parser
 from spmrl_bench.parsers.output import Output, chosen_output, write_parse
 from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, windows
+from spmrl_bench.processes import (
+    available_threads,
+    interrupt,
+    interrupts_blocked,
+    on_signals,
+    worker_pool,
+)
 from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
 
@@ -129,25 +149,41 @@ class Answerer:
         return self._parser.flat(given.words, given.tags or [NO_TAG] * len(given.words))
 
 
-def answering(
-    folder: Path, device: str, manner: Manner, workers: int = 1
-) -> AbstractContextManager[Answers]:
+@contextmanager
+def answering(folder: Path, device: str, manner: Manner, workers: int = 1) -> Iterator[Answers]:
     """What answers windows with the parser of a folder, in this process or in others.
 
     Args:
         folder, device: as for :func:`spmrl_bench.parsers.load_parser`.
         manner: how.
-        workers: processes; 1 means this one.
+        workers: processes; 1 means this one. The errors of others come with the first answer.
 
     Raises:
         CheckpointError: the folder holds no parser.
         SpmrlError: the parser does not find what is to be written.
+        Interrupted: SIGTERM came while others parse; they are ended.
     """
-    if workers > 1:
-        from spmrl_bench.parsers.workers import crew
+    if workers == 1:
+        yield partial(map, Answerer(load_parser(folder, device), manner))
+        return
+    threads = max(1, available_threads() // workers)
+    executor = worker_pool(workers, threads)
 
-        return crew(folder, device, manner, workers)
-    return nullcontext(partial(map, Answerer(load_parser(folder, device), manner)))
+    def submit(window: Window) -> Future[Answer]:
+        with interrupts_blocked():  # the first starts all processes
+            return executor.submit(_answer, folder, device, threads, manner, window)
+
+    try:
+        with on_signals(interrupt, signal.SIGTERM):
+            yield partial(_answers, submit, 2 * workers)
+    finally:
+        report = threading.excepthook
+        # A thread of joblib's may still look for the work that is dropped here.
+        threading.excepthook = lambda _: None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib looks for children of the processes
+            executor.shutdown(kill_workers=True)  # what they work on is no longer wanted
+        threading.excepthook = report
 
 
 def parse_given(
@@ -197,3 +233,54 @@ def parse_given(
             f"{error}. The sentences in front of {first} have been answered; what failed is "
             f"between there and {last}"
         ) from None
+
+
+def _answers(
+    submit: Callable[[Window], Future[Answer]], most: int, source: Iterable[Window]
+) -> Iterator[Answer]:
+    """An answer for each window, in order, with at most so many windows ahead of the answers.
+
+    Raises:
+        WorkerLostError: a process has ended.
+        SpmrlError: the windows cannot be read on, or a process found no parser to load.
+    """
+    waiting: deque[Future[Answer]] = deque()
+    end: Exception | None = None  # why no more windows are asked for
+    windows = iter(source)
+    try:
+        while True:
+            try:
+                while end is None and len(waiting) < most and not (waiting and waiting[0].done()):
+                    waiting.append(submit(next(windows)))
+            except (StopIteration, SpmrlError, TerminatedWorkerError) as error:
+                end = error
+            if waiting:
+                yield waiting.popleft().result()
+            elif isinstance(end, StopIteration):
+                return
+            elif end is not None:
+                raise end
+    except TerminatedWorkerError as error:
+        codes = re.search(r"exit codes of the workers are \{(.+)\}", str(error))
+        raise WorkerLostError(
+            f"a process that parses has ended ({codes[1] if codes else 'nobody knows why'}; is "
+            "there enough memory? Fewer --workers need less)"
+        ) from None
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _answer(folder: Path, device: str, threads: int, manner: Manner, window: Window) -> Answer:
+    """What a worker does with a window."""
+    return _answerer(folder, device, threads, manner)(window)
+
+
+@lru_cache(maxsize=1)
+def _answerer(folder: Path, device: str, threads: int, manner: Manner) -> Answerer:
+    """The parser of this process, loaded with the first window that it gets."""
+    parser = load_parser(folder, device)
+    import torch
+
+    torch.set_num_threads(threads)  # where another variable says otherwise
+    return Answerer(parser, manner)

@@ -11,13 +11,10 @@ from typing import NamedTuple
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.parsers.base import NO_TAG
-from spmrl_bench.parsers.streams import windows
+from spmrl_bench.parsers.streams import WINDOW_SENTENCES, windows
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
-
-# Sentences looked at together when parsing a stream, so that batches are of like length.
-WINDOW = 1000
 
 #: Tags of the sentences of a window, if there are any.
 Tags = Sequence[Sequence[str]] | None
@@ -64,39 +61,34 @@ def parse_stream(
         SentenceTooLongError: a sentence is too long; the parses of all before it have been given.
         TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words.
     """
-    tag_stream = iter(tags) if tags is not None else None
-    done = 0
-    for window in windows(sentences, len, WINDOW):
-        # What comes before a sentence that is too long, or lacks tags, is answered before the
-        # error.
-        problems = (length_problem(words) for words in window)
-        limit, problem = next(((k, text) for k, text in enumerate(problems) if text), (None, ""))
-        ready = window[:limit]
-        given, lacking = _tags_of(ready, tag_stream)
-        ready = ready[: len(given)]
-        parsed = parse_window(ready, given if tag_stream is not None else None)
-        for words, row, found in zip(ready, given, parsed, strict=True):
+    given = _given(sentences, tags, length_problem)
+    for window in windows(given, lambda pair: len(pair[0]), WINDOW_SENTENCES):
+        rows = [row for _, row in window if row is not None]
+        parsed = parse_window([words for words, _ in window], rows or None)
+        for (words, row), found in zip(window, parsed, strict=True):
             yield found.parse(words, row)
-        if lacking:
-            raise TreeError(lacking)
-        done += len(ready)
-        if problem:
-            raise SentenceTooLongError(f"sentence {done + 1}: {problem}")
 
 
-def _tags_of(
-    window: Sequence[Sequence[str]], tags: Iterator[Sequence[str]] | None
-) -> tuple[list[Sequence[str]], str]:
-    """Tags of the sentences as far as there are any, and what is wrong; none without tags."""
-    found: list[Sequence[str]] = []
-    for words in window:
-        row = next(tags, None) if tags is not None else []
+def _given(
+    sentences: Iterable[Sequence[str]],
+    tags: Iterable[Sequence[str]] | None,
+    length_problem: Callable[[Sequence[str]], str],
+) -> Iterator[tuple[Sequence[str], Sequence[str] | None]]:
+    """Each sentence with its tags, None without any; raises as :func:`parse_stream`."""
+    rows = None if tags is None else iter(tags)
+    for number, words in enumerate(sentences, start=1):
+        if problem := length_problem(words):
+            raise SentenceTooLongError(f"sentence {number}: {problem}")
+        if rows is None:
+            yield words, None
+            continue
+        row = next(rows, None)
+        beginning = " ".join(words[:8])
         if row is None:
-            return found, (
+            raise TreeError(
                 "there are fewer rows of tags than sentences; the first without tags begins: "
-                f"{' '.join(words[:8])}"
+                f"{beginning}"
             )
-        if tags is not None and len(row) != len(words):
-            return found, f"{len(words)} words but {len(row)} tags: {' '.join(words[:8])}"
-        found.append(row)
-    return found, ""
+        if len(row) != len(words):
+            raise TreeError(f"{len(words)} words but {len(row)} tags: {beginning}")
+        yield words, row

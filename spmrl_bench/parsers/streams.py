@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, TypeVar, get_args
 
-from spmrl_bench.errors import ReadError
+from spmrl_bench.errors import ReadError, SpmrlError
 from spmrl_bench.readers.text import stream_lines
 from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn
 
@@ -137,7 +137,7 @@ def windows(
             if len(window) >= most or words >= most_words:
                 yield window
                 window, words = [], 0
-    except ReadError:
+    except SpmrlError:
         if window:
             yield window
         raise

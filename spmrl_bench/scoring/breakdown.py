@@ -9,7 +9,7 @@ bracket is. The table itself is large and quickly made; records keep the counts 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
@@ -118,15 +118,8 @@ class Part:
 
     def figures(self) -> dict[str, int | float | None]:
         """Counts and percentages by name."""
-        return {
-            "sentences": self.sentences,
-            "matched": self.matched,
-            "gold": self.gold,
-            "test": self.test,
-            "recall": self.recall,
-            "precision": self.precision,
-            "f1": self.f1,
-        }
+        names = ("sentences", "matched", "gold", "test", "recall", "precision", "f1")
+        return {name: getattr(self, name) for name in names}
 
 
 def tabulate_brackets(
@@ -167,19 +160,13 @@ def break_down(how: str, counts: BracketCounts, table: BracketTable) -> list[Par
     return [*parts, labelled(table), unlabelled(table)]
 
 
-def by_sentence_length(
-    counts: BracketCounts, bounds: Sequence[int] = SENTENCE_LENGTHS
-) -> list[Part]:
-    """Scores by the length of the gold sentence, shortest first; empty classes are left out.
-
-    Raises:
-        ScoreError: the bounds do not rise from at least 1.
-    """
+def by_sentence_length(counts: BracketCounts) -> list[Part]:
+    """Scores by the length of the gold sentence, shortest first; empty classes are left out."""
     scored = counts.scored
     columns = (Column.MATCHED, Column.GOLD, Column.TEST)
-    classes = _classes(counts.column(Column.LENGTH), bounds)
+    classes = np.searchsorted(SENTENCE_LENGTHS, counts.column(Column.LENGTH))
     parts = []
-    for number, name in enumerate(_names(bounds)):
+    for number, name in enumerate(_names(SENTENCE_LENGTHS)):
         chosen = scored & (classes == number)
         if chosen.any():
             sums = (int(counts.column(column)[chosen].sum()) for column in columns)
@@ -193,13 +180,10 @@ def by_label(table: BracketTable) -> list[Part]:
     return sorted(parts, key=lambda part: (-part.gold, -part.test, part.name))
 
 
-def by_span_length(table: BracketTable, bounds: Sequence[int] = SPAN_LENGTHS) -> list[Part]:
-    """Scores by the number of words that brackets cover, shortest first; no empty classes.
-
-    Raises:
-        ScoreError: the bounds do not rise from at least 1.
-    """
-    return _parts(table, _classes(table.span_lengths, bounds), _names(bounds))
+def by_span_length(table: BracketTable) -> list[Part]:
+    """Scores by the number of words that brackets cover, shortest first; no empty classes."""
+    classes = np.searchsorted(SPAN_LENGTHS, table.span_lengths)
+    return _parts(table, classes, _names(SPAN_LENGTHS))
 
 
 def unlabelled(table: BracketTable) -> Part:
@@ -242,15 +226,8 @@ def _sums(table: BracketTable, group: NDArray[np.int64], groups: int) -> NDArray
     return np.stack(sums, axis=1).astype(np.int64)
 
 
-def _classes(lengths: NDArray[np.int64], bounds: Iterable[int]) -> NDArray[np.int64]:
-    """The class of each length: 0 up to the first bound, 1 up to the second, ..."""
-    bounds = np.array([*bounds])
-    if len(bounds) == 0 or bounds[0] < 1 or (np.diff(bounds) < 1).any():
-        raise ScoreError(f"bounds of length must rise from at least 1, found {bounds.tolist()}")
-    return np.searchsorted(bounds, lengths)
-
-
 def _names(bounds: Sequence[int]) -> list[str]:
+    """The names of the classes of length: up to the first bound, up to the second, ..."""
     names = [f"up to {bounds[0]}" if bounds[0] > 1 else "1"]
     for low, high in pairwise(bounds):
         names.append(f"{low + 1}-{high}" if high > low + 1 else f"{high}")

@@ -131,6 +131,23 @@ class Metric(ABC, Generic[CountsT, Rules]):
         return self.figures[figure].title if figure in self.figures else figure
 
 
+def figure_lines(
+    figures: Mapping[str, Figure],
+    columns: Mapping[str, Mapping[str, Number]],
+    left: int,
+    right: int,
+) -> list[str]:
+    """A table for people: the heads of the columns, then a line for each figure that they have.
+
+    Each column has the same figures by name. Titles are ``left`` characters wide, columns
+    ``right``.
+    """
+    rows = [("", list(columns))]
+    for name in next(iter(columns.values())):
+        rows.append((figures[name].title, [shown(column[name]) for column in columns.values()]))
+    return [f"{title:{left}}" + "".join(f"{cell:>{right}}" for cell in row) for title, row in rows]
+
+
 def shown(value: Number) -> str:
     """A figure for people: two decimals, or a whole number."""
     if value is None:

@@ -16,11 +16,12 @@ import re
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+from resource import RLIMIT_FSIZE, setrlimit
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.readers.text import read_text
@@ -33,7 +34,6 @@ from spmrl_bench.scoring.report import require_all
 
 TIMEOUT = 600.0  # seconds; the programs score thousands of sentences in a second
 _TOO_MUCH = 1_000_000  # bytes beyond what should be printed
-_PAUSE = 0.005  # seconds between two looks at a program
 
 
 def confirm(
@@ -123,8 +123,8 @@ def _run(
 ) -> bytes:
     """What a program prints for sentences, one line each, in a folder of its own.
 
-    It may crash, hang, or print without end, so its output goes into files whose growth is
-    watched, and stopping it stops what it started as well.
+    It may crash, hang, or print without end, so its output goes into files that the system keeps
+    from growing, and stopping it stops what it started as well.
 
     Raises:
         ScoreError: it cannot be started, fails, takes more than ``timeout`` seconds, or prints
@@ -146,21 +146,20 @@ def _run(
                     stderr=err,
                     env=os.environ | {"LC_ALL": "C"},  # points in numbers, English messages
                     start_new_session=True,
+                    preexec_fn=partial(setrlimit, RLIMIT_FSIZE, (most + 1, most + 1)),
                 )
             except OSError as error:
                 raise ScoreError(f"cannot be run: {error.strerror}") from None
             try:
-                end = time.monotonic() + timeout
-                while process.poll() is None:
-                    if time.monotonic() > end:
-                        raise ScoreError(f"did not finish within {timeout:g} seconds")
-                    if max(path.stat().st_size for path in (output, errors)) > most:
-                        raise ScoreError(f"prints more than {most:,} bytes")
-                    time.sleep(_PAUSE)
+                process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                raise ScoreError(f"did not finish within {timeout:g} seconds") from None
             finally:
-                if process.poll() is None:  # else its number may be another's by now
+                with suppress(ProcessLookupError):  # it and all that it started have ended
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+        if max(path.stat().st_size for path in (output, errors)) > most:
+            raise ScoreError(f"prints more than {most:,} bytes")
         said = errors.read_bytes().decode("utf-8", "replace").splitlines()
         if process.returncode:
             how = f"ended with exit status {process.returncode}"

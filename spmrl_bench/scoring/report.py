@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.counts import BracketCounts, Status
-from spmrl_bench.scoring.metric import Figure, Number, shown
+from spmrl_bench.scoring.metric import Figure, Number, figure_lines
 from spmrl_bench.scoring.prm import Parameters
 
 #: Every figure of brackets by name, in the order of a report.
@@ -66,16 +66,10 @@ def as_dict(counts: BracketCounts, prm: Parameters) -> dict[str, object]:
 
 def as_text(counts: BracketCounts, prm: Parameters) -> str:
     """The report for people: two columns of figures, then every sentence left out."""
-    columns = (figures(counts), figures(counts.up_to(prm.cutoff_len)))
-    heads = ("all", f"length <= {prm.cutoff_len}")
-    lines = [
-        f"Bracket scores: {prm.name}, conventions of {prm.program}",
-        "",
-        f"{'':20}" + "".join(f"{head:>14}" for head in heads),
-    ]
-    for name, figure in FIGURES.items():
-        cells = "".join(f"{shown(column[name]):>14}" for column in columns)
-        lines.append(f"{figure.title:20}{cells}")
+    cutoff = prm.cutoff_len
+    columns = {"all": figures(counts), f"length <= {cutoff}": figures(counts.up_to(cutoff))}
+    heading = f"Bracket scores: {prm.name}, conventions of {prm.program}"
+    lines = [heading, "", *figure_lines(FIGURES, columns, 20, 14)]
     warning = left_out_text(counts)
     return "\n".join(lines) + "\n" + (f"\n{warning}" if warning else "")
 

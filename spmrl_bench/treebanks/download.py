@@ -10,11 +10,11 @@ only when they are whole. What is there already is never replaced.
 from __future__ import annotations
 
 import logging
-import os
 import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
@@ -73,9 +73,8 @@ def _fetch_files(
         path = folder / name
         if _is_there(path, digest):
             continue
-        downloaded = _download(source.url + quote(name), digest, tell)
-        _write(path, downloaded.read_bytes(), digest)
-        downloaded.unlink(missing_ok=True)
+        with _download(source.url + quote(name), digest, tell) as downloaded:
+            _write(path, downloaded.read_bytes(), digest)
         yield path
 
 
@@ -87,8 +86,8 @@ def _fetch_archive(
     }
     if recorded and all(_is_there(folder / name, digest) for name, digest in recorded.items()):
         return
-    archive = _download(source.url, source.sha256 or "", tell)
-    contents = _wanted(archive, source)
+    with _download(source.url, source.sha256 or "", tell) as archive:
+        contents = _wanted(archive, source)
     lacking = sorted(set(recorded) - set(contents))
     if lacking:
         raise TreebankError(f"{source.url}: the archive lacks {', '.join(lacking[:5])}")
@@ -100,7 +99,6 @@ def _fetch_archive(
         if digest is None or not _is_there(path, digest):
             _write(path, data, digest)
             yield path
-    archive.unlink(missing_ok=True)
 
 
 def _comes_from(source: Fetch, name: str) -> bool:
@@ -133,8 +131,9 @@ def _write(path: Path, data: bytes, digest: str | None) -> None:
         raise TreebankError(f"{path}: the download has another file of this name (SHA-256)")
 
 
-def _download(url: str, digest: str, tell: _Tell) -> Path:
-    """The file at a URL, checked; it lies in a folder for downloads under a name of its own."""
+@contextmanager
+def _download(url: str, digest: str, tell: _Tell) -> Iterator[Path]:
+    """The file at a URL, checked; it lies in a folder of its own as long as it is in use."""
     import pooch
     from requests import RequestException
 
@@ -142,28 +141,26 @@ def _download(url: str, digest: str, tell: _Tell) -> Path:
     tell(f"downloading {url}")
     logger = pooch.get_logger()
     level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=folder, suffix=f"-{Path(url).name}")
-        os.close(descriptor)
-        Path(name).unlink()
-        downloader = pooch.HTTPDownloader(progressbar=False, timeout=60)
-        pooch.retrieve(
-            url, f"sha256:{digest}", fname=Path(name).name, path=folder, downloader=downloader
-        )
-    except RequestException as error:
-        raise TreebankError(f"{url}: the download failed: {error}") from error
-    except ValueError as error:
-        raise TreebankError(
-            f"{url}: what was downloaded is not the file that the manifest names (its SHA-256 "
-            "differs): it was cut short, or the server has another one now"
-        ) from error
-    except OSError as error:
-        raise TreebankError(f"{folder}: cannot keep the download: {error}") from error
-    finally:
-        logger.setLevel(level)
-    return Path(name)
+    with ExitStack() as used:
+        logger.setLevel(logging.ERROR)
+        used.callback(logger.setLevel, level)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            own = used.enter_context(tempfile.TemporaryDirectory(dir=folder))
+            downloader = pooch.HTTPDownloader(progressbar=False, timeout=60)
+            name = pooch.retrieve(
+                url, f"sha256:{digest}", fname="file", path=own, downloader=downloader
+            )
+        except RequestException as error:
+            raise TreebankError(f"{url}: the download failed: {error}") from error
+        except ValueError as error:
+            raise TreebankError(
+                f"{url}: what was downloaded is not the file that the manifest names (its SHA-256 "
+                "differs): it was cut short, or the server has another one now"
+            ) from error
+        except OSError as error:
+            raise TreebankError(f"{folder}: cannot keep the download: {error}") from error
+        yield Path(name)
 
 
 def _wanted(archive: Path, source: Fetch) -> dict[str, bytes]:

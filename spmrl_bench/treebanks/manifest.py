@@ -16,7 +16,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -32,6 +32,7 @@ from spmrl_bench.trees.transforms import Stage, transform_named
 Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
 SplitName = Literal["train", "dev", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
+SplitT = TypeVar("SplitT", bound=BaseModel)
 
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(gt=0)]
@@ -101,16 +102,16 @@ class MiniSplit(_Closed):
     sentences: Count
 
 
-class FileSplits(_Closed):
-    train: Split
-    dev: Split
-    test: Split
+class Splits(_Closed, Generic[SplitT]):
+    """A table for each split."""
 
+    train: SplitT
+    dev: SplitT
+    test: SplitT
 
-class MiniSplits(_Closed):
-    train: MiniSplit
-    dev: MiniSplit
-    test: MiniSplit
+    def __getitem__(self, name: str) -> SplitT:
+        found: SplitT = getattr(self, name)
+        return found
 
 
 class _Manifest(_Closed):
@@ -147,10 +148,13 @@ def _check_transforms(names: list[str], stages: tuple[Stage, ...]) -> list[str]:
     return names
 
 
+def _format(info: ValidationInfo) -> Format | None:
+    """The format that a table names in front of a key; None if that is wrong itself."""
+    return FORMATS.get(info.data.get("format", ""))
+
+
 class _InFormat(_Closed):
     """A file format and the options of its reader."""
-
-    allowed: ClassVar[tuple[str, ...]] = ()
 
     format: Text
     #: One text encoding, or several to try in turn: ``"utf-8 | gb18030"``.
@@ -179,7 +183,7 @@ class _InFormat(_Closed):
     @field_validator("encoding", "escapes", "lemmas", "tag_column", "roots")
     @classmethod
     def _is_option(cls, value: Any, info: ValidationInfo) -> Any:
-        form = FORMATS.get(info.data.get("format", ""))
+        form = _format(info)
         if form is None or value is None:
             return value
         if info.field_name not in form.options:
@@ -190,7 +194,7 @@ class _InFormat(_Closed):
     @field_validator("escapes", mode="before")
     @classmethod
     def _escapes_are_known(cls, name: Any, info: ValidationInfo) -> Any:
-        form = FORMATS.get(info.data.get("format", ""))
+        form = _format(info)
         if form is not None and form.options.get("escapes") is ... and name is None:
             raise ValueError("missing")
         if isinstance(name, str):
@@ -295,7 +299,7 @@ class FileManifest(_Manifest, _InFormat):
     obtain: Text
     #: Where it can be downloaded, if it can.
     fetch: list[Fetch] = []
-    splits: FileSplits
+    splits: Splits[Split]
     dependencies: DependencyLayer | None = None
     #: The rules of its attachment scores, if not the usual ones.
     attachment: Attachment | None = None
@@ -307,13 +311,13 @@ class FileManifest(_Manifest, _InFormat):
     def _transforms_are_known_and_in_order(
         cls, names: list[str], info: ValidationInfo
     ) -> list[str]:
-        form = FORMATS.get(info.data.get("format", ""))
+        form = _format(info)
         return names if form is None else _check_transforms(names, _stages(form))
 
     @field_validator("prm", mode="before")
     @classmethod
     def _only_trees_have_brackets(cls, value: Any, info: ValidationInfo) -> Any:
-        form = FORMATS.get(info.data.get("format", ""))
+        form = _format(info)
         if form is not None and (value is None) != (form.yields == "dependencies"):
             needs = "has no brackets to score: leave it out" if value is not None else "missing"
             raise ValueError(needs)
@@ -322,7 +326,7 @@ class FileManifest(_Manifest, _InFormat):
     @field_validator("dependencies", "attachment")
     @classmethod
     def _fits_the_layers(cls, value: Any, info: ValidationInfo) -> Any:
-        form = FORMATS.get(info.data.get("format", ""))
+        form = _format(info)
         if form is None or value is None:
             return value
         first = form.yields == "dependencies"
@@ -368,7 +372,7 @@ class MiniManifest(_Manifest):
     seed: int
     transforms: list[str] = []
     prm: Text
-    splits: MiniSplits
+    splits: Splits[MiniSplit]
 
     @field_validator("transforms")
     @classmethod

@@ -33,11 +33,14 @@ from spmrl_bench.treebanks.guessing import (
 from spmrl_bench.treebanks.manifest import SPLITS, FileManifest
 from spmrl_bench.treebanks.patterns import find_files
 from spmrl_bench.treebanks.presence import treebanks_root
-from spmrl_bench.treebanks.reading import SplitContent, read_split
+from spmrl_bench.treebanks.reading import SplitContent
 from spmrl_bench.treebanks.survey import Survey, shared_sentences
+from spmrl_bench.treebanks.validation import read_surveyed
 
 # How many sentences the transforms are guessed from.
 _SAMPLE = 500
+# How many files a manifest lists by name; more are patterns.
+_LISTED = 10
 # A parser of base.toml has 300 positions, two of them for the ends of the sentence.
 _POSITIONS = 300
 _UNKNOWN = "unknown: fill in what the release says"
@@ -77,7 +80,6 @@ def inspect_folder(
     name: str | None = None,
     format_name: str | None = None,
     encoding: str | None = None,
-    path: str | None = None,
 ) -> NewTreebank:
     """Look at a folder, read everything in it, and write its manifest and recipe (as texts).
 
@@ -86,7 +88,6 @@ def inspect_folder(
         language: English name in small letters; the folder's name without it.
         name: of the treebank; without it, language and folder, or the folder's alone.
         format_name, encoding: of the files; guessed without them.
-        path: how the manifest names the folder; its absolute path without it.
 
     Raises:
         TreebankError: no file of a known format is there, or too few sentences for three splits.
@@ -109,19 +110,13 @@ def inspect_folder(
             "" if shared else " (of ten files, the ninth is dev and the tenth is test)"
         )
     result = NewTreebank(name, language, files, how)
-    content = _settings(result, folder, options, splits, path or str(folder))
+    content = _settings(result, folder, options, splits)
     contents: dict[str, SplitContent] = {}
     draft = validated(FileManifest, content, f"{name}.toml", TreebankError)
     for split_name in SPLITS:
-        survey = result.surveys[split_name] = Survey()
-        found = contents[split_name] = read_split(
-            draft,
-            folder,
-            getattr(draft.splits, split_name),
-            on_error=lambda error: result.errors.append(str(error)),
-            watch=survey.add_raw,
-        )
-        survey.add_all(found.sentences, draft.layers[0])
+        split = draft.splits[split_name]
+        found, survey = read_surveyed(draft, folder, split, result.errors)
+        contents[split_name], result.surveys[split_name] = found, survey
         _declare(content["splits"][split_name], found)
     result.errors = list(dict.fromkeys(result.errors))  # splits may share files
     result.shared = shared_sentences({key: value.sentences for key, value in contents.items()})
@@ -131,14 +126,6 @@ def inspect_folder(
     result.checksums = "".join(f"{file_digest(folder / file)}  {file}\n" for file in files.paths)
     result.recipe = _recipe(result)
     return result
-
-
-def manifest_path(folder: Path) -> str:
-    """How a manifest names a folder: relative to the directory of treebanks if it lies there."""
-    absolute, root = folder.absolute(), treebanks_root()
-    if root is not None and absolute.is_relative_to(root) and absolute != root:
-        return absolute.relative_to(root).as_posix()
-    return str(absolute)
 
 
 def write_new_treebank(found: NewTreebank, into: Path | None = None) -> tuple[list[Path], str]:
@@ -237,7 +224,6 @@ def _settings(
     folder: Path,
     options: Mapping[str, Any],
     splits: Mapping[str, GuessedSplit],
-    path: str,
 ) -> dict[str, Any]:
     """The manifest's content; numbers of sentences are not known yet."""
     files = result.files
@@ -247,7 +233,7 @@ def _settings(
         "language": result.language,
         "track": "open",
         "format": files.form.name,
-        "path": path,
+        "path": _manifest_path(folder),
     }
     if files.encoding is not None:
         content["encoding"] = files.encoding
@@ -271,13 +257,21 @@ def _settings(
     return content
 
 
+def _manifest_path(folder: Path) -> str:
+    """How a manifest names a folder: relative to the directory of treebanks if it lies there."""
+    root = treebanks_root()
+    if root is not None and folder.is_relative_to(root) and folder != root:
+        return folder.relative_to(root).as_posix()
+    return str(folder)
+
+
 def _split(
     folder: Path, paths: Sequence[str], splits: Mapping[str, GuessedSplit], name: str
 ) -> dict[str, Any]:
     """A split's files; patterns for a long list, less those of the other splits."""
     split = splits[name]
     entry: dict[str, Any] = {"files": list(split.files)}
-    if len(split.files) > _SAMPLE // 50:
+    if len(split.files) > _LISTED:
         named = map(Path, split.files)
         patterns = sorted({(file.parent / f"*{file.suffix}").as_posix() for file in named})
         found = [path.relative_to(folder).as_posix() for path in find_files(folder, patterns).paths]

@@ -23,7 +23,7 @@ class TreebankStatus:
     """Whether a treebank can be used.
 
     Attributes:
-        name, title, track, language: as in the manifest.
+        name, track, language: as in the manifest.
         present: all its files are there, or none are needed.
         where: the folder looked in, or why none was.
         sentences: declared number of sentences by split.
@@ -33,7 +33,6 @@ class TreebankStatus:
     """
 
     name: str
-    title: str
     track: str
     language: str
     present: bool
@@ -84,9 +83,9 @@ def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
     sizes: dict[str, int]
     if isinstance(manifest, MiniManifest):
         where = "generated, needs no files"
-        sizes = {name: getattr(manifest.splits, name).sentences for name in SPLITS}
+        sizes = {name: manifest.splits[name].sentences for name in SPLITS}
     else:
-        sizes = {name: getattr(manifest.splits, name).sentences[0] for name in SPLITS}
+        sizes = {name: manifest.splits[name].sentences[0] for name in SPLITS}
         folder = find_folder(manifest.path, root)
         unset = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
         where = str(folder) if folder is not None else unset
@@ -94,11 +93,10 @@ def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
             missing = [f"{_first(manifest.path)}/"]
         else:
             for name in SPLITS:
-                missing += split_files(manifest, folder, getattr(manifest.splits, name)).missing
+                missing += split_files(manifest, folder, manifest.splits[name]).missing
             layer_missing = _layer_missing(manifest, root)
     return TreebankStatus(
         name=manifest.name,
-        title=manifest.title,
         track=manifest.track,
         language=manifest.language,
         present=not missing,
@@ -129,7 +127,7 @@ def absence(manifest: FileManifest, root: Root = None) -> str:
         shown += f" and {len(status.missing) - 5} more"
     folder = _first(manifest.path)
     layout = dict.fromkeys(
-        f"{folder}/{name}" for split in SPLITS for name in getattr(manifest.splits, split).files
+        f"{folder}/{name}" for split in SPLITS for name in manifest.splits[split].files
     )
     lines = [
         f"treebank {status.name} is not present",

@@ -12,7 +12,7 @@ import csv
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -135,7 +135,7 @@ def read_layer(
         TreebankError: the manifest has no such layer, or its sentences or words are not those
             of the trees.
     """
-    split: Split = getattr(manifest.splits, split_name)
+    split = manifest.splits[split_name]
     items = _items(manifest, folder, split, on_error)
     layer = _layer_sentences(manifest, layer_folder, split_name)
     trees = {k: item for k, item in enumerate(items) if isinstance(item, Parse)}
@@ -215,7 +215,7 @@ def _items(
     form = FORMATS[manifest.format]
     options = _with_encoding(manifest.options, paths)
     if steps := _of_stage("text", manifest.transforms):
-        options["prepare"] = lambda text: reduce(_apply, steps, text)
+        options["prepare"] = partial(_through, steps)
     finish = _finisher(manifest)
     first, last = check_range(split.range) if split.range is not None else (1, sys.maxsize)
     for path in paths:
@@ -241,9 +241,8 @@ def _layer_sentences(
     options = _with_encoding(layer.options, paths)
     read = FORMATS[layer.format].read
     trees = [sentence.tree for path in paths for sentence in read(path, on_error=fail, **options)]
-    for change in word_transforms(manifest.transforms):  # the words must be those of the trees
-        trees = list(map(change, trees))
-    return trees
+    changes = word_transforms(manifest.transforms)  # the words must be those of the trees
+    return [_through(changes, tree) for tree in trees]
 
 
 def _tagged(sentences: list[Parse], folder: Path, split: Split) -> list[Parse]:
@@ -255,14 +254,10 @@ def _tagged(sentences: list[Parse], folder: Path, split: Split) -> list[Parse]:
 
 def transform_parse(transforms: Sequence[str], parse: Parse) -> Parse | None:
     """A generated sentence after the tree transforms among those named; None if no word is left."""
-    tree, dependencies = parse.tree, parse.dependencies
-    for step in _of_stage("tree", transforms):
-        tree = step(tree) if tree is not None else None
+    tree = _through(_of_stage("tree", transforms), parse.tree)
     if tree is None:
         return None
-    for change in word_transforms(transforms):
-        dependencies = change(dependencies) if dependencies is not None else None
-    return Parse.of(tree, dependencies)
+    return Parse.of(tree, _through(word_transforms(transforms), parse.dependencies))
 
 
 def second_layer(manifest: FileManifest) -> DependencyLayer:
@@ -290,23 +285,24 @@ def _finisher(manifest: FileManifest) -> Callable[[Any, Path], Parse | None]:
     def finish(sentence: Any, path: Path) -> Parse | None:
         if isinstance(sentence, DependencySentence):
             return Parse.of(dependencies=sentence.tree)
-        tree: Tree | None
         if isinstance(sentence, Graph):
             try:
-                tree = to_tree(reduce(_apply, graph_steps, sentence))
+                sentence = to_tree(_through(graph_steps, sentence))
             except TreeError as error:
                 raise ReadError(str(error), path=path, sentence=sentence.name) from error
-        else:
-            tree = sentence
-        for step in tree_steps:
-            tree = step(tree) if tree is not None else None
+        tree: Tree | None = _through(tree_steps, sentence)
         return Parse.of(tree) if tree is not None else None
 
     return finish
 
 
-def _apply(value: _Item, step: Callable[[_Item], _Item]) -> _Item:
-    return step(value)
+def _through(steps: Iterable[Callable[..., Any]], value: Any) -> Any:
+    """What a value becomes by some steps, one after the other; None as soon as one gives None."""
+    for step in steps:
+        if value is None:
+            return None
+        value = step(value)
+    return value
 
 
 def _with_encoding(options: Mapping[str, Any], paths: Sequence[Path]) -> dict[str, Any]:

@@ -199,7 +199,7 @@ class Treebank:
                 },
                 lambda: self._generated(manifest)[name],
             )
-        split, first = getattr(manifest.splits, name), self.layers[0]
+        split, first = manifest.splits[name], self.layers[0]
         folder, layer_folder = self._folder_of(first), self._folder_of(layer)
         key = self._settings(first) | {"content": self._division(manifest, name, first)}
         if layer != first:
@@ -243,7 +243,7 @@ class Treebank:
 
     def _division(self, manifest: FileManifest, name: str, layer: Layer) -> list[object]:
         """What is read for a split: which of the sentences of which bytes."""
-        split, folder = getattr(manifest.splits, name), self._folder_of(layer)
+        split, folder = manifest.splits[name], self._folder_of(layer)
         first = layer == self.layers[0]
         if (name, layer) not in self._digests:
             paths = (
@@ -266,9 +266,7 @@ class Treebank:
     def _generated(self, manifest: MiniManifest) -> dict[str, SplitContent]:
         """All splits at once, because no sentence may occur in two of them."""
         if not self._made:
-            sizes: dict[str, int] = {
-                name: getattr(manifest.splits, name).sentences for name in SPLITS
-            }
+            sizes: dict[str, int] = {name: manifest.splits[name].sentences for name in SPLITS}
             for name, sentences in generate(manifest.grammar, sizes, manifest.seed).items():
                 changed = [transform_parse(manifest.transforms, parse) for parse in sentences]
                 kept = [parse for parse in changed if parse is not None]

@@ -85,7 +85,7 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
         folder = find_folder(manifest.path, root)
         assert folder is not None  # it is present
         for name in SPLITS:
-            split = getattr(manifest.splits, name)
+            split = manifest.splits[name]
             read = _read(result, manifest, folder, name, split)
             if read is not None:
                 sentences[name] = read.sentences
@@ -105,24 +105,16 @@ def _read(
 ) -> SplitContent | None:
     """The content of a split; its mistakes go into the result."""
     broken: list[str] = []
-    survey = Survey()
     try:
         paths = split_files(manifest, folder, split).paths
         result.problems += _changed(manifest, folder, paths, name)
-        content = read_split(
-            manifest,
-            folder,
-            split,
-            on_error=lambda error: broken.append(str(error)),
-            watch=survey.add_raw,
-        )
+        content, survey = read_surveyed(manifest, folder, split, broken)
     except SpmrlError as error:
         result.problems += [*broken, str(error)]
         return None
     if manifest.on_error == "fail":
         result.problems += broken
         content = SplitContent(content.sentences, content.dropped, ())
-    survey.add_all(content.sentences, manifest.layers[0])
     result.surveys[name] = survey
     if survey.several_roots:
         result.problems.append(
@@ -130,6 +122,26 @@ def _read(
             "add a root transform to the manifest"
         )
     return content
+
+
+def read_surveyed(
+    manifest: FileManifest, folder: Path, split: Split, broken: list[str]
+) -> tuple[SplitContent, Survey]:
+    """The content of a split and the figures of its first layer.
+
+    Every sentence that breaks the format is left out, and its error added to ``broken``; raises
+    as :func:`~spmrl_bench.treebanks.reading.read_split`.
+    """
+    survey = Survey()
+    content = read_split(
+        manifest,
+        folder,
+        split,
+        on_error=lambda error: broken.append(str(error)),
+        watch=survey.add_raw,
+    )
+    survey.add_all(content.sentences, manifest.layers[0])
+    return content, survey
 
 
 def _changed(manifest: FileManifest, folder: Path, paths: Sequence[Path], split: str) -> list[str]:

@@ -15,7 +15,6 @@ from conllu.models import Token, TokenList
 from conllu.parser import DEFAULT_FIELDS
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.dependencies import DependencyTree
 
 #: ``upos`` is column 4 (UPOS, CPOSTAG), ``xpos`` is column 5 (XPOS, POSTAG).
 TagColumn = Literal["upos", "xpos"]
@@ -32,20 +31,6 @@ UNSPECIFIED = "_"
 UNWRITABLE = re.compile(r"\A(?:\Z| )| \Z|[\t\r\n]")
 
 
-def write_conll(tree: DependencyTree, *, tags: TagColumn = "xpos") -> str:
-    """The lines of one sentence and the blank line after it, valid as CoNLL-U and as CoNLL-X.
-
-    Reading them gives back an equal tree. The tags are written to one column; lemma, features
-    and all else that a tree does not hold are ``_``.
-
-    Raises:
-        TreeError: a word, tag or relation is empty, begins or ends with a space, or contains
-            a tab or an end of line, for which the format has no escape.
-    """
-    heads = map(str, tree.heads.tolist())
-    return conll_lines(tree.words, tree.tags, heads, tree.relations, tag_column=tags)
-
-
 def conll_lines(
     words: Iterable[str],
     tags: Iterable[str],
@@ -54,7 +39,15 @@ def conll_lines(
     *,
     tag_column: TagColumn = "xpos",
 ) -> str:
-    """As :func:`write_conll`, of columns: heads may be unspecified."""
+    """The lines of one sentence and the blank line after it, valid as CoNLL-U and as CoNLL-X.
+
+    Reading them gives back an equal tree. The tags are written to one column; lemma, features
+    and all else that a tree does not hold are ``_``, and so are heads that are not known.
+
+    Raises:
+        TreeError: a word, tag or relation is empty, begins or ends with a space, or contains
+            a tab or an end of line, for which the format has no escape.
+    """
     rows = TokenList()
     for number, row in enumerate(zip(words, tags, heads, relations, strict=True), start=1):
         for text in row:

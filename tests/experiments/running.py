@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.experiments import run
+from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.leaderboard.record import Record
 from tests.laboratory import Laboratory
@@ -24,7 +25,8 @@ def train(
     **options: Any,
 ) -> list[Path]:
     work = plan(laboratory, **options)
-    return run.train(work, runs_dir=runs_dir, device=device, fresh=fresh)
+    train_all([work], runs_dir=runs_dir, device=device, fresh=fresh)
+    return [work.folder(runs_dir, config) for config in work.configs]
 
 
 def evaluate(

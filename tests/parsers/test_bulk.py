@@ -31,7 +31,6 @@ from spmrl_bench.parsers.bulk import (
 )
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.parsers.streams import Given
-from spmrl_bench.parsers.workers import crew
 from spmrl_bench.processes import available_threads
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.brackets import write_brackets
@@ -59,7 +58,7 @@ def crews(folder: Path) -> Iterator[list[Answers]]:
     """Two processes that make batches of several sentences, and two of one each."""
     with ExitStack() as stack:
         yield [
-            stack.enter_context(crew(folder, "cpu", Manner("flat", max_tokens=max_tokens), 2))
+            stack.enter_context(answering(folder, "cpu", Manner("flat", max_tokens=max_tokens), 2))
             for max_tokens in (100, 1)
         ]
 
@@ -243,7 +242,7 @@ def test_input_is_read_a_few_windows_ahead(parser: Parser, crews: list[Answers])
 def test_a_killed_process_is_one_error_behind_all_answers(folder: Path, parser: Parser) -> None:
     sentences = make([5] * 60)
     before = {*active_children()}
-    with crew(folder, "cpu", Manner("flat", max_tokens=100), 2) as answers:
+    with answering(folder, "cpu", Manner("flat", max_tokens=100), 2) as answers:
 
         def killing() -> Iterator[Given]:
             for k, sentence in enumerate(sentences):
@@ -267,15 +266,18 @@ def test_a_killed_process_is_one_error_behind_all_answers(folder: Path, parser: 
 
 def test_no_process_is_left(folder: Path) -> None:
     before = {*active_children()}
-    with crew(folder, "cpu", Manner("flat"), 2) as answers:
+    with answering(folder, "cpu", Manner("flat"), 2) as answers:
         run(make([3, 4]), answers)
         assert len({*active_children()} - before) == 2
     assert {*active_children()} == before
 
 
 def test_a_folder_without_a_parser_is_one_error(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="no trained parser here"):
-        answering(tmp_path, "cpu", Manner())
+    with (
+        pytest.raises(CheckpointError, match="no trained parser here"),
+        answering(tmp_path, "cpu", Manner()),
+    ):
+        pass
     with (
         answering(tmp_path, "cpu", Manner(), workers=2) as answers,
         pytest.raises(CheckpointError, match="no trained parser here"),

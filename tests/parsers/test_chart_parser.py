@@ -169,13 +169,13 @@ def test_answers_are_in_input_order(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [list(tree.words) for tree in alone] == sentences
     assert len({tuple(tree.constituents()) for tree in trees_of(alone)}) > 10
     for window in (1, 5, 22, 23, 1000):
-        monkeypatch.setattr(parsing, "WINDOW", window)
+        monkeypatch.setattr(parsing, "WINDOW_SENTENCES", window)
         for max_tokens in (1, 40, 2000):
             assert list(parser.parse(sentences, max_tokens=max_tokens)) == alone
 
 
 def test_tags_are_carried_into_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "WINDOW", 3)
+    monkeypatch.setattr(parsing, "WINDOW_SENTENCES", 3)
     parser = lively_parser()
     sentences = random_sentences(8)
     tags = [[f"T{k}.{place}" for place in range(len(s))] for k, s in enumerate(sentences)]
@@ -197,7 +197,7 @@ def test_tags_must_fit_the_sentences() -> None:
 
 
 def test_endless_input_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parsing, "WINDOW", 4)
+    monkeypatch.setattr(parsing, "WINDOW_SENTENCES", 4)
     taken = itertools.count()
 
     def endless() -> Iterator[list[str]]:

@@ -147,7 +147,7 @@ def test_batches_windows_and_blocks_change_nothing(monkeypatch: pytest.MonkeyPat
     expected = list(ensemble.parse(SENTENCES))
     assert [len(tree) for tree in expected] == LENGTHS
     assert list(ensemble.parse(SENTENCES, max_tokens=30)) == expected
-    monkeypatch.setattr(parsing, "WINDOW", 5)
+    monkeypatch.setattr(parsing, "WINDOW_SENTENCES", 5)
     monkeypatch.setattr("spmrl_bench.nn.span_scorer.BLOCK", 7)
     assert list(ensemble.parse(iter(SENTENCES))) == expected
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.conll import read_conll, read_conll_file
 from spmrl_bench.readers.sentences import DependencySentence
-from spmrl_bench.trees.conll import TagColumn, write_conll
+from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 from tests.conftest import shared_data
 from tests.readers.described import Encoded
 from tests.readers.sentence_formats import SentenceFormat, ways_of_text
-from tests.trees.dependency_strategies import dependency_trees
+from tests.trees.dependency_strategies import dependency_trees, write_conll
 
 
 def row(number: str, head: str = "0", form: str = "w", relation: str = "r") -> str:

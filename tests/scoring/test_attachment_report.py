@@ -9,8 +9,7 @@ import pytest
 from spmrl_bench import __version__
 from spmrl_bench.scoring.attachment import AttachmentRules
 from spmrl_bench.scoring.attachment_counts import AttachmentCounts
-from spmrl_bench.scoring.attachment_metric import ATTACHMENT
-from spmrl_bench.scoring.attachment_report import attachment_dict, attachment_text
+from spmrl_bench.scoring.attachment_metric import ATTACHMENT, attachment_dict, attachment_text
 from spmrl_bench.scoring.signature import sign
 
 COUNTS = AttachmentCounts.from_rows([(4, 3, 2, 1, 5, 4, 3, 2), (0, 0, 0, 0, 1, 1, 1, 1)])

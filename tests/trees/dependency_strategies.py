@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from spmrl_bench.trees.conll import TagColumn, conll_lines
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 
 
@@ -40,3 +41,9 @@ def dependency_trees(
     n = draw(st.integers(1, 7))
     words, tags, relations = (draw(st.lists(texts, min_size=n, max_size=n)) for _ in range(3))
     return DependencyTree.build(words, tags, draw(head_lists(n, roots)), relations, roots=roots)
+
+
+def write_conll(tree: DependencyTree, *, tags: TagColumn = "xpos") -> str:
+    """A tree as CoNLL, its tags in one column."""
+    heads = map(str, tree.heads.tolist())
+    return conll_lines(tree.words, tree.tags, heads, tree.relations, tag_column=tags)

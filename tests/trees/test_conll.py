@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.conll import TagColumn, write_conll
+from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.dependencies import DependencyTree
+from tests.trees.dependency_strategies import write_conll
 
 
 @pytest.mark.parametrize(("tags", "columns"), [("xpos", "_\t_\tNN"), ("upos", "_\tNN\t_")])

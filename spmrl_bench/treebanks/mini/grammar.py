@@ -12,30 +12,26 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from pydantic import ValidationError
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.toml_files import read_toml
+from spmrl_bench.toml_files import describe_mistake, read_toml
 from spmrl_bench.treebanks.mini.lexicon import Lexicon, LexiconBuilder
 from spmrl_bench.treebanks.mini.links import Defaults, check_relation, read_defaults
 from spmrl_bench.treebanks.mini.notation import (
+    Line,
+    Notation,
     Reference,
     Term,
     lines_of,
-    parse_references,
     split_weight,
 )
 from spmrl_bench.treebanks.mini.problems import GrammarError, Problems
-from spmrl_bench.treebanks.mini.tables import (
-    FeatureTable,
-    GrammarTable,
-    PhraseTable,
-    WordTable,
-)
+from spmrl_bench.treebanks.mini.tables import GrammarTable
 
 _Item = TypeVar("_Item")
 
@@ -50,6 +46,12 @@ class Symbol:
     label: str  # of a phrase ("" invisible); the tag of a word or category
     unary: bool = True
     lower_tail: bool = False
+
+    @property
+    def key(self) -> str:
+        """Where the file declares it, for messages."""
+        places = {"phrase": "phrases", "word": "words", "category": "categories"}
+        return f"{places[self.kind]}.{self.name}"
 
 
 @dataclass(frozen=True)
@@ -78,14 +80,6 @@ class Grammar:
     lexicon: Lexicon
 
 
-@dataclass
-class _Declared:
-    domains: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    priors: dict[str, dict[str, float]] = field(default_factory=dict)
-    defaults: dict[str, str] = field(default_factory=dict)
-    symbols: dict[str, Symbol] = field(default_factory=dict)
-
-
 def load_grammar(path: Path) -> Grammar:
     """The grammar in ``path``.
 
@@ -96,40 +90,21 @@ def load_grammar(path: Path) -> Grammar:
     """
     table = _read(path)
     problems = Problems(str(path))
-    declared = _Declared()
-    _declare_features(table, declared, problems)
-    _declare_symbols(table, declared, problems)
+    domains, priors, defaults = _declare_features(table, problems)
+    symbols = _declare_symbols(table, problems)
     problems.check()
-    rules = _read_rules(table, declared, problems)
-    signatures = {name: symbol.features for name, symbol in declared.symbols.items()}
-    invisible = {
-        name
-        for name, symbol in declared.symbols.items()
-        if symbol.kind == "phrase" and not symbol.label
-    }
-    dependencies = read_defaults(
-        table.dependencies, signatures, invisible, declared.domains, problems
-    )
-    categories = {
-        name: symbol.features
-        for name, symbol in declared.symbols.items()
-        if symbol.kind == "category"
-    }
-    lexicon = LexiconBuilder(
-        table, categories, declared.domains, declared.defaults, problems
-    ).build()
-    _check_reach(table.settings.start, rules, declared.symbols, lexicon, problems)
+    signatures = {name: symbol.features for name, symbol in symbols.items()}
+    kinds = {name: symbol.kind for name, symbol in symbols.items()}
+    notation = Notation(signatures, domains, problems)
+    rules = _read_rules(table, symbols, notation)
+    invisible = {name for name in symbols if kinds[name] == "phrase" and not symbols[name].label}
+    dependencies = read_defaults(table.dependencies, invisible, notation)
+    categories = {name: known for name, known in signatures.items() if kinds[name] == "category"}
+    of_words = replace(notation, signatures=categories)
+    lexicon = LexiconBuilder(table, defaults, of_words).build()
+    _check_reach(table.settings.start, rules, symbols, lexicon, problems)
     problems.check()
-    return Grammar(
-        str(path),
-        table,
-        declared.domains,
-        declared.priors,
-        declared.symbols,
-        rules,
-        dependencies,
-        lexicon,
-    )
+    return Grammar(str(path), table, domains, priors, symbols, rules, dependencies, lexicon)
 
 
 def _read(path: Path) -> GrammarTable:
@@ -137,19 +112,18 @@ def _read(path: Path) -> GrammarTable:
     try:
         return GrammarTable.model_validate(content)
     except ValidationError as error:
-        found = []
-        for item in error.errors():
-            branches = ("str", "FeatureTable", "PhraseTable", "WordTable")
-            key = ".".join(str(part) for part in item["loc"] if part not in branches)
-            found.append(f"{key}: {item['msg']}; found {item['input']!r}")
+        found = [describe_mistake(GrammarTable, mistake) for mistake in error.errors()]
         raise GrammarError(str(path), found) from error
 
 
-def _declare_features(table: GrammarTable, declared: _Declared, problems: Problems) -> None:
-    tables = {
-        name: FeatureTable(values=entry) if isinstance(entry, str) else entry
-        for name, entry in table.features.items()
-    }
+def _declare_features(
+    table: GrammarTable, problems: Problems
+) -> tuple[dict[str, tuple[str, ...]], dict[str, dict[str, float]], dict[str, str]]:
+    """The values of each feature, their weights, and the features' defaults where they have one."""
+    domains: dict[str, tuple[str, ...]] = {}
+    priors: dict[str, dict[str, float]] = {}
+    defaults: dict[str, str] = {}
+    tables = table.features
     for name, entry in tables.items():
         key = f"features.{name}"
         source = entry
@@ -172,89 +146,81 @@ def _declare_features(table: GrammarTable, declared: _Declared, problems: Proble
             problems.add(key, f"{len(values)} values but weights {weights}; one > 0 for each")
         if entry.default is not None and entry.default not in values:
             problems.unknown(f"{key}.default", "value", entry.default, values)
-        declared.domains[name] = values
-        declared.priors[name] = dict(zip(values, weights, strict=False))
+        domains[name] = values
+        priors[name] = dict(zip(values, weights, strict=False))
         if entry.default is not None:
-            declared.defaults[name] = entry.default
+            defaults[name] = entry.default
+    return domains, priors, defaults
 
 
-def _declare_symbols(table: GrammarTable, declared: _Declared, problems: Problems) -> None:
-    symbols = declared.symbols
+def _declare_symbols(table: GrammarTable, problems: Problems) -> dict[str, Symbol]:
+    symbols: dict[str, Symbol] = {}
 
-    def add(key: str, symbol: Symbol) -> None:
+    def add(symbol: Symbol) -> None:
         for feature in symbol.features:
             if feature not in table.features:
-                problems.unknown(f"{key}.features", "feature", feature, table.features)
+                problems.unknown(f"{symbol.key}.features", "feature", feature, table.features)
         if symbol.name in symbols:
-            problems.add(key, f"'{symbol.name}' is already a {symbols[symbol.name].kind}")
+            problems.add(symbol.key, f"'{symbol.name}' is already a {symbols[symbol.name].kind}")
         symbols[symbol.name] = symbol
 
     for name, phrase in table.phrases.items():
-        entry = PhraseTable(features=phrase) if isinstance(phrase, str) else phrase
-        label = name if entry.label is None else entry.label
-        features = tuple(entry.features.split())
-        add(f"phrases.{name}", Symbol(name, "phrase", features, label, unary=entry.unary))
-    for kind, entries in (("word", table.words), ("category", table.categories)):
-        for name, word in entries.items():
-            item = WordTable(features=word) if isinstance(word, str) else word
-            add(
-                f"{'words' if kind == 'word' else 'categories'}.{name}",
-                Symbol(
-                    name,
-                    "word" if kind == "word" else "category",
-                    tuple(item.features.split()),
-                    item.tag or name,
-                    lower_tail=item.tail == "lower",
-                ),
-            )
+        label = name if phrase.label is None else phrase.label
+        add(Symbol(name, "phrase", tuple(phrase.features.split()), label, unary=phrase.unary))
+    for name, word in table.words.items():
+        features, tag = tuple(word.features.split()), word.tag or name
+        add(Symbol(name, "word", features, tag, lower_tail=word.tail == "lower"))
+    for name, category in table.categories.items():
+        features, tag = tuple(category.features.split()), category.tag or name
+        add(Symbol(name, "category", features, tag))
     start = table.settings.start
     if start not in table.phrases:
         problems.unknown("settings.start", "phrase", start, table.phrases)
     elif symbols[start].features or not symbols[start].label:
         problems.add("settings.start", f"'{start}' must have a label and no features")
+    return symbols
 
 
 def _read_rules(
-    table: GrammarTable, declared: _Declared, problems: Problems
+    table: GrammarTable, symbols: Mapping[str, Symbol], notation: Notation
 ) -> dict[str, tuple[Rule, ...]]:
-    signatures = {name: symbol.features for name, symbol in declared.symbols.items()}
     rules: dict[str, list[Rule]] = {}
     for group, block in table.rules.items():
         for line in lines_of(f"rules.{group}", block):
-            left, arrow, right = line.text.partition("->")
-            if not arrow:
-                problems.add(line.key, "has no '->'")
-                continue
-            weight, left = split_weight(left)
-            heads = parse_references(line.key, left, signatures, declared.domains, problems)
-            empty = right.strip() == "()"
-            children = parse_references(
-                line.key,
-                "" if empty else right,
-                signatures,
-                declared.domains,
-                problems,
-                relations=True,
-            )
-            if heads is None or children is None:
-                continue
-            if len(heads) != 1 or declared.symbols[heads[0].symbol].kind == "category":
-                problems.add(line.key, "expected one phrase or word before '->'")
-            elif not children and not empty:
-                problems.add(line.key, "nothing after '->'; write '()' for an empty expansion")
-            elif declared.symbols[heads[0].symbol].kind == "word" and any(
-                declared.symbols[child.symbol].kind == "phrase" for child in children
-            ):
-                problems.add(line.key, "a word is glued from words and categories, not phrases")
-            else:
-                written = _relations(children)
-                if written and declared.symbols[heads[0].symbol].kind == "word":
-                    problems.add(line.key, "the parts of a word bear no relations")
-                for relation in written:
-                    check_relation(line.key, relation, problems)
-                variants = _variants(line.key, heads[0], children, weight, problems)
-                rules.setdefault(heads[0].symbol, []).extend(variants)
+            for rule in _read_rule(line, symbols, notation):
+                rules.setdefault(rule.symbol, []).append(rule)
     return {name: tuple(found) for name, found in rules.items()}
+
+
+def _read_rule(line: Line, symbols: Mapping[str, Symbol], notation: Notation) -> list[Rule]:
+    """The rule of a line, with each choice of its optional symbols; none if it is wrong."""
+    key, problems = line.key, notation.problems
+    left, arrow, right = line.text.partition("->")
+    if not arrow:
+        problems.add(key, "has no '->'")
+        return []
+    weight, left = split_weight(left)
+    heads = notation.references(key, left)
+    empty = right.strip() == "()"
+    children = notation.references(key, "" if empty else right, relations=True)
+    if heads is None or children is None:
+        return []
+    if len(heads) != 1 or symbols[heads[0].symbol].kind == "category":
+        problems.add(key, "expected one phrase or word before '->'")
+        return []
+    if not children and not empty:
+        problems.add(key, "nothing after '->'; write '()' for an empty expansion")
+        return []
+    is_word = symbols[heads[0].symbol].kind == "word"
+    if is_word and any(symbols[child.symbol].kind == "phrase" for child in children):
+        problems.add(key, "a word is glued from words and categories, not phrases")
+        return []
+    written = _relations(children)
+    if written and is_word:
+        problems.add(key, "the parts of a word bear no relations")
+    for relation in written:
+        check_relation(key, relation, problems)
+    return _variants(key, heads[0], children, weight, problems)
 
 
 def _relations(children: Sequence[Reference]) -> list[str]:
@@ -315,13 +281,11 @@ def _check_reach(
 ) -> None:
     """Every symbol is reachable from the start and has a rule or a word."""
     reached = reachable([start], lambda name: children_of(rules.get(name, ())))
-    places = {"phrase": "phrases", "word": "words", "category": "categories"}
     for name, symbol in symbols.items():
-        key = f"{places[symbol.kind]}.{name}"
         if symbol.kind == "category":
             if not lexicon.entries.get(name):
-                problems.add(key, "has no word in lexicon or paradigms")
+                problems.add(symbol.key, "has no word in lexicon or paradigms")
         elif name not in rules:
-            problems.add(key, "has no rule")
+            problems.add(symbol.key, "has no rule")
         if name not in reached:
-            problems.add(key, f"is not reachable from '{start}'")
+            problems.add(symbol.key, f"is not reachable from '{start}'")

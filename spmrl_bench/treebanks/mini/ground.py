@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from spmrl_bench.treebanks.mini.grammar import Grammar, Rule, children_of, reachable
 from spmrl_bench.treebanks.mini.lexicon import Bundle
-from spmrl_bench.treebanks.mini.links import Links, link
+from spmrl_bench.treebanks.mini.links import Linker, Links
 from spmrl_bench.treebanks.mini.notation import Reference
 from spmrl_bench.treebanks.mini.problems import Problems
 
@@ -94,7 +94,10 @@ class _Grounder:
         self.nodes: list[Node] = []
         self._numbers: dict[Instance, int] = {}
         self._todo: list[Instance] = []
-        self._lexical_symbols = _lexical_symbols(grammar)
+        symbols = grammar.symbols
+        categories = {name for name in symbols if symbols[name].kind == "category"}
+        # Those without recursion below them, whose mass can be summed.
+        self._lexical_symbols = _grown(grammar, categories, all)
         self._masses: dict[str, dict[Bundle, float]] = {}
         self._indexes: dict[tuple[str, tuple[int, ...]], dict[Bundle, list[Bundle]]] = {}
         self._queries: dict[tuple[str, Binding, tuple[int, ...]], dict[Bundle, float]] = {}
@@ -321,12 +324,6 @@ class _Grounder:
                 self.problems.add(f"words.{name}", "contains itself through its rules")
 
 
-def _lexical_symbols(grammar: Grammar) -> set[str]:
-    """Symbols without recursion below them: their mass can be summed."""
-    categories = {name for name, symbol in grammar.symbols.items() if symbol.kind == "category"}
-    return _grown(grammar, categories, all)
-
-
 def _grown(grammar: Grammar, found: set[str], which: Callable[[Iterable[bool]], bool]) -> set[str]:
     """With every symbol of which all rules, or any, have only children that were found."""
     while True:
@@ -404,13 +401,7 @@ def _link_rows(grammar: Grammar, nodes: list[Node], problems: Problems) -> None:
                 relations = tuple(nodes[child].relation for child in row)
                 key = (id(option.rule), relations)
                 if key not in known:
-                    known[key] = link(
-                        option.rule.key,
-                        node.symbol,
-                        option.rule.children,
-                        relations,
-                        grammar.dependencies.headless,
-                        empty,
-                        problems,
-                    )
+                    rule, headless = option.rule, grammar.dependencies.headless
+                    linker = Linker(rule.key, rule.children, relations, headless, empty, problems)
+                    known[key] = linker.links(node.symbol)
                 option.links.append(known[key])

@@ -13,14 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spmrl_bench.treebanks.mini.notation import (
-    Line,
-    Term,
-    lines_of,
-    parse_bundle,
-    parse_references,
-)
-from spmrl_bench.treebanks.mini.problems import Problems
+from spmrl_bench.treebanks.mini.notation import Line, Notation, Term, lines_of
 from spmrl_bench.treebanks.mini.tables import GrammarTable, ParadigmTable, SpellingTable
 
 Bundle = tuple[str, ...]
@@ -57,19 +50,21 @@ class _Lexeme:
     cells: Sequence[_Cell]
 
 
-@dataclass(frozen=True)
 class LexiconBuilder:
-    """Makes the lexicon of a grammar; mistakes go to ``problems``.
+    """Makes the lexicon of a grammar.
 
-    ``signatures`` gives the features of each category, ``domains`` the values of each feature, and
-    ``defaults`` the value that a lexeme has where it is silent.
+    ``notation`` knows the categories only; ``defaults`` gives the value that a lexeme has where it
+    is silent.
     """
 
-    table: GrammarTable
-    signatures: Mapping[str, Sequence[str]]
-    domains: Mapping[str, tuple[str, ...]]
-    defaults: Mapping[str, str]
-    problems: Problems
+    def __init__(
+        self, table: GrammarTable, defaults: Mapping[str, str], notation: Notation
+    ) -> None:
+        self.table = table
+        self.defaults = defaults
+        self.notation = notation
+        self.signatures, self.domains = notation.signatures, notation.domains
+        self.problems = notation.problems
 
     def build(self) -> Lexicon:
         """All word forms of the grammar."""
@@ -120,10 +115,9 @@ class LexiconBuilder:
             return [], name
         own = {f for cell in cells for f in _features(cell, self.signatures[cell.category])}
         words = paradigm.features.split()
-        domains = self.domains
-        common = parse_bundle(f"{key}.features", words, list(domains), domains, self.problems)
+        common = self.notation.bundle(f"{key}.features", words, list(self.domains))
         self._check_coverage(key, paradigm, cells, common)
-        scope = [feature for feature in domains if feature in own]
+        scope = [feature for feature in self.domains if feature in own]
         lexemes = self._lexemes(
             f"{key}.lexemes", paradigm.lexemes, paradigm.stems, scope, common, cells
         )
@@ -131,9 +125,7 @@ class LexiconBuilder:
 
     def _cell(self, line: Line, stems: int) -> _Cell | None:
         left, colon, template = (part.strip() for part in line.text.rpartition(" : "))
-        references = parse_references(
-            line.key, left, self.signatures, self.domains, self.problems, variables=False
-        )
+        references = self.notation.references(line.key, left, variables=False)
         if references is None:
             return None
         if not colon or len(references) != 1 or not template:
@@ -204,7 +196,7 @@ class LexiconBuilder:
             if stems and len(parts) != stems:
                 self.problems.add(line.key, f"{len(parts)} stems found, {stems} expected")
                 continue
-            own = parse_bundle(line.key, items, scope, self.domains, self.problems)
+            own = self.notation.bundle(line.key, items, scope)
             lexemes.append(_Lexeme(parts, {**common, **own}, weight, cells))
         if not lexemes:
             self.problems.add(key, "has no lexeme")

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from spmrl_bench.treebanks.mini.notation import Domains, Reference, Term, parse_references
+from spmrl_bench.treebanks.mini.notation import Notation, Reference, Term
 from spmrl_bench.treebanks.mini.problems import Problems
 
 HEAD = "head"
@@ -78,13 +78,10 @@ class Links:
 
 
 def read_defaults(
-    table: Mapping[str, str],
-    signatures: Mapping[str, Sequence[str]],
-    invisible: Collection[str],
-    domains: Domains,
-    problems: Problems,
+    table: Mapping[str, str], invisible: Collection[str], notation: Notation
 ) -> Defaults:
     """The defaults of a grammar; ``invisible`` are the phrases without a label."""
+    problems = notation.problems
     relations: dict[str, list[tuple[Mapping[str, Term], str]]] = {}
     passive: dict[str, list[Mapping[str, Term]]] = {}
     headless: set[str] = set()
@@ -92,7 +89,7 @@ def read_defaults(
         key = f"dependencies.{relation}"
         if relation not in (HEADLESS, PASSIVE):
             check_relation(key, relation, problems, head=False)
-        for reference in parse_references(key, row, signatures, domains, problems) or ():
+        for reference in notation.references(key, row) or ():
             symbol, terms = reference.symbol, reference.terms
             if relation == PASSIVE:
                 passive.setdefault(symbol, []).append(terms)
@@ -116,33 +113,19 @@ def check_relation(key: str, relation: str, problems: Problems, *, head: bool = 
         problems.unknown(key, "relation", relation, known)
 
 
-def link(
-    key: str,
-    symbol: str,
-    children: Sequence[Reference],
-    defaults: Sequence[str | None],
-    headless: Collection[str],
-    empty: Collection[str],
-    problems: Problems,
-) -> Links:
-    """The links of a phrase.
+@dataclass
+class Linker:
+    """Finds the links of a phrase.
 
-    Args:
+    Attributes:
         key: names its rule in messages.
-        symbol: the phrase.
         children: its daughters, with what was written before them.
         defaults: what each bears where nothing was written.
-        headless: the phrases without a head.
-        empty: the phrases that may have no words.
+        headless: the phrases of the grammar without a head.
+        empty: the phrases of the grammar that may have no words.
         problems: receives what is wrong.
     """
-    linker = _Linker(key, children, defaults, headless, empty, problems)
-    head = linker.unite(range(len(children)), 0, headed=symbol not in headless)
-    return Links(head, tuple(linker.to), tuple(linker.borne))
 
-
-@dataclass
-class _Linker:
     key: str
     children: Sequence[Reference]
     defaults: Sequence[str | None]
@@ -156,14 +139,19 @@ class _Linker:
         self.to = list(range(len(self.children)))
         self.borne = [""] * len(self.children)
 
-    def unite(self, places: Iterable[int], depth: int, *, headed: bool) -> int:
+    def links(self, symbol: str) -> Links:
+        """The links of the phrase, whose symbol this is."""
+        head = self._unite(range(len(self.children)), 0, headed=symbol not in self.headless)
+        return Links(head, tuple(self.to), tuple(self.borne))
+
+    def _unite(self, places: Iterable[int], depth: int, *, headed: bool) -> int:
         """Link the daughters at ``places`` inside ``depth`` parentheses; the place of the head."""
         items: list[int] = []  # the daughters and, for each parenthesis, the one with its head
         for (number, relation), run in groupby(places, lambda place: self._group(place, depth)):
             if number < 0:
                 items.extend(run)
                 continue
-            inner = self.unite(run, depth + 1, headed=True)
+            inner = self._unite(run, depth + 1, headed=True)
             if inner == OUTSIDE:
                 return OUTSIDE
             if relation is not None or self.relations[inner] == HEAD:

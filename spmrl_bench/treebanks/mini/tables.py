@@ -6,9 +6,9 @@ Text blocks (rules, cells, lexemes) are plain strings here; ``notation`` reads t
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class _Table(BaseModel):
@@ -26,6 +26,11 @@ class Settings(_Table):
     zipf_exponent: float = Field(default=1.0, ge=0)
     zipf_offset: float = Field(default=3.0, gt=0)
     zipf_pools: list[str] = []
+
+
+def _shorthand(key: str) -> BeforeValidator:
+    """Lets the text of one key stand for a whole table."""
+    return BeforeValidator(lambda value: {key: value} if isinstance(value, str) else value)
 
 
 class FeatureTable(_Table):
@@ -84,10 +89,10 @@ class GrammarTable(_Table):
 
     language: str
     settings: Settings
-    features: dict[str, str | FeatureTable] = {}
-    phrases: dict[str, str | PhraseTable]
-    words: dict[str, str | WordTable] = {}
-    categories: dict[str, str | WordTable]
+    features: dict[str, Annotated[FeatureTable, _shorthand("values")]] = {}
+    phrases: dict[str, Annotated[PhraseTable, _shorthand("features")]]
+    words: dict[str, Annotated[WordTable, _shorthand("features")]] = {}
+    categories: dict[str, Annotated[WordTable, _shorthand("features")]]
     rules: dict[str, str]
     dependencies: dict[str, str] = {}
     lexicon: dict[str, str] = {}

@@ -13,7 +13,7 @@ from spmrl_bench.treebanks.mini.problems import GrammarError
 from .grammars import write_grammar
 
 MISTAKES = [
-    pytest.param(("language =", "tongue ="), "tongue", "Extra inputs", id="unknown-key"),
+    pytest.param(("language =", "tongue ="), "tongue", "unknown key", id="unknown-key"),
     pytest.param(('start = "TOP"', 'start = "ROOT"'), "settings.start", "'ROOT'", id="start"),
     pytest.param(("[settings]\n", "[settings]\nmax_words = 0\n"), "max_words", "0", id="range"),
     pytest.param(("-> S Dot", "-> S Dott"), "rules.main line 1", "'Dott'. Did you", id="symbol"),
