@@ -20,7 +20,6 @@ from spmrl_bench.leaderboard.comparison import (
     score_key,
     signature_parts,
 )
-from spmrl_bench.leaderboard.estimates import Estimate, Key, Term
 from spmrl_bench.leaderboard.identity import differing_settings, digest, resolved_settings
 from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.scoring.metric import METRICS, Criterion, metric_named
@@ -250,46 +249,3 @@ def parts(rows: pd.DataFrame, by: str | Sequence[str]) -> dict[Any, pd.DataFrame
 def each(rows: pd.DataFrame) -> list[Any]:
     """The rows one by one, with their columns as attributes."""
     return list(rows.itertuples())
-
-
-def series_of(rows: pd.DataFrame, terms: Sequence[Term]) -> list[pd.DataFrame]:
-    """The rows of each series; the one with the best mean on dev of the first term first."""
-    parts = [part for _, part in rows.groupby(SERIES, sort=False)]
-
-    def place(part: pd.DataFrame) -> list[float]:
-        found = estimates(part)
-        means = (found.get(("dev", *term)) for term in terms)
-        return [-(estimate.mean if estimate else 0.0) for estimate in means]
-
-    return sorted(parts, key=place)
-
-
-def estimates(series: pd.DataFrame) -> dict[Key, Estimate]:
-    """The estimate of each figure of a split that all records of a series have."""
-    found: dict[Key, list[float]] = {}
-    keys = ("split", "metric", "figure", "value")
-    for split, metric, figure, value in zip(*(series[key] for key in keys), strict=True):
-        found.setdefault((split, metric, figure), []).append(value)
-    whole = series["record"].nunique()
-    return {
-        key: estimate
-        for key, values in found.items()
-        if len(values) == whole and (estimate := Estimate.of(values))
-    }
-
-
-def headline_terms(metrics: Iterable[str]) -> list[Term]:
-    """The headline figure of each metric."""
-    return [(name, metric_named(name).headline) for name in metrics]
-
-
-def brief_terms(metric: str) -> list[Term]:
-    """The tabled figures of a metric up to its headline, which the last is."""
-    found = metric_named(metric)
-    listed = found.tabled if found.headline in found.tabled else (found.headline,)
-    return [(metric, name) for name in listed[: listed.index(found.headline) + 1]]
-
-
-def title_of(term: Term) -> str:
-    """What a figure is called."""
-    return metric_named(term[0]).title(term[1])
