@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pandas as pd
@@ -124,15 +125,14 @@ def to_html(document: Document) -> str:
     Colours follow the reader's choice of light or dark. Every table has a caption and scopes of
     its header cells, and can be scrolled with the keyboard where it is wider than the window.
     """
-    forms = _forms(autoescape=True)
-    forms.filters |= {
+    filters = {
         "signed": _signed,
         "note": lambda text: Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text)))),
         "kind": lambda table, column: Markup(
             ' class="number"' if table.headings()[column] in table.numeric else ""
         ),
     }
-    return _written(forms, "page.html.jinja", document)
+    return _written("page.html.jinja", document, filters, autoescape=True)
 
 
 def to_latex(document: Document) -> str:
@@ -142,15 +142,7 @@ def to_latex(document: Document) -> str:
     depend on an input encoding. An accent that plain LaTeX lacks is left out, and a character
     for which it has no command becomes ``?``.
     """
-    forms = _forms(
-        block_start_string="((%",
-        block_end_string="%))",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        comment_start_string="((#",
-        comment_end_string="#))",
-    )
-    forms.filters |= {
+    filters = {
         "text": latex_text,
         "comment": _ascii,
         "note": _latex_note,
@@ -161,21 +153,29 @@ def to_latex(document: Document) -> str:
             [_latex_cell(cell, (row, n) in table.strong) for n, cell in enumerate(cells)]
         ),
     }
-    return _written(forms, "tables.tex.jinja", document)
+    return _written(
+        "tables.tex.jinja",
+        document,
+        filters,
+        block_start_string="((%",
+        block_end_string="%))",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="((#",
+        comment_end_string="#))",
+    )
 
 
-def _forms(**syntax: object) -> jinja2.Environment:
-    return jinja2.Environment(
+def _written(name: str, document: Document, filters: Mapping[str, Any], **syntax: Any) -> str:
+    forms = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
-        **syntax,  # type: ignore[arg-type]
+        **syntax,
     )
-
-
-def _written(forms: jinja2.Environment, name: str, document: Document) -> str:
+    forms.filters |= filters
     return forms.get_template(name).render(
         title=document.title, intro=document.intro, tables=document.tables
     )

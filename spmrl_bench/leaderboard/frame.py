@@ -43,6 +43,8 @@ GROUP = ["track", "treebank", "group"]
 
 Run = dict[str, Any]
 
+_PLAIN = {"baseline": "", "metric": ""}
+
 
 def by_age(records: Iterable[Record]) -> list[Record]:
     """Records in the order by which the frame numbers them, oldest first."""
@@ -114,18 +116,20 @@ def _numbers(record: Record) -> Iterator[dict[str, Any]]:
     """The figures of a record, with how they were counted."""
     training = record.training
     for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
-        yield _number("train", "", "", figure, getattr(training, figure))
+        yield _PLAIN | {"split": "train", "figure": figure, "value": getattr(training, figure)}
     results = [("dev", "", record.dev), ("test", "", record.test)]
     results += [("test", name, result) for name, result in record.baselines.items()]
     for split, baseline, result in results:
         if result is None:
             continue
+        where = _PLAIN | {"split": split, "baseline": baseline}
         for figure in ("tag_accuracy", "tokens_per_second"):
-            yield _number(split, baseline, "", figure, getattr(result, figure))
+            yield where | {"figure": figure, "value": getattr(result, figure)}
         for name in (name for name in METRICS.names() if name in result.metrics):
             scored = result.metrics[name]
             skipped = int(signature_parts(scored.signature_long).get("skipped", "0"))
-            how = {
+            how = where | {
+                "metric": name,
                 "sentences": result.sentences - skipped,
                 "skipped": skipped,
                 "signature": scored.signature,
@@ -133,19 +137,12 @@ def _numbers(record: Record) -> Iterator[dict[str, Any]]:
                 "fingerprint": record.treebank.fingerprint(metric_named(name).layers),
             }
             for figure, value in _figures(result, name).items():
-                yield _number(split, baseline, name, figure, value) | how
+                yield how | {"figure": figure, "value": value}
     try:
         score: float | None = record.dev.score(Criterion.parse(record.select))
     except ScoreError:
         score = None  # by a metric that is not installed
-    yield _number("dev", "", "", "score", score)
-
-
-def _number(
-    split: str, baseline: str, metric: str, figure: str, value: float | None
-) -> dict[str, Any]:
-    where = {"split": split, "baseline": baseline, "metric": metric, "figure": figure}
-    return {**where, "value": value}
+    yield _PLAIN | {"split": "dev", "figure": "score", "value": score}
 
 
 def _figures(result: SplitResult, name: str) -> dict[str, int | float | None]:

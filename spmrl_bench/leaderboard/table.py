@@ -66,48 +66,35 @@ def group_results(group: pd.DataFrame, published: Sequence[PublishedFigure]) -> 
     results = []
     for series in sorted((rows for _, rows in own.groupby(SERIES, sort=False)), key=place):
         runs = [run for _, run in series.groupby("record", sort=False)]
-        several = len(runs) > 1
-        if several:
-            results.append(_result("mean", series, published, runs=len(runs)))
-        for run in runs:
-            seed, members = run[["seed", "ensemble"]].iloc[0]
-            if members:
-                results.append(_result("ensemble", run, (), runs=members, below=several))
-            else:
-                results.append(_result("run", run, published, runs=1, seed=seed, below=several))
+        if len(runs) > 1:
+            results.append(_result(series, published))
+        results += [_result(run, published, below=len(runs) > 1) for run in runs]
     for _, rows in group[group["baseline"] != ""].groupby("baseline", sort=False):
-        first = rows[rows["record"] == rows["record"].min()]
-        name = first["baseline"].iloc[0]
-        about = first.assign(variant=name, name=name, settings="", size=None)
-        results.append(_result("baseline", about, ()))
+        results.append(_result(rows[rows["record"] == rows["record"].min()], published))
     return results
 
 
 def _result(
-    kind: str,
-    rows: pd.DataFrame,
-    published: Sequence[PublishedFigure],
-    *,
-    runs: int | None = None,
-    seed: int | None = None,
-    below: bool = False,
+    rows: pd.DataFrame, published: Sequence[PublishedFigure], below: bool = False
 ) -> Result:
-    """The row of a run, or of several together."""
-    first = rows.iloc[0]
+    """The row of a parser, of runs of it together, or of a baseline."""
+    first, runs = rows.iloc[0], rows["record"].nunique()
+    baseline, members = str(first["baseline"]), first["ensemble"]
+    kind = "baseline" if baseline else "mean" if runs > 1 else "ensemble" if members else "run"
+    language, variant = first["language"], baseline or str(first["variant"])
+    as_published = kind in ("mean", "run") and not first["altered"]
     scored = rows[rows["metric"] != ""]
     tested = scored[scored["split"] == "test"]
     whole = tested["record"].nunique() == rows["record"].nunique()
     signed = tested if whole else scored[scored["split"] == "dev"]
-    variant = str(first["variant"])
-    beside = () if first["altered"] else beside_variant(published, first["language"], variant)
     return Result(
         kind=kind,
         variant=variant,
-        name=first["name"],
-        settings=first["settings"] or None,
-        size=first["size"],
-        seed=seed,
-        runs=runs,
+        name=baseline or first["name"],
+        settings=None if baseline else first["settings"] or None,
+        size=None if baseline else first["size"],
+        seed=first["seed"] if kind == "run" else None,
+        runs={"baseline": None, "ensemble": members}.get(kind, runs),
         below=below,
         figures=_estimates(rows),
         sentences=int(tested["sentences"].iloc[0]) if whole else None,
@@ -115,7 +102,7 @@ def _result(
             joined_signature(part.drop_duplicates("record")["signature"])
             for _, part in signed.groupby("metric", sort=False)
         ),
-        beside=beside,
+        beside=beside_variant(published, language, variant) if as_published else (),
     )
 
 
