@@ -100,7 +100,8 @@ def study_document(findings: Findings) -> Document:
         columns["published difference"] = ["" if one is None else f"{one:+.2f}" for one in theirs]
     table = Table(
         title=findings.title,
-        frame=pd.DataFrame(columns),
+        headings=list(columns),
+        rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset(columns) - {"system"},
         notes=(
             findings.caption,

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import pandas as pd
 from markupsafe import Markup, escape
 
 from spmrl_bench.errors import SpmrlError
@@ -33,25 +32,18 @@ class Table:
     """A table of finished cells."""
 
     title: str  # heading, and the caption in HTML and LaTeX
-    frame: pd.DataFrame  # text; the first column says what a row is; may be empty
+    headings: Sequence[str]  # of the columns; the first says what a row is
+    rows: Sequence[Sequence[str]]  # cells
     numeric: frozenset[str] = frozenset()  # names of the columns that are set flush right
     breaks: frozenset[int] = frozenset()  # rows before which a line is drawn
     # Cells (row, column) in bold, but in Markdown, as asterisks are in the way in a terminal.
     strong: frozenset[tuple[int, int]] = frozenset()
     notes: tuple[Note, ...] = ()  # below the table
 
-    def rows(self) -> list[list[str]]:
-        """The cells, row by row."""
-        return [[str(cell) for cell in row] for row in self.frame.to_numpy().tolist()]
-
-    def headings(self) -> list[str]:
-        """Names of the columns."""
-        return [str(name) for name in self.frame.columns]
-
-    def sections(self) -> list[list[tuple[int, list[str]]]]:
+    def sections(self) -> list[list[tuple[int, Sequence[str]]]]:
         """The rows with their numbers, between the lines that are drawn."""
-        found: list[list[tuple[int, list[str]]]] = []
-        for number, cells in enumerate(self.rows()):
+        found: list[list[tuple[int, Sequence[str]]]] = []
+        for number, cells in enumerate(self.rows):
             if number == 0 or number in self.breaks:
                 found.append([])
             found[-1].append((number, cells))
@@ -95,7 +87,7 @@ def to_markdown(document: Document) -> str:
         lines += [paragraph, ""]
     for table in document.tables:
         lines += [f"## {table.title}", ""]
-        if len(table.frame):
+        if table.rows:
             lines += [_pipe_table(table), ""]
         for note in table.notes:
             lines += [note] if isinstance(note, str) else [f"- {item}" for item in note]
@@ -106,9 +98,9 @@ def to_markdown(document: Document) -> str:
 def _pipe_table(table: Table) -> str:
     from tabulate import tabulate
 
-    rows = [[_piped(cell) for cell in cells] for cells in table.rows()]
-    align = ["right" if name in table.numeric else "left" for name in table.headings()]
-    headings = [_piped(name) for name in table.headings()]
+    rows = [[_piped(cell) for cell in cells] for cells in table.rows]
+    align = ["right" if name in table.numeric else "left" for name in table.headings]
+    headings = [_piped(name) for name in table.headings]
     return tabulate(rows, headings, tablefmt="pipe", disable_numparse=True, colalign=align)
 
 
@@ -129,7 +121,7 @@ def to_html(document: Document) -> str:
         "signed": _signed,
         "note": lambda text: Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text)))),
         "kind": lambda table, column: Markup(
-            ' class="number"' if table.headings()[column] in table.numeric else ""
+            ' class="number"' if table.headings[column] in table.numeric else ""
         ),
     }
     return _written("page.html.jinja", document, filters, autoescape=True)
@@ -147,7 +139,7 @@ def to_latex(document: Document) -> str:
         "comment": _ascii,
         "note": _latex_note,
         "head": lambda table: _latex_row(
-            [_latex_heading(name, name in table.numeric) for name in table.headings()]
+            [_latex_heading(name, name in table.numeric) for name in table.headings]
         ),
         "row": lambda cells, row, table: _latex_row(
             [_latex_cell(cell, (row, n) in table.strong) for n, cell in enumerate(cells)]

@@ -77,7 +77,8 @@ def _table(
     signatures = tuple(f"[{n}] `{one.signature}`" for n, one in enumerate(shown, start=1))
     return Table(
         title=f"{treebank} ({track} track{suffix})",
-        frame=pd.DataFrame(columns),
+        headings=list(columns),
+        rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset(numeric),
         notes=(
             signatures,

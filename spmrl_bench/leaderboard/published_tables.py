@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-import pandas as pd
-
 from spmrl_bench.leaderboard.beside import beside_track, published_differences
 from spmrl_bench.leaderboard.columns import Column, Key, brief_columns
 from spmrl_bench.leaderboard.estimates import Estimate, Scores, average, estimate_text
@@ -135,7 +133,8 @@ class _Layout:
         return [
             Table(
                 title=f"{title} ({what})",
-                frame=pd.DataFrame(cells, columns=[*first, *columns]),
+                headings=[*first, *columns],
+                rows=cells,
                 numeric=frozenset(columns),
                 breaks=frozenset(
                     n for n, (one, last) in enumerate(pairwise(lines), 1) if one[0] != last[0]

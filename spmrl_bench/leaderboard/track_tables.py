@@ -127,7 +127,8 @@ def _setup_table(track: str, setup: Setup) -> Table:
     names = ["language", "treebank", "seeds", *titles[0], "p", "selected", *titles[1]]
     return Table(
         title=f"Model size {setup.name}: {track} track",
-        frame=pd.DataFrame(lines, columns=names),
+        headings=names,
+        rows=lines,
         numeric=frozenset({*titles[0], "p", *titles[1]}),
         breaks=frozenset({len(setup.rows)}),
         strong=frozenset(

@@ -430,9 +430,9 @@ def test_no_difference_to_figures_of_another_treebank() -> None:
     own, published = tables[:1], tables[1:]
     assert len(published) == 3  # SPMRL dev and test, Penn Treebank
     assert all(NOT_COMPARABLE in table.title for table in published)
-    assert not any("K&K18" in cell for table in own for row in table.rows() for cell in row)
+    assert not any("K&K18" in cell for table in own for row in table.rows for cell in row)
     for table in published:
-        names = [row[0] for row in table.rows()]
+        names = [row[0] for row in table.rows]
         assert not any(name.startswith(("ours", "Δ")) for name in names)
         assert any("do not compare" in note for note in table.notes)
     frame = track_frame(scores, PUBLISHED)
@@ -446,17 +446,17 @@ def test_differences_to_figures_of_the_same_treebank() -> None:
     tables = {table.title: table for table in track_document(scores, PUBLISHED).tables}
     assert not any(NOT_COMPARABLE in title for title in tables)
     dev = tables["Beside published scores on the SPMRL treebanks (dev F1)"]
-    lines = {row[0]: row[1:] for row in dev.rows()}
+    lines = {row[0]: row[1:] for row in dev.rows}
     german, french = f1(records[0].dev), f1(records[2].dev)
-    assert list(dev.frame.columns) == ["system", "french", "german", "average"]
-    shown = dict(zip(dev.frame.columns[1:], lines["Δ K&K18, charlstm"], strict=True))
+    assert dev.headings == ["system", "french", "german", "average"]
+    shown = dict(zip(dev.headings[1:], lines["Δ K&K18, charlstm"], strict=True))
     assert shown == {
         "german": f"{german - 91.26:+.2f}",
         "french": f"{french - 84.27:+.2f}",
         "average": f"{(german + french) / 2 - (91.26 + 84.27) / 2:+.2f}",
     }
     test = tables["Beside published scores on the SPMRL treebanks (test F1)"]
-    lines = {row[0]: row[1:] for row in test.rows()}
+    lines = {row[0]: row[1:] for row in test.rows}
     tested = f1(records[0].test)
     (apart,) = [line for name, line in lines.items() if name.startswith("Δ")]
     assert f"{tested - 87.69:+.2f}" in apart
@@ -475,7 +475,7 @@ def test_no_difference_where_the_settings_are_not_those_of_the_paper() -> None:
     frame = track_frame(scores, PUBLISHED)
     assert set(frame.loc[frame["kind"] == "difference", "language"]) == {"french"}
     dev = track_document(scores, PUBLISHED).tables[1]
-    lines = {row[0]: row[1:] for row in dev.rows()}
+    lines = {row[0]: row[1:] for row in dev.rows}
     assert lines["ours, charlstm"].count("") == 0
     assert lines["Δ K&K18, charlstm"].count("") == 2  # german and the average
     small = score_track(both("german", track="spmrl"), "spmrl", variants=ORDER)
@@ -487,7 +487,7 @@ def test_english_is_set_beside_recall_and_precision() -> None:
     scores = score_track(records, "ptb", variants=ORDER)
     (table,) = track_document(scores, PUBLISHED).tables[1:]
     assert table.title == "Beside published scores on the Penn Treebank (english)"
-    rows_ = table.rows()
+    rows_ = table.rows
     assert ["K&K18", "charlstm", "93.61", "93.20", "93.90", "93.55"] in rows_
     test = records[0].test
     assert test is not None
