@@ -241,8 +241,3 @@ def _name_runs(runs: Sequence[Run], records: Sequence[Record]) -> None:
 def parts(rows: pd.DataFrame, by: str | Sequence[str]) -> dict[Any, pd.DataFrame]:
     """The rows for each value of the columns, sorted by it."""
     return dict(list(rows.groupby(by if isinstance(by, str) else list(by))))
-
-
-def each(rows: pd.DataFrame) -> list[Any]:
-    """The rows one by one, with their columns as attributes."""
-    return list(rows.itertuples())

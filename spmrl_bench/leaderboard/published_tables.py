@@ -67,10 +67,11 @@ def published_tables(scores: TrackScores, published: Sequence[PublishedFigure]) 
 
 
 class _Line(NamedTuple):
-    """A row: what it shares with those that no line divides it from, labels, and scores."""
+    """A row: what it shares with those that no line divides it from, its labels, its scores."""
 
     section: tuple[object, ...]
-    labels: tuple[str, ...]
+    system: str
+    setting: str
     scores: dict[Place, Scores]
     averaged: bool = True
 
@@ -104,13 +105,14 @@ class _Layout:
         """Whether it has the one variant of each language that dev selected."""
         return self.by_language and self.columns[0].split == "test"
 
-    def labels(self, name: str, what: str) -> tuple[str, ...]:
-        """The first cells of a row."""
-        return (", ".join(filter(None, (name, what))),) if self.by_language else (name, what)
-
     def tables(self, title: str, setups: Sequence[Setup]) -> list[Table]:
         """The table of these treebanks, if it has a row; without setups nothing of it is ours."""
-        found = [one for one in self.published if (one.language, one.key) in self.places]
+        found = [
+            figure
+            for figure in self.published
+            if self.banks.get(figure.language) == figure.treebank
+            and (figure.language, figure.key) in self.places
+        ]
         lines = self._published(found)
         for setup in setups:
             name = f", {setup.name}" if len(setups) > 1 or not self.by_language else ""
@@ -128,8 +130,11 @@ class _Layout:
             if AVERAGE in columns:
                 by_language = list(zip(self.banks, scores, strict=True))
                 estimates.append(average(by_language) if line.averaged else None)
-            signed = line.labels[0][0] == "Δ"
-            cells.append([*line.labels, *(estimate_text(one, signed) for one in estimates)])
+            labels = [line.system, line.setting]
+            if self.by_language:
+                labels = [", ".join(filter(None, labels))]
+            signed = line.system.startswith("Δ")
+            cells.append([*labels, *(estimate_text(one, signed) for one in estimates)])
         return [
             Table(
                 title=f"{title} ({what})",
@@ -145,15 +150,15 @@ class _Layout:
 
     def _published(self, figures: Iterable[PublishedFigure]) -> list[_Line]:
         """The rows of other systems, between lines where the setting changes; the reference."""
-        lines: dict[tuple[bool, tuple[str, ...]], _Line] = {}
+        lines: dict[tuple[bool, str, str], _Line] = {}
         for figure in figures:
             ours = bool(figure.variant)
-            what = figure.variant or ("" if self.by_language else figure.setting)
+            setting = figure.variant or ("" if self.by_language else figure.setting)
             if ours and self.of_selected:
-                what = _SELECTED
-            labels = self.labels(figure.system, what)
-            section = (ours,) if ours else (ours, *labels[1:])
-            line = lines.setdefault((ours, labels), _Line(section, labels, {}))
+                setting = _SELECTED
+            section = (ours, "" if ours else setting)
+            new = _Line(section, figure.system, setting, {})
+            line = lines.setdefault((ours, figure.system, setting), new)
             line.scores[figure.language, figure.key] = {0: figure.value}
         return list(lines.values())
 
@@ -179,12 +184,11 @@ class _Layout:
                 if self.of_selected or one.variant == variant
             }
             if scores:
-                labels = self.labels(f"ours{name}", variant)
-                own.append(_Line(("ours", name), labels, scores, alike))
+                own.append(_Line(("ours", name), f"ours{name}", variant, scores, alike))
             if points:
                 system = apart[0].published.system
-                labels = self.labels(f"Δ {system}{name if self.by_language else ''}", variant)
-                differences.append(_Line(("Δ", name), labels, points))
+                label = f"Δ {system}{name if self.by_language else ''}"
+                differences.append(_Line(("Δ", name), label, variant, points))
         return own + differences
 
     def _sources(self, figures: Iterable[PublishedFigure]) -> list[str]:

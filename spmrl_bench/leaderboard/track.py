@@ -32,7 +32,6 @@ from spmrl_bench.leaderboard.frame import (
     GROUP,
     by_age,
     counting_differences,
-    each,
     parts,
     records_frame,
 )
@@ -343,9 +342,9 @@ def _convention(scored: pd.DataFrame, criterion: Criterion) -> Convention:
     several = len(criterion.metrics) > 1
     return tuple(
         sorted(
-            (f"{row.metric} {key}" if several else key, value)
-            for row in each(scored.drop_duplicates("metric"))
-            for key, value in score_key(row.signature_long, row.fingerprint).items()
+            (f"{metric} {key}" if several else key, value)
+            for metric, rows in parts(scored, "metric").items()
+            for key, value in score_key(*rows[["signature_long", "fingerprint"]].iloc[0]).items()
             if key not in _OF_TREEBANK and key not in RUN_KEYS
         )
     )
