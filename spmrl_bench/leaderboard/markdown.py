@@ -18,7 +18,7 @@ from spmrl_bench.leaderboard.formats import Document, Note, Table, to_markdown
 from spmrl_bench.leaderboard.frame import GROUP, counting_differences, parts, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.table import SPEED, Result, group_results, metrics_of
+from spmrl_bench.leaderboard.table import Result, group_results, metrics_of
 from spmrl_bench.scoring.metric import metric_named
 
 
@@ -59,15 +59,15 @@ def _table(
     columns = {
         "variant": [one.name for one in shown],
         "size": [one.size or "" for one in shown],
-        "seed": [_seed(one) for one in shown],
+        "seed": [
+            f"mean of {one.runs}" if one.kind == "mean" else _whole(one.seed) for one in shown
+        ],
         **{
             column.title: [estimate_text(one.figures.get(column.key)) for one in shown]
             for column in figures
         },
-        "sentences": ["" if one.sentences is None else str(one.sentences) for one in shown],
-        "tokens/s": [
-            f"{one.figures[SPEED].mean:.0f}" if SPEED in one.figures else "" for one in shown
-        ],
+        "sentences": [_whole(one.test_sentences) for one in shown],
+        "tokens/s": [_whole(one.tokens_per_second) for one in shown],
         # Signatures are longer than all the rest of a row: number them and write them below.
         "signature": [f"[{n}]" for n in range(1, len(shown) + 1)],
         **_published_columns(treebank, shown),
@@ -90,10 +90,8 @@ def _table(
     )
 
 
-def _seed(one: Result) -> str:
-    if one.kind == "mean":
-        return f"mean of {one.runs}"
-    return "" if one.seed is None else str(one.seed)
+def _whole(cell: float | None) -> str:
+    return "" if cell is None else f"{cell:.0f}"
 
 
 def _runs(results: Sequence[Result], headlines: Sequence[Column]) -> list[Note]:

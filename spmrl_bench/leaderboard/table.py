@@ -8,8 +8,7 @@ stands in columns of its own, with the treebank it is of.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -21,16 +20,13 @@ from spmrl_bench.leaderboard.frame import GROUP, SERIES, parts
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import in_order
 
-SPEED = ("train", "", "tokens_per_second")
-_PLAIN = ("variant", "size", "seed", "signature", "kind", "runs", "settings")
 _PUBLISHED = ("published_system", "published_treebank", "published_dev_f1", "published_test_f1")
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """A row of the table of a group; what does not apply is None."""
 
-    kind: str  # run, mean (of runs), ensemble or baseline
+    kind: str  # run, mean (of runs that follow), ensemble or baseline
     variant: str
     name: str  # the variant with its settings
     settings: str | None  # that tell it from others of its variant
@@ -39,7 +35,8 @@ class Result:
     runs: int | None  # how many it stands for
     below: bool  # whether it is one of the runs of the mean before it
     figures: Mapping[Key, Estimate]  # those that all runs have
-    sentences: int | None  # of test
+    test_sentences: int | None
+    tokens_per_second: float | None  # in training
     signature: str  # of test where all runs have scores of it, else of dev
     beside: Sequence[Sequence[PublishedFigure]]  # by system; none for altered models
 
@@ -82,6 +79,8 @@ def _result(
     baseline, members = str(first["baseline"]), first["ensemble"]
     kind = "baseline" if baseline else "mean" if runs > 1 else "ensemble" if members else "run"
     language, variant = first["language"], baseline or str(first["variant"])
+    figures = _estimates(rows)
+    speed = figures.get(("train", "", "tokens_per_second"))
     as_published = kind in ("mean", "run") and not first["altered"]
     scored = rows[rows["metric"] != ""]
     tested = scored[scored["split"] == "test"]
@@ -96,8 +95,9 @@ def _result(
         seed=first["seed"] if kind == "run" else None,
         runs={"baseline": None, "ensemble": members}.get(kind, runs),
         below=below,
-        figures=_estimates(rows),
-        sentences=int(tested["sentences"].iloc[0]) if whole else None,
+        figures=figures,
+        tokens_per_second=speed.mean if speed else None,
+        test_sentences=int(tested["sentences"].iloc[0]) if whole else None,
         signature=" & ".join(
             joined_signature(part.drop_duplicates("record")["signature"])
             for _, part in signed.groupby("metric", sort=False)
@@ -109,10 +109,9 @@ def _result(
 def _estimates(series: pd.DataFrame) -> dict[Key, Estimate]:
     """The estimate of each figure of a split that all records of a series have."""
     whole = series["record"].nunique()
-    by_key = parts(series, ["split", "metric", "figure"])
     return {
         key: estimate
-        for key, rows in by_key.items()
+        for key, rows in parts(series, ["split", "metric", "figure"]).items()
         if len(rows) == whole and (estimate := Estimate.of(rows["value"].tolist()))
     }
 
@@ -120,13 +119,10 @@ def _estimates(series: pd.DataFrame) -> dict[Key, Estimate]:
 def result_rows(frame: pd.DataFrame, published: Sequence[PublishedFigure]) -> pd.DataFrame:
     """One row per run and one per baseline, with unrounded numbers; empty cells are missing.
 
-    Only rows of the same ``treebank`` and ``group`` compare. ``kind`` says what a row is: a
-    ``run``, an ``ensemble``, the ``baseline``, or before the runs of a variant that was trained
-    from several seeds the ``mean`` of them; ``runs`` is how many runs it stands for. The
-    columns ``*_sd`` have sample standard deviations over the runs of a mean. ``settings`` are
-    those that tell it from others of its ``variant``. ``published_*`` columns hold
-    the published figures for the row's language and variant and the treebank they are of; those
-    of a second system and so on have a number at their end.
+    Only rows of the same ``treebank`` and ``group`` compare; what is said of one is told in
+    :class:`Result`. The columns ``*_sd`` have sample standard deviations over the runs of a mean,
+    and ``published_*`` columns hold the published figures for the row's language and variant and
+    the treebank they are of; those of a second system and so on have a number at their end.
 
     Args:
         frame: of :func:`~spmrl_bench.leaderboard.frame.records_frame`.
@@ -136,13 +132,7 @@ def result_rows(frame: pd.DataFrame, published: Sequence[PublishedFigure]) -> pd
     rows: list[dict[str, Any]] = []
     for place, group in parts(frame, GROUP).items():
         for one in group_results(group, published):
-            speed = one.figures.get(SPEED)
-            row: dict[str, Any] = dict(zip(GROUP, place, strict=True))
-            row |= {name: getattr(one, name) for name in _PLAIN}
-            row |= {
-                "test_sentences": one.sentences,
-                "tokens_per_second": speed.mean if speed else None,
-            }
+            row = dict(zip(GROUP, place, strict=True)) | one._asdict()
             for name, column in columns.items():
                 if estimate := one.figures.get(column.key):
                     row |= {name: estimate.mean, f"{name}_sd": estimate.sd}

@@ -106,29 +106,33 @@ def _setup_table(track: str, setup: Setup) -> Table:
     # First dev, then test, then what the baselines have of it.
     columns.sort(key=lambda column: (column.split, column.baseline))
     dev, test = ([one for one in columns if one.split == split] for split in ("dev", "test"))
-    lines = []
+    rows = []
     for row in setup.rows:
         found = {column: row.estimate(column.key, column.system) for column in columns}
         best = row.selected if row.significant else None
-        lines.append(
-            [row.language, row.treebank, seeds_text(row.seeds)]
-            + [estimate_text(found[one], mark="*" if one.variant == best else "") for one in dev]
-            + [
+        rows.append(
+            [
+                row.language,
+                row.treebank,
+                seeds_text(row.seeds),
+                *(
+                    estimate_text(found[one], mark="*" if one.variant == best else "")
+                    for one in dev
+                ),
                 "" if row.p is None else f"{row.p:.4f}",
                 row.selected if len(row.settings) > 1 else "",
+                *(estimate_text(found[one]) for one in test),
             ]
-            + [estimate_text(found[column]) for column in test]
         )
     for average in setup.averages:
         what = f"{len(average.languages)} languages, {_rules(average, setup)}"
         values = [[estimate_text(average.values[one]) for one in part] for part in (dev, test)]
-        lines.append(["average", what, "", *values[0], "", "", *values[1]])
+        rows.append(["average", what, "", *values[0], "", "", *values[1]])
     titles = [[column.title for column in part] for part in (dev, test)]
-    names = ["language", "treebank", "seeds", *titles[0], "p", "selected", *titles[1]]
     return Table(
         title=f"Model size {setup.name}: {track} track",
-        headings=names,
-        rows=lines,
+        headings=["language", "treebank", "seeds", *titles[0], "p", "selected", *titles[1]],
+        rows=rows,
         numeric=frozenset({*titles[0], "p", *titles[1]}),
         breaks=frozenset({len(setup.rows)}),
         strong=frozenset(
