@@ -70,8 +70,11 @@ def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
 def available_threads() -> int:
     """Threads that all processes together should use."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+    return int(asked) if asked.isdecimal() and int(asked) > 0 else usable_cores()
+
+
+def usable_cores() -> int:
+    """Cores of the processor that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

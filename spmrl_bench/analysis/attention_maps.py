@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
 
 Part = Literal["content", "position", "combined"]
-PARTS: tuple[Part, ...] = ("content", "position", "combined")
+PARTS: tuple[Part, ...] = get_args(Part)
 
 
 def encoder_of(parser: Parser) -> Encoder:

@@ -122,12 +122,10 @@ def run_study(
             found.append(scores[key])
     return [
         Measured(
-            trial.row,
-            trial.configs,
-            trial.limits,
-            work.study.metric,
-            tuple(found),
-            tuple(states[plan.folder(runs_dir, config)] for config in trial.configs),
+            **vars(trial),
+            metric=work.study.metric,
+            results=tuple(found),
+            ended=tuple(states[plan.folder(runs_dir, config)] for config in trial.configs),
         )
         for trial, found in zip(work.trials, results, strict=True)
     ]

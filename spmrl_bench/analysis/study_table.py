@@ -27,10 +27,11 @@ def write_study(findings: Findings, place: Path) -> str:
     Raises:
         RecordError: a file cannot be written.
     """
+    document = study_document(findings)
     texts = {
         "csv": to_frame(findings).to_csv(index=False, lineterminator="\n"),
-        "md": markdown(findings),
-        "tex": latex(findings),
+        "md": to_markdown(document),
+        "tex": to_latex(document),
     }
     for ending, text in texts.items():
         write_file(place.with_name(f"{place.name}.{ending}"), text.encode())
@@ -53,16 +54,6 @@ def to_frame(findings: Findings) -> pd.DataFrame:
     found = {one.name: one for one in findings.rows}
     rows = findings.work.study.rows
     return pd.DataFrame([_numbers(findings, row, found.get(row.name)) for row in rows])
-
-
-def markdown(findings: Findings) -> str:
-    """The table with its caption and notes as Markdown."""
-    return to_markdown(_document(findings))
-
-
-def latex(findings: Findings) -> str:
-    """The same for LaTeX."""
-    return to_latex(_document(findings))
 
 
 def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[str, object]:
@@ -91,7 +82,8 @@ def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[
     }
 
 
-def _document(findings: Findings) -> Document:
+def study_document(findings: Findings) -> Document:
+    """The table with its caption and notes."""
     study, rows = findings.work.study, findings.rows
     columns = {
         "system": [one.name for one in rows],
@@ -108,7 +100,8 @@ def _document(findings: Findings) -> Document:
         columns["published difference"] = ["" if one is None else f"{one:+.2f}" for one in theirs]
     table = Table(
         title=findings.title,
-        frame=pd.DataFrame(columns),
+        headings=list(columns),
+        rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset(columns) - {"system"},
         notes=(
             findings.caption,

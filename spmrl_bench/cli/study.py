@@ -69,8 +69,9 @@ def study(
     chosen = load_study(name)
     from spmrl_bench.analysis.findings import Findings
     from spmrl_bench.analysis.run_study import run_study
-    from spmrl_bench.analysis.study_table import markdown, write_study
+    from spmrl_bench.analysis.study_table import study_document, write_study
     from spmrl_bench.analysis.trials import plan_study
+    from spmrl_bench.leaderboard.formats import to_markdown
 
     work = plan_study(
         chosen,
@@ -84,6 +85,6 @@ def study(
     measured = run_study(work, runs_dir=runs, scores_dir=folder, device=device, jobs=jobs)
     findings = Findings(work, measured)
     problem = write_study(findings, folder / f"{chosen.name}-{work.treebank.name}")
-    typer.echo(markdown(findings), nl=False)
+    typer.echo(to_markdown(study_document(findings)), nl=False)
     if problem:
         typer.echo(f"spmrl-bench: no figure: {problem}", err=True)

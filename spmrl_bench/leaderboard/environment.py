@@ -7,7 +7,6 @@ or empty, never an error.
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 from importlib import metadata
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from spmrl_bench import __version__
 from spmrl_bench.leaderboard.record import Hardware
+from spmrl_bench.processes import usable_cores
 
 if TYPE_CHECKING:
     import torch
@@ -39,7 +39,7 @@ def find_hardware(device: torch.device | None = None) -> Hardware:
         device=f"{device.type}{gpu}",
         platform=f"{platform.system()} {platform.machine()}",
         processor=_processor_name(Path("/proc/cpuinfo")),
-        cpu_count=_usable_cores(),
+        cpu_count=usable_cores(),
         threads=torch.get_num_threads(),
         kernels="compiled" if compiled else "plain",
     )
@@ -66,12 +66,6 @@ def find_commit(root: Path = _ROOT) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return found.stdout.strip()
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _processor_name(cpuinfo: Path) -> str:

@@ -14,10 +14,6 @@ from dataclasses import dataclass
 
 Scores = Mapping[int, float]
 """A figure for each seed."""
-Term = tuple[str, str]
-"""A metric and one of its figures."""
-Key = tuple[str, str, str]
-"""A split, a metric and one of its figures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
-import pandas as pd
 from markupsafe import Markup, escape
 
 from spmrl_bench.errors import SpmrlError
@@ -32,25 +32,18 @@ class Table:
     """A table of finished cells."""
 
     title: str  # heading, and the caption in HTML and LaTeX
-    frame: pd.DataFrame  # text; the first column says what a row is; may be empty
+    headings: Sequence[str]  # of the columns; the first says what a row is
+    rows: Sequence[Sequence[str]]  # cells
     numeric: frozenset[str] = frozenset()  # names of the columns that are set flush right
     breaks: frozenset[int] = frozenset()  # rows before which a line is drawn
     # Cells (row, column) in bold, but in Markdown, as asterisks are in the way in a terminal.
     strong: frozenset[tuple[int, int]] = frozenset()
     notes: tuple[Note, ...] = ()  # below the table
 
-    def rows(self) -> list[list[str]]:
-        """The cells, row by row."""
-        return [[str(cell) for cell in row] for row in self.frame.to_numpy().tolist()]
-
-    def headings(self) -> list[str]:
-        """Names of the columns."""
-        return [str(name) for name in self.frame.columns]
-
-    def sections(self) -> list[list[tuple[int, list[str]]]]:
+    def sections(self) -> list[list[tuple[int, Sequence[str]]]]:
         """The rows with their numbers, between the lines that are drawn."""
-        found: list[list[tuple[int, list[str]]]] = []
-        for number, cells in enumerate(self.rows()):
+        found: list[list[tuple[int, Sequence[str]]]] = []
+        for number, cells in enumerate(self.rows):
             if number == 0 or number in self.breaks:
                 found.append([])
             found[-1].append((number, cells))
@@ -94,7 +87,7 @@ def to_markdown(document: Document) -> str:
         lines += [paragraph, ""]
     for table in document.tables:
         lines += [f"## {table.title}", ""]
-        if len(table.frame):
+        if table.rows:
             lines += [_pipe_table(table), ""]
         for note in table.notes:
             lines += [note] if isinstance(note, str) else [f"- {item}" for item in note]
@@ -105,9 +98,9 @@ def to_markdown(document: Document) -> str:
 def _pipe_table(table: Table) -> str:
     from tabulate import tabulate
 
-    rows = [[_piped(cell) for cell in cells] for cells in table.rows()]
-    align = ["right" if name in table.numeric else "left" for name in table.headings()]
-    headings = [_piped(name) for name in table.headings()]
+    rows = [[_piped(cell) for cell in cells] for cells in table.rows]
+    align = ["right" if name in table.numeric else "left" for name in table.headings]
+    headings = [_piped(name) for name in table.headings]
     return tabulate(rows, headings, tablefmt="pipe", disable_numparse=True, colalign=align)
 
 
@@ -124,15 +117,14 @@ def to_html(document: Document) -> str:
     Colours follow the reader's choice of light or dark. Every table has a caption and scopes of
     its header cells, and can be scrolled with the keyboard where it is wider than the window.
     """
-    forms = _forms(autoescape=True)
-    forms.filters |= {
+    filters = {
         "signed": _signed,
         "note": lambda text: Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text)))),
         "kind": lambda table, column: Markup(
-            ' class="number"' if table.headings()[column] in table.numeric else ""
+            ' class="number"' if table.headings[column] in table.numeric else ""
         ),
     }
-    return _written(forms, "page.html.jinja", document)
+    return _written("page.html.jinja", document, filters, autoescape=True)
 
 
 def to_latex(document: Document) -> str:
@@ -142,7 +134,21 @@ def to_latex(document: Document) -> str:
     depend on an input encoding. An accent that plain LaTeX lacks is left out, and a character
     for which it has no command becomes ``?``.
     """
-    forms = _forms(
+    filters = {
+        "text": latex_text,
+        "comment": _ascii,
+        "note": _latex_note,
+        "head": lambda table: _latex_row(
+            [_latex_heading(name, name in table.numeric) for name in table.headings]
+        ),
+        "row": lambda cells, row, table: _latex_row(
+            [_latex_cell(cell, (row, n) in table.strong) for n, cell in enumerate(cells)]
+        ),
+    }
+    return _written(
+        "tables.tex.jinja",
+        document,
+        filters,
         block_start_string="((%",
         block_end_string="%))",
         variable_start_string="<<",
@@ -150,32 +156,18 @@ def to_latex(document: Document) -> str:
         comment_start_string="((#",
         comment_end_string="#))",
     )
-    forms.filters |= {
-        "text": latex_text,
-        "comment": _ascii,
-        "note": _latex_note,
-        "head": lambda table: _latex_row(
-            [_latex_heading(name, name in table.numeric) for name in table.headings()]
-        ),
-        "row": lambda cells, row, table: _latex_row(
-            [_latex_cell(cell, (row, n) in table.strong) for n, cell in enumerate(cells)]
-        ),
-    }
-    return _written(forms, "tables.tex.jinja", document)
 
 
-def _forms(**syntax: object) -> jinja2.Environment:
-    return jinja2.Environment(
+def _written(name: str, document: Document, filters: Mapping[str, Any], **syntax: Any) -> str:
+    forms = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
-        **syntax,  # type: ignore[arg-type]
+        **syntax,
     )
-
-
-def _written(forms: jinja2.Environment, name: str, document: Document) -> str:
+    forms.filters |= filters
     return forms.get_template(name).render(
         title=document.title, intro=document.intro, tables=document.tables
     )

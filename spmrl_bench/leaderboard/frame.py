@@ -20,7 +20,6 @@ from spmrl_bench.leaderboard.comparison import (
     score_key,
     signature_parts,
 )
-from spmrl_bench.leaderboard.estimates import Estimate, Key, Term
 from spmrl_bench.leaderboard.identity import differing_settings, digest, resolved_settings
 from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.scoring.metric import METRICS, Criterion, metric_named
@@ -43,6 +42,8 @@ SERIES = ["size", "variant", "digest", "precision", "ensemble"]
 GROUP = ["track", "treebank", "group"]
 
 Run = dict[str, Any]
+
+_PLAIN = {"baseline": "", "metric": ""}
 
 
 def by_age(records: Iterable[Record]) -> list[Record]:
@@ -115,18 +116,20 @@ def _numbers(record: Record) -> Iterator[dict[str, Any]]:
     """The figures of a record, with how they were counted."""
     training = record.training
     for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
-        yield _number("train", "", "", figure, getattr(training, figure))
+        yield _PLAIN | {"split": "train", "figure": figure, "value": getattr(training, figure)}
     results = [("dev", "", record.dev), ("test", "", record.test)]
     results += [("test", name, result) for name, result in record.baselines.items()]
     for split, baseline, result in results:
         if result is None:
             continue
+        where = _PLAIN | {"split": split, "baseline": baseline}
         for figure in ("tag_accuracy", "tokens_per_second"):
-            yield _number(split, baseline, "", figure, getattr(result, figure))
+            yield where | {"figure": figure, "value": getattr(result, figure)}
         for name in (name for name in METRICS.names() if name in result.metrics):
             scored = result.metrics[name]
             skipped = int(signature_parts(scored.signature_long).get("skipped", "0"))
-            how = {
+            how = where | {
+                "metric": name,
                 "sentences": result.sentences - skipped,
                 "skipped": skipped,
                 "signature": scored.signature,
@@ -134,19 +137,12 @@ def _numbers(record: Record) -> Iterator[dict[str, Any]]:
                 "fingerprint": record.treebank.fingerprint(metric_named(name).layers),
             }
             for figure, value in _figures(result, name).items():
-                yield _number(split, baseline, name, figure, value) | how
+                yield how | {"figure": figure, "value": value}
     try:
         score: float | None = record.dev.score(Criterion.parse(record.select))
     except ScoreError:
         score = None  # by a metric that is not installed
-    yield _number("dev", "", "", "score", score)
-
-
-def _number(
-    split: str, baseline: str, metric: str, figure: str, value: float | None
-) -> dict[str, Any]:
-    where = {"split": split, "baseline": baseline, "metric": metric, "figure": figure}
-    return {**where, "value": value}
+    yield _PLAIN | {"split": "dev", "figure": "score", "value": score}
 
 
 def _figures(result: SplitResult, name: str) -> dict[str, int | float | None]:
@@ -245,51 +241,3 @@ def _name_runs(runs: Sequence[Run], records: Sequence[Record]) -> None:
 def parts(rows: pd.DataFrame, by: str | Sequence[str]) -> dict[Any, pd.DataFrame]:
     """The rows for each value of the columns, sorted by it."""
     return dict(list(rows.groupby(by if isinstance(by, str) else list(by))))
-
-
-def each(rows: pd.DataFrame) -> list[Any]:
-    """The rows one by one, with their columns as attributes."""
-    return list(rows.itertuples())
-
-
-def series_of(rows: pd.DataFrame, terms: Sequence[Term]) -> list[pd.DataFrame]:
-    """The rows of each series; the one with the best mean on dev of the first term first."""
-    parts = [part for _, part in rows.groupby(SERIES, sort=False)]
-
-    def place(part: pd.DataFrame) -> list[float]:
-        found = estimates(part)
-        means = (found.get(("dev", *term)) for term in terms)
-        return [-(estimate.mean if estimate else 0.0) for estimate in means]
-
-    return sorted(parts, key=place)
-
-
-def estimates(series: pd.DataFrame) -> dict[Key, Estimate]:
-    """The estimate of each figure of a split that all records of a series have."""
-    found: dict[Key, list[float]] = {}
-    keys = ("split", "metric", "figure", "value")
-    for split, metric, figure, value in zip(*(series[key] for key in keys), strict=True):
-        found.setdefault((split, metric, figure), []).append(value)
-    whole = series["record"].nunique()
-    return {
-        key: estimate
-        for key, values in found.items()
-        if len(values) == whole and (estimate := Estimate.of(values))
-    }
-
-
-def headline_terms(metrics: Iterable[str]) -> list[Term]:
-    """The headline figure of each metric."""
-    return [(name, metric_named(name).headline) for name in metrics]
-
-
-def brief_terms(metric: str) -> list[Term]:
-    """The tabled figures of a metric up to its headline, which the last is."""
-    found = metric_named(metric)
-    listed = found.tabled if found.headline in found.tabled else (found.headline,)
-    return [(metric, name) for name in listed[: listed.index(found.headline) + 1]]
-
-
-def title_of(term: Term) -> str:
-    """What a figure is called."""
-    return metric_named(term[0]).title(term[1])

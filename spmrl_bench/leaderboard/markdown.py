@@ -12,22 +12,14 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
+from spmrl_bench.leaderboard.columns import Column, named_columns
+from spmrl_bench.leaderboard.estimates import estimate_text
 from spmrl_bench.leaderboard.formats import Document, Note, Table, to_markdown
-from spmrl_bench.leaderboard.frame import (
-    GROUP,
-    counting_differences,
-    each,
-    headline_terms,
-    parts,
-    records_frame,
-)
+from spmrl_bench.leaderboard.frame import GROUP, counting_differences, parts, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.table import figure_columns, metrics_of, result_rows, shown_beside
+from spmrl_bench.leaderboard.table import Result, group_results, metrics_of
 from spmrl_bench.scoring.metric import metric_named
-
-_COUNTS = {"test_sentences": "sentences", "tokens_per_second": "tokens/s"}
 
 
 def results_markdown(records: Iterable[Record], published: Iterable[PublishedFigure]) -> str:
@@ -56,76 +48,67 @@ def _table(
     published: Sequence[PublishedFigure],
 ) -> Table:
     track, treebank, number = place
-    metrics, results = metrics_of(group), result_rows(group, published)
-    shown = results[~results["below"]]
+    results = group_results(group, published)
+    shown = [one for one in results if not one.below]
+    # Few parsers tag.
     figures = [
         column
-        for column in figure_columns(metrics)
-        # Few parsers tag.
-        if column.key[1] or shown[column.name].notna().any()
+        for column in named_columns(metrics_of(group)).values()
+        if column.metric or any(column.key in one.figures for one in shown)
     ]
     columns = {
-        "variant": list(shown["name"]),
-        "size": _text(shown["size"]),
+        "variant": [one.name for one in shown],
+        "size": [one.size or "" for one in shown],
         "seed": [
-            f"mean of {row.runs}" if row.kind == "mean" else _whole(row.seed) for row in each(shown)
+            f"mean of {one.runs}" if one.kind == "mean" else _whole(one.seed) for one in shown
         ],
-        **{column.heading: _estimates(shown, column.name) for column in figures},
-        **{heading: [_whole(cell) for cell in shown[name]] for name, heading in _COUNTS.items()},
+        **{
+            column.title: [estimate_text(one.figures.get(column.key)) for one in shown]
+            for column in figures
+        },
+        "sentences": [_whole(one.test_sentences) for one in shown],
+        "tokens/s": [_whole(one.tokens_per_second) for one in shown],
         # Signatures are longer than all the rest of a row: number them and write them below.
         "signature": [f"[{n}]" for n in range(1, len(shown) + 1)],
-        **_published_columns(treebank, shown, published),
+        **_published_columns(treebank, shown),
     }
     suffix = f", table {number}" if len(siblings) > 1 else ""
-    numeric = {"seed", *_COUNTS.values(), *(column.heading for column in figures)}
-    signatures = tuple(f"[{n}] `{text}`" for n, text in enumerate(shown["signature"], start=1))
+    numeric = {"seed", "sentences", "tokens/s", *(column.title for column in figures)}
+    signatures = tuple(f"[{n}] `{one.signature}`" for n, one in enumerate(shown, start=1))
     return Table(
         title=f"{treebank} ({track} track{suffix})",
-        frame=pd.DataFrame(columns),
+        headings=list(columns),
+        rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset(numeric),
         notes=(
             signatures,
-            *_runs(results, metrics),
-            *_sources(shown, published),
+            *_runs(results, [column for column in figures if column.is_headline]),
+            *_sources(shown),
             *_older(group),
             *_others(place, siblings),
         ),
     )
 
 
-def _text(cells: pd.Series) -> list[str]:
-    return ["" if pd.isna(cell) else str(cell) for cell in cells]
-
-
 def _whole(cell: float | None) -> str:
-    return "" if pd.isna(cell) else f"{cell:.0f}"
+    return "" if cell is None else f"{cell:.0f}"
 
 
-def _estimates(rows: pd.DataFrame, name: str) -> list[str]:
-    numbers = rows[[name, f"{name}_sd"]].astype(object)
-    pairs = numbers.where(numbers.notna(), None).itertuples(index=False)
-    return [estimate_text(None if mean is None else Estimate(mean, sd, 0)) for mean, sd in pairs]
-
-
-def _scores(pairs: Iterable[tuple[str, float]]) -> str:
-    """Those scores that there are, each with what it is of."""
-    return ", ".join(f"{what} {value:.2f}" for what, value in pairs if not pd.isna(value))
-
-
-def _runs(results: pd.DataFrame, metrics: Sequence[str]) -> list[Note]:
+def _runs(results: Sequence[Result], headlines: Sequence[Column]) -> list[Note]:
     """What ± means and the headlines of the single runs, where there are means."""
-    headlines = headline_terms(metrics)
-    titles = {name: metric_named(name).title(figure) for name, figure in headlines}
-    columns = [
-        (column.name, column.key[0] if len(metrics) == 1 else column.heading)
-        for column in figure_columns(metrics)
-        if column.key[1:] in headlines
-    ]
-    found: dict[tuple[str, str], list[str]] = {}
-    for row in each(results):
-        if row.below:
-            scores = _scores((what, getattr(row, name)) for name, what in columns)
-            found.setdefault((row.name, row.size), []).append(f"seed {row.seed} {scores}")
+    titles = {
+        column.metric: metric_named(column.metric).title(column.figure) for column in headlines
+    }
+    found: dict[tuple[str, str | None], list[str]] = {}
+    for one in results:
+        if one.below:
+            scores = ", ".join(
+                f"{column.split if len(titles) == 1 else column.title} "
+                f"{one.figures[column.key].mean:.2f}"
+                for column in headlines
+                if column.key in one.figures
+            )
+            found.setdefault((one.name, one.size), []).append(f"seed {one.seed} {scores}")
     lines = tuple(f"{name}: {'; '.join(runs)}" for (name, _), runs in found.items())
     heading = "Means over seeds, ± their sample standard deviation. "
     return [f"{heading}{', '.join(titles.values())} of each run:", lines] if lines else []
@@ -134,38 +117,32 @@ def _runs(results: pd.DataFrame, metrics: Sequence[str]) -> list[Note]:
 # ---- Published figures ----
 
 
-def _published_columns(
-    treebank: str, rows: pd.DataFrame, published: Sequence[PublishedFigure]
-) -> dict[str, list[str]]:
+def _published_columns(treebank: str, shown: Sequence[Result]) -> dict[str, list[str]]:
     """A column for each system, treebank and setting that has a figure beside one of the rows."""
-    cells: dict[str, dict[int, str]] = {}
-    for row in each(rows[~rows["altered"]]):
-        for (system, bank, setting), found in shown_beside(
-            row.language, row.variant, published
-        ).items():
-            title = metric_named(found[0].metric).title(found[0].figure)
-            which = "this treebank" if bank == treebank else f"another treebank: {bank}"
-            heading = f"{system} {title} ({'; '.join(filter(None, (which, setting)))})"
-            text = _scores((figure.split, figure.value) for figure in found)
-            cells.setdefault(heading, {})[row.Index] = text
-    return {
-        heading: [found.get(index, "") for index in rows.index] for heading, found in cells.items()
-    }
+    cells: dict[str, list[str]] = {}
+    for row, result in enumerate(shown):
+        for found in result.beside:
+            first = found[0]
+            same = first.treebank == treebank
+            which = "this treebank" if same else f"another treebank: {first.treebank}"
+            about = "; ".join(filter(None, (which, first.setting)))
+            heading = f"{first.system} {metric_named(first.metric).title(first.figure)} ({about})"
+            column = cells.setdefault(heading, [""] * len(shown))
+            column[row] = ", ".join(f"{one.split} {one.value:.2f}" for one in found)
+    return cells
 
 
-def _sources(rows: pd.DataFrame, published: Sequence[PublishedFigure]) -> list[str]:
+def _sources(shown: Sequence[Result]) -> list[str]:
     """Where the published figures are from, a sentence for each system."""
-    variants = {(row.language, row.variant) for row in each(rows[~rows["altered"]])}
-    sources: dict[str, list[str]] = {}
-    for figure in published:
-        if figure.variant and (figure.language, figure.variant) in variants:
-            sources.setdefault(figure.system, []).append(figure.source)
+    sources: dict[str, dict[str, None]] = {}
+    for one in (one for result in shown for figures in result.beside for one in figures):
+        sources.setdefault(one.system, {})[one.source] = None
     notes = []
     for system, found in sources.items():
         # One source may be another with a remark: the longer one says both.
         whole = [
             one
-            for one in dict.fromkeys(found)
+            for one in found
             if not any(other != one and other.startswith(one) for other in found)
         ]
         notes.append(f"{system}: {'; '.join(whole)}.")

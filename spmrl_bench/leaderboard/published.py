@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from spmrl_bench.data import data_dirs
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.leaderboard.estimates import Key
+from spmrl_bench.leaderboard.columns import Key
 from spmrl_bench.leaderboard.identity import defaults
 from spmrl_bench.leaderboard.store import problems
 from spmrl_bench.scoring.metric import Criterion
@@ -62,6 +62,11 @@ class PublishedFigure(BaseModel):
     def key(self) -> Key:
         """Split, metric and figure."""
         return self.split, self.metric, self.figure
+
+    @property
+    def family(self) -> str:
+        """Of treebanks, which the name of this one ends with."""
+        return self.treebank.rpartition("-")[2]
 
     @property
     def needed(self) -> dict[str, Any]:

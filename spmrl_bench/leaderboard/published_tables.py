@@ -12,18 +12,17 @@ for each language (Kitaev & Klein 2018, Table 7); a family of one has a column f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-import pandas as pd
-
+from spmrl_bench.leaderboard.beside import beside_track, published_differences
+from spmrl_bench.leaderboard.columns import Column, Key, brief_columns
 from spmrl_bench.leaderboard.estimates import Estimate, Scores, average, estimate_text
 from spmrl_bench.leaderboard.formats import Table
-from spmrl_bench.leaderboard.frame import Key, brief_terms, headline_terms, title_of
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.track import Setup, TrackScores, TreebankScores
+from spmrl_bench.leaderboard.track import Setup, TrackScores
 
 AVERAGE = "average"
 _SELECTED = "selected on dev"
@@ -32,42 +31,9 @@ _OTHER_TREEBANK = (
     "These figures are of another treebank than the scores above, so they do not compare with "
     "them and no difference is computed."
 )
+Place = tuple[str, Key]
+"""A language and a figure of its treebank."""
 _DELTA = "Δ: ours minus the published score of the same treebank and settings, in points."
-
-
-class PublishedDifference(NamedTuple):
-    """A (mean) score of this program minus the published one of the same treebank and settings."""
-
-    variant: str
-    published: PublishedFigure
-    points: float
-
-
-def published_differences(
-    setup: Setup, published: Iterable[PublishedFigure]
-) -> list[PublishedDifference]:
-    """All differences to published figures of the treebanks and settings of a setup.
-
-    On dev each variant is compared with the same one; on test the variant that was selected
-    here with the one that was selected there.
-    """
-    figures = [figure for figure in published if figure.variant]
-    found = []
-    for row in setup.rows:
-        for figure in (one for one in figures if one.treebank == row.treebank):
-            variant = row.selected if figure.split == "test" else figure.variant
-            own = Estimate.of(_scores(setup, row, variant, figure.key).values())
-            if own is not None and figure.is_of(row.settings[variant]):
-                found.append(PublishedDifference(variant, figure, own.mean - figure.value))
-    return found
-
-
-def _scores(setup: Setup, row: TreebankScores, variant: str, key: Key) -> Scores:
-    """A figure of a variant by seed; of dev there is what selects, of test the selected variant."""
-    split, *term = key
-    if split == "dev":
-        return row.dev.get(variant, {}) if setup.criterion.terms == (tuple(term),) else {}
-    return row.test.get((term[0], term[1]), {}) if variant == row.selected else {}
 
 
 def published_tables(scores: TrackScores, published: Sequence[PublishedFigure]) -> list[Table]:
@@ -75,98 +41,105 @@ def published_tables(scores: TrackScores, published: Sequence[PublishedFigure]) 
 
     There are those of each family of treebanks that a variant of a recipe was measured on.
     """
-    families: dict[tuple[str, str], dict[str, str]] = {}
+    families: dict[tuple[str, str], set[str]] = {}
     for figure in published:
         if figure.variant:
-            key = figure.treebank.rpartition("-")[2], figure.metric
-            families.setdefault(key, {})[figure.language] = figure.treebank
-    rows = [row for setup in scores.setups for row in setup.rows]
-    languages, treebanks = {row.language for row in rows}, {row.treebank for row in rows}
-    comparable: list[Table] = []
-    other: list[Table] = []
-    for (family, metric), banks in families.items():
-        mine = {language: bank for language, bank in banks.items() if language in languages}
-        same = {language: bank for language, bank in mine.items() if bank in treebanks}
-        rest = {language: bank for language, bank in mine.items() if bank not in treebanks}
-        name = _FAMILIES.get(family, f"treebanks of {family}")
-        for split in ("dev", "test") if len(banks) > 1 else ("",):
-            layout = _Layout(metric, split)
-            title = f"Beside published scores on {name}"
-            comparable += layout.tables(title, same, scores.setups, published)
-            title = f"Published, on {name}: not comparable"
-            other += layout.tables(title, rest, (), published)
-    return comparable + other
+            families.setdefault((figure.family, figure.metric), set()).add(figure.language)
+    beside = beside_track(published, scores)
+    tables: list[Table] = []
+    for same, setups in ((True, scores.setups), (False, ())):
+        for (family, metric), languages in families.items():
+            name = _FAMILIES.get(family, f"treebanks of {family}")
+            title = (
+                f"Beside published scores on {name}"
+                if same
+                else f"Published, on {name}: not comparable"
+            )
+            figures = [one for one, compares in beside if compares == same and one.family == family]
+            columns = brief_columns([metric])
+            if len(languages) == 1:
+                tables += _Layout(figures, columns, by_language=False).tables(title, setups)
+                continue
+            for column in columns:
+                if column.is_headline:
+                    tables += _Layout(figures, [column], by_language=True).tables(title, setups)
+    return tables
 
 
 class _Line(NamedTuple):
-    """A row: what it shares with those that no line divides it from, labels, and scores."""
+    """A row: what it shares with those that no line divides it from, its labels, its scores."""
 
     section: tuple[object, ...]
-    labels: tuple[str, ...]
-    scores: dict[str, Scores]
+    system: str
+    setting: str
+    scores: dict[Place, Scores]
     averaged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A column for each language, of one split, or without a split one for each figure."""
+    """A column for each language, all of one figure; or one for each figure of one language."""
 
-    metric: str
-    split: str
+    published: Sequence[PublishedFigure]  # of a family of treebanks
+    columns: Sequence[Column]
+    by_language: bool
 
     @property
-    def keys(self) -> list[Key]:
-        """The figures that it shows."""
-        (headline,) = headline_terms([self.metric])
-        if self.split:
-            return [(self.split, *headline)]
-        return [("dev", *headline), *(("test", *term) for term in brief_terms(self.metric))]
+    def banks(self) -> dict[str, str]:
+        """Treebank of each language that has figures of the reference."""
+        metric = self.columns[0].metric
+        figures = (one for one in self.published if one.variant and one.metric == metric)
+        return {one.language: one.treebank for one in figures}
 
-    def column(self, language: str, key: Key) -> str:
-        """The heading of the column of a figure."""
-        return language if self.split and language else f"{key[0]} {title_of(key[1:])}"
+    @property
+    def places(self) -> dict[Place, str]:
+        """What stands in the columns of figures, with their headings."""
+        return {
+            (language, column.key): language if self.by_language else column.title
+            for language in self.banks
+            for column in self.columns
+        }
 
-    def labels(self, name: str, what: str) -> tuple[str, ...]:
-        """The first cells of a row."""
-        return (", ".join(filter(None, (name, what))),) if self.split else (name, what)
+    @property
+    def of_selected(self) -> bool:
+        """Whether it has the one variant of each language that dev selected."""
+        return self.by_language and self.columns[0].split == "test"
 
-    def tables(
-        self,
-        title: str,
-        banks: Mapping[str, str],
-        setups: Sequence[Setup],
-        published: Sequence[PublishedFigure],
-    ) -> list[Table]:
+    def tables(self, title: str, setups: Sequence[Setup]) -> list[Table]:
         """The table of these treebanks, if it has a row; without setups nothing of it is ours."""
         found = [
             figure
-            # Those of variants, which are the reference, stand below the others.
-            for figure in sorted(published, key=lambda figure: bool(figure.variant))
-            if banks.get(figure.language) == figure.treebank and figure.key in self.keys
+            for figure in self.published
+            if self.banks.get(figure.language) == figure.treebank
+            and (figure.language, figure.key) in self.places
         ]
         lines = self._published(found)
         for setup in setups:
-            name = f", {setup.name}" if len(setups) > 1 or not self.split else ""
-            lines += self._own(setup, name, banks, found)
+            name = f", {setup.name}" if len(setups) > 1 or not self.by_language else ""
+            lines += self._own(setup, name, found)
         if not lines:
             return []
-        columns = list(dict.fromkeys(self.column(bank, key) for bank in banks for key in self.keys))
-        columns += [AVERAGE] if self.split and len(banks) > 1 else []
-        first = ["system"] if self.split else ["system", "setting"]
-        what = self.column("", self.keys[0]) if self.split else ", ".join(banks)
+        columns = list(self.places.values())
+        columns += [AVERAGE] if self.by_language and len(self.banks) > 1 else []
+        first = ["system"] if self.by_language else ["system", "setting"]
+        what = self.columns[0].title if self.by_language else ", ".join(self.banks)
         cells = []
         for line in lines:
-            estimates = {name: Estimate.of(found.values()) for name, found in line.scores.items()}
-            if line.averaged:
-                estimates[AVERAGE] = average([(bank, line.scores.get(bank, {})) for bank in banks])
-            signed = line.labels[0][0] == "Δ"
-            cells.append(
-                [*line.labels, *(estimate_text(estimates.get(name), signed) for name in columns)]
-            )
+            scores = [line.scores.get(place, {}) for place in self.places]
+            estimates = [Estimate.of(found.values()) for found in scores]
+            if AVERAGE in columns:
+                by_language = list(zip(self.banks, scores, strict=True))
+                estimates.append(average(by_language) if line.averaged else None)
+            labels = [line.system, line.setting]
+            if self.by_language:
+                labels = [", ".join(filter(None, labels))]
+            signed = line.system.startswith("Δ")
+            cells.append([*labels, *(estimate_text(one, signed) for one in estimates)])
         return [
             Table(
                 title=f"{title} ({what})",
-                frame=pd.DataFrame(cells, columns=[*first, *columns]),
+                headings=[*first, *columns],
+                rows=cells,
                 numeric=frozenset(columns),
                 breaks=frozenset(
                     n for n, (one, last) in enumerate(pairwise(lines), 1) if one[0] != last[0]
@@ -177,47 +150,45 @@ class _Layout:
 
     def _published(self, figures: Iterable[PublishedFigure]) -> list[_Line]:
         """The rows of other systems, between lines where the setting changes; the reference."""
-        lines: dict[tuple[bool, tuple[str, ...]], _Line] = {}
+        lines: dict[tuple[bool, str, str], _Line] = {}
         for figure in figures:
             ours = bool(figure.variant)
-            what = figure.variant or ("" if self.split else figure.setting)
-            if ours and self.split == "test":
-                what = _SELECTED  # one variant for each language, which dev selected
-            labels = self.labels(figure.system, what)
-            section = (ours,) if ours else (ours, *labels[1:])
-            line = lines.setdefault((ours, labels), _Line(section, labels, {}))
-            line.scores[self.column(figure.language, figure.key)] = {0: figure.value}
+            setting = figure.variant or ("" if self.by_language else figure.setting)
+            if ours and self.of_selected:
+                setting = _SELECTED
+            section = (ours, "" if ours else setting)
+            new = _Line(section, figure.system, setting, {})
+            line = lines.setdefault((ours, figure.system, setting), new)
+            line.scores[figure.language, figure.key] = {0: figure.value}
         return list(lines.values())
 
-    def _own(
-        self, setup: Setup, name: str, banks: Mapping[str, str], figures: Sequence[PublishedFigure]
-    ) -> list[_Line]:
+    def _own(self, setup: Setup, name: str, figures: Sequence[PublishedFigure]) -> list[_Line]:
         """The rows of this program, then those of its differences to the reference."""
-        rows = [row for row in setup.rows if banks.get(row.language) == row.treebank]
-        alike = len({row.convention for row in rows}) == 1
+        rows = {
+            row.language: row for row in setup.rows if self.banks.get(row.language) == row.treebank
+        }
+        alike = len({row.convention for row in rows.values()}) == 1
         apart = published_differences(setup, figures)
         own: list[_Line] = []
         differences: list[_Line] = []
-        for variant in [_SELECTED] if self.split == "test" else setup.variants:
-            scores: dict[str, Scores] = {}
-            for row in rows:
-                chosen = row.selected if variant == _SELECTED else variant
-                for key in self.keys:
-                    if found := _scores(setup, row, chosen, key):
-                        scores[self.column(row.language, key)] = found
-            points: dict[str, Scores] = {
-                self.column(one.published.language, one.published.key): {0: one.points}
+        for variant in [_SELECTED] if self.of_selected else setup.variants:
+            scores: dict[Place, Scores] = {
+                (language, key): found
+                for language, key in self.places
+                if language in rows
+                and (found := rows[language].scores(key, "" if self.of_selected else variant))
+            }
+            points: dict[Place, Scores] = {
+                (one.published.language, one.published.key): {0: one.points}
                 for one in apart
-                if variant in (_SELECTED, one.variant)
+                if self.of_selected or one.variant == variant
             }
             if scores:
-                labels = self.labels(f"ours{name}", variant)
-                own.append(_Line(("ours", name), labels, scores, alike))
+                own.append(_Line(("ours", name), f"ours{name}", variant, scores, alike))
             if points:
-                labels = self.labels(
-                    f"Δ {apart[0].published.system}{name if self.split else ''}", variant
-                )
-                differences.append(_Line(("Δ", name), labels, points))
+                system = apart[0].published.system
+                label = f"Δ {system}{name if self.by_language else ''}"
+                differences.append(_Line(("Δ", name), label, variant, points))
         return own + differences
 
     def _sources(self, figures: Iterable[PublishedFigure]) -> list[str]:
@@ -225,7 +196,7 @@ class _Layout:
         systems: dict[str, dict[str, None]] = {}
         for figure in figures:
             # The paper is said where the source is another, the setting where no column has it.
-            about = [figure.setting] if self.split else []
+            about = [figure.setting] if self.by_language else []
             about += [] if figure.source.startswith(figure.paper) else [figure.paper]
             listed = "; ".join(filter(None, about))
             named = f"{figure.system} [{listed}]" if listed else figure.system

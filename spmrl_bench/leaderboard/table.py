@@ -7,59 +7,38 @@ stands in columns of its own, with the treebank it is of.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 
+from spmrl_bench.leaderboard.beside import beside_variant
+from spmrl_bench.leaderboard.columns import Key, brief_columns, named_columns
 from spmrl_bench.leaderboard.comparison import joined_signature
-from spmrl_bench.leaderboard.estimates import Key
-from spmrl_bench.leaderboard.frame import (
-    GROUP,
-    brief_terms,
-    estimates,
-    headline_terms,
-    series_of,
-)
+from spmrl_bench.leaderboard.estimates import Estimate
+from spmrl_bench.leaderboard.frame import GROUP, SERIES, parts
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import in_order
-from spmrl_bench.scoring.metric import metric_named
+
+_PUBLISHED = ("published_system", "published_treebank", "published_dev_f1", "published_test_f1")
 
 
-class FigureColumn(NamedTuple):
-    """A column of figures: which, its name in CSV and its heading."""
+class Result(NamedTuple):
+    """A row of the table of a group; what does not apply is None."""
 
-    key: Key
-    name: str
-    heading: str
-
-
-def figure_columns(metrics: Sequence[str]) -> list[FigureColumn]:
-    """The columns of tables of these metrics: headlines of dev, the tabled figures of test."""
-    found: list[tuple[Key, str]] = []
-    for name, figure in headline_terms(metrics):
-        found.append((("dev", name, figure), f"dev {metric_named(name).title(figure)}"))
-    for name in metrics:
-        metric = metric_named(name)
-        for figure in metric.tabled:
-            # What follows the headline is not shown of dev, so "test" tells nothing apart.
-            split = "test " if (name, figure) in brief_terms(name) else ""
-            found.append((("test", name, figure), split + metric.title(figure)))
-    names = Counter((split, figure) for (split, _, figure), _ in found)
-    headings = Counter(heading for _, heading in found)
-    columns = [
-        FigureColumn(
-            (split, metric, figure),
-            "_".join([split, *([metric] if names[split, figure] > 1 else []), figure]),
-            f"{heading} ({metric})" if headings[heading] > 1 else heading,
-        )
-        for (split, metric, figure), heading in found
-    ]
-    return columns + [
-        FigureColumn((split, "", "tag_accuracy"), f"{split}_tags", f"{split} tags")
-        for split in ("dev", "test")
-    ]
+    kind: str  # run, mean (of runs that follow), ensemble or baseline
+    variant: str
+    name: str  # the variant with its settings
+    settings: str | None  # that tell it from others of its variant
+    size: str | None
+    seed: int | None
+    runs: int | None  # how many it stands for
+    below: bool  # whether it is one of the runs of the mean before it
+    figures: Mapping[Key, Estimate]  # those that all runs have
+    test_sentences: int | None
+    tokens_per_second: float | None  # in training
+    signature: str  # of test where all runs have scores of it, else of dev
+    beside: Sequence[Sequence[PublishedFigure]]  # by system; none for altered models
 
 
 def metrics_of(rows: pd.DataFrame) -> list[str]:
@@ -68,118 +47,118 @@ def metrics_of(rows: pd.DataFrame) -> list[str]:
     return in_order(found, rows["select"].unique())
 
 
-def result_rows(frame: pd.DataFrame, published: Iterable[PublishedFigure]) -> pd.DataFrame:
+def group_results(group: pd.DataFrame, published: Sequence[PublishedFigure]) -> list[Result]:
+    """The rows of the table of a group: parsers by their means on dev, then baselines.
+
+    Of a variant that was trained from several seeds, the mean stands before its runs.
+    """
+    group = group[group["newest"]]
+    own = group[group["baseline"] == ""].sort_values("seed", kind="stable")
+    headlines = [one.key for one in brief_columns(metrics_of(group)) if one.split == "dev"]
+
+    def place(series: pd.DataFrame) -> list[float]:
+        found = _estimates(series)
+        return [-found[key].mean if key in found else 0.0 for key in headlines]
+
+    results = []
+    for series in sorted((rows for _, rows in own.groupby(SERIES, sort=False)), key=place):
+        runs = [run for _, run in series.groupby("record", sort=False)]
+        if len(runs) > 1:
+            results.append(_result(series, published))
+        results += [_result(run, published, below=len(runs) > 1) for run in runs]
+    for _, rows in group[group["baseline"] != ""].groupby("baseline", sort=False):
+        results.append(_result(rows[rows["record"] == rows["record"].min()], published))
+    return results
+
+
+def _result(
+    rows: pd.DataFrame, published: Sequence[PublishedFigure], below: bool = False
+) -> Result:
+    """The row of a parser, of runs of it together, or of a baseline."""
+    first, runs = rows.iloc[0], rows["record"].nunique()
+    baseline, members = str(first["baseline"]), first["ensemble"]
+    kind = "baseline" if baseline else "mean" if runs > 1 else "ensemble" if members else "run"
+    language, variant = first["language"], baseline or str(first["variant"])
+    figures = _estimates(rows)
+    speed = figures.get(("train", "", "tokens_per_second"))
+    as_published = kind in ("mean", "run") and not first["altered"]
+    scored = rows[rows["metric"] != ""]
+    tested = scored[scored["split"] == "test"]
+    whole = tested["record"].nunique() == rows["record"].nunique()
+    signed = tested if whole else scored[scored["split"] == "dev"]
+    return Result(
+        kind=kind,
+        variant=variant,
+        name=baseline or first["name"],
+        settings=None if baseline else first["settings"] or None,
+        size=None if baseline else first["size"],
+        seed=first["seed"] if kind == "run" else None,
+        runs={"baseline": None, "ensemble": members}.get(kind, runs),
+        below=below,
+        figures=figures,
+        tokens_per_second=speed.mean if speed else None,
+        test_sentences=int(tested["sentences"].iloc[0]) if whole else None,
+        signature=" & ".join(
+            joined_signature(part.drop_duplicates("record")["signature"])
+            for _, part in signed.groupby("metric", sort=False)
+        ),
+        beside=beside_variant(published, language, variant) if as_published else (),
+    )
+
+
+def _estimates(series: pd.DataFrame) -> dict[Key, Estimate]:
+    """The estimate of each figure of a split that all records of a series have."""
+    whole = series["record"].nunique()
+    return {
+        key: estimate
+        for key, rows in parts(series, ["split", "metric", "figure"]).items()
+        if len(rows) == whole and (estimate := Estimate.of(rows["value"].tolist()))
+    }
+
+
+def result_rows(frame: pd.DataFrame, published: Sequence[PublishedFigure]) -> pd.DataFrame:
     """One row per run and one per baseline, with unrounded numbers; empty cells are missing.
 
-    Only rows of the same ``treebank`` and ``group`` compare. ``kind`` says what a row is: a
-    ``run``, an ``ensemble``, the ``baseline``, or before the runs of a variant that was trained
-    from several seeds the ``mean`` of them; ``runs`` is how many runs it stands for. The
-    columns ``*_sd`` have sample standard deviations over the runs of a mean. ``settings`` are
-    those that tell it from others of its ``variant``. ``published_*`` columns hold
-    the published figures for the row's language and variant and the treebank they are of; those
-    of a second system and so on have a number at their end. ``altered`` rows are of another model
-    than a published one, those ``below`` a mean are its runs.
+    Only rows of the same ``treebank`` and ``group`` compare; what is said of one is told in
+    :class:`Result`. The columns ``*_sd`` have sample standard deviations over the runs of a mean,
+    and ``published_*`` columns hold the published figures for the row's language and variant and
+    the treebank they are of; those of a second system and so on have a number at their end.
 
     Args:
         frame: of :func:`~spmrl_bench.leaderboard.frame.records_frame`.
         published: figures; those of variants that the records have are shown.
     """
-    figures = list(published)
-    columns = figure_columns(metrics_of(frame))
+    columns = named_columns(metrics_of(frame))
     rows: list[dict[str, Any]] = []
-    for place, group in frame[frame["newest"]].groupby(GROUP):
-        language = group["language"].iloc[0]
-        for row in _group_rows(group, columns):
-            if not row["altered"]:
-                row |= _published(language, row["variant"], figures)
-            about = {**dict(zip(GROUP, place, strict=True)), "language": language}
-            rows.append({**about, "below": False, **row})
-    names = [column.name for column in columns]
+    for place, group in parts(frame, GROUP).items():
+        for one in group_results(group, published):
+            row = dict(zip(GROUP, place, strict=True)) | one._asdict()
+            for name, column in columns.items():
+                if estimate := one.figures.get(column.key):
+                    row |= {name: estimate.mean, f"{name}_sd": estimate.sd}
+            rows.append(row | _published(one.beside))
     more = dict.fromkeys(key for row in rows for key in row if key.startswith("published_"))
     listed = [
-        *GROUP, "variant", "size", "seed", *names, "test_sentences", "tokens_per_second",
-        "signature", "kind", "runs", "settings", *(f"{name}_sd" for name in names),
-        *(more or _PUBLISHED), *_HIDDEN,
+        *GROUP, "variant", "size", "seed", *columns, "test_sentences", "tokens_per_second",
+        "signature", "kind", "runs", "settings", *(f"{name}_sd" for name in columns),
+        *(more or _PUBLISHED),
     ]  # fmt: skip
     # Without this, one missing cell would turn the whole column of integers into floats.
     types = dict.fromkeys(("seed", "test_sentences", "runs"), "Int64")
-    return pd.DataFrame(rows, columns=listed).astype(types | {"altered": bool, "below": bool})
+    return pd.DataFrame(rows, columns=listed).astype(types)
 
 
-# Columns that are for tables alone, not for the CSV.
-_HIDDEN = ["name", "language", "altered", "below"]
-_PUBLISHED = ("published_system", "published_treebank", "published_dev_f1", "published_test_f1")
+def _published(beside: Sequence[Sequence[PublishedFigure]]) -> dict[str, object]:
+    row: dict[str, object] = {}
+    for number, figures in enumerate(beside, start=1):
+        end = "" if number == 1 else f"_{number}"
+        row[f"published_system{end}"] = figures[0].system
+        row[f"published_treebank{end}"] = figures[0].treebank
+        for one in figures:
+            row[f"published_{one.split}_{one.figure}{end}"] = one.value
+    return row
 
 
 def to_csv(rows: pd.DataFrame) -> str:
     """The rows as CSV with a heading line."""
-    return rows.drop(columns=_HIDDEN).to_csv(index=False, lineterminator="\n")
-
-
-def _group_rows(group: pd.DataFrame, columns: Sequence[FigureColumn]) -> list[dict[str, Any]]:
-    metrics = metrics_of(group)
-    own = group[group["baseline"] == ""].sort_values("seed", kind="stable")
-    rows = []
-    for series in series_of(own, headline_terms(metrics)):
-        runs = [run for _, run in series.groupby("record", sort=False)]
-        if len(runs) > 1:
-            rows.append(_row(series, columns) | {"kind": "mean", "runs": len(runs)})
-        for run in runs:
-            row = _row(run, columns) | {"kind": "run", "runs": 1, "seed": run["seed"].iloc[0]}
-            if members := run["ensemble"].iloc[0]:
-                row |= {"kind": "ensemble", "runs": members, "seed": None, "altered": True}
-            rows.append(row | {"below": len(runs) > 1})
-    for name, baseline in group[group["baseline"] != ""].groupby("baseline", sort=False):
-        row = _row(baseline[baseline["record"] == baseline["record"].min()], columns)
-        kept = ("test_sentences", "signature", *(column.name for column in columns))
-        about = {"name": name, "variant": name, "kind": "baseline", "altered": True}
-        rows.append(about | {key: row[key] for key in kept})
-    return rows
-
-
-def _row(series: pd.DataFrame, columns: Sequence[FigureColumn]) -> dict[str, Any]:
-    """The columns of a mean, or of the only run there is."""
-    first, found = series.iloc[0], estimates(series)
-    speed = found.get(("train", "", "tokens_per_second"))
-    row = {name: first[name] for name in ("name", "variant", "size", "settings", "altered")}
-    row["settings"] = row["settings"] or None
-    row["tokens_per_second"] = speed.mean if speed else None
-    for key, name, _ in columns:
-        estimate = found.get(key)
-        row[name] = estimate.mean if estimate else None
-        row[f"{name}_sd"] = estimate.sd if estimate else None
-    tested = series[(series["split"] == "test") & (series["metric"] != "")]
-    whole = tested["record"].nunique() == series["record"].nunique()
-    scored = tested if whole else series[(series["split"] == "dev") & (series["metric"] != "")]
-    row["test_sentences"] = tested["sentences"].iloc[0] if whole else None
-    row["signature"] = " & ".join(
-        joined_signature(part.drop_duplicates("record")["signature"])
-        for _, part in scored.groupby("metric", sort=False)
-    )
-    return row
-
-
-def shown_beside(
-    language: str, variant: str, figures: Iterable[PublishedFigure]
-) -> dict[tuple[str, str, str], list[PublishedFigure]]:
-    """The headline figures of a language and variant, by system, treebank and setting."""
-    found: dict[tuple[str, str, str], list[PublishedFigure]] = {}
-    for figure in figures:
-        headline = metric_named(figure.metric).headline
-        if (figure.language, figure.variant, figure.figure) == (language, variant, headline):
-            key = figure.system, figure.treebank, figure.setting
-            found.setdefault(key, []).append(figure)
-    return found
-
-
-def _published(
-    language: str, variant: str, figures: Sequence[PublishedFigure]
-) -> Mapping[str, object]:
-    row: dict[str, object] = {}
-    found = shown_beside(language, variant, figures)
-    for number, ((system, treebank, _), numbers) in enumerate(found.items(), start=1):
-        end = "" if number == 1 else f"_{number}"
-        row |= {f"published_system{end}": system, f"published_treebank{end}": treebank}
-        for one in numbers:
-            row[f"published_{one.split}_{one.figure}{end}"] = one.value
-    return row
+    return rows.to_csv(index=False, lineterminator="\n")

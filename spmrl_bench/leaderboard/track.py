@@ -24,18 +24,16 @@ from typing import NamedTuple
 import pandas as pd
 
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.leaderboard.columns import Column, Key, brief_columns, selecting_column
 from spmrl_bench.leaderboard.comparison import RUN_KEYS, joined_signature, score_key
 from spmrl_bench.leaderboard.contest import compare_variants
-from spmrl_bench.leaderboard.estimates import Estimate, Scores, Term, average, best_variant
+from spmrl_bench.leaderboard.estimates import Estimate, Scores, average, best_variant
 from spmrl_bench.leaderboard.frame import (
     GROUP,
-    brief_terms,
     by_age,
     counting_differences,
-    each,
     parts,
     records_frame,
-    title_of,
 )
 from spmrl_bench.leaderboard.identity import Resolved, resolved_settings
 from spmrl_bench.leaderboard.record import Record
@@ -50,20 +48,6 @@ Convention = tuple[tuple[str, str], ...]
 _OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "transforms"})
 
 
-class Column(NamedTuple):
-    """A column of figures in the table of a setup: of a variant on dev, or of test.
-
-    What dev selects by may be a sum of figures, whose names are then joined.
-    """
-
-    title: str
-    split: str
-    metric: str
-    figure: str
-    variant: str = ""
-    baseline: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class TreebankScores:
     """One treebank in one setup."""
@@ -71,10 +55,11 @@ class TreebankScores:
     language: str
     treebank: str
     convention: Convention  # what its scores share with those they may be averaged with
-    dev: Mapping[str, Scores]  # what dev selects by, of each variant
-    selected: str  # the variant with the best mean of it
-    test: Mapping[Term, Scores]  # of the selected variant; empty where it was not scored
-    baselines: Mapping[str, Mapping[Term, Scores]]  # the same; each has the seed 0
+    selected: str  # the variant with the best mean of what dev selects by
+    # Of each variant what dev selects by, of the selected one also what test has, if it was scored
+    # there; of each baseline test, with the seed 0.
+    figures: Mapping[str, Mapping[Key, Scores]]
+    baselines: Sequence[str]
     contests: Mapping[str, Comparison]  # on dev: another variant, then the selected one
     settings: Mapping[str, Resolved]  # of each variant
     signature: str  # of the test scores, or of dev where there are none
@@ -83,14 +68,16 @@ class TreebankScores:
     @property
     def seeds(self) -> list[int]:
         """Seeds of all its runs."""
-        return sorted({seed for scores in self.dev.values() for seed in scores})
+        found = (self.figures[variant].values() for variant in self.settings)
+        return sorted({seed for figures in found for scores in figures for seed in scores})
 
-    def scores(self, column: Column) -> Scores:
-        """The scores of a column by seed."""
-        if column.variant:
-            return self.dev.get(column.variant, {})
-        found = self.baselines.get(column.baseline, {}) if column.baseline else self.test
-        return found.get((column.metric, column.figure), {})
+    def scores(self, key: Key, system: str = "") -> Scores:
+        """A figure of a variant or baseline by seed; without a name, of the selected variant."""
+        return self.figures.get(system or self.selected, {}).get(key, {})
+
+    def estimate(self, key: Key, system: str = "") -> Estimate | None:
+        """The same over the seeds."""
+        return Estimate.of(self.scores(key, system).values())
 
     @property
     def p(self) -> float | None:
@@ -101,7 +88,7 @@ class TreebankScores:
     def significant(self) -> bool:
         """Whether dev shows the selected variant to be better than every other."""
         won = (one.difference > 0 and one.p_randomisation < LEVEL for one in self.contests.values())
-        return 0 < len(self.contests) == len(self.dev) - 1 and all(won)
+        return 0 < len(self.contests) == len(self.settings) - 1 and all(won)
 
 
 class Average(NamedTuple):
@@ -137,14 +124,19 @@ class Setup:
     @property
     def columns(self) -> list[Column]:
         """What selects, of each variant; of test the figures up to the headline of each metric."""
-        metric, figure = (" + ".join(names) for names in zip(*self.criterion.terms, strict=True))
-        title = f"dev {self.criterion.title}"
-        found = [Column(f"{title} {name}", "dev", metric, figure, name) for name in self.variants]
+        selecting = selecting_column(self.criterion)
+        found = [
+            selecting._replace(title=f"{selecting.title} {name}", variant=name)
+            for name in self.variants
+        ]
         baselines = dict.fromkeys(name for row in self.rows for name in row.baselines)
-        for term in (term for name in self.criterion.metrics for term in brief_terms(name)):
-            title = f"test {title_of(term)}"
-            found.append(Column(title, "test", *term))
-            found += [Column(f"{title} {name}", "test", *term, "", name) for name in baselines]
+        for column in brief_columns(self.criterion.metrics):
+            if column.split == "test":
+                found.append(column)
+                found += [
+                    column._replace(title=f"{column.title} {name}", baseline=name)
+                    for name in baselines
+                ]
         return found
 
     @property
@@ -155,7 +147,9 @@ class Setup:
             rows = [row for row in self.rows if row.convention == convention]
             languages = tuple(dict.fromkeys(row.language for row in rows))
             values = {
-                column: average([(row.language, row.scores(column)) for row in rows])
+                column: average(
+                    [(row.language, row.scores(column.key, column.system)) for row in rows]
+                )
                 for column in self.columns
             }
             if len(languages) > 1:
@@ -248,7 +242,7 @@ def _setup(
             many = f"{number} record{'s' if number > 1 else ''} of {treebank}"
             left_out.append(f"Not shown: {many} that do not compare ({differing}).")
     found.sort(key=lambda row: (row.language, row.treebank))
-    there = {variant for row in found for variant in row.dev}
+    there = {variant for row in found for variant in row.settings}
     variants = (*(name for name in order if name in there), *sorted(there - set(order)))
     left = tuple(left_out)
     return Setup(settings, precision, size, criterion, variants, tuple(found), left)
@@ -308,17 +302,20 @@ def _treebank_scores(
     scored = newest[(newest["split"] == "dev") & newest["metric"].isin(criterion.metrics)]
     shown = scored[scored["variant"] == selected] if test.empty else test
     beside = rows[(rows["baseline"] != "") & rows["record"].isin(test["record"])]
+    baselines = {
+        name: _figures(found[found["record"] == found["record"].min()].assign(seed=0))
+        for name, found in parts(beside, "baseline").items()
+    }
+    selecting = selecting_column(criterion).key
+    figures = baselines | {name: {selecting: scores} for name, scores in dev.items()}
+    figures[selected] |= _figures(test)
     return TreebankScores(
         language=language,
         treebank=treebank,
         convention=_convention(scored, criterion),
-        dev=dev,
         selected=selected,
-        test=_figures(test),
-        baselines={
-            name: _figures(found[found["record"] == found["record"].min()].assign(seed=0))
-            for name, found in parts(beside, "baseline").items()
-        },
+        figures=figures,
+        baselines=tuple(baselines),
         contests=contests,
         settings={
             name: resolved_settings(next(iter(found.values())).recipe)
@@ -332,11 +329,11 @@ def _treebank_scores(
     )
 
 
-def _figures(rows: pd.DataFrame) -> dict[Term, Scores]:
+def _figures(rows: pd.DataFrame) -> dict[Key, dict[int, float]]:
     """Each figure by seed."""
     return {
-        term: dict(zip(found["seed"].tolist(), found["value"].tolist(), strict=True))
-        for term, found in parts(rows, ["metric", "figure"]).items()
+        key: dict(zip(found["seed"].tolist(), found["value"].tolist(), strict=True))
+        for key, found in parts(rows, ["split", "metric", "figure"]).items()
     }
 
 
@@ -345,9 +342,9 @@ def _convention(scored: pd.DataFrame, criterion: Criterion) -> Convention:
     several = len(criterion.metrics) > 1
     return tuple(
         sorted(
-            (f"{row.metric} {key}" if several else key, value)
-            for row in each(scored.drop_duplicates("metric"))
-            for key, value in score_key(row.signature_long, row.fingerprint).items()
+            (f"{metric} {key}" if several else key, value)
+            for metric, rows in parts(scored, "metric").items()
+            for key, value in score_key(*rows[["signature_long", "fingerprint"]].iloc[0]).items()
             if key not in _OF_TREEBANK and key not in RUN_KEYS
         )
     )

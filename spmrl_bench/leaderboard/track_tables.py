@@ -13,6 +13,8 @@ from typing import Any
 
 import pandas as pd
 
+from spmrl_bench.leaderboard.beside import beside_track, published_differences
+from spmrl_bench.leaderboard.columns import Column
 from spmrl_bench.leaderboard.comparison import ABSENT, differences
 from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
 from spmrl_bench.leaderboard.formats import (
@@ -24,14 +26,12 @@ from spmrl_bench.leaderboard.formats import (
     to_markdown,
     write_tables,
 )
-from spmrl_bench.leaderboard.frame import headline_terms
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.published_tables import published_differences, published_tables
+from spmrl_bench.leaderboard.published_tables import published_tables
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.track import (
     LEVEL,
     Average,
-    Column,
     Setup,
     TrackScores,
     score_track,
@@ -102,34 +102,37 @@ def track_document(scores: TrackScores, published: Sequence[PublishedFigure]) ->
 
 
 def _setup_table(track: str, setup: Setup) -> Table:
-    headlines = headline_terms(setup.criterion.metrics)
-    columns = [
-        column
-        for column in setup.columns
-        if not column.baseline or (column.metric, column.figure) in headlines
-    ]
+    columns = [one for one in setup.columns if not one.baseline or one.is_headline]
     # First dev, then test, then what the baselines have of it.
     columns.sort(key=lambda column: (column.split, column.baseline))
     dev, test = ([one for one in columns if one.split == split] for split in ("dev", "test"))
-    lines = []
+    rows = []
     for row in setup.rows:
-        found = {column: Estimate.of(row.scores(column).values()) for column in columns}
+        found = {column: row.estimate(column.key, column.system) for column in columns}
         best = row.selected if row.significant else None
-        lines.append(
-            [row.language, row.treebank, seeds_text(row.seeds)]
-            + [estimate_text(found[one], mark="*" if one.variant == best else "") for one in dev]
-            + ["" if row.p is None else f"{row.p:.4f}", row.selected if len(row.dev) > 1 else ""]
-            + [estimate_text(found[column]) for column in test]
+        rows.append(
+            [
+                row.language,
+                row.treebank,
+                seeds_text(row.seeds),
+                *(
+                    estimate_text(found[one], mark="*" if one.variant == best else "")
+                    for one in dev
+                ),
+                "" if row.p is None else f"{row.p:.4f}",
+                row.selected if len(row.settings) > 1 else "",
+                *(estimate_text(found[one]) for one in test),
+            ]
         )
     for average in setup.averages:
         what = f"{len(average.languages)} languages, {_rules(average, setup)}"
         values = [[estimate_text(average.values[one]) for one in part] for part in (dev, test)]
-        lines.append(["average", what, "", *values[0], "", "", *values[1]])
+        rows.append(["average", what, "", *values[0], "", "", *values[1]])
     titles = [[column.title for column in part] for part in (dev, test)]
-    names = ["language", "treebank", "seeds", *titles[0], "p", "selected", *titles[1]]
     return Table(
         title=f"Model size {setup.name}: {track} track",
-        frame=pd.DataFrame(lines, columns=names),
+        headings=["language", "treebank", "seeds", *titles[0], "p", "selected", *titles[1]],
+        rows=rows,
         numeric=frozenset({*titles[0], "p", *titles[1]}),
         breaks=frozenset({len(setup.rows)}),
         strong=frozenset(
@@ -154,7 +157,12 @@ def _rules(average: Average, setup: Setup) -> str:
 
 def _notes(setup: Setup) -> list[Note]:
     notes: list[Note] = []
-    several = any(len(scores) > 1 for row in setup.rows for scores in row.dev.values())
+    several = any(
+        len(scores) > 1
+        for row in setup.rows
+        for figures in row.figures.values()
+        for scores in figures.values()
+    )
     if several:
         notes.append("±: standard deviation over the seeds.")
     if tested := sum(bool(row.contests) for row in setup.rows):
@@ -214,20 +222,16 @@ def track_frame(scores: TrackScores, published: Sequence[PublishedFigure]) -> pd
             | {"kind": "difference", "variant": one.variant, "value": one.points}
             for one in published_differences(setup, published)
         ]
-    rows = [row for setup in scores.setups for row in setup.rows]
-    languages, treebanks = {row.language for row in rows}, {row.treebank for row in rows}
-    # Those of other systems first.
     lines += [
         _place(figure)
         | {
             "kind": "published",
-            "comparable": figure.treebank in treebanks,
+            "comparable": comparable,
             "variant": figure.variant or None,
             "settings": figure.setting or None,
             "value": figure.value,
         }
-        for figure in sorted(published, key=lambda figure: bool(figure.variant))
-        if figure.language in languages
+        for figure, comparable in beside_track(published, scores)
     ]
     frame = pd.DataFrame(lines, columns=list(_COLUMNS)).dropna(subset="value")
     return frame.astype(dict.fromkeys(("comparable", "selected", "significant"), "boolean"))
@@ -242,10 +246,10 @@ def _own_numbers(setup: Setup) -> Iterator[dict[str, Any]]:
     """The scores of each treebank and its baselines, and the averages; some have no value."""
     for row in setup.rows:
         for column in setup.columns:
-            scores, variant = row.scores(column), column.variant or row.selected
+            variant = column.variant or row.selected
             chosen, contest = variant == row.selected, row.contests.get(column.variant)
             place = {"language": row.language, "treebank": row.treebank}
-            line = place | _number(column, Estimate.of(scores.values()))
+            line = place | _number(column, row.estimate(column.key, column.system))
             if column.baseline:
                 yield line | {"kind": "baseline"}
                 continue
@@ -253,7 +257,7 @@ def _own_numbers(setup: Setup) -> Iterator[dict[str, Any]]:
                 "kind": "own",
                 "variant": variant,
                 "selected": chosen,
-                "seeds": seeds_text(sorted(scores)),
+                "seeds": seeds_text(sorted(row.scores(column.key, variant))),
                 "p": contest.p_randomisation if contest else None,
                 "significant": row.significant if chosen and column.variant else None,
             }
@@ -269,7 +273,7 @@ def _own_numbers(setup: Setup) -> Iterator[dict[str, Any]]:
 def _number(column: Column, found: Estimate | None) -> dict[str, Any]:
     return _place(column) | {
         "system": "spmrl_bench",
-        "variant": column.baseline or column.variant or None,
+        "variant": column.system or None,
         "value": found.mean if found else None,
         "sd": found.sd if found else None,
     }

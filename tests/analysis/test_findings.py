@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from spmrl_bench.analysis.findings import Findings, reversed_pairs
-from spmrl_bench.analysis.study_table import latex, markdown, to_frame
+from spmrl_bench.analysis.study_table import study_document, to_frame
+from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from tests.analysis.examples import measured, planned, study_of
 from tests.laboratory import Laboratory
 
@@ -92,8 +93,8 @@ def test_one_seed_has_no_spread_and_the_note_says_so(laboratory: Laboratory) -> 
     assert all(one.score.sd is None for one in found.rows)
     assert "one seed" in found.caption
     assert "as far as one seed can show" in found.notes[-1]
-    assert "each seed" not in markdown(found)
-    assert "±" not in markdown(found)
+    assert "each seed" not in to_markdown(study_document(found))
+    assert "±" not in to_markdown(study_document(found))
 
 
 def test_rows_without_files_are_named_as_left_out(laboratory: Laboratory) -> None:
@@ -101,12 +102,16 @@ def test_rows_without_files_are_named_as_left_out(laboratory: Laboratory) -> Non
     found = Findings(work, measured(work, SCORES))
     assert "Left out: 'rich' needs --set model.vectors=...." in found.notes
     assert "rich" not in {one.name for one in found.rows}
-    assert "| rich" not in markdown(found)
+    assert "| rich" not in to_markdown(study_document(found))
     assert to_frame(found).iloc[-1]["note"] == "needs --set model.vectors=..."
 
 
 def test_the_table_has_all_figures(findings: Findings) -> None:
-    rows = [line.split("|")[1:-1] for line in markdown(findings).splitlines() if line[:1] == "|"]
+    rows = [
+        line.split("|")[1:-1]
+        for line in to_markdown(study_document(findings)).splitlines()
+        if line[:1] == "|"
+    ]
     cells = [[cell.strip() for cell in row] for row in rows]
     assert cells[0] == [
         "system", "dev F1", "each seed", "difference", "published", "published difference",
@@ -119,7 +124,7 @@ def test_the_table_has_all_figures(findings: Findings) -> None:
 
 
 def test_only_what_all_signatures_share_is_printed_as_one(findings: Findings) -> None:
-    text = markdown(findings)
+    text = to_markdown(study_document(findings))
     assert "`scorer:own|treebank:tiny-open(1234)|skipped:0|variant:charlstm`" in text
     assert "seed:" not in text
 
@@ -135,7 +140,7 @@ def test_csv_keeps_numbers_and_what_made_each_row(findings: Findings) -> None:
 
 
 def test_latex_has_the_table(findings: Findings) -> None:
-    text = latex(findings)
+    text = to_latex(study_document(findings))
     assert text.isascii()
     assert text.count(r"\\" + "\n") == 1 + len(ROWS)
     assert "\nbetter & 74.00" in text

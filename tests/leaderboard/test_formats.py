@@ -8,7 +8,6 @@ import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from spmrl_bench.leaderboard.formats import (
@@ -23,14 +22,12 @@ from spmrl_bench.leaderboard.formats import (
 NASTY = r"50 % of a_b & {c} \d #1 $2 ~x ^y <i>|</i>"
 TABLE = Table(
     title="Scores of <both> & more",
-    frame=pd.DataFrame(
-        [
-            ["Björkelund", "82.53 ± 0.31", "-1.20"],
-            [NASTY, "", "+2.00"],
-            ["[average]", "84.00", ""],
-        ],
-        columns=["system", "dev F1 charlstm", "difference"],
-    ),
+    headings=["system", "dev F1 charlstm", "difference"],
+    rows=[
+        ["Björkelund", "82.53 ± 0.31", "-1.20"],
+        [NASTY, "", "+2.00"],
+        ["[average]", "84.00", ""],
+    ],
     numeric=frozenset({"dev F1 charlstm", "difference"}),
     breaks=frozenset({2}),
     strong=frozenset({(0, 1), (1, 1)}),
@@ -109,7 +106,7 @@ def test_html_shows_the_cells_as_they_are() -> None:
 
 
 def test_html_and_markdown_of_a_table_without_rows() -> None:
-    empty = Document("T", (), (Table("Nothing", pd.DataFrame(columns=["a"]), notes=("Why.",)),))
+    empty = Document("T", (), (Table("Nothing", ["a"], [], notes=("Why.",)),))
     assert ("h2", "Nothing") in parse(to_html(empty)).texts
     assert to_markdown(empty) == "# T\n\n## Nothing\n\nWhy.\n"
     assert "begin" not in to_latex(empty)

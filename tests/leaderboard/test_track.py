@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from spmrl_bench.leaderboard.beside import published_differences
 from spmrl_bench.leaderboard.estimates import Estimate, average
 from spmrl_bench.leaderboard.published import read_published
-from spmrl_bench.leaderboard.published_tables import published_differences
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.track import Average, Setup, score_track, tracks_of
 from spmrl_bench.leaderboard.track_tables import render_track, track_document, track_frame
@@ -23,7 +23,8 @@ from spmrl_bench.scoring.significance import Ratio, compare
 from tests.leaderboard.examples import SKIPPED, make_record, make_result, make_treebank
 
 PUBLISHED = read_published()
-F1 = ("brackets", "f1")
+DEV = ("dev", "brackets", "f1")
+TEST = ("test", "brackets", "f1")
 ORDER = ("charlstm", "word-charlstm")
 
 
@@ -115,8 +116,11 @@ def dev_average(found: Average, variant: str) -> Estimate | None:
 
 
 def average_of_test(found: Average) -> Estimate | None:
-    key = ("test", *F1, "", "")
-    (value,) = (value for column, value in found.values.items() if column[1:] == key)
+    (value,) = (
+        value
+        for column, value in found.values.items()
+        if column.key == TEST and not column.baseline
+    )
     return value
 
 
@@ -127,12 +131,16 @@ def test_one_seed() -> None:
     assert [row.treebank for row in setup.rows] == ["french-mini", "german-mini"]
     (row,) = [row for row in setup.rows if row.language == "german"]
     chosen, other = records[:2]
-    assert row.dev == {"charlstm": {1: f1(chosen.dev)}, "word-charlstm": {1: f1(other.dev)}}
+    assert row.scores(DEV, "charlstm") == {1: f1(chosen.dev)}
+    assert row.scores(DEV, "word-charlstm") == {1: f1(other.dev)}
+    assert list(row.settings) == ["charlstm", "word-charlstm"]
     assert row.selected == "charlstm"
     assert chosen.test is not None
     for figure in ("recall", "precision", "f1"):
-        assert row.test["brackets", figure] == {1: chosen.test.figure("brackets", figure)}
-    assert row.baselines["right-branching"][F1] == {0: f1(chosen.baselines["right-branching"])}
+        assert row.scores(("test", "brackets", figure)) == {
+            1: chosen.test.figure("brackets", figure)
+        }
+    assert row.scores(TEST, "right-branching") == {0: f1(chosen.baselines["right-branching"])}
     assert row.notes == ()
     assert "±" not in render_track(records, "mini", PUBLISHED)["md"]
 
@@ -142,7 +150,7 @@ def test_several_seeds_give_mean_and_deviation() -> None:
     setup = only(records)
     row = setup.rows[1]
     values = [f1(one.dev) for one in records[:6] if one.variant == "charlstm"]
-    assert Estimate.of(row.dev["charlstm"].values()) == Estimate(
+    assert row.estimate(DEV, "charlstm") == Estimate(
         statistics.fmean(values), statistics.stdev(values), 3
     )
     text = render_track(records, "mini", PUBLISHED)["md"]
@@ -159,9 +167,11 @@ def test_mean_over_seeds_selects_not_the_best_seed() -> None:
         one_run("german", "word-charlstm", 2, errors=0.6),
     ]
     (row,) = only(records).rows
-    assert max(row.dev["word-charlstm"].values()) > max(row.dev["charlstm"].values())
+    assert max(row.scores(DEV, "word-charlstm").values()) > max(
+        row.scores(DEV, "charlstm").values()
+    )
     assert row.selected == "charlstm"
-    assert sorted(row.test[F1]) == [1, 2]
+    assert sorted(row.scores(TEST)) == [1, 2]
 
 
 def test_p_and_mark_are_those_of_the_significance_test() -> None:
@@ -301,7 +311,7 @@ def test_selected_variant_without_test_scores_is_said() -> None:
     ]
     (row,) = only(records).rows
     assert row.selected == "word-charlstm"
-    assert row.test == {}
+    assert row.scores(TEST) == {}
     assert row.notes == ("german-mini: word-charlstm is not scored on test (seed 1).",)
 
 
@@ -310,8 +320,8 @@ def test_newest_record_of_a_run_counts_and_test_scores_of_its_weights_stay() -> 
     new = one_run("german", errors=0.1, selected=True, weights="ef" * 32)
     for order in ([old, new], [new, old]):
         (row,) = only(order).rows
-        assert row.dev["charlstm"] == {1: f1(new.dev)}
-        assert row.test[F1] == {1: f1(new.test)}
+        assert row.scores(DEV, "charlstm") == {1: f1(new.dev)}
+        assert row.scores(TEST) == {1: f1(new.test)}
     # Scored again, no longer selected by another command: the same weights have test scores.
     again = new.model_copy(
         update={
@@ -322,7 +332,7 @@ def test_newest_record_of_a_run_counts_and_test_scores_of_its_weights_stay() -> 
         }
     )
     (row,) = only([old, new, again]).rows
-    assert row.test[F1] == {1: f1(new.test)}
+    assert row.scores(TEST) == {1: f1(new.test)}
 
 
 def test_two_treebanks_of_a_language_count_once_in_averages() -> None:
@@ -385,7 +395,7 @@ def test_experiments_on_one_language_are_left_out_with_a_note() -> None:
     assert setup.left_out == ("Not shown, variants of one language only: tag (german).",)
     assert setup.variants == ORDER
     assert setup.rows[1].selected == "charlstm"
-    assert setup.rows[1].dev["charlstm"] == {1: f1(records[0].dev)}
+    assert setup.rows[1].scores(DEV, "charlstm") == {1: f1(records[0].dev)}
     # By themselves they are shown.
     (alone,) = score_track([records[5]], "mini", variants=ORDER).setups
     assert alone.name == "small, layers=2"
@@ -420,9 +430,9 @@ def test_no_difference_to_figures_of_another_treebank() -> None:
     own, published = tables[:1], tables[1:]
     assert len(published) == 3  # SPMRL dev and test, Penn Treebank
     assert all(NOT_COMPARABLE in table.title for table in published)
-    assert not any("K&K18" in cell for table in own for row in table.rows() for cell in row)
+    assert not any("K&K18" in cell for table in own for row in table.rows for cell in row)
     for table in published:
-        names = [row[0] for row in table.rows()]
+        names = [row[0] for row in table.rows]
         assert not any(name.startswith(("ours", "Δ")) for name in names)
         assert any("do not compare" in note for note in table.notes)
     frame = track_frame(scores, PUBLISHED)
@@ -436,17 +446,17 @@ def test_differences_to_figures_of_the_same_treebank() -> None:
     tables = {table.title: table for table in track_document(scores, PUBLISHED).tables}
     assert not any(NOT_COMPARABLE in title for title in tables)
     dev = tables["Beside published scores on the SPMRL treebanks (dev F1)"]
-    lines = {row[0]: row[1:] for row in dev.rows()}
+    lines = {row[0]: row[1:] for row in dev.rows}
     german, french = f1(records[0].dev), f1(records[2].dev)
-    assert list(dev.frame.columns) == ["system", "french", "german", "average"]
-    shown = dict(zip(dev.frame.columns[1:], lines["Δ K&K18, charlstm"], strict=True))
+    assert dev.headings == ["system", "french", "german", "average"]
+    shown = dict(zip(dev.headings[1:], lines["Δ K&K18, charlstm"], strict=True))
     assert shown == {
         "german": f"{german - 91.26:+.2f}",
         "french": f"{french - 84.27:+.2f}",
         "average": f"{(german + french) / 2 - (91.26 + 84.27) / 2:+.2f}",
     }
     test = tables["Beside published scores on the SPMRL treebanks (test F1)"]
-    lines = {row[0]: row[1:] for row in test.rows()}
+    lines = {row[0]: row[1:] for row in test.rows}
     tested = f1(records[0].test)
     (apart,) = [line for name, line in lines.items() if name.startswith("Δ")]
     assert f"{tested - 87.69:+.2f}" in apart
@@ -465,7 +475,7 @@ def test_no_difference_where_the_settings_are_not_those_of_the_paper() -> None:
     frame = track_frame(scores, PUBLISHED)
     assert set(frame.loc[frame["kind"] == "difference", "language"]) == {"french"}
     dev = track_document(scores, PUBLISHED).tables[1]
-    lines = {row[0]: row[1:] for row in dev.rows()}
+    lines = {row[0]: row[1:] for row in dev.rows}
     assert lines["ours, charlstm"].count("") == 0
     assert lines["Δ K&K18, charlstm"].count("") == 2  # german and the average
     small = score_track(both("german", track="spmrl"), "spmrl", variants=ORDER)
@@ -477,7 +487,7 @@ def test_english_is_set_beside_recall_and_precision() -> None:
     scores = score_track(records, "ptb", variants=ORDER)
     (table,) = track_document(scores, PUBLISHED).tables[1:]
     assert table.title == "Beside published scores on the Penn Treebank (english)"
-    rows_ = table.rows()
+    rows_ = table.rows
     assert ["K&K18", "charlstm", "93.61", "93.20", "93.90", "93.55"] in rows_
     test = records[0].test
     assert test is not None
