@@ -85,7 +85,12 @@ def estimate(scores: Scores) -> Estimate:
 
 
 def run_study(
-    work: StudyPlan, *, runs_dir: Path, scores_dir: Path, device: str = "auto", jobs: int = 1
+    work: StudyPlan,
+    *,
+    runs_dir: Path,
+    scores_dir: Path,
+    device: str = "auto",
+    jobs: int | None = None,
 ) -> list[Measured]:
     """Train what is missing of a study and score every row; may be interrupted and repeated.
 
@@ -94,7 +99,7 @@ def run_study(
         runs_dir: folder of the training runs, shared with other studies and with ``train``.
         scores_dir: folder of the scores of studies; what it holds is not parsed again.
         device: as of ``train``.
-        jobs: runs trained at a time.
+        jobs: as of :func:`~spmrl_bench.experiments.campaign.train_all`.
 
     Raises:
         SpmrlError: as of training; a file of scores is broken.

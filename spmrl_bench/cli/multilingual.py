@@ -10,6 +10,7 @@ import typer
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
     Device,
+    Jobs,
     ResultsFolder,
     RunsFolder,
     Seeds,
@@ -36,7 +37,7 @@ def multilingual(
     variant: Variant = None,
     size: Size = None,
     seeds: Seeds = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that train at once.")] = 1,
+    jobs: Jobs = None,
     device: Device = "auto",
     settings: Settings = None,
     runs: RunsFolder = Path("runs"),

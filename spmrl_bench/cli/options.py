@@ -39,6 +39,15 @@ Seeds = Annotated[
     int | None,
     typer.Option(min=1, help="So many runs of each variant, with the seeds 1, 2, ..."),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Runs trained at once, each with its share of the threads. Default: as many as there "
+        "are threads for models of the small size on a CPU, else 1.",
+        show_default=False,
+    ),
+]
 Device = Annotated[str, typer.Option(help="`auto` (CUDA when present), `cpu`, `cuda`, `cuda:1`.")]
 Settings = Annotated[
     list[str] | None,

@@ -10,6 +10,7 @@ import typer
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
     Device,
+    Jobs,
     Lang,
     ResultsFolder,
     RunsFolder,
@@ -35,9 +36,7 @@ def train(
     size: Size = None,
     seed: Seed = None,
     seeds: Seeds = None,
-    jobs: Annotated[
-        int, typer.Option(min=1, help="Runs trained at once, each with its share of the threads.")
-    ] = 1,
+    jobs: Jobs = None,
     device: Device = "auto",
     settings: Settings = None,
     runs: RunsFolder = Path("runs"),

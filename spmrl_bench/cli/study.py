@@ -10,6 +10,7 @@ import typer
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
     Device,
+    Jobs,
     ResultsFolder,
     RunsFolder,
     Settings,
@@ -37,7 +38,7 @@ def study(
     ] = 1,
     size: Size = None,
     settings: Settings = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs trained at a time.")] = 1,
+    jobs: Jobs = None,
     device: Device = "auto",
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),

@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import torch
 from rich.console import Console
 
 from spmrl_bench.errors import ReadError, RecipeError, SpmrlError
@@ -19,7 +20,10 @@ from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import check_settings, finished
 from spmrl_bench.experiments.side_by_side import train_side_by_side
 from spmrl_bench.parsers.device import choose_device
-from spmrl_bench.processes import interrupt, on_signals
+from spmrl_bench.processes import available_threads, interrupt, on_signals
+
+#: The cost of a model (see its configuration) that gains little from a second thread, at most.
+SMALL = 1e6
 
 
 def train_all(
@@ -27,7 +31,7 @@ def train_all(
     *,
     runs_dir: Path,
     device: str = "auto",
-    jobs: int = 1,
+    jobs: int | None = None,
     fresh: bool = False,
 ) -> None:
     """Train all runs of the plans that are not finished.
@@ -35,7 +39,8 @@ def train_all(
     Args:
         jobs: how many processes train at once, each with its share of the threads; there are
             never more than the plans have runs, finished ones included, so that a run which
-            continues has as many threads as before. 1 trains in this process.
+            continues has as many threads as before. 1 trains in this process; without a number
+            it is :func:`usual_jobs`.
         fresh: delete what the folders hold first.
 
     Raises:
@@ -43,10 +48,10 @@ def train_all(
             or the device is not there. After all else is trained: a run failed.
         Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
     """
-    if jobs < 1:
+    if jobs is not None and jobs < 1:
         raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
-    choose_device(device)
     runs = _runs(plans, runs_dir)
+    at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
     if not fresh:
         for run in runs:
             check_settings(run.folder, run.config)
@@ -63,13 +68,27 @@ def train_all(
             title = run.config.criterion.title
             say(f"{run.title}: already trained, best dev {title} {state.best_score:.2f}")
     notes = _notes(plans, left)
-    jobs = min(jobs, len(runs))
+    if jobs is None and at_once > 1 and left:
+        say(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
     with on_signals(interrupt, signal.SIGTERM):
-        if jobs > 1:
-            failures = train_side_by_side(left, notes, device, fresh=fresh, jobs=jobs, say=say)
+        if at_once > 1:
+            failures = train_side_by_side(left, notes, device, fresh=fresh, jobs=at_once, say=say)
         else:
             failures = _train_in_turn(left, notes, device, fresh=fresh, say=say)
     _raise(failures, len(left))
+
+
+def usual_jobs(runs: Sequence[Run], device: torch.device) -> int:
+    """How many runs train fastest at once.
+
+    Models that are small gain little from a second thread, so that on a CPU as many runs as
+    there are threads go on at once. Larger ones share the threads out themselves, and several of
+    them might not fit into memory; a GPU is for one run.
+    """
+    models = [run.config.model for run in runs]
+    if device.type != "cpu" or any(model.cost > SMALL or model.pretrained() for model in models):
+        return 1
+    return max(1, min(len(runs), available_threads()))
 
 
 def _runs(plans: Sequence[Plan], runs_dir: Path) -> list[Run]:

@@ -90,7 +90,12 @@ def _banks(recipe: str, track: str) -> list[str]:
 
 
 def run_track(
-    work: TrackPlan, *, runs_dir: Path, results_dir: Path, device: str = "auto", jobs: int = 1
+    work: TrackPlan,
+    *,
+    runs_dir: Path,
+    results_dir: Path,
+    device: str = "auto",
+    jobs: int | None = None,
 ) -> tuple[list[Record], SpmrlError | None]:
     """Train what is not trained and score what is not scored.
 
@@ -102,7 +107,7 @@ def run_track(
         runs_dir: folder of the training runs.
         results_dir: records are written to its folder ``runs``.
         device: of :func:`~spmrl_bench.parsers.device.choose_device`.
-        jobs: how many processes train at once.
+        jobs: as of :func:`~spmrl_bench.experiments.campaign.train_all`.
 
     Returns:
         The records of all runs that were trained to their end and scored, and what kept the

@@ -36,7 +36,7 @@ class ParserConfig(BaseModel):
 
     @property
     def cost(self) -> float:
-        """How long a word takes, compared with other settings of the kind."""
+        """How long a word takes, roughly: the weights that its vectors are multiplied with."""
         return 1.0
 
     def pretrained(self) -> dict[str, str]:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ from spmrl_bench.errors import (
     SentenceTooLongError,
     TrainingError,
 )
-from spmrl_bench.experiments.campaign import train_all
+from spmrl_bench.experiments.campaign import train_all, usual_jobs
+from spmrl_bench.experiments.one_run import Run
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.treebanks.treebank import Treebank
 from tests.conftest import PATIENCE
@@ -77,7 +79,7 @@ def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
     plans = [plan(laboratory, seeds=[1, 2]), plan(laboratory, "tiny-mini")]
     train_all(plans, runs_dir=RUNS, jobs=2)
     lines = capfd.readouterr().err.splitlines()
-    train_all(plans, runs_dir=Path("in-turn"))
+    train_all(plans, runs_dir=Path("in-turn"), jobs=1)
     for folder, other in zip(folders(*plans), folders(*plans, runs=Path("in-turn")), strict=True):
         assert weights(folder) == weights(other)
         events = [json.loads(line) for line in (folder / "events.jsonl").open(encoding="utf-8")]
@@ -191,6 +193,45 @@ def test_what_can_be_known_before_is_said_before_anything_is_trained(
     with pytest.raises(CheckpointError, match=r"other settings: model.d_ff is 8 there, 16 now"):
         train_all([first, second], runs_dir=RUNS)
     assert not folders(first)[0].exists()
+
+
+@pytest.mark.parametrize(
+    ("threads", "changes", "device", "expected"),
+    [
+        ("8", {}, "cpu", 3),  # as many as there are runs
+        ("2", {}, "cpu", 2),
+        ("1", {}, "cpu", 1),
+        ("8", {"d_model": 1024, "layers": 8}, "cpu", 1),
+        ("8", {"lexical": ["vectors"], "vectors": "words.txt"}, "cpu", 1),
+        ("8", {}, "cuda", 1),
+    ],
+)
+def test_small_models_share_out_the_threads_among_runs(
+    laboratory: Laboratory,
+    monkeypatch: pytest.MonkeyPatch,
+    threads: str,
+    changes: dict[str, Any],
+    device: str,
+    expected: int,
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    work = plan(laboratory, seeds=[1, 2, 3])
+    runs = [Run(work.treebank, config, Path()) for config in work.configs]
+    last = runs[-1].config
+    model = type(last.model).model_validate(last.model.model_dump() | changes)
+    runs[-1] = replace(runs[-1], config=last.model_copy(update={"model": model}))
+    assert usual_jobs(runs, torch.device(device)) == expected
+
+
+def test_without_a_number_of_jobs_it_is_chosen_and_said(
+    laboratory: Laboratory, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    both = plan(laboratory, seeds=[1, 2])
+    train_all([both], runs_dir=RUNS)
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0] == "up to 2 runs at a time (--jobs 1: one after the other)"
+    assert all(map(weights, folders(both)))
 
 
 def test_a_run_of_two_plans_is_trained_once(
