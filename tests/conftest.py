@@ -51,8 +51,9 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Torch gives every test the same random numbers, whichever tests ran before it."""
+    """Torch is as it was, with the same random numbers, whichever tests ran before."""
     torch.manual_seed(0)
+    torch.set_float32_matmul_precision("highest")
 
 
 @pytest.fixture(scope="session", autouse=True)

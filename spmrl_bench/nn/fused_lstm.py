@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import ByHand, call, product_rows, rounds_rows
+from spmrl_bench.nn.kernels import ByHand, call, product_rows
 
 # Forms of a step below which a second thread costs more than it does.
 FEW = 64
@@ -88,7 +88,7 @@ class _Pass:
         self.dtype = dtype
         self.every = every
         self.low = dtype != torch.float32
-        self.rounded = rounds_rows(dtype)
+        self.rounded = kernels.rounds_rows(dtype)
         self.sequences = len(steps.order)
 
     def _threads(self, count: int) -> int:

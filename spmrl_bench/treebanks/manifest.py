@@ -114,6 +114,15 @@ class Splits(_Closed, Generic[SplitT]):
         return found
 
 
+# With names of their own, by which other processes find them.
+class FileSplits(Splits[Split]):
+    """Which files each split has."""
+
+
+class MiniSplits(Splits[MiniSplit]):
+    """How many sentences of each split are generated."""
+
+
 class _Manifest(_Closed):
     """What every treebank declares."""
 
@@ -299,7 +308,7 @@ class FileManifest(_Manifest, _InFormat):
     obtain: Text
     #: Where it can be downloaded, if it can.
     fetch: list[Fetch] = []
-    splits: Splits[Split]
+    splits: FileSplits
     dependencies: DependencyLayer | None = None
     #: The rules of its attachment scores, if not the usual ones.
     attachment: Attachment | None = None
@@ -372,7 +381,7 @@ class MiniManifest(_Manifest):
     seed: int
     transforms: list[str] = []
     prm: Text
-    splits: Splits[MiniSplit]
+    splits: MiniSplits
 
     @field_validator("transforms")
     @classmethod

@@ -54,6 +54,14 @@ def assert_alike(found: dict[str, Tensor], expected: dict[str, Tensor], toleranc
         assert error < tolerance * scale, name
 
 
+@pytest.fixture(params=[False, True])
+def rounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether numbers of rows are rounded up, as where oneDNN multiplies."""
+    monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: request.param)
+    return bool(request.param)
+
+
+@pytest.mark.usefixtures("rounded")
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("layers", [0, 1, 3])
 @pytest.mark.parametrize("scale", ["d_kv", "d_model"])

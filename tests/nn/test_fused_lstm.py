@@ -41,6 +41,14 @@ def gradients(module: CharLSTM, lengths: list[int]) -> dict[str, Tensor]:
     return {"result": result.detach(), **found}
 
 
+@pytest.fixture(params=[False, True])
+def rounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether numbers of rows are rounded up, as where oneDNN multiplies."""
+    monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: request.param)
+    return bool(request.param)
+
+
+@pytest.mark.usefixtures("rounded")
 @pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
 def test_kernels_compute_the_lstm(lengths: list[int]) -> None:
     module = char_lstm()
@@ -118,6 +126,7 @@ def test_steps_walk_both_ways_at_once() -> None:
     assert steps.after.tolist() == [3, 4, 8, 5, 7, 6]
 
 
+@pytest.mark.usefixtures("rounded")
 @pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_all_states_are_those_of_torch(lengths: list[int], threads: int) -> None:

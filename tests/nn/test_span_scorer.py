@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn import span_scorer
+from spmrl_bench.nn import kernels, span_scorer
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
 from tests.nn import plain
 from tests.nn.plain import all_scores, array, randomise
@@ -74,6 +74,20 @@ def test_blocks_do_not_show(
     monkeypatch.setattr(span_scorer, "BLOCK", block)
     found = all_scores(scorer, projected, START, END)
     torch.testing.assert_close(found, whole, atol=1e-13, rtol=0)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_scores_of_the_kernel_are_those_of_torch(
+    scorer: SpanScorer, posts: Tensor, rounded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With as many rows as there are spans, and rounded up as where oneDNN multiplies."""
+    expected = all_scores(scorer, scorer.project(posts), START, END)
+    monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: rounded)
+    scorer.float()
+    projected = scorer.project(posts.float())
+    assert len(projected) == len(posts)
+    found = all_scores(scorer, projected, START, END)
+    torch.testing.assert_close(found.double(), expected, atol=2e-5, rtol=0)
 
 
 def test_more_cells_than_a_block_holds(scorer: SpanScorer, posts: Tensor) -> None:

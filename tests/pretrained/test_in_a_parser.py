@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 def trained(
-    files: dict[str, str], *lexical: str, steps: int = 60
+    files: dict[str, str], *lexical: str, steps: int = 100
 ) -> tuple[ChartParser, list[float]]:
     """A parser after a few steps on the trees, and its loss before each."""
     used = {key: value for key, value in files.items() if key.split("_")[0] in lexical}

@@ -22,10 +22,13 @@ PARTS = [*formats.FORMATS, *TRANSFORMS]
 
 @pytest.fixture(autouse=True)
 def _anew() -> Iterator[None]:
-    """Digests are computed once in a process; here something changes in between."""
-    part_digest.cache_clear()
+    """Digests and words are computed once in a process; here something changes in between."""
+    caches = (part_digest, psd._word, psd._without_lemma)
+    for cache in caches:
+        cache.cache_clear()
     yield
-    part_digest.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 def test_every_format_and_transform_has_its_digest() -> None:
