@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from types import FrameType
+from typing import TYPE_CHECKING
 
-from joblib.externals.loky import ProcessPoolExecutor
+if TYPE_CHECKING:
+    from joblib.externals.loky import ProcessPoolExecutor
 
 
 class Interrupted(KeyboardInterrupt):
@@ -59,6 +61,8 @@ def end_with_parent(parent: int) -> None:
 
 def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
     """Processes of joblib with so many threads each, none of which outlives this one."""
+    from joblib.externals.loky import ProcessPoolExecutor
+
     return ProcessPoolExecutor(
         max_workers=workers,
         initializer=end_with_parent,
