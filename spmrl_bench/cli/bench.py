@@ -41,7 +41,8 @@ def bench(
 
     The last columns say what share of a limit is reached: of the speed of matrix products
     for training and parsing (of the smallest number of multiplications that gives the same
-    result), of the speed of reading memory for chart decoding. Other programs should be idle.
+    result), of the speed of reading as many bytes for chart decoding. Other programs should be
+    idle.
 
     Example:
 

@@ -24,7 +24,7 @@ class Machine:
         device: ``"cpu"`` or ``"cuda"``.
         gflops: 10^9 floating-point operations a second of a matrix product, by precision; a
             product and a sum count as two.
-        gigabytes: 10^9 bytes a second of reading memory.
+        gigabytes: 10^9 bytes a second of reading what no cache holds.
     """
 
     device: str
@@ -32,10 +32,7 @@ class Machine:
     gigabytes: float
 
     def limit(self, name: str) -> float:
-        """The limit that a report calls ``memory``, in bytes, or ``products in float32``, in
-        operations a second."""
-        if name == "memory":
-            return self.gigabytes * 1e9
+        """The limit that a report calls ``products in float32``, in operations a second."""
         return self.gflops[name.removeprefix("products in ")] * 1e9
 
 
@@ -44,7 +41,7 @@ def measure_machine(device: torch.device, seconds: float = 1.0) -> Machine:
     return Machine(
         device.type,
         {name: _product_gflops(device, dtype, seconds) for name, dtype in _DTYPES.items()},
-        _reading_gigabytes(device, seconds),
+        reading_speed(device, 256 << 20, seconds) / 1e9,
     )
 
 
@@ -75,11 +72,10 @@ def _product_gflops(device: torch.device, dtype: torch.dtype, seconds: float) ->
     return 2 * rows * inner * columns / taken / 1e9
 
 
-def _reading_gigabytes(device: torch.device, seconds: float) -> float:
-    """By the sum of an array larger than any cache."""
-    numbers = torch.ones(64 * 1024 * 1024, device=device)
-    taken = best_time(numbers.sum, device, seconds)
-    return numbers.numel() * numbers.element_size() / taken / 1e9
+def reading_speed(device: torch.device, size: int, seconds: float) -> float:
+    """Bytes a second, by the sum of an array of so many bytes; a cache may hold a small one."""
+    numbers = torch.ones(size // 4, device=device)
+    return size / best_time(numbers.sum, device, seconds)
 
 
 def wait(device: torch.device) -> None:

@@ -21,7 +21,7 @@ from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.readers.brackets import read_brackets_file
 from spmrl_bench.scoring import Parameters, score_trees
-from spmrl_bench.speed.machine import Machine, best_time
+from spmrl_bench.speed.machine import Machine, best_time, reading_speed
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.parse import Parse
@@ -29,6 +29,8 @@ from spmrl_bench.trees.tree import Tree
 
 #: Sentence lengths at which charts are decoded.
 CHART_LENGTHS = (10, 20, 40, 80, 160, 300)
+#: The limit of work that has to read so many bytes, from a cache where one holds them all.
+READING = "reading as much"
 _LABELS = 112  # of the Penn Treebank, unary chains collapsed
 _CHARTS = 32  # in a batch
 
@@ -43,7 +45,8 @@ class Work:
         amount: what is done by that, in units.
         unit: such as ``tokens``.
         cost: bytes or floating-point operations that it takes at least.
-        limit: of the machine on what it costs, see :meth:`Machine.limit`; empty if none is known.
+        limit: of the machine on what it costs: :data:`READING` as many bytes, or one of
+            :meth:`Machine.limit`; empty if none is known.
     """
 
     name: str
@@ -80,7 +83,11 @@ class Speed:
 def measure(work: Work, machine: Machine, device: torch.device, seconds: float) -> Speed:
     """How fast a piece of work is, by its fastest run; see :func:`best_time`."""
     taken = best_time(work.run, device, seconds)
-    share = work.cost / taken / machine.limit(work.limit) if work.limit else None
+    share = None
+    if work.limit == READING:
+        share = work.cost / taken / reading_speed(device, int(work.cost), seconds / 4)
+    elif work.limit:
+        share = work.cost / taken / machine.limit(work.limit)
     return Speed(work.name, work.amount / taken, f"{work.unit}/s", share, work.limit)
 
 
@@ -119,7 +126,7 @@ def decoding(n: int, augmented: bool, charts: int | None = None) -> Work:
         charts,
         "sentences",
         scores.nbytes,  # every score has to be read once
-        "memory",
+        READING,
     )
 
 

@@ -110,8 +110,8 @@ def test_every_piece_of_work(tmp_path: Path) -> None:
     assert [(speed.work, speed.unit, speed.limit) for speed in speeds] == [
         ("reading brackets", "trees/s", ""),
         ("scoring", "sentences/s", ""),
-        ("decoding 3 words", "sentences/s", "memory"),
-        ("decoding 3 words, augmented", "sentences/s", "memory"),
+        ("decoding 3 words", "sentences/s", "reading as much"),
+        ("decoding 3 words, augmented", "sentences/s", "reading as much"),
         ("training, float32", "tokens/s", "products in float32"),
         ("parsing, bf16", "sentences/s", "products in bf16"),
     ]
@@ -123,7 +123,10 @@ def test_every_piece_of_work(tmp_path: Path) -> None:
 
 def test_the_share_of_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "best_time", lambda *_: 0.5)
-    read = work.Work("x", lambda: None, 6, "y", 2.5e9, "memory")
+    sizes: list[int] = []
+    monkeypatch.setattr(work, "reading_speed", lambda _, size, __: sizes.append(size) or 1e10)
+    read = work.Work("x", lambda: None, 6, "y", 2.5e9, work.READING)
     multiplied = work.Work("x", lambda: None, 6, "y", 2e10, "products in bf16")
-    assert work.measure(read, MACHINE, CPU, 0.0) == work.Speed("x", 12.0, "y/s", 0.5, "memory")
+    assert work.measure(read, MACHINE, CPU, 0.0) == work.Speed("x", 12.0, "y/s", 0.5, work.READING)
+    assert sizes == [2_500_000_000]
     assert work.measure(multiplied, MACHINE, CPU, 0.0).share == 0.1
