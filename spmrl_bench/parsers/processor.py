@@ -7,7 +7,6 @@ variables of the environment for memory, ``torch.set_float32_matmul_precision`` 
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 from pathlib import Path
 
@@ -19,7 +18,6 @@ _EVER = 2**31 - 1
 _GROW_BY = 64 << 20
 
 
-@functools.cache
 def prepare_cpu() -> None:
     """Make the settings of this module; again and again does no harm."""
     keep_memory()

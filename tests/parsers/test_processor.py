@@ -6,7 +6,6 @@ import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,14 +28,6 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 work()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
-
-
-@pytest.fixture
-def restored() -> Iterator[None]:
-    processor.prepare_cpu()  # which is done once: whoever trains after these tests relies on it
-    before = torch.get_float32_matmul_precision()
-    yield
-    torch.set_float32_matmul_precision(before)
 
 
 def has_glibc() -> bool:
@@ -85,7 +76,6 @@ def errors(monkeypatch: pytest.MonkeyPatch, of_medium: float) -> None:
     )
 
 
-@pytest.mark.usefixtures("restored")
 @pytest.mark.parametrize(
     ("vendor", "error", "taken"),
     [("AuthenticAMD", 7e-7, True), ("AuthenticAMD", 2e-3, False), ("GenuineIntel", 3e-7, False)],
@@ -99,7 +89,6 @@ def test_products_go_to_onednn_only_where_they_are_as_exact(
     assert torch.get_float32_matmul_precision() == ("medium" if taken else "highest")
 
 
-@pytest.mark.usefixtures("restored")
 def test_choice_of_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.set_float32_matmul_precision("high")
     errors(monkeypatch, 3e-7)
@@ -107,7 +96,6 @@ def test_choice_of_the_user_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.get_float32_matmul_precision() == "high"
 
 
-@pytest.mark.usefixtures("restored")
 def test_products_of_this_machine_are_exact_after_the_choice() -> None:
     torch.set_float32_matmul_precision("highest")
     choose_device("cpu")
