@@ -1,9 +1,10 @@
 """The complete state of a training run on disk, so that it continues exactly where it was.
 
-A checkpoint is a folder: the parser as :meth:`Parser.save` writes it, the optimiser's
-moments (``optimiser.safetensors``) and the schedule (``progress.json``). Random numbers need
-no state of their own: every stream is a function of seed, epoch and batch. Folders are
-replaced atomically, so a kill at any moment leaves a whole checkpoint.
+A checkpoint is a folder: the parser as :meth:`Parser.save` writes it, the optimiser's moments
+and the average of the weights, if one is kept (``optimiser.safetensors``), and the schedule
+(``progress.json``). Random numbers need no state of their own: every stream is a function of
+seed, epoch and batch. Folders are replaced atomically, so a kill at any moment leaves a whole
+checkpoint.
 """
 
 from __future__ import annotations
@@ -20,11 +21,16 @@ from spmrl_bench.errors import CheckpointError
 from spmrl_bench.files import recover_folder, write_folder
 from spmrl_bench.parsers.trained import TrainedParser
 from spmrl_bench.training import BEST, LAST
+from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.schedule import Progress
 
 
 def save_checkpoint(
-    run_dir: Path, parser: TrainedParser, optimiser: torch.optim.Optimizer, progress: Progress
+    run_dir: Path,
+    parser: TrainedParser,
+    optimiser: torch.optim.Optimizer,
+    average: WeightAverage | None,
+    progress: Progress,
 ) -> None:
     """Replace the run's last checkpoint.
 
@@ -38,6 +44,8 @@ def save_checkpoint(
         for name, parameter in parser.named_parameters():
             for key, value in optimiser.state.get(parameter, {}).items():
                 moments[f"{key}/{name}"] = value.contiguous()
+        for name, mean in average.means.items() if average is not None else ():
+            moments[f"average/{name}"] = mean
         save_file(moments, folder / "optimiser.safetensors")
         (folder / "progress.json").write_text(progress.model_dump_json(indent=1) + "\n")
 
@@ -87,9 +95,12 @@ def _broken(path: Path, reason: object) -> CheckpointError:
 
 
 def load_checkpoint(
-    run_dir: Path, parser: TrainedParser, optimiser: torch.optim.Optimizer
+    run_dir: Path,
+    parser: TrainedParser,
+    optimiser: torch.optim.Optimizer,
+    average: WeightAverage | None,
 ) -> Progress | None:
-    """Restore parser and optimiser in place; None if the run has no checkpoint yet.
+    """Restore parser, optimiser and average in place; None if the run has no checkpoint yet.
 
     Raises:
         CheckpointError: the checkpoint is incomplete or belongs to another model.
@@ -119,4 +130,8 @@ def load_checkpoint(
             if f"{key}/{name}" in moments:
                 # The fused optimiser wants its step counters beside the weights too.
                 optimiser.state[parameter][key] = moments[f"{key}/{name}"].to(parameter.device)
+    for name, mean in average.means.items() if average is not None else ():
+        if f"average/{name}" not in moments:
+            raise _broken(path, f"no average of {name}")
+        mean.copy_(moments[f"average/{name}"])
     return progress

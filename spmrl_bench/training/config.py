@@ -35,6 +35,9 @@ class TrainConfig(BaseModel):
     """Stopping rule: epochs without a new best dev score after which training ends."""
     max_epochs: Count
     """Stopping rule: training ends after this many epochs in any case."""
+    averaging: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Decay of a moving average of the weights, which is scored and kept in their place; without
+    it the last weights are."""
     max_minutes: Annotated[float, Field(gt=0)] | None = None
     """Stopping rule: training ends at the first evaluation after this much training time
     (minutes over all sessions of the run); runs so cut are not reproducible bit by bit."""

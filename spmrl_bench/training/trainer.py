@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,6 +21,7 @@ from spmrl_bench.chart import NotFiniteError
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.processes import Interrupted, on_signals
+from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.memory import largest, peak_gpu_memory_bytes, peak_memory_bytes
@@ -68,6 +70,8 @@ class Trainer:
         # the activations, whose memory could then not be used again as a whole.
         for weight in parser.parameters():
             weight.grad = torch.zeros_like(weight)
+        decay = config.averaging
+        self.average = None if decay is None else WeightAverage(parser, decay)
         self.progress = Progress()
         self._asked: int | None = None  # the signal that asked training to stop
         self._saved = time.monotonic()
@@ -81,7 +85,7 @@ class Trainer:
             Interrupted: Ctrl-C or SIGTERM; the checkpoint just written continues with the next
                 batch.
         """
-        saved = load_checkpoint(self.run_dir, self.parser, self.optimiser)
+        saved = load_checkpoint(self.run_dir, self.parser, self.optimiser, self.average)
         if saved is not None:
             self.progress = saved
             self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
@@ -137,6 +141,8 @@ class Trainer:
             raise self._diverged(f"the loss is {loss}")
         self.optimiser.step()
         state.steps += 1
+        if self.average is not None:
+            self.average.update(state.steps)
         state.next_batch = number + 1
         state.loss_sum += loss
         state.tokens += sum(map(len, batch))
@@ -154,10 +160,11 @@ class Trainer:
     def _evaluate(self) -> None:
         """Score dev, keep the parser if it is the best so far."""
         state, begun = self.progress, time.perf_counter()
-        score = self.dev_score(self.parser)
-        best = record_dev_score(state, score)
-        if best:
-            save_best(self.run_dir, self.parser)
+        with nullcontext() if self.average is None else self.average.in_place():
+            score = self.dev_score(self.parser)
+            best = record_dev_score(state, score)
+            if best:
+                save_best(self.run_dir, self.parser)
         state.dev_seconds += time.perf_counter() - begun
         self.report.evaluation(state, self.batches, score, state.loss_sum / state.next_batch, best)
 
@@ -167,7 +174,7 @@ class Trainer:
         state.peak_memory_bytes = largest((state.peak_memory_bytes, peak_memory_bytes()))
         on_gpu = peak_gpu_memory_bytes(self.parser.device)
         state.peak_gpu_memory_bytes = largest((state.peak_gpu_memory_bytes, on_gpu))
-        save_checkpoint(self.run_dir, self.parser, self.optimiser, self.progress)
+        save_checkpoint(self.run_dir, self.parser, self.optimiser, self.average, self.progress)
         self._saved = time.monotonic()
 
     def _ask(self, number: int, frame: FrameType | None) -> None:

@@ -19,14 +19,14 @@ FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safet
 
 def test_no_checkpoint_is_none(tmp_path: Path) -> None:
     trainer = make_trainer(tmp_path)
-    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser) is None
+    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None) is None
     assert read_progress(tmp_path / "last") is None
 
 
 def test_everything_comes_back(tmp_path: Path) -> None:
     trained, fresh = make_trainer(tmp_path), make_trainer(tmp_path, seed=9)
     done = trained.fit()
-    assert load_checkpoint(tmp_path, fresh.parser, fresh.optimiser) == done
+    assert load_checkpoint(tmp_path, fresh.parser, fresh.optimiser, None) == done
     names = [name for name, _ in trained.parser.named_parameters()]
     pairs = zip(trained.parser.parameters(), fresh.parser.parameters(), strict=True)
     for name, (old, new) in zip(names, pairs, strict=True):
@@ -96,5 +96,5 @@ def test_full_disk_is_one_message_and_keeps_what_was_saved(
 
     monkeypatch.setattr("spmrl_bench.training.checkpoint.save_file", full)
     with pytest.raises(CheckpointError, match=r"last: cannot be written \(.*No space.*Make room"):
-        save_checkpoint(tmp_path, trainer.parser, trainer.optimiser, done)
-    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser) == done
+        save_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None, done)
+    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None) == done
