@@ -24,6 +24,7 @@ from spmrl_bench.training import LAST
 from spmrl_bench.training.checkpoint import read_progress
 from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report, speed
+from spmrl_bench.training.substitution import Substitution
 from spmrl_bench.training.trainer import Trainer
 from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.treebank import Treebank
@@ -83,6 +84,7 @@ def train_run(
         seed_torch(config.seed, Stream.WEIGHTS)
         parser = kind.parser_class.build(config.model, examples).to(choose_device(device))
         sentences = _indexed(bank, kind, parser)
+        substitution = Substitution(examples) if config.train.substitution else None
         claim(run.folder, config, fresh)
         trainer = Trainer(
             parser,
@@ -92,6 +94,9 @@ def train_run(
             dev_score=lambda model: evaluate_parser(model, dev, rules).score(criterion),
             run_dir=run.folder,
             report=report,
+            substitute=None
+            if substitution is None
+            else lambda number, random: next(iter(parser.index([substitution(number, random)]))),
         )
         report.event("start", settings=config.model_dump(mode="json"), versions=find_versions())
         if saved is not None:

@@ -161,7 +161,9 @@ class NeuralParser(TrainedParser):
     # Training -------------------------------------------------------------------------
 
     def index(self, examples: Iterable[Parse]) -> Iterator[Sentence]:
-        self.training_indexer = indexer = self.indexer()
+        if self.training_indexer is None:
+            self.training_indexer = self.indexer()
+        indexer = self.training_indexer
         for example in examples:
             sentence = indexer.sentence(example.words, example.tags)
             yield replace(sentence, gold=self.gold(example))

@@ -38,6 +38,9 @@ class TrainConfig(BaseModel):
     averaging: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Decay of a moving average of the weights, which is scored and kept in their place; without
     it the last weights are."""
+    substitution: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the training sentences of an epoch in which a constituent is replaced by one with
+    the same label, of any sentence; without it none."""
     max_minutes: Annotated[float, Field(gt=0)] | None = None
     """Stopping rule: training ends at the first evaluation after this much training time
     (minutes over all sessions of the run); runs so cut are not reproducible bit by bit."""

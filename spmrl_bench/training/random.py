@@ -1,8 +1,8 @@
 """Independent random streams from one seed.
 
-Each stream (weights, data order, UNK replacement, dropout) is a pure function of the seed
-and of where training is, so a resumed run draws what an uninterrupted one would, and using
-more numbers in one place does not shift another.
+Each stream (weights, data order, UNK replacement, dropout, substitution) is a pure function of
+the seed and of where training is, so a resumed run draws what an uninterrupted one would, and
+using more numbers in one place does not shift another.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ class Stream(enum.IntEnum):
     ORDER = 1
     UNK = 2
     DROPOUT = 3
+    SUBSTITUTION = 4
 
 
 def generator(seed: int, stream: Stream, *place: int) -> np.random.Generator:

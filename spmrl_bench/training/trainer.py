@@ -50,7 +50,20 @@ class Trainer:
         dev_score: Callable[[TrainedParser], float],
         run_dir: Path,
         report: Report,
+        substitute: Callable[[int, np.random.Generator], Indexed] | None = None,
     ) -> None:
+        """A trainer.
+
+        Args:
+            parser: with the weights to start from.
+            config: how to train.
+            seed: of all random numbers.
+            sentences: as the parser has indexed them.
+            dev_score: of a parser, in percent.
+            run_dir: where checkpoints are.
+            report: to be told what happens.
+            substitute: a sentence made of the one with this number, for ``config.substitution``.
+        """
         self.parser = parser
         self.config = config
         self.seed = seed
@@ -58,6 +71,7 @@ class Trainer:
         self.dev_score = dev_score
         self.run_dir = run_dir
         self.report = report
+        self.substitute = substitute
         self.batches = -(-len(sentences) // config.batch_size)
         self.optimiser = torch.optim.Adam(
             _parameter_groups(parser, config),
@@ -103,11 +117,12 @@ class Trainer:
         """Work from the current batch to the end of the epoch or of training."""
         state = self.progress
         order = generator(self.seed, Stream.ORDER, state.epoch).permutation(len(self.sentences))
+        sentences = self._sentences_of(state.epoch)
         points = evaluation_batches(self.batches, self.config.evaluations_per_epoch)
         for number in range(state.next_batch, self.batches):
             low = number * self.config.batch_size
             chosen = order[low : low + self.config.batch_size]
-            self._step(number, [self.sentences[k] for k in chosen])
+            self._step(number, [sentences[k] for k in chosen])
             self.report.batch(state, self.batches, self.config.max_epochs)
             if number + 1 in points:
                 self._evaluate()
@@ -124,6 +139,18 @@ class Trainer:
             if self._asked is not None:
                 self.report.event("interrupt", epoch=state.epoch, batch=state.next_batch)
                 raise Interrupted(self._asked)
+
+    def _sentences_of(self, epoch: int) -> Sequence[Indexed]:
+        """The training sentences, a share of them with a constituent of another."""
+        share = self.config.substitution
+        if share is None or self.substitute is None:
+            return self.sentences
+        random = generator(self.seed, Stream.SUBSTITUTION, epoch)
+        chosen = (random.random(len(self.sentences)) < share).tolist()
+        return [
+            self.substitute(number, random) if replaced else sentence
+            for number, (sentence, replaced) in enumerate(zip(self.sentences, chosen, strict=True))
+        ]
 
     def _step(self, number: int, batch: list[Indexed]) -> None:
         """One optimiser step."""

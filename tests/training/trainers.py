@@ -15,6 +15,7 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.scoring.metric import Criterion, metric_named
 from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report
+from spmrl_bench.training.substitution import Substitution
 from spmrl_bench.training.trainer import Trainer
 from spmrl_bench.trees import Parse
 from tests.laboratory import make_trees, model_config, train_config
@@ -45,14 +46,16 @@ def make_trainer(
     seed_torch(seed, Stream.WEIGHTS)
     examples = [Parse.of(tree) for tree in TRAIN_TREES]
     parser = ChartParser.build(model_config(**model or {}), examples)
+    config, substitution = train_config(**settings), Substitution(examples)
     return Trainer(
         parser,
-        train_config(**settings),
+        config,
         seed=seed,
         sentences=list(parser.index(examples)),
         dev_score=score,
         run_dir=run_dir,
         report=Report(run_dir, "tiny", "F1", console or Console(file=StringIO())),
+        substitute=lambda number, random: next(parser.index([substitution(number, random)])),
     )
 
 

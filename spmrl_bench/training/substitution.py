@@ -1,0 +1,89 @@
+"""New training sentences out of old ones: a constituent gives way to one with the same label.
+
+Constituents of one label are made for the same places, so a treebank holds many more sentences
+than were written down (substructure substitution: Shi, Livescu & Gimpel 2021, Findings of ACL).
+In each epoch a share of the sentences takes, in place of one of its constituents, one with the same
+label that is drawn from all the training sentences; the rest of the sentence stays.
+
+A label is the chain of nonterminals over a span, as the chart parser has it: no new one comes up.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from spmrl_bench.errors import TreeError
+from spmrl_bench.parsers.vocabulary import Label, label_rows
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree
+
+#: A new sentence has no more words than this, or than the one that it is made of.
+MAX_WORDS = 60
+
+Row = tuple[int, int, Label]
+
+
+class Substitution:
+    """Training sentences, and what may stand in place of their constituents."""
+
+    def __init__(self, examples: Sequence[Parse]) -> None:
+        """Look through the constituents of all sentences.
+
+        Raises:
+            TreeError: a sentence has no tree, or has dependencies, which would not fit any more.
+        """
+        self._examples = examples
+        self._rows: list[list[Row]] = []
+        self._donors: dict[Label, list[tuple[int, int]]] = defaultdict(list)
+        for number, example in enumerate(examples):
+            if example.tree is None or example.dependencies is not None:
+                raise TreeError(
+                    "train.substitution exchanges constituents, and this kind of parser learns "
+                    f"from {' and '.join(example.layers)}: leave the setting out"
+                )
+            rows = list(label_rows(example.tree))
+            self._rows.append(rows)
+            for place, (_, _, label) in enumerate(rows[1:], 1):
+                self._donors[label].append((number, place))
+
+    def __call__(self, number: int, random: np.random.Generator) -> Parse:
+        """A sentence with another constituent in place of one of its own below the root.
+
+        The sentence itself, where it has none or would get too long.
+        """
+        example, rows = self._examples[number], self._rows[number]
+        if len(rows) < 2:
+            return example
+        place = int(random.integers(1, len(rows)))
+        start, end, label = rows[place]
+        donors = self._donors[label]
+        other, its_place = donors[int(random.integers(len(donors)))]
+        its_rows, its_words = self._rows[other], self._examples[other]
+        first, last, _ = its_rows[its_place]
+        longer = (last - first) - (end - start)
+        if len(example) + longer > max(MAX_WORDS, len(example)):
+            return example
+        after = place + _inside(rows, place)
+        inner = its_rows[its_place : its_place + _inside(its_rows, its_place)]
+        # Of the rows that stay, one either lies beside the constituent or is around it.
+        moved = [(i + longer if i >= end else i, j + longer if j >= end else j, name)
+                 for i, j, name in (*rows[:place], *rows[after:])]  # fmt: skip
+        put = [(i - first + start, j - first + start, name) for i, j, name in inner]
+        words, tags = (
+            (*mine[:start], *its[first:last], *mine[end:])
+            for mine, its in ((example.words, its_words.words), (example.tags, its_words.tags))
+        )
+        chains = (*moved[:place], *put, *moved[place:])
+        return Parse.of(Tree.build(words, tags, [(i, j, one) for i, j, c in chains for one in c]))
+
+
+def _inside(rows: Sequence[Row], place: int) -> int:
+    """How many rows a constituent has, itself among them; they follow each other."""
+    end = rows[place][1]
+    count = 1
+    while place + count < len(rows) and rows[place + count][0] < end:
+        count += 1
+    return count
