@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -62,7 +63,15 @@ def end_with_parent(parent: int) -> None:
 def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
     """Processes of joblib with so many threads each, none of which outlives this one."""
     from joblib.externals.loky import ProcessPoolExecutor
+    from joblib.externals.loky.backend.resource_tracker import ensure_running
 
+    # Joblib's tracker removes what an interrupt left this process no time for, and would warn of
+    # it beside the one message that an interrupted program gives.
+    sys.warnoptions.append("ignore:resource_tracker:UserWarning")
+    try:
+        ensure_running()
+    finally:
+        sys.warnoptions.pop()
     return ProcessPoolExecutor(
         max_workers=workers,
         initializer=end_with_parent,
