@@ -21,7 +21,7 @@ KERNELS = (
     "chart._cky",
     "nn._attention",
     "nn._factored",
-    "nn._lexical",
+    "nn._recurrent",
     "nn._span_scorer",
     "readers._brackets",
     "scoring._counting",
@@ -32,7 +32,7 @@ OPENMP_KERNELS = (
     "chart._cky",
     "nn._attention",
     "nn._factored",
-    "nn._lexical",
+    "nn._recurrent",
     "nn._span_scorer",
 )
 HEADERS = {

@@ -37,7 +37,7 @@ def encoder_of(parser: Parser) -> Encoder:
     encoder = getattr(parser, "encoder", None)
     if not isinstance(encoder, Encoder):
         kind = type(encoder).__name__
-        found = "it has no encoder" if encoder is None else f"its encoder is an {kind}"
+        found = "it has no encoder" if encoder is None else f"its encoder is a {kind}"
         raise SpmrlError(
             f"the parser has no attention that could be shown or limited: {found}. Choose one that "
             "was trained with model.encoder=attention"

@@ -148,8 +148,8 @@ def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, 
     if limits == AttentionLimits():
         return {}
     if not isinstance(model, Attentive) or model.encoder != "attention":
-        kind = model.encoder.upper() if isinstance(model, Attentive) else "absent"
-        raise RecipeError(f"attention is limited here, but an {kind} encoder has none")
+        kind = f"the encoder '{model.encoder}' has" if isinstance(model, Attentive) else "there is"
+        raise RecipeError(f"attention is limited here, but {kind} none")
     count = model.layers
     content, position, windowed = (
         _numbers("limit", layers, count)

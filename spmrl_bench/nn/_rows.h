@@ -225,8 +225,8 @@ static inline float exponential(float x) {
 
 static inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
 
-/* One step of n cells; gates hold the sums for in, forget, new, out and are activated. */
-CLONES static void cell_forward(ptrdiff_t n, float *gates, const float *before, float *after,
+/* One step of n LSTM cells; gates hold the sums for in, forget, new, out and are activated. */
+CLONES static void lstm_forward(ptrdiff_t n, float *gates, const float *before, float *after,
                                 float *h) {
     INDEPENDENT
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -245,7 +245,7 @@ CLONES static void cell_forward(ptrdiff_t n, float *gates, const float *before, 
 }
 
 /* Gradient of a step: d_c is updated in place, gates become gradients of their sums. */
-CLONES static void cell_backward(ptrdiff_t n, const float *gates, const float *before,
+CLONES static void lstm_backward(ptrdiff_t n, const float *gates, const float *before,
                                  const float *after, const float *d_h, float *d_c,
                                  float *d_gates) {
     INDEPENDENT
@@ -259,6 +259,42 @@ CLONES static void cell_backward(ptrdiff_t n, const float *gates, const float *b
         d_gates[2 * n + i] = d * enter * (1.0f - fresh * fresh);
         d_gates[3 * n + i] = d_h[i] * squashed * leave * (1.0f - leave);
         d_c[i] = d * keep;
+    }
+}
+
+/* One step of n GRU cells. Gates hold sums for what is remembered (the state's part of the new
+ * state, which the reset gate weighs and which stays a sum), for reset, update, and the input's
+ * part of the new state. */
+CLONES static void gru_forward(ptrdiff_t n, float *gates, const float *before, float *after,
+                               float *h) {
+    INDEPENDENT
+    for (ptrdiff_t i = 0; i < n; i++) {
+        float reset = sigmoid(gates[n + i]);
+        float update = sigmoid(gates[2 * n + i]);
+        float fresh = 2.0f * sigmoid(2.0f * (gates[3 * n + i] + reset * gates[i])) - 1.0f;
+        float state = fresh + update * (before[i] - fresh);
+        gates[n + i] = reset;
+        gates[2 * n + i] = update;
+        gates[3 * n + i] = fresh;
+        after[i] = state;
+        h[i] = state;
+    }
+}
+
+/* Gradient of a step; d_c is what reaches the state past the gates, and updated in place. */
+CLONES static void gru_backward(ptrdiff_t n, const float *gates, const float *before,
+                                const float *d_h, float *d_c, float *d_gates) {
+    INDEPENDENT
+    for (ptrdiff_t i = 0; i < n; i++) {
+        float remembered = gates[i], reset = gates[n + i];
+        float update = gates[2 * n + i], fresh = gates[3 * n + i];
+        float d = d_c[i] + d_h[i];
+        float d_fresh = d * (1.0f - update) * (1.0f - fresh * fresh);
+        d_gates[i] = d_fresh * reset;
+        d_gates[n + i] = d_fresh * remembered * reset * (1.0f - reset);
+        d_gates[2 * n + i] = d * (before[i] - fresh) * update * (1.0f - update);
+        d_gates[3 * n + i] = d_fresh;
+        d_c[i] = d * update;
     }
 }
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-#: What reads the tokens of a sentence: layers of self-attention, or a bidirectional LSTM.
-EncoderKind = Literal["attention", "lstm"]
+#: The cells of a recurrent encoder.
+Cell = Literal["lstm", "gru"]
+#: What reads the tokens of a sentence: self-attention, or a bidirectional LSTM or GRU.
+EncoderKind = Literal["attention", Cell]
 #: Whether the halves of a token vector, content and position, have matrices of their own.
 Matrices = Literal["factored", "full"]
 #: Whether the position is the second half of a token vector or added to the content.

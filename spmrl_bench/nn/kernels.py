@@ -2,9 +2,9 @@
 
 The layers of this package are written with operations of torch, which run anywhere and have
 gradients. On a CPU most of their time goes into moving memory between small operations, so
-there the compiled kernels ``_factored``, ``_lexical`` and ``_span_scorer`` do the same work in
+there the compiled kernels ``_factored``, ``_recurrent`` and ``_span_scorer`` do the same work in
 fewer passes, with gradients written by hand around them (``fused_encoder.py``,
-``fused_lstm.py``). Both ways agree up to rounding; the tests hold them against each other.
+``fused_recurrent.py``). Both ways agree up to rounding; the tests hold them against each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-_NAMES = ("_attention", "_factored", "_lexical", "_span_scorer")
+_NAMES = ("_attention", "_factored", "_recurrent", "_span_scorer")
 
 
 @functools.cache

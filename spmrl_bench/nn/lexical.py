@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from spmrl_bench.nn import fused_lstm, kernels
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.fused_recurrent import Steps, last_states
 from spmrl_bench.nn.inputs import CodedInput, Tokens
 from spmrl_bench.nn.precision import FLOAT32, Precision, product_dtype, products
 from spmrl_bench.nn.ragged import SentenceDropout
@@ -72,12 +73,12 @@ class CharLSTM(nn.Module):
             lengths: int64 ``[forms]`` on the CPU, marks included.
         """
         if kernels.usable(self.embedding.weight):
-            steps = fused_lstm.Steps(lengths)
+            steps = Steps(lengths)
             embedded = self.embedding(characters[steps.step, steps.sequence])
             if self.training and self.dropout.p:
                 embedded = embedded * kernels.dropout_factors(embedded.shape, self.dropout.p)
             dtype = product_dtype(self.precision)
-            vectors: Tensor = self.map(fused_lstm.last_states(self.lstm, embedded, steps, dtype))
+            vectors: Tensor = self.map(last_states(self.lstm, embedded, steps, dtype))
             return vectors
         embedded = self.dropout(self.embedding(characters))
         packed = pack_padded_sequence(embedded, lengths, enforce_sorted=False)

@@ -43,8 +43,9 @@ def forward_products(
         per_token //= 2  # two maps of a quarter of the size each
     pairs = sum((n + 2) ** 2 for n in lengths)
     encoder = config.layers * (tokens * per_token + pairs * 2 * heads)
-    if config.encoder == "lstm":  # two directions, four gates, of input and state
-        encoder = config.layers * tokens * 4 * config.d_model * (config.d_model * 3 // 2)
+    if config.encoder != "attention":  # two directions, gates of input and state
+        gates = 4 if config.encoder == "lstm" else 3
+        encoder = config.layers * tokens * gates * config.d_model * (config.d_model * 3 // 2)
     posts = sum(n + 1 for n in lengths)
     spans = sum(n * (n + 1) // 2 for n in lengths)
     scorer = posts * config.d_model * config.d_label_hidden

@@ -86,7 +86,7 @@ class ChartParserConfig(ParserConfig):
     States of another width are mapped to that."""
 
     encoder: EncoderKind = "attention"
-    """What reads the sentence; an LSTM takes its width, layers and residual dropout from here."""
+    """What reads the sentence; an LSTM or GRU has the width, layers and residual dropout."""
     position: PositionInput = "concatenated"
     """How the position enters: as the second half of a token vector, or added to the content."""
     matrices: Matrices = "factored"
@@ -172,8 +172,8 @@ class ChartParserConfig(ParserConfig):
         if self.relaxed_window and self.attention_window is None:
             raise ValueError("relaxed_window is set, but there is no attention_window to relax")
         for key in ("attention_window", "position_only_layers"):
-            if self.encoder == "lstm" and getattr(self, key) not in (None, ()):
-                raise ValueError(f"{key} is set, but an LSTM encoder has no attention")
+            if self.encoder != "attention" and getattr(self, key) not in (None, ()):
+                raise ValueError(f"{key} is set, but the encoder '{self.encoder}' has no attention")
         absent = [number for number in self.position_only_layers if number >= self.layers]
         if absent:
             raise ValueError(

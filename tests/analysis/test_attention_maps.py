@@ -153,7 +153,7 @@ def test_an_encoder_without_layers_has_no_maps() -> None:
 
 
 def test_what_has_no_attention_to_show_is_refused() -> None:
-    with pytest.raises(SpmrlError, match=r"no attention .*: its encoder is an LSTMEncoder"):
+    with pytest.raises(SpmrlError, match=r"no attention .*: its encoder is a RecurrentEncoder"):
         attention_maps(parser_of(encoder="lstm"), WORDS)
     with pytest.raises(SpmrlError, match=r"no attention .*: it has no encoder"):
         attention_maps(RightBranching({"S": 1}), WORDS)

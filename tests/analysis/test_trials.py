@@ -141,7 +141,7 @@ def test_a_window_of_the_training_stays() -> None:
         (
             {"encoder": "lstm"},
             {"window": 3},
-            "attention is limited here, but an LSTM encoder has n",
+            "attention is limited here, but the encoder 'lstm' has n",
         ),
         ({}, {"content": (0, 4)}, "limit: layer 4: the layers are 0 to 3"),
         ({}, {"window": 3, "layers": (7,)}, "limit: layer 7: the layers are 0 to 3"),
@@ -161,7 +161,7 @@ def test_limits_that_have_nothing_to_limit(
 
 
 def test_a_parser_without_an_encoder_has_nothing_to_limit() -> None:
-    with pytest.raises(RecipeError, match="attention is limited here, but an absent encoder has n"):
+    with pytest.raises(RecipeError, match="attention is limited here, but there is none"):
         attention_limits(AttentionLimits(window=3), ParserConfig())
     assert attention_limits(AttentionLimits(), ParserConfig()) == {}
 

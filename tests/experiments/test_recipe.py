@@ -236,9 +236,10 @@ def test_broken_toml(laboratory: Laboratory) -> None:
     assert line.startswith("not valid TOML: Invalid value (at line 1")
 
 
-def test_a_mistake_between_two_settings_names_both_and_nothing_else() -> None:
+@pytest.mark.parametrize("encoder", ["lstm", "gru"])
+def test_a_mistake_between_two_settings_names_both_and_nothing_else(encoder: str) -> None:
     recipe = load_recipe("english")
-    settings = {"model.encoder": "lstm", "model.attention_window": "3"}
+    settings = {"model.encoder": encoder, "model.attention_window": "3"}
     with pytest.raises(RecipeError) as caught:
         recipe.resolve(
             treebank="x",
@@ -249,7 +250,7 @@ def test_a_mistake_between_two_settings_names_both_and_nothing_else() -> None:
             settings=settings,
         )
     assert str(caught.value).endswith(
-        "model: attention_window is set, but an LSTM encoder has no attention"
+        f"model: attention_window is set, but the encoder '{encoder}' has no attention"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.nn import kernels
+from spmrl_bench.nn.choices import Cell
 from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import Vocabulary
@@ -107,6 +108,29 @@ def test_scores(variant: str, way: str) -> None:
         expected = torch.stack([table[i, j, 1:] for i, j in spans(len(words))])
         assert expected.std() > 0.5
         torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
+
+
+@pytest.mark.skipif(not kernels.usable(torch.zeros(1)), reason="the kernels are not built")
+@pytest.mark.parametrize("encoder", get_args(Cell))
+def test_a_parser_with_a_recurrent_encoder_is_the_same_without_kernels(
+    encoder: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for usable in (kernels.usable, lambda _: False):
+        monkeypatch.setattr(kernels, "usable", usable)
+        parser, given = lively_parser(encoder=encoder), sentences(12, longest=25)
+        scores = torch.cat(fast_scores(parser, given, 200))
+        trees = [parse.tree for parse in parser.parse(given)]
+        indexer = steady_indexer(parser)
+        gold = [gold_of(parser, indexer, tree) for tree in TREES]
+        accumulate(parser.train(), gold, indexer, np.random.default_rng(0), 30)
+        found.append((scores, trees, {n: p.grad for n, p in parser.named_parameters()}))
+    (scores, trees, gradients), (expected, same_trees, same_gradients) = found
+    assert expected.std() > 0.5
+    torch.testing.assert_close(scores, expected, atol=1e-4, rtol=0)
+    assert trees == same_trees
+    assert len({tuple(tree.constituents()) for tree in trees}) > 5
+    torch.testing.assert_close(gradients, same_gradients, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("max_tokens", [1, 60, 100_000])

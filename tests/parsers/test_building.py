@@ -12,7 +12,7 @@ from torch import Tensor
 
 from spmrl_bench.nn.encoder import Encoder
 from spmrl_bench.nn.limits import Limit
-from spmrl_bench.nn.lstm_encoder import LSTMEncoder
+from spmrl_bench.nn.recurrent_encoder import CELLS, RecurrentEncoder
 from spmrl_bench.parsers.building import build_encoder, d_content
 from spmrl_bench.parsers.chart_parser import ChartParser
 from tests.nn.plain import layout_of
@@ -22,6 +22,7 @@ ADDED = {"position": "added", "matrices": "full"}
 CHOICES: list[dict[str, Any]] = [
     {},
     {"encoder": "lstm"},
+    {"encoder": "gru"},
     {"matrices": "full"},
     {"position": "added"},
     ADDED,
@@ -104,6 +105,8 @@ def test_rates_and_limits() -> None:
         assert layer.attention.dropout == 0.1
         assert layer.residual_dropout.p == 0.2
         assert layer.relu_dropout.p == 0.3
-    lstm = build_encoder(config(encoder="lstm", residual_dropout=0.4, layers=3))
-    assert isinstance(lstm, LSTMEncoder)
-    assert (len(lstm.layers), lstm.dropout.p) == (3, 0.4)
+    for cell, kind in CELLS.items():
+        recurrent = build_encoder(config(encoder=cell, residual_dropout=0.4, layers=3))
+        assert isinstance(recurrent, RecurrentEncoder)
+        assert [type(layer) for layer in recurrent.layers] == [kind] * 3
+        assert recurrent.dropout.p == 0.4

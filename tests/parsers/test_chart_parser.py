@@ -306,6 +306,7 @@ ENCODERS = list(itertools.product(get_args(PositionInput), get_args(Matrices)))
         *(("charlstm", *encoder) for encoder in ENCODERS),
         ("word-charlstm", *ENCODERS[0]),
         ("charlstm", "lstm", ""),
+        ("charlstm", "gru", ""),
     ],
 )
 def test_a_small_treebank_is_learnt_by_heart(

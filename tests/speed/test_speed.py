@@ -12,9 +12,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.choices import Matrices, PositionInput
+from spmrl_bench.nn.choices import Cell, Matrices, PositionInput
 from spmrl_bench.parsers.arithmetic import forward_products, sizes, training_operations
 from spmrl_bench.parsers.batches import Pool
+from spmrl_bench.parsers.building import build_encoder
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.speed import work
@@ -61,6 +62,17 @@ def test_products_are_those_that_torch_counts(
     labels = len(parser.vocabulary.labels)
     lengths, _ = sizes(examples)
     assert 2 * forward_products(config, labels, lengths, 0) == counter.get_total_flops()
+
+
+@pytest.mark.parametrize("encoder", get_args(Cell))
+def test_a_token_meets_every_weight_of_a_recurrent_encoder_once(encoder: Cell) -> None:
+    config = model_config(encoder=encoder, layers=2, d_model=32)
+    one, none = (
+        forward_products(config.model_copy(update={"layers": layers}), 5, [3], 7)
+        for layers in (2, 0)
+    )
+    matrices = [weight for weight in build_encoder(config).parameters() if weight.dim() == 2]
+    assert one - none == (3 + 2) * sum(weight.numel() for weight in matrices)
 
 
 def test_characters_are_those_that_the_parser_spells() -> None:

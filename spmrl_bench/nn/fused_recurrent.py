@@ -1,10 +1,17 @@
-"""A bidirectional LSTM over sequences of unequal length on the CPU: all states, or the last ones.
+"""Bidirectional LSTMs and GRUs over sequences of unequal length on the CPU: all or last states.
 
-The same function as torch's LSTM over a packed sequence, forwards and backwards. Torch slices
-the packed sequence at every step, and the gradient of each slice is an array as large as the
-whole. Here both directions walk through the forms at once, longest first; each step is one
-batched product and one call of the kernel ``_lexical``, and the gradients of the weights are
-one product over all steps.
+The same functions as torch's LSTM (Hochreiter & Schmidhuber 1997, with forget gates) and GRU
+(Cho et al. 2014; the reset gate weighs the state after its product, not before) over a packed
+sequence, forwards and backwards. Torch slices the packed sequence at every step, and the gradient
+of each slice is an array as large as the whole. Here both directions walk through the sequences
+at once, longest first; each step is one batched product and one call of the kernel
+``_recurrent``, and the gradients of the weights are one product over all steps.
+
+A cell activates four sums. Those of an LSTM have a part from the input and one from the state.
+A GRU, ``h' = (1 - z) n + z h`` with ``n = tanh(W_n x + b_n + r (U_n h + c_n))``, needs the parts
+of ``n`` apart: its sums are the state's part of ``n``, then ``r`` and ``z``, which have both, then
+the input's part of ``n``. So the input adds to the last three, in torch's order of the weights'
+rows (``r``, ``z``, ``n``), and the state to the first three, which are those rows turned by one.
 """
 
 from __future__ import annotations
@@ -12,11 +19,14 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.kernels import ByHand, call, product_rows
 
-# Forms of a step below which a second thread costs more than it does.
+RecurrentLayer = nn.LSTM | nn.GRU
+
+# Sequences of a step below which a second thread costs more than it does.
 FEW = 64
 
 
@@ -48,28 +58,31 @@ class Steps:
         self.counts: list[int] = np.diff(first).tolist()
 
 
-def last_states(lstm: nn.LSTM, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
+def last_states(layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
     """Last states of both directions, ``[sequences, 2 size]``.
 
     Args:
-        lstm: one bidirectional layer with biases, for its weights.
+        layer: one bidirectional layer with biases, for its weights.
         inputs: float32 ``[items, features]``, in the order of ``steps``.
         steps: of the sequences' lengths.
         dtype: of the factors of the matrix products.
     """
-    return _states(lstm, inputs, _Pass(steps, dtype, every=False))
+    return _states(layer, inputs, steps, dtype, every=False)
 
 
-def all_states(lstm: nn.LSTM, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
+def all_states(layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
     """The states of both directions that have read an item, ``[items, 2 size]``.
 
     The arguments are those of :func:`last_states`, and the result is in the order of the inputs.
     """
-    return _states(lstm, inputs, _Pass(steps, dtype, every=True))
+    return _states(layer, inputs, steps, dtype, every=True)
 
 
-def _states(lstm: nn.LSTM, inputs: Tensor, work: _Pass) -> Tensor:
-    weights = [weight for each in lstm.all_weights for weight in each]
+def _states(
+    layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype, *, every: bool
+) -> Tensor:
+    work = _Pass(steps, dtype, gru=isinstance(layer, nn.GRU), every=every)
+    weights = [weight for each in layer.all_weights for weight in each]
     result: Tensor = ByHand.apply(work, inputs, *weights)
     return result
 
@@ -79,13 +92,15 @@ class _Pass:
 
     Every item has a row with the state that its step starts from, ``[2, items, size]``: a step
     writes the state after it into the row of the sequence's next item, or, after the last, into
-    the row of the sequence in ``[2, sequences, size]``.
+    the row of the sequence in ``[2, sequences, size]``. In float32 there is also what a cell
+    carries on: the memory of an LSTM, the state itself of a GRU.
     """
 
-    def __init__(self, steps: Steps, dtype: torch.dtype, *, every: bool) -> None:
-        self.kernel = kernels.load("_lexical")
+    def __init__(self, steps: Steps, dtype: torch.dtype, *, gru: bool, every: bool) -> None:
+        self.kernel = kernels.load("_recurrent")
         self.steps = steps
         self.dtype = dtype
+        self.gru = gru
         self.every = every
         self.low = dtype != torch.float32
         self.rounded = kernels.rounds_rows(dtype)
@@ -97,10 +112,17 @@ class _Pass:
     @torch.autocast("cpu", enabled=False)  # the types are chosen here
     def forward(self, inputs: Tensor, *weights: Tensor) -> Tensor:
         """The states, from the inputs and the eight weights of both directions."""
-        dtype = self.dtype
+        dtype, size = self.dtype, weights[1].shape[1]
+        # Columns of the four sums: those before ``own`` have the state's part alone, those from
+        # ``shared`` on the input's alone.
+        self.own = own = size if self.gru else 0
+        self.shared = shared = 4 * size - own
         self.of_inputs = [weights[side].to(dtype) for side in (0, 4)]
-        self.of_states = torch.stack([weights[side].to(dtype) for side in (1, 5)])
-        biases = [weights[side] + weights[side + 1] for side in (2, 6)]
+        self.of_states = torch.stack([weights[side].roll(own, 0).to(dtype) for side in (1, 5)])
+        biases = [
+            (pad(weights[side], (own, 0)) + pad(weights[side + 1].roll(own), (0, own))).to(dtype)
+            for side in (2, 6)
+        ]
         self.real = len(inputs)
         # The first step has the most sequences; a product of any step may read on that far.
         beyond = self.sequences // 8 + 16 if self.rounded else 0
@@ -110,33 +132,35 @@ class _Pass:
         mirrored = torch.zeros_like(rounded)
         torch.index_select(rounded, 0, self.steps.backward, out=mirrored[: self.real])
         self.inputs = [rounded, mirrored]
-        size, rows, sequences = weights[1].shape[1], self.rows, self.sequences
+        rows, sequences = self.rows, self.sequences
         # Sums of the inputs' part first; each step adds the states' part and activates them.
-        self.gates = torch.empty(2, rows, 4 * size, dtype=self.dtype)
+        self.gates = torch.empty(2, rows, 4 * size, dtype=dtype)
         for side in range(2):
+            self.gates[side, :, :own] = biases[side][:own]
             torch.addmm(
-                biases[side].to(self.dtype),
+                biases[side][own:],
                 self.inputs[side],
                 self.of_inputs[side].t(),
-                out=self.gates[side],
+                out=self.gates[side, :, own:],
             )
-        self.states = torch.empty(2, rows, size, dtype=self.dtype)
-        self.cells = torch.empty(2, rows, size)
+        self.states = torch.empty(2, rows, size, dtype=dtype)
+        self.cells = self.states if self.gru and not self.low else torch.empty(2, rows, size)
         self.states[:, :sequences] = 0
         self.cells[:, :sequences] = 0
         self.states[:, self.real :] = 0
-        last, self.last_cells = torch.empty(2, 2, sequences, size).unbind()
-        more = torch.empty(2 * self._read(sequences) * 4 * size, dtype=self.dtype)
+        last = torch.empty(2, sequences, size)
+        self.last_cells = last if self.gru else torch.empty_like(last)
+        more = torch.empty(2 * self._read(sequences) * shared, dtype=dtype)
         at = 0
         for step, count in enumerate(self.steps.counts):
             read = self._read(count)
-            added = more[: 2 * read * 4 * size].view(2, read, 4 * size) if step else None
+            added = more[: 2 * read * shared].view(2, read, shared) if step else None
             if added is not None:
                 states = self.states[:, at : at + read]
                 torch.bmm(states, self.of_states.transpose(1, 2), out=added)
             call(
-                self.kernel.step_forward, self.gates, added, read, self.low, self.states,
-                self.cells, last, self.last_cells, rows, sequences, size, at, count,
+                self.kernel.step_forward, self.gru, self.gates, added, read, self.low,
+                self.states, self.cells, last, self.last_cells, rows, sequences, size, at, count,
                 self._going_on(step), self._threads(count),
             )  # fmt: skip
             at += count
@@ -161,6 +185,7 @@ class _Pass:
     def backward(self, gradient: Tensor) -> list[Tensor]:
         """Gradients of the inputs and of the eight weights."""
         size, sequences = gradient.shape[1] // 2, self.sequences
+        own, shared = self.own, self.shared
         forward, backward = gradient[:, :size], gradient[:, size:]
         # Of each sequence's state: by its own last step it is reached, and nothing touches it yet.
         d_states, d_cells = torch.zeros(2, 2, sequences, size).unbind()
@@ -174,15 +199,15 @@ class _Pass:
         for step in range(len(self.steps.counts) - 1, -1, -1):
             count, going_on = self.steps.counts[step], self._going_on(step)
             if going_on:
-                following = self.gates[:, at : at + self._read(going_on)]
+                following = self.gates[:, at : at + self._read(going_on), :shared]
                 d_states[:, :going_on] = torch.bmm(following, self.of_states)[:, :going_on]
             at -= count
             if self.every:
                 d_states[:, :count] += d_every[:, at : at + count]
             call(
-                self.kernel.step_backward, self.gates, self.low, self.cells, self.last_cells,
-                d_states, d_cells, self.rows, sequences, size, at, count, going_on,
-                self._threads(count),
+                self.kernel.step_backward, self.gru, self.gates, self.low, self.cells,
+                self.last_cells, d_states, d_cells, self.rows, sequences, size, at, count,
+                going_on, self._threads(count),
             )  # fmt: skip
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
         later = 0 if self.rounded else sequences
@@ -190,12 +215,13 @@ class _Pass:
         weights: list[Tensor] = []
         for side in range(2):
             gates = self.gates[side]
-            by_side.append(torch.mm(gates, self.of_inputs[side])[: self.real].float())
+            of_input, of_state = gates[:, own:], gates[later:, :shared]
+            by_side.append(torch.mm(of_input, self.of_inputs[side])[: self.real].float())
             bias = gates.sum(0).float()
             weights += [
-                torch.mm(gates.t(), self.inputs[side]).float(),
-                torch.mm(gates[later:].t(), self.states[side, later:]).float(),
-                bias,
-                bias,
+                torch.mm(of_input.t(), self.inputs[side]).float(),
+                torch.mm(of_state.t(), self.states[side, later:]).float().roll(-own, 0),
+                bias[own:],
+                bias[:shared].roll(-own),
             ]
         return [by_side[0] + by_side[1].index_select(0, self.steps.backward), *weights]

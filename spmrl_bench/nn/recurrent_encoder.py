@@ -1,12 +1,13 @@
-"""A bidirectional LSTM over the tokens of a sentence: the encoder that attention replaced.
+"""A bidirectional LSTM or GRU over the tokens of a sentence: the encoder that attention replaced.
 
-It is that of Stern et al. 2017 and Gaddy et al. 2018, with which Kitaev & Klein 2018 compare
-theirs. Everything else of the parser stays, so that the difference is the encoder's.
+The LSTM is that of Stern et al. 2017 and Gaddy et al. 2018, with which Kitaev & Klein 2018
+compare theirs; the GRU (Cho et al. 2014) has three quarters of its weights. Everything else of
+the parser stays, so that the difference is the encoder's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import cast
 
@@ -15,27 +16,36 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.fused_lstm import Steps, all_states
+from spmrl_bench.nn.choices import Cell
+from spmrl_bench.nn.fused_recurrent import RecurrentLayer, Steps, all_states
 from spmrl_bench.nn.precision import FLOAT32, Precision, product_dtype, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 
+CELLS: Mapping[Cell, type[RecurrentLayer]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 
-class LSTMEncoder(nn.Module):
+
+class RecurrentEncoder(nn.Module):
     """A stack of bidirectional layers, with dropout on what goes into each but the first.
 
-    The states of the forward LSTM are the even features of a token vector and those of the
-    backward LSTM the odd ones, which is how fenceposts take them apart: the vector of span
+    The states of the forward direction are the even features of a token vector and those of the
+    backward one the odd ones, which is how fenceposts take them apart: the vector of span
     ``(i, j)`` is then ``[f_j - f_i ; b_j - b_i]``, where ``f_k`` has read the tokens up to
     fencepost ``k`` and ``b_k`` those after it.
     """
 
     def __init__(
-        self, d_model: int, layers: int, *, dropout: float, precision: Precision = FLOAT32
+        self,
+        cell: Cell,
+        d_model: int,
+        layers: int,
+        *,
+        dropout: float,
+        precision: Precision = FLOAT32,
     ) -> None:
         super().__init__()
         self.precision = precision
         self.layers = nn.ModuleList(
-            nn.LSTM(d_model, d_model // 2, bidirectional=True, batch_first=True)
+            CELLS[cell](d_model, d_model // 2, bidirectional=True, batch_first=True)
             for _ in range(layers)
         )
         self.dropout = SentenceDropout(dropout)
@@ -51,14 +61,13 @@ class LSTMEncoder(nn.Module):
         rows = content
         for number, layer in enumerate(self.layers):
             given = self.dropout(rows, layout) if number else rows
-            forward, backward = states(cast("nn.LSTM", layer), given, self.precision).chunk(
-                2, dim=1
-            )
+            found = states(cast("RecurrentLayer", layer), given, self.precision)
+            forward, backward = found.chunk(2, dim=1)
             rows = torch.stack((forward, backward), dim=2).flatten(1)
         return rows
 
 
-States = Callable[[nn.LSTM, Tensor, Precision], Tensor]
+States = Callable[[RecurrentLayer, Tensor, Precision], Tensor]
 """The states of both directions of a layer, ``[tokens, d_model]``, one behind the other."""
 
 
@@ -68,7 +77,7 @@ def _fused(layout: Ragged) -> States:
     starts = layout.lengths.cumsum(0) - layout.lengths
     tokens = starts[steps.sequence] + steps.step
 
-    def states(layer: nn.LSTM, rows: Tensor, precision: Precision) -> Tensor:
+    def states(layer: RecurrentLayer, rows: Tensor, precision: Precision) -> Tensor:
         found = all_states(layer, rows.index_select(0, tokens), steps, product_dtype(precision))
         return found.new_empty(found.shape).index_copy(0, tokens, found)
 
@@ -79,7 +88,7 @@ def _packed(layout: Ragged) -> States:
     """By operations of torch."""
     lengths = layout.lengths.cpu()
 
-    def states(layer: nn.LSTM, rows: Tensor, precision: Precision) -> Tensor:
+    def states(layer: RecurrentLayer, rows: Tensor, precision: Precision) -> Tensor:
         with products(precision, rows.device):
             packed = pack_padded_sequence(
                 layout.spread(rows), lengths, batch_first=True, enforce_sorted=False

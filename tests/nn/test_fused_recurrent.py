@@ -1,0 +1,240 @@
+"""The kernels of LSTMs and GRUs against torch's over packed sequences, in float64."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.fused_recurrent import RecurrentLayer, Steps, all_states, last_states
+from spmrl_bench.nn.lexical import CharLSTM
+from tests.nn.plain import randomise
+
+pytestmark = pytest.mark.skipif(kernels.load("_recurrent") is None, reason="kernels not built")
+
+LENGTHS = [3, 9, 5, 5, 2, 12, 7, 2]
+
+
+def char_lstm(**changes: Any) -> CharLSTM:
+    module = CharLSTM(30, 5, 14, unknown=0, **{"dropout": 0.0, **changes})
+    randomise(module, seed=6)
+    return module
+
+
+def table(lengths: list[int]) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(7)
+    ids = torch.randint(30, (max(lengths), len(lengths)), generator=generator)
+    return ids, torch.tensor(lengths)
+
+
+def gradients(module: CharLSTM, lengths: list[int]) -> dict[str, Tensor]:
+    result = module(*table(lengths))
+    weights = torch.randn(result.shape, generator=torch.Generator().manual_seed(8))
+    module.zero_grad()
+    (result * weights.to(result.dtype)).sum().backward()
+    found = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
+    return {"result": result.detach(), **found}
+
+
+@pytest.fixture(params=[False, True])
+def rounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether numbers of rows are rounded up, as where oneDNN multiplies."""
+    monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: request.param)
+    return bool(request.param)
+
+
+@pytest.mark.usefixtures("rounded")
+@pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
+def test_kernels_compute_the_lstm(lengths: list[int]) -> None:
+    module = char_lstm()
+    found = gradients(module, lengths)
+    expected = gradients(module.double(), lengths)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        scale = value.abs().max().item()
+        assert (found[name].double() - value).abs().max().item() <= 1e-5 * scale, name
+
+
+def test_states_of_large_sums_saturate() -> None:
+    module = char_lstm()
+    with torch.no_grad():
+        for weight in module.lstm.parameters():
+            weight.mul_(200)
+    found = gradients(module, LENGTHS)["result"]
+    expected = gradients(module.double(), LENGTHS)["result"]
+    assert expected.abs().max() > 0.99
+    torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
+
+
+def test_nan_is_not_hidden() -> None:
+    module = char_lstm()
+    with torch.no_grad():
+        module.embedding.weight[3] = math.nan
+        ids = torch.full((2, 1), 3)
+        assert module(ids, torch.tensor([2])).isnan().all()
+
+
+def test_bf16_products_are_near() -> None:
+    expected = gradients(char_lstm(), LENGTHS * 20)
+    found = gradients(char_lstm(precision="bf16"), LENGTHS * 20)
+    for name, value in expected.items():
+        assert found[name].dtype == torch.float32
+        assert not torch.equal(found[name], value), name
+        cosine = torch.cosine_similarity(found[name].flatten(), value.flatten(), dim=0)
+        assert cosine > 0.99, name
+
+
+def test_dropout_is_drawn_for_each_value_of_each_character() -> None:
+    module = char_lstm(dropout=0.5)
+    with torch.no_grad():
+        module.embedding.weight.fill_(1.0)
+    seen: list[Tensor] = []
+    function = module.embedding.forward
+
+    def watched(ids: Tensor) -> Tensor:
+        result = function(ids)
+        result.register_hook(seen.append)
+        return result
+
+    module.embedding.forward = watched
+    torch.manual_seed(0)
+    lengths = [6] * 40
+    module(*table(lengths)).sum().backward()
+    ((gradient),) = seen
+    zero = (gradient == 0).float()
+    assert zero.mean().item() == pytest.approx(0.5, abs=0.06)
+    assert len({tuple(row) for row in zero.tolist()}) > 25  # of 32 rows there can be
+    module.eval()
+    assert torch.equal(module(*table(lengths)), module(*table(lengths)))
+
+
+def test_steps_walk_both_ways_at_once() -> None:
+    steps = Steps(torch.tensor([2, 3, 1]))
+    assert steps.order.tolist() == [1, 0, 2]
+    assert steps.counts == [3, 2, 1]
+    # Sequence 1 is the longest; each item with its sequence and place.
+    items = list(zip(steps.sequence.tolist(), steps.step.tolist(), strict=True))
+    assert items == [(1, 0), (0, 0), (2, 0), (1, 1), (0, 1), (1, 2)]
+    mirrored = [items[k] for k in steps.backward.tolist()]
+    assert mirrored == [(1, 2), (0, 1), (2, 0), (1, 1), (0, 0), (1, 0)]
+    # The state after an item lies at the next item, or behind all of them.
+    assert steps.after.tolist() == [3, 4, 8, 5, 7, 6]
+
+
+# ---- both cells, all states and the last ones --------------------------------------------
+
+
+def layer_of(cell: type[RecurrentLayer], features: int, size: int) -> RecurrentLayer:
+    layer = cell(features, size, bidirectional=True)
+    randomise(layer, seed=3)
+    return layer
+
+
+def outcome(
+    layer: RecurrentLayer,
+    lengths: list[int],
+    *,
+    every: bool,
+    fused: bool = True,
+    dtype: torch.dtype = torch.float32,
+) -> list[Tensor]:
+    """States and the gradients of the rows and of all weights, of a random sum of the states."""
+    steps = Steps(torch.tensor(lengths))
+    generator = torch.Generator().manual_seed(4)
+    weight = layer.weight_ih_l0
+    rows = torch.randn(sum(lengths), weight.shape[1], generator=generator).to(weight.dtype)
+    rows.requires_grad_()
+    if fused:
+        result = (all_states if every else last_states)(layer, rows, steps, dtype)
+    else:
+        table = rows.new_zeros(max(lengths), len(lengths), rows.shape[1])
+        table = table.index_put((steps.step, steps.sequence), rows)
+        packed = pack_padded_sequence(table, torch.tensor(lengths), enforce_sorted=False)
+        states, last = layer(packed)
+        if isinstance(layer, torch.nn.LSTM):
+            last, _ = last
+        result = pad_packed_sequence(states)[0][steps.step, steps.sequence]
+        result = result if every else torch.cat((last[0], last[1]), dim=1)
+    weights = torch.randn(result.shape, generator=torch.Generator().manual_seed(5))
+    total = (result * weights.to(result.dtype)).sum()
+    return [result.detach(), *torch.autograd.grad(total, [rows, *layer.parameters()])]
+
+
+def farthest(found: list[Tensor], expected: list[Tensor]) -> float:
+    """The largest difference, as a share of the largest value of its tensor."""
+    return max(
+        float((ours.double() - theirs).abs().max() / theirs.abs().max())
+        for ours, theirs in zip(found, expected, strict=True)
+    )
+
+
+every_cell = pytest.mark.parametrize("cell", [torch.nn.LSTM, torch.nn.GRU])
+all_or_last = pytest.mark.parametrize("every", [True, False], ids=["all", "last"])
+
+
+@pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
+def _threads(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("rounded", "_threads")
+@every_cell
+@all_or_last
+@pytest.mark.parametrize("size", [7, 16])
+@pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
+def test_states_are_those_of_torch(
+    lengths: list[int], size: int, every: bool, cell: type[RecurrentLayer]
+) -> None:
+    layer = layer_of(cell, 5, size)
+    found = outcome(layer, lengths, every=every)
+    assert farthest(found, outcome(layer.double(), lengths, every=every, fused=False)) <= 2e-5
+
+
+@every_cell
+@all_or_last
+def test_all_short_lengths_and_narrow_layers(cell: type[RecurrentLayer], every: bool) -> None:
+    for size in (1, 2, 3):
+        for count in (1, 2, 3):
+            for lengths in itertools.product((1, 2, 3), repeat=count):
+                layer = layer_of(cell, size, size)
+                found = outcome(layer, list(lengths), every=every)
+                layer.double()
+                expected = outcome(layer, list(lengths), every=every, fused=False)
+                for ours, theirs in zip(found, expected, strict=True):
+                    torch.testing.assert_close(ours.double(), theirs, atol=1e-5, rtol=1e-5)
+
+
+@every_cell
+@all_or_last
+def test_states_of_bf16_products_are_near(cell: type[RecurrentLayer], every: bool) -> None:
+    layer = layer_of(cell, 5, 16)
+    expected = outcome(layer, LENGTHS * 20, every=every)
+    found = outcome(layer, LENGTHS * 20, every=every, dtype=torch.bfloat16)
+    for near, exact in zip(found, expected, strict=True):
+        assert near.dtype == torch.float32
+        assert not torch.equal(near, exact)
+        assert torch.cosine_similarity(near.flatten(), exact.flatten(), dim=0) > 0.99
+
+
+@every_cell
+def test_large_sums_saturate_and_nan_is_not_hidden(cell: type[RecurrentLayer]) -> None:
+    layer = layer_of(cell, 5, 7)
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.mul_(200)
+    found, *_ = outcome(layer, LENGTHS, every=True)
+    expected, *_ = outcome(layer.double(), LENGTHS, every=True, fused=False)
+    assert expected.abs().max() > 0.99
+    torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
+    rows = torch.full((3, 5), math.nan)
+    assert all_states(layer.float(), rows, Steps(torch.tensor([3])), torch.float32).isnan().all()
