@@ -108,6 +108,8 @@ class Study(BaseModel):
     """By which figure of dev the systems are compared, such as ``brackets.f1``, or sum of them."""
     figure: Literal["systems", "windows"] = "systems"
     """How it is drawn: one line for each system, or curves over the size of a window."""
+    minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()
+    """Times of training, dev scoring included, after which the best score so far is shown too."""
     reference: Text
     """Name of the row that the others are compared with."""
     shared: Shared = Field(default_factory=Shared)

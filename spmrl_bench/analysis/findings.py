@@ -14,6 +14,7 @@ from itertools import combinations
 
 from spmrl_bench.analysis.run_study import Measured, estimate
 from spmrl_bench.analysis.trials import StudyPlan
+from spmrl_bench.leaderboard.environment import find_hardware
 from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
 
 
@@ -77,6 +78,12 @@ class Findings:
             f"({rows[0].results[0].sentences:,} sentences), {seeds}.",
             f"Budget: {', '.join(budget)}.",
         ]
+        if study.minutes:
+            machine = find_hardware()
+            sentences.append(
+                "Minutes are of training and dev scoring, with the best score until then, on "
+                f"{machine.processor} with {machine.cpu_count} cores."
+            )
         if any(parts.get("tags", "none") != "none" for parts in self._signatures):
             sentences.append(f"Tags: {bank.manifest.tags}.")
         if any(one.row.published is not None for one in rows):

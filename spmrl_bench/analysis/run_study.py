@@ -66,6 +66,12 @@ class Measured(Trial):
         """Mean and deviation of the figure over the seeds."""
         return estimate(self.scores)
 
+    def score_within(self, minutes: float) -> Estimate | None:
+        """That of the best scores that the runs had after so much time; None if one had none."""
+        best = [state.best_within(minutes) for state in self.ended]
+        known = [score for score in best if score is not None]
+        return Estimate.of(known) if len(known) == len(best) else None
+
     @property
     def layers(self) -> int | None:
         """How many layers the encoder of its parsers has; None without an encoder."""

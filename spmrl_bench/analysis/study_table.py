@@ -72,6 +72,11 @@ def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[
             f"{figure}_sd": score.sd,
         }
         cells |= {f"{figure}_seed{seed}": score for seed, score in found.scores.items()}
+        early = {minutes: found.score_within(minutes) for minutes in study.minutes}
+        cells |= {
+            f"{figure}_after_{minutes:g}_minutes": one.mean if one else None
+            for minutes, one in early.items()
+        }
     difference = findings.differences.get(row.name)
     return cells | {
         "difference": difference.mean if difference else None,
@@ -91,6 +96,9 @@ def study_document(findings: Findings) -> Document:
     }
     if findings.several:
         columns["each seed"] = [" ".join(map("{:.2f}".format, one.scores.values())) for one in rows]
+    for minutes in study.minutes:
+        early = [one.score_within(minutes) for one in rows]
+        columns[f"after {minutes:g} min"] = list(map(estimate_text, early))
     differences = [findings.differences.get(one.name) for one in rows]
     columns["difference"] = [estimate_text(one, signed=True) for one in differences]
     published = [one.row.published for one in rows]

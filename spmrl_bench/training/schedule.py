@@ -46,8 +46,15 @@ class Progress(BaseModel):
     """Largest memory of the process so far; None where the system does not tell."""
     peak_gpu_memory_bytes: int | None = None
     """Largest memory of the run's tensors on a GPU; None without one."""
+    curve: list[tuple[float, float]] = []
+    """Of each dev evaluation: the seconds of training and scoring until it was done, its score."""
     stopped_by: str | None = None
     """The stopping rule that ended the run; None while it goes on."""
+
+    def best_within(self, minutes: float) -> float | None:
+        """The best dev score that was known after so much time; None if there was none yet."""
+        scores = [score for seconds, score in self.curve if seconds <= 60 * minutes]
+        return max(scores, default=None)
 
 
 def learning_rate(config: TrainConfig, progress: Progress) -> float:

@@ -193,6 +193,7 @@ class Trainer:
             if best:
                 save_best(self.run_dir, self.parser)
         state.dev_seconds += time.perf_counter() - begun
+        state.curve.append((round(state.train_seconds + state.dev_seconds, 2), round(score, 4)))
         self.report.evaluation(state, self.batches, score, state.loss_sum / state.next_batch, best)
 
     def _save(self) -> None:

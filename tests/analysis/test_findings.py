@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import statistics
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from spmrl_bench.analysis.findings import Findings, reversed_pairs
 from spmrl_bench.analysis.study_table import study_document, to_frame
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
+from spmrl_bench.training.schedule import Progress
 from tests.analysis.examples import measured, planned, study_of
 from tests.laboratory import Laboratory
 
@@ -76,6 +78,30 @@ def test_the_caption_states_the_budget(findings: Findings) -> None:
         "seeds. Budget: size small, 1 to 2 layers, trained for 3 to 5 epochs of at most 7, ended "
         "by max_epochs, with train.max_epochs=7. Published: A paper, table 1; another treebank."
     )
+
+
+def test_scores_by_the_clock_are_the_best_that_were_known_then(laboratory: Laboratory) -> None:
+    study = study_of({name: ROWS[name] for name in ("plain", "better")}, minutes=[1, 2.5])
+    work = planned(laboratory, study, seeds=2)
+    curves = {
+        "plain": [[(50.0, 30.0), (60.0, 20.0), (140.0, 44.0)], [(60.0, 40.0), (150.1, 90.0)]],
+        "better": [[(61.0, 50.0)], [(10.0, 10.0)]],
+    }
+    rows = [
+        replace(
+            one,
+            ended=tuple(
+                Progress(curve=curve, stopped_by="max_epochs") for curve in curves[one.name]
+            ),
+        )
+        for one in measured(work, {name: SCORES[name][:2] for name in curves})
+    ]
+    found = Findings(work, rows)
+    table = study_document(found).tables[0]
+    after = [[row[table.headings.index(f"after {m} min")] for row in table.rows] for m in (1, 2.5)]
+    assert after == [["35.00 ± 7.07", ""], ["42.00 ± 2.83", "30.00 ± 28.28"]]
+    assert to_frame(found)["dev_f1_after_2.5_minutes"].tolist() == [42.0, 30.0]
+    assert "Minutes are of training and dev scoring" in found.caption
 
 
 def test_notes_name_reversed_pairs_and_other_sources(findings: Findings) -> None:

@@ -71,6 +71,17 @@ def test_the_parser_of_the_best_score_is_kept(tmp_path: Path) -> None:
     assert weights(tmp_path / "best") != weights(tmp_path / "last")
 
 
+def test_the_curve_has_every_score_and_when_it_was_known(tmp_path: Path) -> None:
+    progress = make_trainer(tmp_path, max_epochs=2).fit()
+    evaluations = [event for event in events(tmp_path) if event["event"] == "evaluation"]
+    times = [event["train_seconds"] + event["dev_seconds"] for event in evaluations]
+    assert [score for _, score in progress.curve] == [event["dev"] for event in evaluations]
+    assert [seconds for seconds, _ in progress.curve] == pytest.approx(times, abs=0.02)
+    assert progress.best_within(0) is None
+    assert progress.best_within(times[0] / 60 + 0.001) == pytest.approx(evaluations[0]["dev"])
+    assert progress.best_within(1e6) == pytest.approx(progress.best_score, abs=1e-4)
+
+
 def test_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         make_trainer(tmp_path / name, seed=seed).fit()
