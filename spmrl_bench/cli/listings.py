@@ -81,5 +81,5 @@ def recipes() -> None:
         recipe = load_recipe(name)
         banks = recipe.language.treebanks
         used = next((bank for bank in banks if bank in present), "none is present")
-        rows.append((name, used, ", ".join(banks), ", ".join(recipe.base.variants)))
+        rows.append((name, used, ", ".join(banks), ", ".join(recipe.variants)))
     print_rows(("language", "uses", "treebanks by preference", "variants"), rows)

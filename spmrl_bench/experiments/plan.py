@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
-from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, load_recipe
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names
@@ -60,13 +60,14 @@ def make_plan(
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
     chosen, note = _choose_treebank(recipe, treebank, track)
-    names = list(dict.fromkeys(variants or learnable(recipe, chosen.layers)))
+    chosen_size = recipe.size_of(chosen.track, size)
+    names = list(dict.fromkeys(variants or learnable(recipe, chosen.layers, chosen_size)))
     if not names:
         raise RecipeError(
             f"treebank {chosen.name} has {' and '.join(chosen.layers)}, from which no variant of "
-            f"recipe {recipe.name} learns ({', '.join(recipe.variants)}); 'spmrl-bench validate "
-            f"{chosen.name}' and 'spmrl-bench score-dependencies' work on it, or choose another "
-            "treebank with --treebank"
+            f"recipe {recipe.name} for the size {chosen_size} learns "
+            f"({', '.join(recipe.variants)}); 'spmrl-bench validate {chosen.name}' and "
+            "'spmrl-bench score-dependencies' work on it, or choose another treebank with --treebank"
         )
     fingerprints = fingerprints_of(recipe, chosen, names)
     configs = tuple(
@@ -75,7 +76,7 @@ def make_plan(
             track=chosen.track,
             fingerprints=fingerprints,
             variant=variant,
-            size=size,
+            size=chosen_size,
             seed=seed,
             settings=settings,
         )
@@ -91,10 +92,17 @@ def fingerprints_of(recipe: Recipe, bank: Treebank, variants: Iterable[str]) -> 
     return {layer: bank.fingerprint_of(layer) for layer in bank.layers if layer in wanted}
 
 
-def learnable(recipe: Recipe, layers: Collection[Layer]) -> list[str]:
-    """The variants of a recipe that need no more than some layers to learn from."""
-    kinds = {name: kind_named(variant.kind) for name, variant in recipe.variants.items()}
-    return [name for name, kind in kinds.items() if set(kind.layers) <= set(layers)]
+def learnable(recipe: Recipe, layers: Collection[Layer], size: Size | None = None) -> list[str]:
+    """The variants of a recipe that need no more than some layers to learn from.
+
+    Args:
+        size: that the variants are for; without it, any.
+    """
+    return [
+        name
+        for name, variant in recipe.variants.items()
+        if size in (None, *variant.sizes) and set(kind_named(variant.kind).layers) <= set(layers)
+    ]
 
 
 def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tuple[Treebank, str]:

@@ -87,6 +87,8 @@ class Variant(Layer):
 
     kind: str = "chart"
     inputs: tuple[LexicalInput, ...] = ()
+    sizes: Annotated[tuple[Size, ...], Field(min_length=1)] = get_args(Size)
+    """The sizes that its settings are for."""
 
     @field_validator("kind")
     @classmethod
@@ -247,9 +249,11 @@ class Recipe(BaseModel):
                 f"variant {variant} learns from {' and '.join(kind.layers)}, but treebank "
                 f"{treebank} has no {' and no '.join(lacking)}"
             )
-        chosen = size or self.base.default_size[track]
-        if chosen not in self.base.size:
-            raise RecipeError(unknown_name("size", chosen, self.base.size))
+        chosen = self.size_of(track, size)
+        if chosen not in own.sizes:
+            raise RecipeError(
+                f"variant {variant} is for the size {' and '.join(own.sizes)}, not for '{chosen}'"
+            )
         merged: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
         for layer in (
             self.base.size[chosen],
@@ -294,6 +298,17 @@ class Recipe(BaseModel):
                 "files": digests(config.model.pretrained()),
             }
         )
+
+    def size_of(self, track: Track, size: str | None = None) -> Size:
+        """The size asked for, or that of treebanks of a track.
+
+        Raises:
+            RecipeError: there is no such size.
+        """
+        for known in get_args(Size):
+            if known == (size or self.base.default_size[track]):
+                return known
+        raise RecipeError(unknown_name("size", size or "", self.base.size))
 
     def _selection(self, kind: Kind, variant: str) -> str:
         """What selects; it must be of a metric that the kind is scored by."""

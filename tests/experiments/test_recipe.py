@@ -47,6 +47,8 @@ def test_shipped_recipe_resolves_for_every_track_size_and_variant(name: str) -> 
     assert recipe.language.language == name
     sizes = (None, *get_args(Size))
     for track, size, variant in itertools.product(get_args(Track), sizes, recipe.base.variants):
+        if size not in recipe.base.variants[variant].sizes:
+            continue
         config = resolve(recipe, track=track, size=size, variant=variant)
         assert config.size == (size or recipe.base.default_size[track])
         assert config.model.lexical == recipe.base.variants[variant].inputs
@@ -419,6 +421,21 @@ def test_a_kind_whose_layers_the_treebank_lacks(laboratory: Laboratory, more_kin
     assert learnable(recipe, ["dependencies"]) == ["arcs"]
     assert learnable(recipe, ["constituents", "dependencies"]) == ["joint", "arcs"]
     assert learnable(recipe, ["constituents"]) == []
+
+
+def test_a_variant_may_be_for_one_size_only(laboratory: Laboratory) -> None:
+    recipe = recipe_with(
+        laboratory,
+        "[variants]",
+        'all = ["word"]',
+        'few = { inputs = ["word"], sizes = ["small"] }',
+    )
+    assert learnable(recipe, ["constituents"], "small") == ["all", "few"]
+    assert learnable(recipe, ["constituents"], "published") == ["all"]
+    assert learnable(recipe, ["constituents"]) == ["all", "few"]
+    assert resolve(recipe, variant="few", size="small").size == "small"
+    with pytest.raises(RecipeError, match="variant few is for the size small, not for 'published'"):
+        resolve(recipe, variant="few", size="published")
 
 
 def test_all_mistakes_of_variants(laboratory: Laboratory) -> None:
