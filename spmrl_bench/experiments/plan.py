@@ -67,7 +67,8 @@ def make_plan(
             f"treebank {chosen.name} has {' and '.join(chosen.layers)}, from which no variant of "
             f"recipe {recipe.name} for the size {chosen_size} learns "
             f"({', '.join(recipe.variants)}); 'spmrl-bench validate {chosen.name}' and "
-            "'spmrl-bench score-dependencies' work on it, or choose another treebank with --treebank"
+            "'spmrl-bench score-dependencies' work on it, or choose another treebank with "
+            "--treebank"
         )
     fingerprints = fingerprints_of(recipe, chosen, names)
     configs = tuple(
