@@ -112,7 +112,8 @@ class ChartParserConfig(ParserConfig):
     d_tag_hidden: Positive = 250
     """Hidden width of the tagger."""
     tag_loss_weight: Annotated[float, Field(gt=0)] = 5.0
-    """Of the tagger's loss beside the parser's (Kitaev, Cao & Klein 2019)."""
+    """Of the tagger's loss of a word beside the parser's of a sentence (Kitaev, Cao & Klein 2019,
+    their code)."""
 
     vectors: str | None = None
     """File of static word vectors (word2vec or GloVe), for the input ``vectors``."""

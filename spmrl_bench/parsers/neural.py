@@ -184,10 +184,12 @@ class NeuralParser(TrainedParser):
         pool.replace_by_unk(indexer.unk_probability, random)
         vectors = self.form_vectors(indexer, pool.forms)
         leaf = vectors.detach().requires_grad_(vectors.requires_grad)
+        per_word = len(batch) / max(1, sum(map(len, batch)))
         total = 0.0
         with self.encoder.steady_weights():
             for group, part in pool.batches(max_tokens, self.device):
-                loss = self.whole_loss(part, leaf, [batch[k].gold for k in group])
+                gold = [batch[k].gold for k in group]
+                loss = self.whole_loss(part, leaf, gold, per_word)
                 if loss is not None:
                     (loss / len(batch)).backward()
                     total += loss.item()
@@ -195,16 +197,27 @@ class NeuralParser(TrainedParser):
             vectors.backward(leaf.grad)
         return total / len(batch)
 
-    def whole_loss(self, batch: Batch, forms: Tensor, gold: Sequence[Any]) -> Tensor | None:
+    def whole_loss(
+        self, batch: Batch, forms: Tensor, gold: Sequence[Any], per_word: float
+    ) -> Tensor | None:
         """Sum over sentences of the kind's loss and, if the parser tags, the tagger's.
 
-        None where there is nothing to learn from the batch.
+        Of a batch, the one's mean over its sentences and the other's over its words count (the
+        released code of Kitaev, Cao & Klein 2019).
+
+        Args:
+            batch, forms: as of :meth:`encode`.
+            gold: of each sentence.
+            per_word: sentences of the whole batch by its words.
+
+        Returns:
+            None where there is nothing to learn from the batch.
         """
         tokens = self.encode(batch, forms)
         loss = self.loss(tokens, batch, gold)
         if self.tagger is None:
             return loss
-        tagging = self.config.tag_loss_weight * self.tag_loss(tokens, batch)
+        tagging = self.config.tag_loss_weight * per_word * self.tag_loss(tokens, batch)
         return tagging if loss is None else loss + tagging
 
     def tag_loss(self, tokens: Tensor, batch: Batch) -> Tensor:

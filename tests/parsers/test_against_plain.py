@@ -254,7 +254,7 @@ class _Loss(torch.nn.Module):
     def forward(self, indexer: Any, pool: Pool, gold: list[Any]) -> Tensor:
         vectors = self.parser.form_vectors(indexer, pool.forms)
         ((group, batch),) = pool.batches(1000, self.parser.device)
-        loss = self.parser.whole_loss(batch, vectors, [gold[k].gold for k in group])
+        loss = self.parser.whole_loss(batch, vectors, [gold[k].gold for k in group], 0.5)
         assert loss is not None
         return loss
 
