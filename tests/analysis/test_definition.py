@@ -10,6 +10,7 @@ import pytest
 
 from spmrl_bench.analysis.definition import Study, load_study, study_names
 from spmrl_bench.errors import RecipeError
+from spmrl_bench.experiments.recipe import load_recipe
 from tests.conftest import shared_data
 
 SMALL = """\
@@ -44,11 +45,12 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 # The studies of the program -------------------------------------------------------------
 
 
-def test_the_paper_has_five_tables_and_the_code_differs_from_it() -> None:
+def test_the_paper_has_five_tables_the_code_differs_and_the_small_size_is_ours() -> None:
     assert study_names() == [
         "encoders",
         "lexical",
         "paper-and-code",
+        "small-size",
         "test-time-ablation",
         "test-time-windows",
         "trained-windows",
@@ -58,8 +60,26 @@ def test_the_paper_has_five_tables_and_the_code_differs_from_it() -> None:
 @pytest.mark.parametrize("name", study_names())
 def test_every_published_figure_has_a_source(name: str) -> None:
     found = load_study(name)
-    assert "P18-1249" in found.source
+    assert "P18-1249" in found.source or not any(row.published for row in found.rows)
     assert (found.figure == "windows") == name.endswith("windows")
+
+
+def test_the_small_size_is_studied_with_the_settings_of_its_variants() -> None:
+    found, variants = load_study("small-size"), load_recipe("german").variants
+    named = {}
+    for row in found.rows:
+        if match := re.search(r"\((.*)\)", row.name):
+            named[match[1]] = (found.inputs(row), found.settings(row))
+    assert named.keys() == {"word-charlstm", "bilstm"}
+    for name, (inputs, settings) in named.items():
+        own = variants[name].model_dump(exclude_unset=True)
+        sections = ((section, own.get(section, {})) for section in ("model", "train"))
+        assert inputs == variants[name].inputs
+        assert settings == {
+            f"{section}.{key}": value
+            for section, values in sections
+            for key, value in values.items()
+        }
 
 
 def published(pattern: str) -> dict[tuple[str, ...], float]:
