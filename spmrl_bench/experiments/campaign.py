@@ -67,6 +67,8 @@ def train_all(
         else:
             title = run.config.criterion.title
             say(f"{run.title}: already trained, best dev {title} {state.best_score:.2f}")
+    if at_once > 1:  # the longest first, so that it is not left to run alone at the end
+        left.sort(key=lambda run: run.config.model.cost, reverse=True)
     notes = _notes(plans, left)
     if jobs is None and at_once > 1 and left:
         say(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
