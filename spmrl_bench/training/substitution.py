@@ -60,21 +60,21 @@ class Substitution:
         place = int(random.integers(1, len(rows)))
         start, end, label = rows[place]
         donors = self._donors[label]
-        other, its_place = donors[int(random.integers(len(donors)))]
-        its_rows, its_words = self._rows[other], self._examples[other]
-        first, last, _ = its_rows[its_place]
+        other, donor_place = donors[int(random.integers(len(donors)))]
+        donor_rows, donor = self._rows[other], self._examples[other]
+        first, last, _ = donor_rows[donor_place]
         longer = (last - first) - (end - start)
         if len(example) + longer > max(MAX_WORDS, len(example)):
             return example
         after = place + _inside(rows, place)
-        inner = its_rows[its_place : its_place + _inside(its_rows, its_place)]
+        inner = donor_rows[donor_place : donor_place + _inside(donor_rows, donor_place)]
         # Of the rows that stay, one either lies beside the constituent or is around it.
         moved = [(i + longer if i >= end else i, j + longer if j >= end else j, name)
                  for i, j, name in (*rows[:place], *rows[after:])]  # fmt: skip
         put = [(i - first + start, j - first + start, name) for i, j, name in inner]
         words, tags = (
-            (*mine[:start], *its[first:last], *mine[end:])
-            for mine, its in ((example.words, its_words.words), (example.tags, its_words.tags))
+            (*mine[:start], *theirs[first:last], *mine[end:])
+            for mine, theirs in ((example.words, donor.words), (example.tags, donor.tags))
         )
         chains = (*moved[:place], *put, *moved[place:])
         return Parse.of(Tree.build(words, tags, [(i, j, one) for i, j, c in chains for one in c]))

@@ -143,8 +143,10 @@ class Trainer:
     def _sentences_of(self, epoch: int) -> Sequence[Indexed]:
         """The training sentences, a share of them with a constituent of another."""
         share = self.config.substitution
-        if share is None or self.substitute is None:
+        if share is None:
             return self.sentences
+        if self.substitute is None:
+            raise ValueError("train.substitution is set, but nothing makes new sentences")
         random = generator(self.seed, Stream.SUBSTITUTION, epoch)
         chosen = (random.random(len(self.sentences)) < share).tolist()
         return [
