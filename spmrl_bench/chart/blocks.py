@@ -93,6 +93,17 @@ class BlockDecoder:
         if not np.isfinite(given).all():
             refuse_not_finite(given[:, None], self._words, block.start)
 
+    def maxima(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """The best label of each cell but the empty one, and its score, which is first.
+
+        All cells must have been taken. With gold labels all others have 1 more.
+        """
+        if self._done != len(self._values):
+            raise ValueError(
+                f"scores of {self._done} cells were added; the batch has {len(self._values)}."
+            )
+        return self._values, self._labels
+
     def decode(self, *, threads: int | None = None) -> Decoded:
         """The tree of highest score of every sentence; all cells must have been taken.
 
@@ -100,10 +111,7 @@ class BlockDecoder:
             threads: as in :func:`spmrl_bench.chart.decode`.
         """
         checked_threads(threads)
-        if self._done != len(self._values):
-            raise ValueError(
-                f"scores of {self._done} cells were added; the batch has {len(self._values)}."
-            )
+        self.maxima()
         decoded = Decoded.empty(self._words)
         # Sums of 64-bit numbers take as long as maxima of some labels.
         team = team_size(self._kernel, threads, len(self._words), 8 * self._done)

@@ -98,12 +98,16 @@ def learnable(recipe: Recipe, layers: Collection[Layer], size: Size | None = Non
 
     Args:
         size: that the variants are for; without it, any.
+
+    Returns:
+        Those that are not optional; the optional ones if there are no others.
     """
-    return [
-        name
+    able = {
+        name: variant
         for name, variant in recipe.variants.items()
         if size in (None, *variant.sizes) and set(kind_named(variant.kind).layers) <= set(layers)
-    ]
+    }
+    return [name for name, variant in able.items() if not variant.optional] or list(able)
 
 
 def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tuple[Treebank, str]:

@@ -89,6 +89,8 @@ class Variant(Layer):
     inputs: tuple[LexicalInput, ...] = ()
     sizes: Annotated[tuple[Size, ...], Field(min_length=1)] = get_args(Size)
     """The sizes that its settings are for."""
+    optional: bool = False
+    """Whether it is trained only where it is named, or where no other variant can learn."""
 
     @field_validator("kind")
     @classmethod
@@ -125,7 +127,7 @@ class BaseRecipe(BaseModel):
     """The model variants by name; dev selects among them."""
     select: Selection | None = None
     """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``;
-    by default the headline of the first metric of the variant's kind."""
+    by default the headlines of the metrics of the variant's kind, summed up."""
     default_size: dict[Track, Size]
     """Size used for a treebank of each track unless the user names one."""
     size: dict[Size, Layer]
@@ -314,7 +316,7 @@ class Recipe(BaseModel):
         """What selects; it must be of a metric that the kind is scored by."""
         text = self.language.select or self.base.select
         if text is None:
-            return str(Criterion.parse(kind.metrics[0]))
+            return str(Criterion.parse(" + ".join(kind.metrics)))
         criterion = Criterion.parse(text)
         lacking = [name for name in criterion.metrics if name not in kind.metrics]
         if lacking:

@@ -20,3 +20,5 @@ AttentionScale = Literal["d_kv", "d_model"]
 LayerNormForm = Literal["usual", "released"]
 #: Which sub-words of a word make its vector.
 SubwordPooling = Literal["first", "last", "mean"]
+#: How constituents and dependencies are learnt as one structure.
+HeadDrivenSpans = Literal["joint", "division"]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from spmrl_bench.nn.encoder import Encoder, content_width
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.nn.recurrent_encoder import RecurrentEncoder
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.config import NeuralParserConfig
 
 
-def d_content(config: ChartParserConfig) -> int:
+def d_content(config: NeuralParserConfig) -> int:
     """Width of the content, which the lexical model makes and the encoder takes."""
     if config.encoder != "attention":
         return config.d_model
     return content_width(config.d_model, config.position)
 
 
-def build_encoder(config: ChartParserConfig) -> Encoder | RecurrentEncoder:
+def build_encoder(config: NeuralParserConfig) -> Encoder | RecurrentEncoder:
     """The encoder that the settings name, with the window that they give its attention."""
     if config.encoder != "attention":
         return RecurrentEncoder(

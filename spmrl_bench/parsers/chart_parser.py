@@ -28,7 +28,8 @@ from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.neural import Encoded, NeuralParser
 from spmrl_bench.parsers.parsing import Found
-from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary, label_rows
+from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
+from spmrl_bench.trees.chains import LabelRow, label_rows, written_out
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 
@@ -117,6 +118,14 @@ class ChartParser(NeuralParser):
                 "no constituent covers the whole sentence, so the parser could not learn it "
                 f"(it begins: {' '.join(example.words[:8])}). Add a root transform to the manifest"
             )
+        return self.spans(rows, n)
+
+    def spans(self, rows: Sequence[LabelRow], n: int) -> ChartGold:
+        """The cells and labels of labelled spans of a sentence of ``n`` words.
+
+        Raises:
+            TreeError: a label is not in the vocabulary.
+        """
         ids = self.vocabulary.label_ids
         unknown = [label for _, _, label in rows if label not in ids]
         if unknown:
@@ -162,25 +171,30 @@ class ChartParser(NeuralParser):
 
     def read_off(self, decoded: Decoded, encoded: Encoded) -> Iterator[Found]:
         """The labelled nodes of decoded trees, in this parser's labels."""
-        constituents = self.constituents(decoded, encoded.batch.lengths)
-        for rows, tags in zip(constituents, encoded.tags, strict=True):
-            yield Found(rows, tags=tags)
+        labelled = self.label_rows(decoded.cells, decoded.labels, encoded.batch.lengths)
+        for rows, tags in zip(labelled, encoded.tags, strict=True):
+            yield Found(list(written_out(rows)), tags=tags)
 
-    def constituents(
-        self, found: Decoded, lengths: NDArray[np.int32]
-    ) -> Iterator[list[tuple[int, int, str]]]:
-        """Labelled nodes of each decoded tree with unary chains written out, in pre-order."""
+    def label_rows(
+        self, cells: NDArray[np.int64], labels: NDArray[np.int32], lengths: NDArray[np.int32]
+    ) -> Iterator[list[LabelRow]]:
+        """Labelled nodes of each decoded tree in pre-order, unary chains as one.
+
+        Args:
+            cells: of all nodes of a batch, as in :class:`Decoded`.
+            labels: of each.
+            lengths: words of each sentence.
+        """
         _, start, end = cell_spans(lengths)
         for low, high in pairwise(node_offsets(lengths).tolist()):
-            labels = found.labels[low:high]
-            kept = labels != EMPTY
-            cells = found.cells[low:high][kept]
+            found = labels[low:high]
+            kept = found != EMPTY
+            places = cells[low:high][kept]
             yield [
-                (i, j, name)
+                (i, j, self.vocabulary.labels[label])
                 for i, j, label in zip(
-                    start[cells].tolist(), end[cells].tolist(), labels[kept].tolist(), strict=True
+                    start[places].tolist(), end[places].tolist(), found[kept].tolist(), strict=True
                 )
-                for name in self.vocabulary.labels[label]
             ]
 
     def flat(self, words: Words, tags: Words) -> Parse:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from spmrl_bench.nn.choices import (
     AttentionScale,
     EncoderKind,
+    HeadDrivenSpans,
     LayerNormForm,
     Matrices,
     PositionInput,
@@ -44,8 +45,8 @@ class ParserConfig(BaseModel):
         return {}
 
 
-class ChartParserConfig(ParserConfig):
-    """Architecture and regularisation of one parser.
+class NeuralParserConfig(ParserConfig):
+    """Inputs, encoder and tagger of one parser, whatever it reads off the encoded tokens.
 
     Recipes state the settings without a default; those with one are options of the model, and
     their default is the form of the paper.
@@ -63,8 +64,6 @@ class ChartParserConfig(ParserConfig):
     """Width of a query, key or value of one head; half content, half position."""
     d_ff: Even
     """Hidden width of the feed-forward sublayer, both halves together."""
-    d_label_hidden: Positive
-    """Hidden width of the span scorer."""
     d_char: Positive
     """Width of a character embedding of the CharLSTM."""
     max_positions: Annotated[int, Field(ge=3)]
@@ -146,7 +145,7 @@ class ChartParserConfig(ParserConfig):
         return self.encoder == "attention" and self.position == "concatenated"
 
     @model_validator(mode="after")
-    def _inputs_have_what_they_need(self) -> ChartParserConfig:
+    def _inputs_have_what_they_need(self) -> Self:
         if len(set(self.lexical)) != len(self.lexical):
             raise ValueError("lexical names an input twice")
         for name, keys in FILES.items():
@@ -169,7 +168,7 @@ class ChartParserConfig(ParserConfig):
         return self
 
     @model_validator(mode="after")
-    def _limits_have_something_to_limit(self) -> ChartParserConfig:
+    def _limits_have_something_to_limit(self) -> Self:
         if self.relaxed_window and self.attention_window is None:
             raise ValueError("relaxed_window is set, but there is no attention_window to relax")
         for key in ("attention_window", "position_only_layers"):
@@ -189,6 +188,39 @@ class ChartParserConfig(ParserConfig):
                 "encoder is kept from its content with a limit of attention"
             )
         return self
+
+
+class ChartParserConfig(NeuralParserConfig):
+    """A parser of constituents."""
+
+    d_label_hidden: Positive
+    """Hidden width of the span scorer."""
+
+
+class DependencyParserConfig(NeuralParserConfig):
+    """A parser of dependencies."""
+
+    d_arc: Positive
+    """Width of what a word is as a dependent, and as a governor, in the scores of arcs."""
+    d_relation: Positive
+    """Likewise in the scores of relations."""
+    biaffine_dropout: Rate
+    """On these vectors."""
+    arc_loss_weight: Annotated[float, Field(gt=0)] = 1.0
+    """Of the loss of governors beside the other losses; 0.5 in the released codes of Zhou & Zhao
+    2019 and Mrini et al. 2020."""
+    relation_loss_weight: Annotated[float, Field(gt=0)] = 1.0
+    """Of the loss of relations; likewise."""
+
+
+class JointParserConfig(ChartParserConfig, DependencyParserConfig):
+    """A parser of constituents and dependencies at once."""
+
+    structure: HeadDrivenSpans = "joint"
+    """How constituents and heads are one structure: joint spans, or division spans, whose labels
+    say where the head is (Zhou & Zhao 2019, section 3)."""
+    span_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """Of the scores of labels in parsing; the scores of arcs have the rest (lambda)."""
 
 
 #: Settings that name the files of a pre-trained input, by input.

@@ -6,7 +6,7 @@ batch; the chart algorithm, which has little to do then, runs there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spmrl_bench.chart import BlockDecoder, Decoded
+from spmrl_bench.chart.packing import cell_spans
 
 
 def decode_blocks(
@@ -32,6 +33,15 @@ def decode_blocks(
     Raises:
         NotFiniteError: a score is NaN or infinite.
     """
+    return taken(blocks, lengths, gold).decode()
+
+
+def taken(
+    blocks: Iterable[Tensor],
+    lengths: NDArray[np.int32],
+    gold: NDArray[np.int32] | None = None,
+) -> BlockDecoder:
+    """A decoder that has all label scores; arguments and errors are those of ``decode_blocks``."""
     decoder = BlockDecoder(lengths, gold)
     values, labels = [], []
     done, targets = 0, None
@@ -47,7 +57,27 @@ def decode_blocks(
         labels.append(found[1])
     if values:
         decoder.add_maxima(torch.cat(values).cpu().numpy(), torch.cat(labels).cpu().numpy())
-    return decoder.decode()
+    return decoder
+
+
+def barred(blocks: Iterable[Tensor], lengths: NDArray[np.int32], label: int) -> Iterator[Tensor]:
+    """The blocks, in which a label is below all others for single words and whole sentences.
+
+    Args:
+        blocks: as of :func:`decode_blocks`, with two columns at least; they are changed.
+        lengths: words of each sentence.
+        label: its index, 1 or more.
+    """
+    sentence, start, end = cell_spans(lengths)
+    width = end - start
+    here = np.flatnonzero((width == 1) | (width == lengths[sentence]))
+    done = 0
+    for block in blocks:
+        low, high = np.searchsorted(here, (done, done + len(block)))
+        rows = torch.from_numpy(here[low:high] - done).to(block.device)
+        done += len(block)
+        block[rows, label - 1] = block[rows].amin(dim=1) - 1
+        yield block
 
 
 def label_maxima(scores: Tensor, gold: Tensor | None) -> tuple[Tensor, Tensor]:

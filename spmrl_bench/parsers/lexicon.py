@@ -11,7 +11,7 @@ from spmrl_bench.nn.char_concat import Alphabet, CharConcat
 from spmrl_bench.nn.inputs import CodedInput
 from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
 from spmrl_bench.parsers.building import d_content
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.config import NeuralParserConfig
 from spmrl_bench.parsers.vocabulary import (
     BOUNDARY_CHARACTERS,
     CHAR_START,
@@ -27,7 +27,7 @@ from spmrl_bench.parsers.vocabulary import (
 
 
 def build_lexical_model(
-    config: ChartParserConfig, vocabulary: Vocabulary, assets: Path | None = None
+    config: NeuralParserConfig, vocabulary: Vocabulary, assets: Path | None = None
 ) -> LexicalModel:
     """The sum of the inputs that the settings name.
 
@@ -64,7 +64,7 @@ def build_lexical_model(
 
 
 def _coded_inputs(
-    config: ChartParserConfig, vocabulary: Vocabulary, assets: Path | None
+    config: NeuralParserConfig, vocabulary: Vocabulary, assets: Path | None
 ) -> dict[str, CodedInput]:
     """The inputs that read codes of their own, by name."""
     width = d_content(config)

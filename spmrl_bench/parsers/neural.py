@@ -24,7 +24,7 @@ from spmrl_bench.nn.tagger import Tagger
 from spmrl_bench.parsers.base import MAX_TOKENS, Words
 from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, length_problem
 from spmrl_bench.parsers.building import build_encoder, d_content
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.config import NeuralParserConfig
 from spmrl_bench.parsers.form_cache import FormCache, form_vectors
 from spmrl_bench.parsers.lexicon import build_lexical_model
 from spmrl_bench.parsers.parsing import Found, Tags, parse_stream
@@ -56,10 +56,10 @@ class NeuralParser(TrainedParser):
         training_indexer: of the sentences that are learnt; None before there are any.
     """
 
-    config: ChartParserConfig
+    config: NeuralParserConfig
 
     def __init__(
-        self, config: ChartParserConfig, vocabulary: Vocabulary, assets: Path | None = None
+        self, config: NeuralParserConfig, vocabulary: Vocabulary, assets: Path | None = None
     ) -> None:
         """Inputs and encoder with random weights.
 
@@ -87,7 +87,7 @@ class NeuralParser(TrainedParser):
             self.tagger = Tagger(config.d_model, config.d_tag_hidden, len(self.vocabulary.tags))
 
     @classmethod
-    def build(cls, config: ChartParserConfig, examples: Sequence[Parse]) -> Self:
+    def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
         return cls(config, Vocabulary.of(examples))
 
     @property
@@ -312,7 +312,7 @@ class NeuralParser(TrainedParser):
         return load_saved(
             folder,
             lambda description: cls(
-                cast("ChartParserConfig", config.model_validate(description["config"])),
+                cast("NeuralParserConfig", config.model_validate(description["config"])),
                 Vocabulary.from_json(description["vocabulary"]),
                 assets=folder,
             ),

@@ -69,6 +69,20 @@ _OWN = (
         layers=("constituents",),
         metrics=("brackets",),
     ),
+    Kind(
+        "biaffine",
+        "spmrl_bench.parsers.dependency_parser:DependencyParser",
+        "spmrl_bench.parsers.config:DependencyParserConfig",
+        layers=("dependencies",),
+        metrics=("attachment",),
+    ),
+    Kind(
+        "joint",
+        "spmrl_bench.parsers.joint_parser:JointParser",
+        "spmrl_bench.parsers.config:JointParserConfig",
+        layers=("constituents", "dependencies"),
+        metrics=("brackets", "attachment"),
+    ),
     _baseline("right-branching", "right_branching:RightBranching", "constituents", "brackets"),
     _baseline("attach-neighbour", "attach_neighbour:AttachNeighbour", "dependencies", "attachment"),
 )

@@ -46,10 +46,13 @@ def label_rows(tree: Tree) -> Iterator[tuple[int, int, Label]]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words with counts, characters, labels and tags, each in order of first appearance.
+    """Words with counts, characters, labels, tags and relations, in order of first appearance.
 
     Attributes:
         root: the most frequent highest nonterminal of a whole training sentence.
+        relations: those of words to their heads, each with where it was seen: to the root of a
+            sentence, to another word.
+        projective: whether no arc of the training sentences crosses another.
     """
 
     words: dict[str, int]
@@ -57,10 +60,13 @@ class Vocabulary:
     labels: tuple[Label, ...]
     tags: tuple[str, ...] = ()
     root: str = field(default=TOP, compare=False)
+    relations: dict[str, tuple[bool, bool]] = field(default_factory=dict)
+    projective: bool = True
     word_ids: dict[str, int] = field(init=False, repr=False)
     character_ids: dict[str, int] = field(init=False, repr=False)
     label_ids: dict[Label, int] = field(init=False, repr=False)
     tag_ids: dict[str, int] = field(init=False, repr=False)
+    relation_ids: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -71,26 +77,45 @@ class Vocabulary:
         )
         object.__setattr__(self, "label_ids", {label: k for k, label in enumerate(self.labels)})
         object.__setattr__(self, "tag_ids", {tag: k for k, tag in enumerate(self.tags, FIRST_TAG)})
+        object.__setattr__(self, "relation_ids", {name: k for k, name in enumerate(self.relations)})
 
     @classmethod
-    def of(cls, examples: Iterable[Parse]) -> Vocabulary:
-        """The inventories of the training sentences; labels are those of their trees."""
+    def of(
+        cls, examples: Iterable[Parse], rows: Iterable[Iterable[LabelRow]] | None = None
+    ) -> Vocabulary:
+        """The inventories of the training sentences, of those layers that they have.
+
+        Args:
+            examples: the sentences.
+            rows: the labelled spans of each that are learnt, if not those of its tree.
+        """
+        examples = list(examples)
         words: Counter[str] = Counter()
         labels: dict[Label, None] = {(): None}
         tags: dict[str, None] = {}
         roots: Counter[str] = Counter()
-        for example in examples:
+        relations: dict[str, tuple[bool, bool]] = {}
+        projective = True
+        learnt = rows or (() if each.tree is None else label_rows(each.tree) for each in examples)
+        for example, spans in zip(examples, learnt, strict=True):
             words.update(example.words)
+            labels.update((label, None) for _, _, label in spans)
             tags.update(dict.fromkeys(example.tags))
+            if (dependencies := example.dependencies) is not None:
+                projective = projective and is_projective(dependencies.heads.tolist())
+                for name, head in zip(
+                    dependencies.relations, dependencies.heads.tolist(), strict=True
+                ):
+                    to_root, to_word = relations.get(name, (False, False))
+                    relations[name] = (to_root or head == 0, to_word or head != 0)
             tree = example.tree
-            if tree is None:
-                continue
-            if tree.labels and tree.spans[0].tolist() == [0, len(tree)]:
+            if tree is not None and tree.labels and tree.spans[0].tolist() == [0, len(tree)]:
                 roots[tree.labels[0]] += 1
-            labels.update((label, None) for _, _, label in label_rows(tree))
         characters = dict.fromkeys(character for word in words for character in word)
         root = next((name for name, _ in roots.most_common() if name), TOP)
-        return cls(dict(words), tuple(characters), tuple(labels), tuple(tags), root)
+        return cls(
+            dict(words), tuple(characters), tuple(labels), tuple(tags), root, relations, projective
+        )
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that :meth:`from_json` reads back."""
@@ -100,6 +125,8 @@ class Vocabulary:
             "labels": [list(label) for label in self.labels],
             "tags": list(self.tags),
             "root": self.root,
+            "relations": [[name, *where] for name, where in self.relations.items()],
+            "projective": self.projective,
         }
 
     @classmethod
@@ -111,4 +138,6 @@ class Vocabulary:
             tuple(tuple(label) for label in value["labels"]),
             tuple(value.get("tags", ())),  # parsers saved before they were recorded have none
             str(value.get("root", TOP)),  # likewise
+            {name: (to_root, to_word) for name, to_root, to_word in value.get("relations", ())},
+            bool(value.get("projective", True)),
         )

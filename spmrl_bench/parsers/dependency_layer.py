@@ -1,0 +1,145 @@
+"""What a parser learns of dependencies, and reads off encoded tokens.
+
+Every word chooses its governor among the other words and the root (START), by biaffine scores of
+all pairs of a sentence, and a relation to it, by biaffine scores of the pair (Dozat & Manning
+2017). In training both are classifications of single words; a tree is made of the scores of arcs
+by a chart or a maximum spanning tree, and the relations are chosen for its arcs afterwards. Only
+relations that were seen at a root in training are given to a root, and only those seen at other
+words to these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from spmrl_bench.errors import TreeError
+from spmrl_bench.nn.biaffine import BiaffineScorer, arc_loss, packed_arcs, relation_loss
+from spmrl_bench.nn.ragged import Ragged
+from spmrl_bench.parsers.base import Words
+from spmrl_bench.parsers.batches import Batch
+from spmrl_bench.parsers.config import DependencyParserConfig
+from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+
+
+class DependencyGold(NamedTuple):
+    """The gold dependencies of a sentence of ``n`` words.
+
+    Attributes:
+        heads: int64 ``[n]``, the governor of each word, from 1; 0 for the root.
+        relations: int64 ``[n]``, index of the relation to it.
+    """
+
+    heads: NDArray[np.int64]
+    relations: NDArray[np.int64]
+
+
+class ScoredDependencies:
+    """What a layer thinks of the dependencies of encoded sentences.
+
+    Attributes:
+        arcs: float64 ``[sum of n (n + 1)]``, packed as in :mod:`spmrl_bench.chart.packing`: of
+            each word the scores of its governors 0 (the root) to n.
+    """
+
+    def __init__(self, layer: DependencyLayer, tokens: Tensor, layout: Ragged) -> None:
+        """Scores of all arcs; those of relations wait for the arcs that are chosen."""
+        self._layer = layer
+        self._layout = layout
+        self._projected = layer.scorer.project(tokens, layout)
+        scores = layer.scorer.arc_scores(self._projected, layout)
+        self.arcs: NDArray[np.float64] = packed_arcs(scores, layout).double().cpu().numpy()
+
+    def relations(self, heads: NDArray[np.integer]) -> Iterator[list[str]]:
+        """The best relations of each sentence.
+
+        Args:
+            heads: ``[words]`` of all sentences, one after the other; 0 for the root.
+        """
+        governors = torch.from_numpy(heads.astype(np.int64)).to(self._layout.lengths.device)
+        scorer = self._layer.scorer
+        found = scorer.relation_scores(self._projected, self._layout, governors).argmax(dim=1)
+        rows = iter(found.tolist())
+        for tokens in self._layout.lengths.tolist():
+            yield [self._layer.names[next(rows)] for _ in range(tokens - 2)]
+
+
+class DependencyLayer(nn.Module):
+    """Biaffine scores of arcs and relations over the encoder, in a parser's relations."""
+
+    def __init__(self, config: DependencyParserConfig, width: int, vocabulary: Vocabulary) -> None:
+        """Random weights.
+
+        Args:
+            config: of the parser.
+            width: of an encoded token.
+            vocabulary: of the parser.
+        """
+        super().__init__()
+        self.arc_weight = config.arc_loss_weight
+        self.relation_weight = config.relation_loss_weight
+        self.relation_ids = vocabulary.relation_ids
+        self.names = list(vocabulary.relations)
+        seen = torch.tensor([*vocabulary.relations.values()], dtype=torch.bool).view(-1, 2)
+        of_root, of_words = (column if column.any() else ~column for column in seen.unbind(1))
+        self.scorer = BiaffineScorer(
+            width,
+            config.d_arc,
+            config.d_relation,
+            len(self.names),
+            dropout=config.biaffine_dropout,
+            legal=torch.stack((of_words, of_root)),
+        )
+
+    def gold(self, example: Parse) -> DependencyGold:
+        """What is learnt of a sentence.
+
+        Raises:
+            TreeError: there are no dependencies, or a relation is not in the vocabulary.
+        """
+        tree = example.dependencies
+        if tree is None:
+            beginning = " ".join(example.words[:8])
+            raise TreeError(f"no dependencies to learn (the sentence begins: {beginning})")
+        unknown = [name for name in tree.relations if name not in self.relation_ids]
+        if unknown:
+            raise TreeError(f"relation {unknown[0]} is not in the parser's vocabulary")
+        rows = [self.relation_ids[name] for name in tree.relations]
+        return DependencyGold(tree.heads.astype(np.int64), np.array(rows, dtype=np.int64))
+
+    def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[DependencyGold]) -> Tensor:
+        """Sum over words of the cross-entropy of the governor and of the relation to it.
+
+        Args:
+            tokens: encoded, ``[tokens, width]``.
+            batch: of these sentences.
+            gold: of each.
+        """
+        governors, relations = (
+            torch.from_numpy(np.concatenate(rows)).to(tokens.device)
+            for rows in zip(*gold, strict=True)
+        )
+        layout, scorer = batch.layout, self.scorer
+        projected = scorer.project(tokens, layout)
+        of_arcs = arc_loss(scorer.arc_scores(projected, layout), governors)
+        scores = scorer.relation_scores(projected, layout, governors)
+        return self.arc_weight * of_arcs + self.relation_weight * relation_loss(scores, relations)
+
+    def scored(self, tokens: Tensor, batch: Batch) -> ScoredDependencies:
+        """What the layer thinks of encoded sentences."""
+        return ScoredDependencies(self, tokens, batch.layout)
+
+    def flat(self, words: Words, tags: Words) -> DependencyTree:
+        """Every word hangs from the first, which hangs from the root."""
+        scorer = self.scorer
+        between, from_root = (self.names[row.int().argmax()] for row in scorer.legal)
+        heads = [0, *[1] * (len(words) - 1)]
+        relations = [from_root, *[between] * (len(words) - 1)]
+        return DependencyTree.build(words, tags, heads, relations)

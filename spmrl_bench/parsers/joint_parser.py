@@ -1,0 +1,129 @@
+"""A parser of constituents and dependencies at once (Zhou & Zhao 2019; Mrini et al. 2020).
+
+The two trees of a sentence are one structure (:mod:`spmrl_bench.trees.head_driven`), and so are
+those that the parser finds: the head word of each constituent is one of its words, and the only
+one governed from outside. As *joint spans* the best structure is searched by the scores of labels
+and arcs together, which the parameter lambda weighs; as *division spans* the labels alone say
+where heads are, and arcs are not scored but for their relations.
+
+In training the trees are searched by the scores of labels alone, as those of a chart parser, and
+words choose their governors one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from torch import Tensor
+
+from spmrl_bench.chart.joint import decode_joint
+from spmrl_bench.errors import TreeError
+from spmrl_bench.parsers.base import Words
+from spmrl_bench.parsers.batches import Batch
+from spmrl_bench.parsers.chart_parser import ChartGold, ChartParser
+from spmrl_bench.parsers.config import JointParserConfig
+from spmrl_bench.parsers.decoding import barred, decode_blocks, taken
+from spmrl_bench.parsers.dependency_layer import DependencyGold, DependencyLayer
+from spmrl_bench.parsers.neural import Encoded
+from spmrl_bench.parsers.parsing import Found
+from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
+from spmrl_bench.trees.chains import LabelRow, written_out
+from spmrl_bench.trees.division_span import divided, undivided
+from spmrl_bench.trees.head_driven import SUB_HEAD, HeadDriven, head_driven
+from spmrl_bench.trees.parse import Parse
+
+
+class JointGold(NamedTuple):
+    """What is learnt of a sentence: labelled spans, sub-heads among them, and its heads."""
+
+    spans: ChartGold
+    dependencies: DependencyGold
+
+
+class JointParser(ChartParser):
+    """A chart parser that scores dependencies too, and finds both in one structure."""
+
+    kind = "joint"
+    config: JointParserConfig
+
+    def __init__(
+        self, config: JointParserConfig, vocabulary: Vocabulary, assets: Path | None = None
+    ) -> None:
+        """A parser with random weights; the arguments are those of :class:`NeuralParser`."""
+        super().__init__(config, vocabulary, assets)
+        self.dependencies = DependencyLayer(config, self.encoder.d_out, vocabulary)
+        self._sub_head = vocabulary.label_ids.get((SUB_HEAD,), EMPTY)
+
+    @classmethod
+    def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
+        structures = (_structure(example) for example in examples)
+        rows = [_rows(structure, config) for structure in structures]
+        return cls(config, Vocabulary.of(examples, rows))
+
+    # Training -------------------------------------------------------------------------
+
+    def gold(self, example: Parse) -> JointGold:  # type: ignore[override]
+        """Its head-driven structure.
+
+        Raises:
+            TreeError: a layer is missing, no constituent covers the whole sentence, or a label or
+                relation is not in the vocabulary.
+        """
+        structure = _structure(example)
+        relations = self.dependencies.gold(example).relations
+        return JointGold(
+            self.spans(_rows(structure, self.config), len(example)),
+            DependencyGold(structure.heads.astype(np.int64), relations),
+        )
+
+    def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[JointGold]) -> Tensor:  # type: ignore[override]
+        """The losses of a chart parser and of its dependencies, summed up."""
+        of_spans = super().loss(tokens, batch, [each.spans for each in gold])
+        of_words = self.dependencies.loss(tokens, batch, [each.dependencies for each in gold])
+        return of_words if of_spans is None else of_spans + of_words
+
+    # Parsing --------------------------------------------------------------------------
+
+    def found(self, encoded: Encoded) -> Iterator[Found]:
+        lengths = encoded.batch.lengths
+        blocks = self.label_scores(encoded)
+        if self._sub_head != EMPTY:
+            blocks = barred(blocks, lengths, self._sub_head)
+        scored = self.dependencies.scored(encoded.tokens, encoded.batch)
+        if self.config.structure == "division":
+            decoded = decode_blocks(blocks, lengths)
+            marked = self.label_rows(decoded.cells, decoded.labels, lengths)
+            pairs = [undivided(rows, n) for rows, n in zip(marked, lengths.tolist(), strict=True)]
+        else:
+            values, best = taken(blocks, lengths).maxima()
+            weight = self.config.span_weight
+            found = decode_joint(weight * values, (1 - weight) * scored.arcs, lengths)
+            labels = np.where(found.labelled, best[found.cells], EMPTY).astype(np.int32)
+            heads = np.split(found.heads, np.cumsum(lengths)[:-1])
+            pairs = list(zip(self.label_rows(found.cells, labels, lengths), heads, strict=True))
+        relations = scored.relations(np.concatenate([heads for _, heads in pairs]))
+        for (rows, heads), names, tags in zip(pairs, relations, encoded.tags, strict=True):
+            constituents = [row for row in written_out(rows) if row[2] != SUB_HEAD]
+            yield Found(constituents, heads, names, tags)
+
+    def flat(self, words: Words, tags: Words) -> Parse:
+        """One bracket over all words, which hang from the first."""
+        return Parse.of(super().flat(words, tags).tree, self.dependencies.flat(words, tags))
+
+
+def _structure(example: Parse) -> HeadDriven:
+    """The head-driven structure of a sentence; raises as :func:`head_driven`."""
+    if example.tree is None or example.dependencies is None:
+        raise TreeError(
+            "constituents and dependencies are learnt together, but the sentence has only "
+            f"{' and '.join(example.layers)} (it begins: {' '.join(example.words[:8])})"
+        )
+    return head_driven(example.tree, example.dependencies)
+
+
+def _rows(structure: HeadDriven, config: JointParserConfig) -> Sequence[LabelRow]:
+    """The labelled spans that the chart is to find."""
+    return divided(structure) if config.structure == "division" else structure.rows
