@@ -9,14 +9,12 @@ replacing a training word by UNK follows: ``1 / (1 + count)`` (Kitaev & Klein 20
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from spmrl_bench.trees.chains import Label, label_rows
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree
-
-Label = tuple[str, ...]
 
 #: What a root is called where the training trees do not say it.
 TOP = "TOP"
@@ -28,20 +26,6 @@ CHAR_UNK, CHAR_WORD_START, CHAR_WORD_STOP, CHAR_START, CHAR_STOP = 0, 1, 2, 3, 4
 FIRST_CHAR = 5
 #: START and STOP are spelt by this many copies of a character of their own.
 BOUNDARY_CHARACTERS = 3
-
-
-def label_rows(tree: Tree) -> Iterator[tuple[int, int, Label]]:
-    """``(start, end, label)`` of every labelled span, unary chains collapsed, in pre-order."""
-    span: tuple[int, int] | None = None
-    chain: list[str] = []
-    for start, end, name in tree.constituents():
-        if span is not None and span != (start, end):
-            yield *span, tuple(chain)
-            chain = []
-        span = (start, end)
-        chain.append(name)
-    if span is not None:
-        yield *span, tuple(chain)
 
 
 @dataclass(frozen=True)
