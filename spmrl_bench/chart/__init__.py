@@ -1,11 +1,13 @@
-"""Best binarised trees under label scores, for a whole batch of sentences at once.
+"""Best trees under scores of their parts, for a whole batch of sentences at once.
 
-This package knows no model and no tree class: it takes an array of scores, one row per chart
-cell (see :mod:`spmrl_bench.chart.packing`), and returns cells and labels. The work is done by
-the compiled kernel ``_cky`` or, where that could not be built, by its plain-Python twin
-:mod:`spmrl_bench.chart.reference`; both give the same result bit for bit.
+:func:`decode` finds binarised trees under label scores, :func:`decode_dependencies` dependency
+trees under arc scores. This package knows no model and no tree class: it takes an array of scores,
+one row per chart cell or one number per arc (see :mod:`spmrl_bench.chart.packing`), and returns
+cells and labels, or heads. The work is done by the compiled kernels ``_cky`` and ``_dependency`` or,
+where these could not be built, by their plain-Python twins :mod:`spmrl_bench.chart.reference` and
+:mod:`spmrl_bench.chart.dependency_reference`; both give the same result bit for bit.
 
-The kernels trust their input, so :func:`decode` and :class:`BlockDecoder` check all of it first.
+The kernels trust their input, so what is public here checks all of it first.
 """
 
 from __future__ import annotations
@@ -14,10 +16,19 @@ from numpy.typing import ArrayLike
 
 from spmrl_bench.chart.blocks import BlockDecoder
 from spmrl_bench.chart.checks import NotFiniteError
-from spmrl_bench.chart.decoded import Decoded
+from spmrl_bench.chart.decoded import Decoded, DecodedDependencies
+from spmrl_bench.chart.dependencies import decode_dependencies
 from spmrl_bench.chart.kernels import kernel_name
 
-__all__ = ["BlockDecoder", "Decoded", "NotFiniteError", "decode", "kernel_name"]
+__all__ = [
+    "BlockDecoder",
+    "Decoded",
+    "DecodedDependencies",
+    "NotFiniteError",
+    "decode",
+    "decode_dependencies",
+    "kernel_name",
+]
 
 
 def decode(

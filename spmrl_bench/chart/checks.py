@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import packing
 
+#: Beyond this the sums of scores of a tree, and their differences, could overflow.
+LARGEST_ARC = 1e300
+
 
 class NotFiniteError(ValueError):
     """A score is NaN or infinite, as those of a model whose training diverged are."""
@@ -79,6 +82,50 @@ def refuse_not_finite(
             f"scores[{cell}, {column}] (sentence {sentence}, span [{i}, {j}), label {column + 1}) "
             f"is {table[row, column]}; every score must be finite."
         )
+
+
+def checked_arcs(arcs: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
+    """``arcs`` as contiguous float64, packed for sentences of these ``lengths`` [B].
+
+    Those of words to themselves may be anything, since nobody reads them.
+    """
+    table = np.asarray(arcs)
+    if table.dtype not in (np.float32, np.float64):
+        raise ValueError(f"arcs has dtype {table.dtype}; it must be float64 or float32.")
+    if table.ndim != 1:
+        raise ValueError(
+            f"arcs has shape {table.shape}; it must have one dimension, with n(n + 1) scores for "
+            "a sentence of n words."
+        )
+    offsets = packing.arc_offsets(lengths)
+    if len(table) != offsets[-1]:
+        raise ValueError(
+            f"arcs has {len(table)} scores; {len(lengths)} sentences of these lengths have "
+            f"{offsets[-1]}: n(n + 1) for n words."
+        )
+    scores = np.ascontiguousarray(table, dtype=np.float64)
+    usable = np.abs(scores) <= LARGEST_ARC
+    if not usable.all():
+        _refuse_arcs(scores, np.flatnonzero(~usable), lengths, offsets)
+    return scores
+
+
+def _refuse_arcs(
+    scores: NDArray[np.float64],
+    places: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+) -> None:
+    """Raise an error for the first arc of ``places`` that is not one of a word to itself."""
+    sentences = np.searchsorted(offsets, places, side="right") - 1
+    for k, b in zip(places.tolist(), sentences.tolist(), strict=True):
+        row, governor = divmod(k - int(offsets[b]), int(lengths[b]) + 1)
+        if governor == row + 1:
+            continue
+        problem = f"arcs[{k}] (sentence {b}, word {row + 1}, governor {governor}) is {scores[k]}"
+        if not np.isfinite(scores[k]):
+            raise NotFiniteError(f"{problem}; every score must be finite.")
+        raise ValueError(f"{problem}; scores must be from {-LARGEST_ARC} to {LARGEST_ARC}.")
 
 
 def checked_integers(name: str, values: ArrayLike) -> NDArray[np.int32]:

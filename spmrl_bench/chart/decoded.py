@@ -39,3 +39,28 @@ class Decoded:
             offsets=offsets,
             scores=np.empty(len(lengths), dtype=np.float64),
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecodedDependencies:
+    """The best dependency tree of each sentence of a batch.
+
+    Sentence b owns the words ``offsets[b]:offsets[b + 1]``.
+    """
+
+    heads: NDArray[np.int32]
+    """[words] head of each word: 0 is the root, 1..n are the words of its sentence."""
+    offsets: NDArray[np.int64]
+    """[B + 1] first word of each sentence."""
+    scores: NDArray[np.float64]
+    """[B] score of each tree, the sum of its arcs from the first word to the last."""
+
+    @classmethod
+    def empty(cls, lengths: NDArray[np.int32]) -> Self:
+        """Arrays for sentences of these lengths [B], to be filled by a kernel."""
+        offsets = packing.word_offsets(lengths)
+        return cls(
+            heads=np.empty(int(offsets[-1]), dtype=np.int32),
+            offsets=offsets,
+            scores=np.empty(len(lengths), dtype=np.float64),
+        )

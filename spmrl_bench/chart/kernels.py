@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple
 
-from spmrl_bench.chart import reference
+from spmrl_bench.chart import dependency_reference, reference
 
 
 class Kernel(NamedTuple):
@@ -24,11 +24,29 @@ class Kernel(NamedTuple):
     """Threads of an OpenMP team, 0 without OpenMP."""
 
 
+class DependencyKernel(NamedTuple):
+    """One implementation of decoding dependencies, described in ``dependency_reference.py``."""
+
+    name: str
+    """"cython" or "python"."""
+    decode_projective: Callable[..., None]
+    decode_spanning: Callable[..., None]
+    openmp_threads: Callable[[], int]
+    """Threads of an OpenMP team, 0 without OpenMP."""
+
+
 PYTHON = Kernel(
     "python",
     reference.label_maxima,
     reference.find_labels,
     reference.decode_maxima,
+    lambda: 0,
+)
+
+DEPENDENCY_PYTHON = DependencyKernel(
+    "python",
+    dependency_reference.decode_projective,
+    dependency_reference.decode_spanning,
     lambda: 0,
 )
 
@@ -44,6 +62,13 @@ def compiled(module: ModuleType) -> Kernel:
     )
 
 
+def compiled_dependency(module: ModuleType) -> DependencyKernel:
+    """The dependency kernel of a compiled module."""
+    return DependencyKernel(
+        "cython", module.decode_projective, module.decode_spanning, module.openmp_threads
+    )
+
+
 def kernel_name() -> str:
     """Which implementation decodes: "cython" or "python"."""
     return load_kernel().name
@@ -52,15 +77,27 @@ def kernel_name() -> str:
 @functools.cache
 def load_kernel() -> Kernel:
     """The compiled kernel where it exists, else the twin with one warning that says why."""
+    module = _module("_cky")
+    return PYTHON if module is None else compiled(module)
+
+
+@functools.cache
+def load_dependency_kernel() -> DependencyKernel:
+    """As :func:`load_kernel`, for dependencies."""
+    module = _module("_dependency")
+    return DEPENDENCY_PYTHON if module is None else compiled_dependency(module)
+
+
+def _module(name: str) -> ModuleType | None:
+    """A compiled module of this package, or None and a warning."""
     try:
-        module = importlib.import_module("spmrl_bench.chart._cky")
+        return importlib.import_module(f"spmrl_bench.chart.{name}")
     except ImportError as error:
         warnings.warn(
             "chart decoding runs on the plain-Python kernels, which give the same trees but are "
             f"much slower, because the compiled ones cannot be loaded ({error}). Install the "
             "package again on a machine with a C compiler to build them.",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-        return PYTHON
-    return compiled(module)
+        return None

@@ -6,6 +6,10 @@ after sentence, and inside a sentence of n words the upper triangle row by row, 
 and then j ascending. The n(n+1)/2 cells of one sentence start with the spans of the first
 word: (0,1) (0,2) ... (0,n) (1,2) ... (n-1,n). The full sentence is cell n-1.
 
+The scores of the arcs of dependency trees are packed likewise: sentence after sentence, and
+inside a sentence of n words one row for each word 1..n as a dependent, with n + 1 columns for
+its governor: 0 for the root, 1..n for the words. The column of the word itself is not used.
+
 Everything here is index arithmetic on integer arrays; nothing depends on scores or labels.
 """
 
@@ -66,6 +70,20 @@ def cell_spans(
     row_cells = words[row_sentence] - row_left
     left = np.repeat(row_left, row_cells)
     return np.repeat(row_sentence, row_cells), left, left + 1 + _within(row_cells)
+
+
+def word_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
+    """First word of each sentence of a batch, [B + 1], used like :func:`cell_offsets`."""
+    return _starts(np.asarray(lengths, dtype=np.int64))
+
+
+def arc_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
+    """First arc of each sentence of a batch, which has n(n + 1) with those of words to themselves.
+
+    ``lengths``: [B]. Returns [B + 1], used like :func:`cell_offsets`.
+    """
+    words = np.asarray(lengths, dtype=np.int64)
+    return _starts(words * (words + 1))
 
 
 def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:

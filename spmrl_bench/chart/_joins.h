@@ -1,0 +1,98 @@
+/* The two loops in which dependency decoding spends its time.
+
+   They are C because Cython cannot promise that two arrays do not overlap, and without that no
+   compiler vectorises them well. Each is compiled for several instruction sets where the library
+   can choose among them when it is loaded. All do the same additions, and a maximum is the same in
+   any order: of the two zeros either may come out, but they compare equal, and no score is read off
+   a chart. Callers guarantee the sizes. */
+
+#ifndef SPMRL_BENCH_CHART_JOINS_H
+#define SPMRL_BENCH_CHART_JOINS_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef _MSC_VER
+#define restrict __restrict
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#include <features.h>
+#endif
+#if defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CLONES
+#endif
+
+static inline double larger(double a, double b) { return a > b ? a : b; }
+
+/* Eisner's chart over `n` words with `arcs` [n, n + 1].
+
+   The part from word i to word j stands at [i, j] of a chart [n, n] with rows of `stride`; `tops`
+   is [3, stride]. The parts that begin at word i are finished from the shortest on: as soon as that
+   to word j is, its sums with all parts that begin where it ends go into the best sums found so far
+   for the longer ones. That loop runs along rows alone. */
+CLONES
+static void fill_charts(
+    const double *restrict arcs, ptrdiff_t n, ptrdiff_t stride, double *restrict right,
+    double *restrict left, double *restrict arc_right, double *restrict arc_left,
+    double *restrict tops)
+{
+    double *restrict const joined = tops, *restrict const to_right = tops + stride;
+    double *restrict const to_left = tops + 2 * stride;
+    for (ptrdiff_t i = n - 1; i >= 0; i--) {
+        const ptrdiff_t row = i * stride;
+        right[row + i] = left[row + i] = 0;
+        for (ptrdiff_t q = i + 1; q < n; q++) {
+            joined[q] = left[row + stride + q];
+            to_right[q] = to_left[q] = -INFINITY;
+        }
+        for (ptrdiff_t j = i + 1; j < n; j++) {
+            const double with_right = joined[j] + arcs[j * (n + 1) + i + 1];
+            const double with_left = joined[j] + arcs[i * (n + 1) + j + 1];
+            const double of_right = larger(with_right, to_right[j]);
+            const double of_left = larger(with_left, to_left[j]);
+            arc_right[row + j] = with_right;
+            arc_left[row + j] = with_left;
+            right[row + j] = of_right;
+            left[row + j] = of_left;
+            const double *restrict const rights = right + j * stride;
+            const double *restrict const arc_lefts = arc_left + j * stride;
+            const double *restrict const lefts = left + (j + 1) * stride;
+            for (ptrdiff_t q = j + 1; q < n; q++) {
+                joined[q] = larger(of_right + lefts[q], joined[q]);
+                to_right[q] = larger(with_right + rights[q], to_right[q]);
+                to_left[q] = larger(of_left + arc_lefts[q], to_left[q]);
+            }
+        }
+    }
+}
+
+/* Subtract what a component's arc is worth from the arcs into it. */
+CLONES
+static void lower_row(double *restrict values, double by, ptrdiff_t count)
+{
+    for (ptrdiff_t k = 0; k < count; k++) values[k] -= by;
+}
+
+/* Take over the better of two rows of arcs; of equal ones that which enters at the lower word.
+
+   `values` less `by` are those of the one, `into` those of the other; `enters` and `into_enters` say
+   where they enter. */
+CLONES
+static void merge_row(
+    const double *restrict values, const int64_t *restrict enters, double by,
+    double *restrict into, int64_t *restrict into_enters, ptrdiff_t count)
+{
+    for (ptrdiff_t k = 0; k < count; k++) {
+        const double value = values[k] - by;
+        const int better =
+            (value > into[k]) | ((value == into[k]) & (enters[k] < into_enters[k]));
+        into[k] = better ? value : into[k];
+        into_enters[k] = better ? enters[k] : into_enters[k];
+    }
+}
+
+#endif

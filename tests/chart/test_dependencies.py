@@ -1,0 +1,244 @@
+"""Dependency decoding: both kernels return the same bits, on any batch, and bad input is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from spmrl_bench import chart
+from spmrl_bench.chart import decode_dependencies, kernels
+from spmrl_bench.chart.packing import arc_offsets, word_offsets
+from spmrl_bench.trees.dependencies import head_fault
+from tests.chart.arcs import (
+    Shape,
+    assert_same,
+    decode_on,
+    random_arcs,
+    random_batch,
+    sentence_arcs,
+)
+
+compiled = importlib.util.find_spec("spmrl_bench.chart._dependency") is not None
+needs_compiled = pytest.mark.skipif(not compiled, reason="kernel not built")
+KERNELS = ["python", pytest.param("cython", marks=needs_compiled)]
+shapes = pytest.mark.parametrize("shape", get_args(Shape))
+kinds = pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
+MIXED = [1, 2, 9, 10, 17, 33, 2, 1, 5, 64]
+
+
+def crosses(heads: list[int]) -> bool:
+    arcs = [(min(pair), max(pair)) for pair in enumerate(heads, start=1)]
+    return any(a < c < b < d for a, b in arcs for c, d in arcs)
+
+
+@needs_compiled
+@kinds
+@shapes
+def test_kernels_agree_bit_for_bit_with_any_number_of_threads(
+    shape: Shape, projective: bool
+) -> None:
+    arcs = random_batch(np.random.default_rng(1), MIXED, shape)
+    expected = decode_on("python", arcs, MIXED, projective)
+    for threads in (None, 1, 2, 3, 1000):
+        assert_same(decode_on("cython", arcs, MIXED, projective, threads), expected)
+
+
+@needs_compiled
+@kinds
+def test_kernels_agree_on_a_long_sentence_and_on_zeros_of_two_signs(projective: bool) -> None:
+    rng = np.random.default_rng(2)
+    arcs = random_batch(rng, [150], "integers")
+    signed = rng.choice([-1.0, -0.0, 0.0, 1e-300, 1.0], arcs.shape)
+    for scores in (arcs, signed):
+        found = decode_on("cython", scores, [150], projective)
+        assert_same(found, decode_on("python", scores, [150], projective))
+    word = decode_on("cython", np.array([-0.0, 0.0]), [1], projective)
+    assert not np.signbit(word.scores[0])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@kinds
+@shapes
+def test_heads_form_a_tree_of_one_root_that_has_the_score(
+    kernel: str, shape: Shape, projective: bool
+) -> None:
+    arcs = random_batch(np.random.default_rng(3), MIXED, shape)
+    decoded = decode_on(kernel, arcs, MIXED, projective)
+    assert decoded.offsets.tolist() == [0, *np.cumsum(MIXED).tolist()]
+    for b, (low, high) in enumerate(pairwise(decoded.offsets)):
+        heads = decoded.heads[low:high].tolist()
+        assert head_fault(heads, "one") is None
+        assert not (projective and crosses(heads))
+        table = sentence_arcs(arcs, MIXED, b)
+        assert decoded.scores[b] == sum(table[np.arange(len(heads)), heads].tolist())
+
+
+@kinds
+def test_a_batch_decodes_like_its_sentences(projective: bool) -> None:
+    arcs = random_batch(np.random.default_rng(4), MIXED, "integers")
+    whole = decode_dependencies(arcs, MIXED, projective=projective)
+    for b, (low, high) in enumerate(pairwise(whole.offsets)):
+        own = sentence_arcs(arcs, MIXED, b).ravel()
+        alone = decode_dependencies(own, MIXED[b : b + 1], projective=projective)
+        assert alone.heads.tolist() == whole.heads[low:high].tolist()
+        assert alone.scores[0] == whole.scores[b]
+
+
+def test_a_spanning_tree_is_never_worse_than_the_projective_one() -> None:
+    arcs = random_batch(np.random.default_rng(5), [40] * 8, "floats")
+    any_kind = decode_dependencies(arcs, [40] * 8, projective=False).scores
+    assert (any_kind > decode_dependencies(arcs, [40] * 8, projective=True).scores).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_tree_whose_arcs_are_by_far_the_best_is_found(kernel: str) -> None:
+    """At lengths that cannot be enumerated: each word's head is any word before it in an order."""
+    rng = np.random.default_rng(6)
+    lengths = [50, 90]
+    arcs, planted = [], []
+    for n in lengths:
+        order = rng.permutation(n) + 1
+        heads = np.zeros(n, dtype=np.int64)
+        for place in range(1, n):
+            heads[order[place] - 1] = order[rng.integers(place)]
+        table = random_arcs(rng, n, "floats")
+        table[np.arange(n), heads] += 1000
+        arcs.append(table.ravel())
+        planted += heads.tolist()
+    found = decode_on(kernel, np.concatenate(arcs), lengths, projective=False)
+    assert found.heads.tolist() == planted
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@kinds
+def test_every_word_may_want_the_root_but_one_gets_it(kernel: str, projective: bool) -> None:
+    arcs = np.array([[9, 0, 1, 0], [9, 2, 0, 0], [9.5, 0, 1, 0]]).ravel()
+    decoded = decode_on(kernel, arcs, [3], projective)
+    # 3 as the child of the root would give 9.5 + 1 + 1 or less, 1 gives 9 + 2 + 1.
+    assert decoded.heads.tolist() == [0, 1, 2]
+    assert decoded.scores.tolist() == [12.0]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_where_all_trees_are_equal(kernel: str, n: int) -> None:
+    """The lowest governors win, as far as the rules of the two searches reach."""
+    arcs = np.zeros(n * (n + 1))
+    chain = [*range(n)]
+    star = [0, *[1] * (n - 1)]
+    assert decode_on(kernel, arcs, [n], projective=True).heads.tolist() == chain
+    assert decode_on(kernel, arcs, [n], projective=False).heads.tolist() == star
+
+
+@kinds
+def test_an_empty_batch_has_an_empty_result(projective: bool) -> None:
+    decoded = decode_dependencies([], [], projective=projective)
+    assert decoded.offsets.tolist() == [0]
+    assert len(decoded.heads) == len(decoded.scores) == 0
+
+
+@kinds
+def test_scores_of_words_to_themselves_may_be_anything(projective: bool) -> None:
+    arcs = random_arcs(np.random.default_rng(7), 6, "floats")
+    expected = decode_dependencies(arcs.ravel(), [6], projective=projective)
+    for value in (np.nan, np.inf, -np.inf, 1e308, 5.0):
+        arcs[np.arange(6), np.arange(1, 7)] = value
+        assert_same(decode_dependencies(arcs.ravel(), [6], projective=projective), expected)
+
+
+@kinds
+def test_types_and_layout_do_not_matter_and_input_stays(projective: bool) -> None:
+    single = random_batch(np.random.default_rng(8), [3, 6], "floats").astype(np.float32)
+    expected = decode_dependencies(single, [3, 6], projective=projective)
+    double = np.repeat(single.astype(np.float64), 2)
+    double.setflags(write=False)
+    found = decode_dependencies(double[::2], np.array([3, 6], np.uint8), projective=projective)
+    assert_same(found, expected)
+
+
+@kinds
+def test_the_largest_scores_do_not_overflow(projective: bool) -> None:
+    scores = np.random.default_rng(9).choice([-1e300, 1e300], 30 * 31)
+    decoded = decode_dependencies(scores, [30], projective=projective)
+    assert decoded.scores[0] == pytest.approx(3e301)
+    assert head_fault(decoded.heads.tolist(), "one") is None
+
+
+def test_packing_of_arcs() -> None:
+    assert arc_offsets([1, 2, 5]).tolist() == [0, 2, 8, 38]
+    assert word_offsets([1, 2, 5]).tolist() == [0, 1, 3, 8]
+    assert arc_offsets([]).tolist() == word_offsets([]).tolist() == [0]
+    lengths = np.full(3, 60_000, dtype=np.int32)
+    assert arc_offsets(lengths)[-1] == 3 * 60_000 * 60_001
+
+
+def with_value(value: float) -> Any:
+    arcs = np.zeros(14)
+    arcs[9] = value
+    return arcs
+
+
+GOOD = np.zeros(14)
+BAD_INPUT: list[Any] = [
+    (GOOD.astype(np.float16), [1, 3], None, "dtype float16; it must be float64 or float32"),
+    (GOOD.astype(int), [1, 3], None, "arcs has dtype int64"),
+    (GOOD[None], [1, 3], None, r"shape \(1, 14\); it must have one dimension"),
+    (GOOD[1:], [1, 3], None, r"13 scores; 2 sentences of these lengths have 14: n\(n \+ 1\)"),
+    (GOOD, [1, 3, 0], None, r"lengths\[2\] is 0; a sentence has at least 1 word"),
+    (GOOD, [1.0, 3.0], None, "lengths has dtype float64; it must hold integers"),
+    (GOOD, [1, 3], 0, "threads is 0; it must be at least 1"),
+    (with_value(1.1e300), [1, 3], None, r"arcs\[9\] .* is 1.1e\+300; scores must be from -1e\+300"),
+]
+
+
+@kinds
+@pytest.mark.parametrize(("arcs", "lengths", "threads", "message"), BAD_INPUT)
+def test_bad_input_is_refused(
+    arcs: Any, lengths: Any, threads: Any, message: str, projective: bool
+) -> None:
+    decode_dependencies(GOOD, [1, 3], projective=projective)
+    with pytest.raises(ValueError, match=message):
+        decode_dependencies(arcs, lengths, projective=projective, threads=threads)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_the_place_of_a_score_that_is_not_finite_is_named(value: float) -> None:
+    arcs = with_value(value)
+    arcs[3] = value  # of the first word of the second sentence to itself
+    message = r"arcs\[9\] \(sentence 1, word 2, governor 3\) is -?(nan|inf); every score must be"
+    for scores in (arcs, arcs.astype(np.float32)):
+        with pytest.raises(chart.NotFiniteError, match=message):
+            decode_dependencies(scores, [1, 3], projective=True)
+
+
+@pytest.fixture
+def without_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if the extension had not been built."""
+    monkeypatch.delattr(chart, "_dependency", raising=False)
+    monkeypatch.setitem(sys.modules, "spmrl_bench.chart._dependency", None)
+    kernels.load_dependency_kernel.cache_clear()
+    yield
+    kernels.load_dependency_kernel.cache_clear()
+
+
+@pytest.mark.usefixtures("without_kernel")
+def test_fallback_warns_once_and_returns_the_same() -> None:
+    arcs = random_batch(np.random.default_rng(8), MIXED, "floats")
+    with pytest.warns(RuntimeWarning, match=r"plain-Python kernels.*_dependency.*C compiler"):
+        found = decode_dependencies(arcs, MIXED, projective=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_same(decode_dependencies(arcs, MIXED, projective=True), found)
+    assert_same(found, decode_on("python", arcs, MIXED, projective=True))
+
+
+@needs_compiled
+def test_the_compiled_kernel_is_used_where_it_exists() -> None:
+    assert kernels.load_dependency_kernel().name == "cython"

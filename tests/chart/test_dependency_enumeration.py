@@ -1,0 +1,101 @@
+"""Dependency decoding against the enumeration of all trees, ties included."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from tests.chart import dependency_oracles as oracles
+from tests.chart.arcs import Shape, decode_on, random_arcs, random_batch, sentence_arcs
+
+compiled = importlib.util.find_spec("spmrl_bench.chart._dependency") is not None
+KERNELS = [
+    "python",
+    pytest.param("cython", marks=pytest.mark.skipif(not compiled, reason="kernel not built")),
+]
+LENGTHS = [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6]
+shapes = pytest.mark.parametrize("shape", get_args(Shape))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@shapes
+@pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
+def test_decoding_is_the_best_of_all_trees(kernel: str, shape: Shape, projective: bool) -> None:
+    for seed in range(4):
+        arcs = random_batch(np.random.default_rng(seed), LENGTHS, shape)
+        decoded = decode_on(kernel, arcs, LENGTHS, projective)
+        for b, n in enumerate(LENGTHS):
+            candidates = oracles.projective_trees(n) if projective else oracles.trees(n)
+            best = oracles.totals(sentence_arcs(arcs, LENGTHS, b), candidates).max()
+            assert decoded.scores[b] == pytest.approx(best, rel=1e-12, abs=1e-12)
+            assert tuple(decoded.heads[slice(*decoded.offsets[b : b + 2])]) in candidates
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_ties_of_projective_trees_go_by_the_rule(kernel: str) -> None:
+    for seed in range(4):
+        arcs = random_batch(np.random.default_rng(seed), LENGTHS, "integers")
+        heads = decode_on(kernel, arcs, LENGTHS, projective=True).heads
+        expected = [
+            oracles.best_projective(sentence_arcs(arcs, LENGTHS, b)) for b in range(len(LENGTHS))
+        ]
+        assert heads.tolist() == [head for tree in expected for head in tree]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@shapes
+def test_spanning_trees_grow_by_the_rule(kernel: str, shape: Shape) -> None:
+    lengths = [*LENGTHS, 9, 9, 14, 14]
+    arcs = random_batch(np.random.default_rng(3), lengths, shape)
+    heads = decode_on(kernel, arcs, lengths, projective=False).heads
+    expected = [
+        oracles.grown_tree(sentence_arcs(arcs, lengths, b)) for b in range(len(lengths))
+    ]
+    assert heads.tolist() == [head for tree in expected for head in tree]
+
+
+def test_enumeration_knows_every_tree() -> None:
+    """There are n ** (n - 1) rooted trees (Cayley), and binomial(3n - 2, n - 1) / n projective."""
+    assert [len(oracles.trees(n)) for n in range(1, 7)] == [1, 2, 9, 64, 625, 7776]
+    assert [len(oracles.projective_trees(n)) for n in range(1, 7)] == [1, 2, 7, 30, 143, 728]
+
+
+def test_every_projective_tree_has_joins_of_its_own() -> None:
+    keys = [tuple(oracles.joins(tree)) for tree in oracles.projective_trees(6)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_scores_test_what_they_should() -> None:
+    """Ties, several words that want the root, and crossing arcs that are worth it, do occur."""
+    tied = rooted = crossing = 0
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        every = oracles.trees(5)
+        scores = oracles.totals(random_arcs(rng, 5, "integers"), every)
+        tied += int((scores == scores.max()).sum() > 1)
+        arcs = random_arcs(rng, 5, "rooted")
+        rooted += int((arcs.argmax(axis=1) == 0).sum() == 5)
+        arcs = random_arcs(rng, 5, "floats")
+        crossing += int(oracles.crosses(every[int(oracles.totals(arcs, every).argmax())]))
+    assert tied > 25
+    assert rooted == 50
+    assert crossing > 5
+
+
+@pytest.mark.campaign
+@pytest.mark.skipif(not compiled, reason="kernel not built")
+@pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
+def test_ten_thousand_sentences(projective: bool) -> None:
+    rng = np.random.default_rng(1996)
+    for turn in range(400):
+        lengths = rng.integers(1, 7, 25).tolist()
+        arcs = random_batch(rng, lengths, get_args(Shape)[turn % 4])
+        decoded = decode_on("cython", arcs, lengths, projective)
+        for b, n in enumerate(lengths):
+            candidates = oracles.projective_trees(n) if projective else oracles.trees(n)
+            best = oracles.totals(sentence_arcs(arcs, lengths, b), candidates).max()
+            assert decoded.scores[b] == pytest.approx(best, rel=1e-12, abs=1e-12)
+            assert tuple(decoded.heads[slice(*decoded.offsets[b : b + 2])]) in candidates
