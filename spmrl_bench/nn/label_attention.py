@@ -80,7 +80,7 @@ class LabelHeads(nn.Module):
         matrices = self.key.head_matrices(self.heads)
         queries = self.query.chunk(len(matrices), dim=1)
         pairs = zip(queries, matrices, strict=True)
-        asked = torch.cat([torch.einsum("hk,hkd->hd", q, matrix) for q, matrix in pairs], dim=1)
+        asked = torch.cat([(query[:, None] @ keys)[:, 0] for query, keys in pairs], dim=1)
         logits = layout.spread(functional.linear(rows, asked * self.factor)).transpose(1, 2)
         return logits.masked_fill(~layout.filled[:, None], -math.inf).softmax(dim=2)
 
@@ -89,10 +89,11 @@ class LabelHeads(nn.Module):
         # These products are few and small, and the weights deserve all their digits.
         with torch.autocast(rows.device.type, enabled=False):
             weights = functional.dropout(self.weights(rows, layout), self.dropout, self.training)
-            mixed = weights @ layout.spread(rows)
+            mixed = (weights @ layout.spread(rows)).permute(1, 2, 0)
             matrices = self.value.head_matrices(self.heads)
-            pairs = zip(mixed.chunk(len(matrices), dim=2), matrices, strict=True)
-            return torch.cat([torch.einsum("shd,hkd->shk", x, matrix) for x, matrix in pairs], 2)
+            pairs = zip(mixed.chunk(len(matrices), dim=1), matrices, strict=True)
+            found = torch.cat([matrix @ means for means, matrix in pairs], dim=1)
+            return found.permute(2, 0, 1).contiguous()
 
     def weights_of_each(self, rows: Tensor, layout: Ragged) -> list[Tensor]:
         """Of each sentence of ``n`` tokens the weights ``[heads, n]``."""
