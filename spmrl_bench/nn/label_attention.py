@@ -23,6 +23,7 @@ projects a token once and not once for each head.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -355,11 +356,11 @@ class LabelAttentionLayer(nn.Module):
         was_training = self.training
         self.eval()
         try:
-            lengths = layout.lengths.tolist()
-            blocks = self._blocks(rows, layout).split(lengths) if self.concatenated else None
-            return [
-                LabelView(weights, None if blocks is None else blocks[k])
-                for k, weights in enumerate(self.heads.weights_of_each(rows, layout))
-            ]
+            blocks: Sequence[Tensor | None] = [None] * len(layout.lengths)
+            if self.concatenated:
+                blocks = self._blocks(rows, layout).split(layout.lengths.tolist())
+            with torch.autocast(rows.device.type, enabled=False):
+                weights = self.heads.weights_of_each(rows, layout)
+            return [LabelView(*parts) for parts in zip(weights, blocks, strict=True)]
         finally:
             self.train(was_training)

@@ -7,7 +7,6 @@ by their names, so that gradients of both can be compared.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -86,7 +85,9 @@ def label_layer(
                 ]
                 found.append(torch.cat(outputs))
             else:
-                parts = zip(*[context.chunk(2) if halves else (context,) for context in own])
+                parts = zip(
+                    *[context.chunk(2) if halves else (context,) for context in own], strict=True
+                )
                 joined = torch.cat([torch.cat(part) for part in parts])
                 found.append(
                     norm(weights, "norm", row + linear(weights, "output", joined), released_norm)

@@ -77,7 +77,11 @@ def test_values_and_gradients_are_those_of_the_loops(choices: dict[str, Any]) ->
     module, rows = layer(**choices), rows_of().requires_grad_()
     divisor = math.sqrt(D_MODEL if choices.get("attention_scale") == "d_model" else D_KV)
     expected = label_layer(
-        module, rows, LENGTHS, divisor=divisor, released_norm=choices.get("layer_norm") == "released"
+        module,
+        rows,
+        LENGTHS,
+        divisor=divisor,
+        released_norm=choices.get("layer_norm") == "released",
     )
     found = run(module, rows)
     assert found.shape == (sum(LENGTHS), module.d_out)
@@ -199,7 +203,13 @@ def test_initial_weights_are_those_of_the_released_code() -> None:
     torch.manual_seed(0)
     for queries in ("vectors", "matrices"):
         module = LabelAttentionLayer(
-            d_model, heads, d_kv, 32, 16, **NO_DROPOUT, queries=queries  # type: ignore[arg-type]
+            d_model,
+            heads,
+            d_kv,
+            32,
+            16,
+            **NO_DROPOUT,
+            queries=queries,  # type: ignore[arg-type]
         )
         whole = nn.init.xavier_normal_(torch.empty(heads, d_model // 2, d_kv // 2))
         kinds = [module.heads.key, module.heads.value] if queries == "vectors" else []  # type: ignore[union-attr]
@@ -428,7 +438,7 @@ def test_a_view_has_no_dropout_and_leaves_the_mode_as_it_was() -> None:
 def test_views_that_cannot_be() -> None:
     (view,) = layer(outputs="projected").views(rows_of([6]), layout_of([6]))
     assert view.weights.shape == (HEADS, 6)
-    with pytest.raises(ValueError, match="added up .*'projected'.* no part"):
+    with pytest.raises(ValueError, match=r"added up .*'projected'.* no part"):
         view.of_span(0, 2)
     (view,) = layer().views(rows_of([6]), layout_of([6]))
     for span in ((0, 5), (2, 2), (-1, 2), (3, 1)):
