@@ -18,6 +18,13 @@ PositionTable = Literal["learned", "sinusoidal"]
 AttentionScale = Literal["d_kv", "d_model"]
 #: The usual layer norm, or that of the code released with Kitaev & Klein 2018.
 LayerNormForm = Literal["usual", "released"]
+#: What the heads of label attention ask with: one learned vector each, or a vector of each token.
+LabelQueries = Literal["vectors", "matrices"]
+#: Whether the outputs of these heads stand side by side, or are added up by a matrix.
+LabelOutputs = Literal["concatenated", "projected"]
+#: What follows label attention: one feed-forward layer over all features, one as in the code of
+#: Mrini et al. 2020, whose last features are kept apart, or none.
+LabelFeedForward = Literal["usual", "released", "none"]
 #: Which sub-words of a word make its vector.
 SubwordPooling = Literal["first", "last", "mean"]
 #: How constituents and dependencies are learnt as one structure.

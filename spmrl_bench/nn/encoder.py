@@ -30,6 +30,7 @@ from spmrl_bench.nn.norms import layer_norm as norm_of
 from spmrl_bench.nn.positions import position_table as table_of
 from spmrl_bench.nn.precision import FLOAT32, Precision, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.token_encoder import TokenEncoder
 
 
 def content_width(d_model: int, position: PositionInput) -> int:
@@ -37,8 +38,8 @@ def content_width(d_model: int, position: PositionInput) -> int:
     return d_model if position == "added" else d_model // 2
 
 
-class SelfAttention(nn.Module):
-    """Multi-head attention over the tokens of a sentence.
+class AttentionHeads(nn.Module):
+    """The heads of self-attention, each of which asks from every token of a sentence.
 
     For head ``h`` the weight of token ``j`` at token ``i`` is
     ``softmax_j(q_i . k_j / sqrt(d_kv))``, or with ``sqrt(d_model)`` in the released code. With
@@ -63,17 +64,15 @@ class SelfAttention(nn.Module):
         self.factor = 1 / math.sqrt(d_model if scale == "d_model" else d_kv)
         linear = KINDS[matrices]
         self.project = linear(d_model, 3 * heads * d_kv, bias=False)
-        self.output = linear(heads * d_kv, d_model, bias=False)
-        init_heads(self.project, self.output, d_model, heads, d_kv)
 
-    def forward(
+    def contexts(
         self,
         rows: Tensor,
         layout: Ragged,
         limit: Limit = OPEN,
         asking: Tensor | None = None,
     ) -> Tensor:
-        """``[tokens, d_model]`` to ``[tokens, d_model]``.
+        """What each head finds for each token, ``[tokens, heads, d_kv]``.
 
         Args:
             rows: token vectors.
@@ -100,7 +99,41 @@ class SelfAttention(nn.Module):
             scale=self.factor,
         )
         back = layout.gather(context.transpose(1, 2).flatten(2))
-        return self.output.from_heads(back.view(len(rows), self.heads, self.d_kv))
+        return back.view(len(rows), self.heads, self.d_kv)
+
+    def weights_of_each(self, rows: Tensor, layout: Ragged) -> list[Tensor]:
+        """Of each sentence of ``n`` tokens the weights ``[heads, n, n]``, without any limit."""
+        query, key, _ = self.project.to_heads(rows, 3 * self.heads).transpose(0, 1).chunk(3)
+        lengths = layout.lengths.tolist()
+        pairs = zip(query.split(lengths, dim=1), key.split(lengths, dim=1), strict=True)
+        return [(q @ k.transpose(1, 2) * self.factor).softmax(dim=2) for q, k in pairs]
+
+
+class SelfAttention(AttentionHeads):
+    """Multi-head attention over the tokens of a sentence; the heads are joined by a matrix."""
+
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_kv: int,
+        dropout: float,
+        matrices: Matrices = "factored",
+        scale: AttentionScale = "d_kv",
+    ) -> None:
+        super().__init__(d_model, heads, d_kv, dropout, matrices, scale)
+        self.output = KINDS[matrices](heads * d_kv, d_model, bias=False)
+        init_heads(self.project, self.output, d_model, heads, d_kv)
+
+    def forward(
+        self,
+        rows: Tensor,
+        layout: Ragged,
+        limit: Limit = OPEN,
+        asking: Tensor | None = None,
+    ) -> Tensor:
+        """``[tokens, d_model]`` to ``[tokens, d_model]``, see :meth:`contexts`."""
+        return self.output.from_heads(self.contexts(rows, layout, limit, asking))
 
 
 class EncoderLayer(nn.Module):
@@ -147,7 +180,7 @@ class EncoderLayer(nn.Module):
         return self.feed_forward_norm(rows + self.residual_dropout(contracted, layout))
 
 
-class Encoder(nn.Module):
+class Encoder(TokenEncoder):
     """A stack of layers over content and position.
 
     The position starts as one vector per place in the sentence, learned unless the table is
@@ -194,8 +227,7 @@ class Encoder(nn.Module):
         layer_norm: LayerNormForm = "usual",
         input_norm: bool = True,
     ) -> None:
-        super().__init__()
-        self.precision = precision
+        super().__init__(d_model, precision)
         self.added = position == "added"
         # Whether content and position stay apart; the kernels are made for this.
         self.halves = matrices == "factored" and not self.added
@@ -260,8 +292,8 @@ class Encoder(nn.Module):
         finally:
             self.low_weights = None
 
-    def forward(self, content: Tensor, layout: Ragged) -> Tensor:
-        """Content ``[tokens, content_width]`` to encoded tokens ``[tokens, d_model]``."""
+    def stack(self, content: Tensor, layout: Ragged) -> Tensor:
+        """Content ``[tokens, content_width]`` to ``[tokens, d_model]``."""
         unlimited = all(limit == OPEN for limit in self.limits)
         if self.fused and unlimited and kernels.usable(content):
             return fused_encoder.encode(self, content, layout)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def encode(module: Encoder, content: Tensor, layout: Ragged) -> Tensor:
-    """What ``module(content, layout)`` computes, ``[tokens, d_model]`` from ``[tokens, half]``."""
+    """What ``module.stack(content, layout)`` computes, from ``[tokens, half]``."""
     needed = torch.is_grad_enabled() and (
         content.requires_grad or any(weight.requires_grad for weight in module.parameters())
     )

@@ -19,6 +19,8 @@ from spmrl_bench.nn.choices import Matrices
 class FactoredLinear(nn.Module):
     """Two linear maps side by side: a block-diagonal matrix over ``[content ; position]``."""
 
+    parts = 2
+
     def __init__(self, inputs: int, outputs: int, *, bias: bool) -> None:
         super().__init__()
         self.content = nn.Linear(inputs // 2, outputs // 2, bias=bias)
@@ -39,6 +41,11 @@ class FactoredLinear(nn.Module):
         halves = per_head.view(tokens, heads, 2, width // 2).transpose(1, 2)
         return self.forward(halves.reshape(tokens, -1))
 
+    def head_matrices(self, heads: int) -> tuple[Tensor, ...]:
+        """The weights of a map to heads, for each half ``[heads, width of it, inputs / 2]``."""
+        parts = (self.content.weight, self.position.weight)
+        return tuple(weight.unflatten(0, (heads, -1)) for weight in parts)
+
     def init_heads(self, fans: float) -> None:
         """Draw the weights of an attention's map, see :func:`init_heads`."""
         for part in (self.content, self.position):
@@ -51,6 +58,8 @@ class FactoredLinear(nn.Module):
 
 class FullLinear(nn.Linear):
     """One matrix over all features."""
+
+    parts = 1
 
     def __init__(self, inputs: int, outputs: int, *, bias: bool) -> None:
         super().__init__(inputs, outputs, bias=bias)
@@ -73,9 +82,33 @@ class FullLinear(nn.Linear):
         """``[tokens, heads, inputs / heads]`` to ``[tokens, outputs]``."""
         return self.forward(per_head.flatten(1))
 
+    def head_matrices(self, heads: int) -> tuple[Tensor, ...]:
+        """The weights of a map to heads, one part of ``[heads, width of a head, inputs]``."""
+        return (self.weight.unflatten(0, (heads, -1)),)
+
     def init_heads(self, fans: float) -> None:
         """Draw the weights of an attention's map, see :func:`init_heads`."""
         nn.init.normal_(self.weight, std=math.sqrt(2 / fans))
+
+
+class SplitLinear(nn.Module):
+    """Two linear maps side by side, of the first features and of the last ones, with biases.
+
+    Args:
+        inputs: how many features are the first and how many the last.
+        outputs: likewise.
+    """
+
+    def __init__(self, inputs: tuple[int, int], outputs: tuple[int, int]) -> None:
+        super().__init__()
+        self.widths = inputs
+        self.first = nn.Linear(inputs[0], outputs[0])
+        self.last = nn.Linear(inputs[1], outputs[1])
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """``[tokens, inputs]`` to ``[tokens, outputs]``."""
+        first, last = rows.split(self.widths, dim=1)
+        return torch.cat((self.first(first), self.last(last)), dim=1)
 
 
 Linear = FactoredLinear | FullLinear
@@ -91,7 +124,12 @@ def init_heads(project: Linear, output: Linear, d_model: int, heads: int, d_kv: 
     Version 0.2 of it does so (2018: queries, keys and values only). The heads and features of
     the tensor all count as fan, so attention starts near zero.
     """
-    parts = 2 if isinstance(project, FactoredLinear) else 1
+    into, back = head_fans(d_model, heads, d_kv, project.parts)
+    project.init_heads(into)
+    output.init_heads(back)
+
+
+def head_fans(d_model: int, heads: int, d_kv: int, parts: int) -> tuple[int, int]:
+    """Fans of a map from ``d_model`` to heads, and of one back, of so many parts."""
     width, kv = d_model // parts, d_kv // parts
-    project.init_heads(width * kv + heads * kv)
-    output.init_heads(kv * width + heads * width)
+    return width * kv + heads * kv, kv * width + heads * width

@@ -20,11 +20,12 @@ from spmrl_bench.nn.choices import Cell
 from spmrl_bench.nn.fused_recurrent import RecurrentLayer, Steps, all_states
 from spmrl_bench.nn.precision import FLOAT32, Precision, product_dtype, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.token_encoder import TokenEncoder
 
 CELLS: Mapping[Cell, type[RecurrentLayer]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 
 
-class RecurrentEncoder(nn.Module):
+class RecurrentEncoder(TokenEncoder):
     """A stack of bidirectional layers, with dropout on what goes into each but the first.
 
     The states of the forward direction are the even features of a token vector and those of the
@@ -42,8 +43,7 @@ class RecurrentEncoder(nn.Module):
         dropout: float,
         precision: Precision = FLOAT32,
     ) -> None:
-        super().__init__()
-        self.precision = precision
+        super().__init__(d_model, precision)
         self.layers = nn.ModuleList(
             CELLS[cell](d_model, d_model // 2, bidirectional=True, batch_first=True)
             for _ in range(layers)
@@ -55,8 +55,8 @@ class RecurrentEncoder(nn.Module):
         """As of the self-attentive encoder; here nothing is gained by it."""
         yield
 
-    def forward(self, content: Tensor, layout: Ragged) -> Tensor:
-        """Content ``[tokens, d_model]`` to encoded tokens ``[tokens, d_model]``."""
+    def stack(self, content: Tensor, layout: Ragged) -> Tensor:
+        """Content ``[tokens, d_model]`` to ``[tokens, d_model]``."""
         states = _fused(layout) if kernels.usable(content) else _packed(layout)
         rows = content
         for number, layer in enumerate(self.layers):

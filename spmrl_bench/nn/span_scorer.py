@@ -24,22 +24,27 @@ BLOCK = 1024
 GPU_BLOCK = 1 << 16
 
 
-def fenceposts(encoded: Tensor, left: Tensor) -> Tensor:
+def fenceposts(encoded: Tensor, left: Tensor, block: int = 2) -> Tensor:
     """Fencepost vectors from encoded tokens.
 
-    Even coordinates are the forward part and odd ones the backward part, so both hold equal
-    shares of content and position. Fencepost ``k`` of a sentence joins the forward part of
-    token ``k`` and the backward part of token ``k + 1``, START being token 0.
+    In every block of coordinates the first half is the forward part and the second half the
+    backward part. Blocks of two make the even coordinates the forward part and the odd ones the
+    backward part, so both hold equal shares of content and position; an encoder's ``d_block``
+    says its own. Fencepost ``k`` of a sentence joins the forward part of token ``k`` and the
+    backward part of token ``k + 1``, START being token 0.
 
     Args:
-        encoded: ``[tokens, d_model]``, every sentence with START and STOP.
+        encoded: ``[tokens, d_out]``, every sentence with START and STOP.
         left: int64 ``[fenceposts]``, row of the token left of each fencepost.
+        block: width of a block, an even number that divides ``d_out``.
 
     Returns:
-        ``[fenceposts, d_model]``; ``n + 1`` fenceposts for a sentence of ``n`` words.
+        ``[fenceposts, d_out]``: the forward parts of all blocks, then the backward parts. A
+        sentence of ``n`` words has ``n + 1`` fenceposts.
     """
-    forward, backward = encoded[:, 0::2], encoded[:, 1::2]
-    return torch.cat((forward.index_select(0, left), backward.index_select(0, left + 1)), dim=1)
+    forward, backward = encoded.unflatten(1, (-1, 2, block // 2)).unbind(2)
+    parts = (forward.index_select(0, left), backward.index_select(0, left + 1))
+    return torch.cat(parts, dim=1).flatten(1)
 
 
 class SpanScorer(nn.Module):
@@ -48,6 +53,14 @@ class SpanScorer(nn.Module):
     def __init__(
         self, d_model: int, d_hidden: int, labels: int, layer_norm: LayerNormForm = "usual"
     ) -> None:
+        """Random weights.
+
+        Args:
+            d_model: width of a fencepost vector, which is that of an encoded token.
+            d_hidden: width of the hidden layer.
+            labels: how many labels there are, the empty one among them.
+            layer_norm: form of the norm of the hidden layer.
+        """
         super().__init__()
         self.first = nn.Linear(d_model, d_hidden)
         self.norm = norm_of(d_hidden, layer_norm)

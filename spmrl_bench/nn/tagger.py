@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class Tagger(nn.Module):
-    """Scores of all tags of each token."""
+    """Scores of all tags of each token; ``d_model`` is the width of an encoded token."""
 
     def __init__(self, d_model: int, d_hidden: int, tags: int) -> None:
         super().__init__()

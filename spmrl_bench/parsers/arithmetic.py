@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.parsers.building import d_content
+from spmrl_bench.parsers.building import d_content, label_heads
 from spmrl_bench.parsers.config import ChartParserConfig, ParserConfig
 from spmrl_bench.parsers.vocabulary import BOUNDARY_CHARACTERS
 from spmrl_bench.trees.parse import Parse
@@ -46,15 +46,48 @@ def forward_products(
     if config.encoder != "attention":  # two directions, gates of input and state
         gates = 4 if config.encoder == "lstm" else 3
         encoder = config.layers * tokens * gates * config.d_model * (config.d_model * 3 // 2)
+    d_out = config.d_model
+    if config.label_attention:
+        attending = label_heads(config, labels - 1)
+        encoder += _label_products(config, attending, len(lengths), tokens, pairs)
+        if config.label_outputs == "concatenated":
+            d_out = attending * config.label_d_proj
     posts = sum(n + 1 for n in lengths)
     spans = sum(n * (n + 1) // 2 for n in lengths)
-    scorer = posts * config.d_model * config.d_label_hidden
+    scorer = posts * d_out * config.d_label_hidden
     scorer += spans * config.d_label_hidden * (labels - 1)
     lstm = 0
     if "charlstm" in config.lexical:
         state = (config.d_char_lstm or d_content(config)) // 2
         lstm = characters * 2 * 4 * state * (config.d_char + state)
     return encoder + scorer + lstm
+
+
+def _label_products(
+    config: ChartParserConfig, heads: int, sentences: int, tokens: int, pairs: int
+) -> int:
+    """Multiplications of label attention and its feed-forward layer."""
+    d_model, d_kv, d_proj = config.d_model, config.label_d_kv, config.label_d_proj
+    parts = 2 if config.matrices_of_labels == "factored" else 1
+    matrix = heads * d_model * d_kv // parts  # keys or values of all heads
+    if config.label_queries == "vectors":
+        found = matrix + 2 * tokens * heads * d_model  # queries through keys, weights, means
+        found += sentences * matrix  # values
+        places = sentences
+    else:
+        found = 3 * tokens * matrix + 2 * pairs * heads * d_kv
+        places = tokens
+    if config.label_outputs == "concatenated":
+        found += d_proj * d_model * d_kv // parts  # two maps in one
+        found += places * heads * d_kv * d_proj + tokens * d_model * d_proj
+    else:
+        found += places * matrix
+    both = 2 * tokens * config.d_ff
+    if config.label_feed_forward == "none":
+        return found
+    if config.label_outputs == "projected":
+        return found + both * d_model // parts
+    return found + both * heads * d_proj // (2 if config.label_feed_forward == "released" else 1)
 
 
 def training_operations(

@@ -57,18 +57,18 @@ class ChartParser(NeuralParser):
         """A parser with random weights; the arguments are those of :class:`NeuralParser`."""
         super().__init__(config, vocabulary, assets)
         self.scorer = SpanScorer(
-            config.d_model, config.d_label_hidden, len(vocabulary.labels), config.layer_norm
+            self.encoder.d_out, config.d_label_hidden, len(vocabulary.labels), config.layer_norm
         )
         self._add_tagger()
 
     @classmethod
     def build(cls, config: ChartParserConfig, examples: Sequence[Parse]) -> Self:
-        parser = cls(config, vocabulary := Vocabulary.of(examples))
+        vocabulary = Vocabulary.of(examples)
         if len(vocabulary.labels) == 1:
             raise TreeError(
                 f"the {len(examples)} training trees have no constituent: nothing to learn"
             )
-        return parser
+        return cls(config, vocabulary)
 
     # Scores ---------------------------------------------------------------------------
 
@@ -82,7 +82,8 @@ class ChartParser(NeuralParser):
         last = lengths.cumsum(0) - 1
         left = torch.ones(len(encoded), dtype=torch.bool, device=encoded.device)
         left[last] = False
-        return self.scorer.project(fenceposts(encoded, left.nonzero().squeeze(1)))
+        rows = left.nonzero().squeeze(1)
+        return self.scorer.project(fenceposts(encoded, rows, self.encoder.d_block))
 
     def span_rows(self, lengths: NDArray[np.int32]) -> tuple[Tensor, Tensor]:
         """Rows of the start and end fencepost of every packed chart cell, int64 ``[cells]``."""

@@ -11,6 +11,9 @@ from spmrl_bench.nn.choices import (
     AttentionScale,
     EncoderKind,
     HeadDrivenSpans,
+    LabelFeedForward,
+    LabelOutputs,
+    LabelQueries,
     LayerNormForm,
     Matrices,
     PositionInput,
@@ -106,6 +109,27 @@ class NeuralParserConfig(ParserConfig):
     relaxed_window: bool = False
     """Whether the first two and the last two tokens see all, and are seen by all."""
 
+    label_attention: bool = False
+    """Whether a layer of label attention stands on the encoder (Mrini et al. 2020). It shares the
+    attention and relu dropout, ``d_ff``, ``attention_scale`` and ``layer_norm``."""
+    label_heads: Positive | None = None
+    """How many heads it has; without it, one for each label of the training trees."""
+    label_d_kv: Even = 128
+    """Width of a query, key or value of one of its heads; half content, half position."""
+    label_d_proj: Even = 128
+    """Width of what one of its heads gives a token; half forward, half backward part."""
+    label_queries: LabelQueries = "vectors"
+    """A learned query vector for each head, or the query matrices of self-attention."""
+    label_outputs: LabelOutputs = "concatenated"
+    """Whether the heads' outputs stand side by side, or are added up as in self-attention."""
+    label_matrices: Matrices | None = None
+    """Of its queries, keys and values; without it, as of the encoder's layers."""
+    label_feed_forward: LabelFeedForward = "usual"
+    """What follows: a feed-forward layer over all features, ``released`` for that of the code of
+    Mrini et al., where the last ``d_model / 2`` have matrices of their own, or ``none``."""
+    label_residual_dropout: Rate = 0.0
+    """On what each head adds to the tokens; the feed-forward layer has ``residual_dropout``."""
+
     predict_tags: bool = False
     """Whether the parser learns to tag, from the encoded tokens and together with the trees."""
     d_tag_hidden: Positive = 250
@@ -133,11 +157,21 @@ class NeuralParserConfig(ParserConfig):
 
     @property
     def cost(self) -> float:
-        return float(self.d_model**2 * (1 + self.layers))
+        cost = self.d_model**2 * (1 + self.layers)
+        if self.label_attention:
+            # How many labels there are is not known yet.
+            cost += (self.label_heads or 100) * self.label_d_proj * self.d_ff
+        return float(cost)
 
     def pretrained(self) -> dict[str, str]:
         keys = [key for keys in FILES.values() for key in keys]
         return {key: value for key in keys if (value := getattr(self, key)) is not None}
+
+    @property
+    def matrices_of_labels(self) -> Matrices:
+        """Those of label attention; a recurrent encoder has no halves to keep apart."""
+        own: Matrices = self.matrices if self.encoder == "attention" else "full"
+        return self.label_matrices or own
 
     @property
     def _concatenated(self) -> bool:
@@ -188,6 +222,42 @@ class NeuralParserConfig(ParserConfig):
                 "encoder is kept from its content with a limit of attention"
             )
         return self
+
+    @model_validator(mode="after")
+    def _label_attention_can_be_as_it_is_set(self) -> Self:
+        if not self.label_attention:
+            for key, field in type(self).model_fields.items():
+                if key.startswith("label_") and getattr(self, key) != field.default:
+                    raise ValueError(f"{key} is set, but label_attention is not")
+            return self
+        if self.label_matrices == "factored" and self.encoder != "attention":
+            raise ValueError(
+                f"label_matrices = 'factored' keeps content and position apart, which the encoder "
+                f"'{self.encoder}' has mixed; only 'full' is possible"
+            )
+        if self.label_feed_forward == "released":
+            if (self.label_outputs, self.matrices_of_labels) != ("concatenated", "factored"):
+                raise ValueError(
+                    "label_feed_forward = 'released' differs from 'usual' only with label_outputs "
+                    "= 'concatenated' and label_matrices = 'factored'"
+                )
+            if self.label_heads is not None:
+                self.check_label_heads(self.label_heads)
+        return self
+
+    def check_label_heads(self, heads: int) -> None:
+        """Whether label attention can have so many heads.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        width, last = heads * self.label_d_proj, self.d_model // 2
+        if self.label_feed_forward == "released" and width <= last:
+            raise ValueError(
+                f"label_feed_forward = 'released' keeps the last {last} features of all heads "
+                f"apart (half of d_model), and {heads} heads with label_d_proj = "
+                f"{self.label_d_proj} have only {width}; 'usual' needs no more"
+            )
 
 
 class ChartParserConfig(NeuralParserConfig):

@@ -42,7 +42,7 @@ class Encoded(NamedTuple):
     """Which sentences of the window these are."""
     batch: Batch
     tokens: Tensor
-    """``[tokens, d_model]``, START and STOP among them."""
+    """``[tokens, encoder.d_out]``, START and STOP among them."""
     tags: list[list[str] | None]
     """Tags that the parser predicts for each sentence; None if it does not."""
 
@@ -76,7 +76,7 @@ class NeuralParser(TrainedParser):
         self.vocabulary = vocabulary
         # In this order, which the random numbers of their weights follow.
         self.lexical = build_lexical_model(config, vocabulary, assets)
-        self.encoder = build_encoder(config)
+        self.encoder = build_encoder(config, len(vocabulary.labels) - 1)
         self.tagger: Tagger | None = None
         self.training_indexer: Indexer | None = None
 
@@ -84,7 +84,8 @@ class NeuralParser(TrainedParser):
         """Give the parser its tagger, if the settings want one; the last of its layers."""
         if self.config.predict_tags:
             config = self.config
-            self.tagger = Tagger(config.d_model, config.d_tag_hidden, len(self.vocabulary.tags))
+            tags = len(self.vocabulary.tags)
+            self.tagger = Tagger(self.encoder.d_out, config.d_tag_hidden, tags)
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
@@ -132,7 +133,7 @@ class NeuralParser(TrainedParser):
         """Sum over sentences of the loss, without the tagger's.
 
         Args:
-            tokens: encoded, ``[tokens, d_model]``.
+            tokens: encoded, ``[tokens, encoder.d_out]``.
             batch: of these sentences.
             gold: of each, as of :meth:`gold`.
 
@@ -154,7 +155,7 @@ class NeuralParser(TrainedParser):
         return form_vectors(char_lstm, indexer, forms, self.device)
 
     def encode(self, batch: Batch, forms: Tensor) -> Tensor:
-        """Encoded tokens ``[tokens, d_model]``, START and STOP among them."""
+        """Encoded tokens ``[tokens, encoder.d_out]``, START and STOP among them."""
         encoded: Tensor = self.encoder(self.lexical(batch.tokens, forms), batch.layout)
         return encoded
 

@@ -1,0 +1,327 @@
+"""Parsers with label attention: settings, training, files, ensembles, arithmetic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from spmrl_bench.errors import RecipeError, TreeError
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.label_attention import LabelAttentionLayer, LabelHeads
+from spmrl_bench.nn.maps import FactoredLinear, FullLinear, SplitLinear
+from spmrl_bench.parsers.arithmetic import forward_products, sizes
+from spmrl_bench.parsers.batches import Pool
+from spmrl_bench.parsers.building import build_encoder, d_content
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.ensemble import Ensemble
+from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees.parse import Parse
+from tests.nn.plain import all_scores, layout_of
+from tests.parsers.examples import TREES, accumulate, config, gold_of, parser_of, steady_indexer
+
+ON: dict[str, Any] = {"label_attention": True, "label_d_kv": 8, "label_d_proj": 6}
+LABELS = len(Vocabulary.of(map(Parse.of, TREES)).labels) - 1
+WORDS = [tree.words for tree in TREES]
+CHOICES: list[dict[str, Any]] = [
+    {},
+    {"label_heads": 7},
+    {"label_d_kv": 12},
+    {"label_d_proj": 10},
+    {"label_queries": "matrices"},
+    {"label_outputs": "projected"},
+    {"label_queries": "matrices", "label_outputs": "projected"},
+    {"label_feed_forward": "none"},
+    {"label_feed_forward": "released"},
+    {"label_matrices": "full"},
+    {"matrices": "full"},
+    {"matrices": "full", "label_matrices": "factored"},
+    {"position": "added"},
+    {"attention_scale": "d_model"},
+    {"layer_norm": "released"},
+    {"layers": 0},
+    {"encoder": "lstm"},
+    {"encoder": "gru", "predict_tags": True},
+]
+every_choice = pytest.mark.parametrize("choices", CHOICES, ids=str)
+LEARNT: list[dict[str, Any]] = [
+    {},
+    {"label_queries": "matrices", "label_residual_dropout": 0.2},
+    {"label_outputs": "projected"},
+    {"label_feed_forward": "none", "precision": "bf16"},
+    {"label_feed_forward": "released", "layer_norm": "released"},
+    {"matrices": "full", "position": "added"},
+    {"encoder": "lstm", "predict_tags": True},
+]
+
+
+def labelled(**choices: Any) -> ChartParser:
+    return parser_of(**{**ON, **choices})
+
+
+def layer_of(parser: ChartParser) -> LabelAttentionLayer:
+    layer = parser.encoder.label_attention
+    assert layer is not None
+    return layer
+
+
+def losses_of(parser: ChartParser, steps: int) -> list[float]:
+    indexer = steady_indexer(parser)
+    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
+    optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
+    losses = []
+    for _ in range(steps):
+        optimiser.zero_grad()
+        losses.append(accumulate(parser, sentences, indexer, np.random.default_rng(0), 40))
+        optimiser.step()
+    return losses
+
+
+# ---- a parser --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choices", LEARNT, ids=str)
+def test_a_parser_with_it_learns_and_is_loaded_again(
+    choices: dict[str, Any], tmp_path: Path
+) -> None:
+    parser = labelled(**choices).train()
+    losses = losses_of(parser, 12)
+    assert min(losses[-3:]) < 0.8 * losses[0]
+    idle = [name for name, weight in parser.named_parameters() if weight.grad is None]
+    assert not idle
+    expected = list(parser.eval().parse(WORDS))
+    parser.save(tmp_path)
+    loaded = ChartParser.load(tmp_path)
+    assert loaded.config == parser.config
+    assert list(loaded.eval().parse(WORDS)) == expected
+    assert len(set(map(repr, expected))) > 5
+
+
+def test_a_small_treebank_is_learnt_by_heart() -> None:
+    parser = labelled(d_model=64, layers=1, label_feed_forward="none").train()
+    losses_of(parser, 90)
+    assert [parse.tree for parse in parser.parse(WORDS, [tree.tags for tree in TREES])] == TREES
+
+
+def test_batches_do_not_change_what_is_scored() -> None:
+    """In the released code heads and queries go astray between the sentences of a batch."""
+    parser = labelled(label_d_kv=16).double().eval()
+    with torch.no_grad():
+        for weight in layer_of(parser).heads.parameters():
+            weight.normal_(std=0.5)
+    indexer = parser.indexer()
+
+    def posts(sentences: list[Any]) -> Tensor:
+        pool = Pool([indexer.sentence(words) for words in sentences], indexer)
+        order, found = [], {}
+        for group, batch in pool.batches(1000, torch.device("cpu")):
+            encoded = parser.encode(batch, parser.form_vectors(indexer, pool.forms))
+            rows = parser.projected_posts(encoded, batch).split((batch.lengths + 1).tolist())
+            order += group
+            found.update(zip(group, rows, strict=True))
+        return torch.cat([found[k] for k in sorted(order)])
+
+    together = posts(WORDS)
+    alone = torch.cat([posts([words]) for words in WORDS])
+    torch.testing.assert_close(together, alone, atol=1e-12, rtol=0)
+
+
+def test_the_layers_below_start_as_without_it() -> None:
+    plain, other = parser_of(seed=4), parser_of(seed=4, **ON)
+    shared = [
+        (name, weight)
+        for name, weight in plain.state_dict().items()
+        if not name.startswith(("scorer.", "encoder.layers")) or "norm" in name
+    ]
+    assert len(shared) > 10
+    for name, weight in shared:
+        assert torch.equal(weight, other.state_dict()[name]), name
+    assert not [name for name in plain.state_dict() if "label" in name]
+    assert plain.encoder.d_out == plain.config.d_model
+
+
+def test_widths_follow_the_encoder() -> None:
+    parser = labelled(predict_tags=True)
+    assert parser.encoder.d_out == 6 * LABELS
+    assert parser.scorer.first.in_features == 6 * LABELS
+    assert parser.tagger is not None
+    assert parser.tagger.first.in_features == 6 * LABELS
+    projected = labelled(predict_tags=True, label_outputs="projected")
+    assert projected.scorer.first.in_features == projected.config.d_model
+
+
+def test_spans_are_scored_from_the_halves_of_heads() -> None:
+    parser = labelled().eval()
+    encoded = torch.arange(5.0)[:, None] * 1000 + torch.arange(6.0 * LABELS)
+    batch = next(iter(Pool([parser.indexer().sentence(["a"] * 3)], parser.indexer()).batches(
+        100, torch.device("cpu")
+    )))[1]  # fmt: skip
+    seen: list[Tensor] = []
+    parser.scorer.project = seen.append  # type: ignore[assignment, method-assign]
+    parser.projected_posts(encoded, batch)
+    first = seen[0][0].tolist()
+    forward = [6 * head + k for head in range(LABELS) for k in range(3)]
+    assert first == [*forward, *(1000 + 3 + place for place in forward)]
+
+
+def test_members_of_an_ensemble_may_have_it() -> None:
+    members = [labelled(), parser_of(seed=1), labelled(seed=2, label_heads=3)]
+    assert len(list(Ensemble(members).parse(WORDS))) == len(WORDS)
+
+
+# ---- settings --------------------------------------------------------------------------
+
+
+def encoded(**choices: Any) -> Tensor:
+    """One sentence, through an encoder whose weights depend on the settings by their shape only."""
+    settings = config(**{**ON, **choices})
+    module = build_encoder(settings, LABELS)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
+    content = torch.randn(9, d_content(settings), generator=generator)
+    result: Tensor = module.eval()(content, layout_of([9]))
+    assert result.shape[1] == module.d_out
+    return result.detach()
+
+
+def test_every_choice_makes_another_encoder() -> None:
+    found = [encoded(**choices) for choices in CHOICES]
+    for k, (choices, rows) in enumerate(zip(CHOICES, found, strict=True)):
+        for other, others in zip(found[:k], CHOICES[:k], strict=True):
+            same = rows.shape == other.shape and (rows - other).abs().max() < 1e-3
+            assert not same, (choices, others)
+
+
+def test_settings_reach_the_layer() -> None:
+    module = layer_of(
+        parser_of(
+            label_attention=True,
+            label_heads=9,
+            label_d_kv=10,
+            label_d_proj=4,
+            label_residual_dropout=0.1,
+            attention_dropout=0.2,
+            residual_dropout=0.3,
+            relu_dropout=0.4,
+            d_ff=14,
+        )
+    )
+    assert isinstance(module.heads, LabelHeads)
+    assert (module.heads.heads, module.heads.d_kv, module.heads.dropout) == (9, 10, 0.2)
+    assert isinstance(module.heads.key, FactoredLinear)
+    assert module.d_block == 4
+    assert module.output_dropout.p == 0.1
+    assert module.feed_forward is not None
+    assert module.feed_forward.residual_dropout.p == 0.3
+    assert module.feed_forward.relu_dropout.p == 0.4
+    assert isinstance(module.feed_forward.expand, FullLinear)
+    assert module.feed_forward.expand.out_features == 14
+    released = layer_of(labelled(label_feed_forward="released")).feed_forward
+    assert released is not None
+    assert isinstance(released.expand, SplitLinear)
+    assert released.expand.widths == (6 * LABELS - 16, 16)
+    for choices in ({"matrices": "full"}, {"label_matrices": "full"}, {"encoder": "lstm"}):
+        assert isinstance(layer_of(labelled(**choices)).output, FullLinear)
+    assert isinstance(layer_of(labelled(position="added")).output, FactoredLinear)
+
+
+def test_there_is_a_head_for_each_label_unless_a_number_is_given() -> None:
+    assert layer_of(labelled()).heads.heads == LABELS > 5
+    assert layer_of(labelled(label_heads=3)).heads.heads == 3
+    few = [parse_brackets("(A (B (C (t x)) (C (t y))))")]  # A+B and C
+    assert layer_of(parser_of(few, **ON)).heads.heads == 2
+    assert config(**ON).label_heads is None
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    settings = config(label_attention=True)
+    found = {
+        name: getattr(settings, name)
+        for name in ChartParserConfig.model_fields
+        if name.startswith("label_")
+    }
+    assert found == {
+        "label_attention": True,
+        "label_heads": None,
+        "label_d_kv": 128,
+        "label_d_proj": 128,
+        "label_queries": "vectors",
+        "label_outputs": "concatenated",
+        "label_matrices": None,
+        "label_feed_forward": "usual",
+        "label_residual_dropout": 0.0,
+    }
+    assert not config().label_attention
+
+
+def test_settings_that_contradict_each_other() -> None:
+    for key, value in (("label_heads", 3), ("label_d_kv", 64), ("label_queries", "matrices")):
+        with pytest.raises(ValueError, match=f"{key} is set, but label_attention is not"):
+            config(**{key: value})
+    with pytest.raises(ValueError, match="which the encoder 'gru' has mixed; only 'full'"):
+        config(**ON, label_matrices="factored", encoder="gru")
+    for choices in (
+        {"label_outputs": "projected"},
+        {"label_matrices": "full"},
+        {"encoder": "lstm"},
+    ):
+        with pytest.raises(ValueError, match="differs from 'usual' only with"):
+            config(**ON, label_feed_forward="released", **choices)
+    with pytest.raises(ValueError, match=r"last 16 features .* and 2 heads .* have only 12"):
+        config(**ON, label_feed_forward="released", label_heads=2)
+    for changes in ({"label_d_kv": 7}, {"label_d_proj": 5}, {"label_heads": 0}):
+        with pytest.raises(ValueError, match="label_"):
+            config(**{**ON, **changes})
+
+
+def test_too_few_labels_for_what_is_asked() -> None:
+    few = [parse_brackets("(A (B (C (t x)) (C (t y))))")]
+    with pytest.raises(RecipeError, match=r"2 heads .* only 12.*Set model.label_heads"):
+        parser_of(few, **ON, label_feed_forward="released")
+    assert parser_of(few, **ON, label_feed_forward="released", label_heads=4).encoder.d_out == 24
+    with pytest.raises(RecipeError, match=r"they have none; set model\.label_heads to a number"):
+        build_encoder(config(**ON))
+    leafless = Parse.of(parse_brackets("(t x)"))
+    with pytest.raises(TreeError, match="have no constituent: nothing to learn"):
+        ChartParser.build(config(**ON), [leafless])
+
+
+def test_it_costs_more() -> None:
+    costs = [config().cost, config(**ON, label_heads=4).cost, config(**ON, label_heads=40).cost]
+    assert costs == sorted(set(costs))
+    assert config(**ON).cost > costs[1]
+
+
+# ---- arithmetic ------------------------------------------------------------------------
+
+
+@every_choice
+def test_products_are_those_that_torch_counts(
+    choices: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a batch of sentences of one length, so that attention pads nothing."""
+    if "encoder" in choices:
+        pytest.skip("the products of a recurrent encoder are not counted by torch")
+    monkeypatch.setattr(kernels, "usable", lambda *_: False)
+    examples = [Parse.of(TREES[1])] * 4
+    parser = labelled(**choices, lexical=("word",)).eval()
+    indexer = parser.indexer()
+    pool = Pool(list(parser.index(examples)), indexer)
+    ((_, batch),) = pool.batches(1000, torch.device("cpu"))
+    forms = parser.form_vectors(indexer, pool.forms)
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
+        projected = parser.projected_posts(parser.encode(batch, forms), batch)
+        all_scores(parser.scorer, projected, *parser.span_rows(batch.lengths))
+    lengths, _ = sizes(examples)
+    expected = forward_products(parser.config, LABELS + 1, lengths, 0)
+    assert 2 * expected == counter.get_total_flops()
