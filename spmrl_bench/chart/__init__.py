@@ -1,11 +1,12 @@
 """Best trees under scores of their parts, for a whole batch of sentences at once.
 
 :func:`decode` finds binarised trees under label scores, :func:`decode_dependencies` dependency
-trees under arc scores. This package knows no model and no tree class: it takes an array of scores,
-one row per chart cell or one number per arc (see :mod:`spmrl_bench.chart.packing`), and returns
-cells and labels, or heads. The work is done by the compiled kernels ``_cky`` and ``_dependency`` or,
-where these could not be built, by their plain-Python twins :mod:`spmrl_bench.chart.reference` and
-:mod:`spmrl_bench.chart.dependency_reference`; both give the same result bit for bit.
+trees under arc scores. This package knows no model and no tree class: it takes an array of
+scores, one row per chart cell or one number per arc (see :mod:`spmrl_bench.chart.packing`), and
+returns cells and labels, or heads. The work is done by the compiled kernels ``_cky`` and
+``_dependency`` or, where these could not be built, by their plain-Python twins
+:mod:`spmrl_bench.chart.reference` and :mod:`spmrl_bench.chart.dependency_reference`; both give
+the same result bit for bit.
 
 The kernels trust their input, so what is public here checks all of it first.
 """

@@ -47,9 +47,7 @@ def default_threads(kernel: Kernel | DependencyKernel) -> int:
     return 1 if _forked else max(1, kernel.openmp_threads())
 
 
-def team_size(
-    kernel: Kernel | DependencyKernel, threads: int | None, parts: int, work: int
-) -> int:
+def team_size(kernel: Kernel | DependencyKernel, threads: int | None, parts: int, work: int) -> int:
     """How many threads share so many parts of some work.
 
     By default those of :func:`default_threads`, or one where ``work``, the number of scores, is

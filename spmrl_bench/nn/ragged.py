@@ -66,6 +66,12 @@ class Ragged:
         columns = torch.arange(self.longest, device=self.lengths.device)
         return columns < self.lengths[:, None]
 
+    @cached_property
+    def words(self) -> Tensor:
+        """int64 ``[words]``: the rows between START and STOP, the first and last of a sentence."""
+        last = self.lengths.index_select(0, self.sentence) - 1
+        return ((self.position > 0) & (self.position < last)).nonzero().squeeze(1)
+
 
 class SentenceDropout(nn.Module):
     """Dropout with one mask per sentence and feature, shared by all tokens of the sentence.

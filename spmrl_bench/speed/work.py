@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from spmrl_bench.chart import decode
-from spmrl_bench.chart.packing import cell_count
+from spmrl_bench.chart import decode, decode_dependencies
+from spmrl_bench.chart.packing import arc_offsets, cell_count
 from spmrl_bench.parsers.arithmetic import forward_products, sizes, training_operations
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
@@ -127,6 +127,22 @@ def decoding(n: int, augmented: bool, charts: int | None = None) -> Work:
         "sentences",
         scores.nbytes,  # every score has to be read once
         READING,
+    )
+
+
+def decoding_dependencies(n: int, projective: bool, sentences: int | None = None) -> Work:
+    """Random arc scores of sentences of ``n`` words.
+
+    ``projective``: which trees are searched; ``sentences``: by default as many as a batch has.
+    """
+    sentences = sentences or (_CHARTS if n <= 80 else _CHARTS // 4)
+    lengths = np.full(sentences, n, dtype=np.int32)
+    arcs = np.random.default_rng(1).standard_normal(arc_offsets(lengths)[-1])
+    return Work(
+        f"decoding {'projective ' if projective else ''}dependencies of {n} words",
+        lambda: decode_dependencies(arcs, lengths, projective=projective),
+        sentences,
+        "sentences",
     )
 
 

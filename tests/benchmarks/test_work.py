@@ -15,6 +15,8 @@ from typing import Any, get_args
 import pytest
 import torch
 
+from spmrl_bench.chart import dependencies
+from spmrl_bench.chart.kernels import DEPENDENCY_PYTHON
 from spmrl_bench.data import data_dir
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.nn.precision import Precision
@@ -153,6 +155,22 @@ def test_scoring_files(
 def test_decoding(benchmark: Any, measuring: bool, n: int, augmented: bool) -> None:
     piece = work.decoding(n, augmented, None if measuring else 2)
     assert len(timed(benchmark, piece).cells) == piece.amount * (2 * n - 1)
+
+
+@pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
+@pytest.mark.parametrize("n", [20, 40, 80, 160])
+def test_decoding_dependencies(benchmark: Any, measuring: bool, n: int, projective: bool) -> None:
+    piece = work.decoding_dependencies(n, projective, None if measuring else 2)
+    assert len(timed(benchmark, piece).heads) == piece.amount * n
+
+
+@pytest.mark.parametrize("n", [20, 160])
+def test_decoding_dependencies_in_plain_python(
+    benchmark: Any, measuring: bool, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    monkeypatch.setattr(dependencies, "load_dependency_kernel", lambda: DEPENDENCY_PYTHON)
+    piece = work.decoding_dependencies(n, True, None if measuring else 2)
+    assert len(timed(benchmark, piece).heads) == piece.amount * n
 
 
 @pytest.mark.parametrize("size", ["small", "published"])

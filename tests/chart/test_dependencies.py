@@ -1,4 +1,4 @@
-"""Dependency decoding: both kernels return the same bits, on any batch, and bad input is refused."""
+"""Dependency decoding: both kernels return the same bits, and bad input is refused."""
 
 from __future__ import annotations
 

@@ -51,9 +51,7 @@ def test_spanning_trees_grow_by_the_rule(kernel: str, shape: Shape) -> None:
     lengths = [*LENGTHS, 9, 9, 14, 14]
     arcs = random_batch(np.random.default_rng(3), lengths, shape)
     heads = decode_on(kernel, arcs, lengths, projective=False).heads
-    expected = [
-        oracles.grown_tree(sentence_arcs(arcs, lengths, b)) for b in range(len(lengths))
-    ]
+    expected = [oracles.grown_tree(sentence_arcs(arcs, lengths, b)) for b in range(len(lengths))]
     assert heads.tolist() == [head for tree in expected for head in tree]
 
 

@@ -27,6 +27,10 @@ def test_spread_puts_each_token_into_the_row_of_its_sentence() -> None:
     assert torch.equal(layout.gather(spread), rows)
 
 
+def test_words_lie_between_start_and_stop() -> None:
+    assert layout_of([3, 5, 2, 4]).words.tolist() == [1, 4, 5, 6, 11, 12]
+
+
 def test_all_tokens_of_a_sentence_share_one_mask() -> None:
     torch.manual_seed(0)
     layout = layout_of(LENGTHS)
