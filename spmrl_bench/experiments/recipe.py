@@ -86,11 +86,17 @@ class Variant(Layer):
     """A model that a recipe trains: a kind of parser, what it reads of a word, own settings."""
 
     kind: str = "chart"
+    like: str | None = None
+    """Another variant, whose inputs and settings this one has too, its own over them."""
     inputs: tuple[LexicalInput, ...] = ()
     sizes: Annotated[tuple[Size, ...], Field(min_length=1)] = get_args(Size)
     """The sizes that its settings are for."""
     optional: bool = False
     """Whether it is trained only where it is named, or where no other variant can learn."""
+    size: dict[Size, Layer] = Field(default_factory=dict)
+    """Settings for one size only, over those of the variant for all."""
+    track: dict[Track, Layer] = Field(default_factory=dict)
+    """Settings for treebanks of one track only, over all others of the variant."""
 
     @field_validator("kind")
     @classmethod
@@ -268,9 +274,12 @@ class Recipe(BaseModel):
         # What all variants share may hold settings of another kind.
         known = kind.config_class.model_fields
         merged["model"] = {key: value for key, value in merged["model"].items() if key in known}
-        for section, values in merged.items():
-            values.update(getattr(own, section).model_dump(exclude_unset=True))
-        merged["model"]["lexical"] = own.inputs
+        models = self._likes(variant)
+        for each in models:
+            for layer in (each, each.size.get(chosen, Layer()), each.track.get(track, Layer())):
+                for section, values in merged.items():
+                    values.update(getattr(layer, section).model_dump(exclude_unset=True))
+        merged["model"]["lexical"] = next((each.inputs for each in models[::-1] if each.inputs), ())
         recipe_own = {section: dict(values) for section, values in merged.items()}
         for key, text in (settings or {}).items():
             section, _, name = key.partition(".")
@@ -300,6 +309,22 @@ class Recipe(BaseModel):
                 "files": digests(config.model.pretrained()),
             }
         )
+
+    def _likes(self, name: str) -> list[Variant]:
+        """The variants whose settings one has, itself last.
+
+        Raises:
+            RecipeError: one is like a variant that is not there, or at last like itself.
+        """
+        found = [self.variant(name)]
+        while (like := found[0].like) is not None:
+            if like not in self.variants:
+                known = unknown_name("variant", like, self.variants)
+                raise RecipeError(f"{self.path}: variant {name}: like: {known}")
+            if self.variants[like] in found:
+                raise RecipeError(f"{self.path}: variant {name}: it is like {like}, which is like it")
+            found.insert(0, self.variants[like])
+        return found
 
     def size_of(self, track: Track, size: str | None = None) -> Size:
         """The size asked for, or that of treebanks of a track.

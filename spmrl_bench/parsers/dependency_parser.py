@@ -65,7 +65,7 @@ class DependencyParser(NeuralParser):
         heads = np.split(decoded.heads, decoded.offsets[1:-1])
         relations = scored.relations(decoded.heads)
         for rows, names, tags in zip(heads, relations, encoded.tags, strict=True):
-            yield Found(heads=rows, relations=names, tags=tags)
+            yield Found(heads=rows.tolist(), relations=names, tags=tags)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         """Every word hangs from the first, which hangs from the root."""

@@ -103,7 +103,8 @@ class JointParser(ChartParser):
             found = decode_joint(weight * values, (1 - weight) * scored.arcs, lengths)
             labels = np.where(found.labelled, best[found.cells], EMPTY).astype(np.int32)
             heads = np.split(found.heads, np.cumsum(lengths)[:-1])
-            pairs = list(zip(self.label_rows(found.cells, labels, lengths), heads, strict=True))
+            rows = self.label_rows(found.cells, labels, lengths)
+            pairs = [(each, own.tolist()) for each, own in zip(rows, heads, strict=True)]
         relations = scored.relations(np.concatenate([heads for _, heads in pairs]))
         for (rows, heads), names, tags in zip(pairs, relations, encoded.tags, strict=True):
             constituents = [row for row in written_out(rows) if row[2] != SUB_HEAD]

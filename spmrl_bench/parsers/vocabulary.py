@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from spmrl_bench.trees.chains import Label, label_rows
+from spmrl_bench.trees.chains import Label, LabelRow, label_rows
 from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.projective import is_projective
 
 #: What a root is called where the training trees do not say it.
 TOP = "TOP"

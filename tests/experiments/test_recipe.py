@@ -49,9 +49,9 @@ def test_shipped_recipe_resolves_for_every_track_size_and_variant(name: str) -> 
     for track, size, variant in itertools.product(get_args(Track), sizes, recipe.base.variants):
         if size not in recipe.base.variants[variant].sizes:
             continue
-        config = resolve(recipe, track=track, size=size, variant=variant)
+        config = resolve(recipe, track=track, size=size, variant=variant, fingerprints=BOTH)
         assert config.size == (size or recipe.base.default_size[track])
-        assert config.model.lexical == recipe.base.variants[variant].inputs
+        assert config.kind == recipe.base.variants[variant].kind
 
 
 @pytest.mark.parametrize("name", list_recipes())
@@ -201,7 +201,7 @@ def test_all_mistakes_of_a_language_file(laboratory: Laboratory) -> None:
     assert [line.split(":")[0] for line in lines] == [
         "model.d_modle", "model.lexical", "train.decay_factor", "base", "language", "treebanks"
     ]  # fmt: skip
-    assert lines[0].startswith("model.d_modle: unknown key. Did you mean d_model? Known: attent")
+    assert lines[0].startswith("model.d_modle: unknown key. Did you mean d_model? Known: arc_")
     assert "lexical" not in lines[1].partition("Known: ")[2]
     assert lines[2] == "train.decay_factor: input should be less than 1; found 2.0"
     assert lines[3] == "base: input should be 'base'; found 'basis'"
@@ -375,7 +375,7 @@ def test_a_variant_has_a_kind_and_settings_of_its_own(
     assert run_config(stored, "run.json", RecipeError) == changed
 
 
-def test_the_headline_of_a_kind_selects_unless_the_recipe_says_otherwise(
+def test_the_headlines_of_a_kind_select_unless_the_recipe_says_otherwise(
     laboratory: Laboratory, more_kinds: None
 ) -> None:
     variants = ("[variants]", 'joint = { kind = "joined", inputs = ["word"] }', 'w = ["word"]')
@@ -387,7 +387,7 @@ def test_the_headline_of_a_kind_selects_unless_the_recipe_says_otherwise(
         return resolve(recipe, variant=variant, fingerprints=BOTH).select
 
     assert [selects(recipe, name) for name in ("joint", "w", "a")] == [
-        "brackets.f1", "brackets.f1", "attachment.las"
+        "brackets.f1 + attachment.las", "brackets.f1", "attachment.las"
     ]  # fmt: skip
     laboratory.write_recipe(["tiny-open"])
     base = recipe_with(laboratory, *variants, base='select = "brackets.recall"')
@@ -436,6 +436,60 @@ def test_a_variant_may_be_for_one_size_only(laboratory: Laboratory) -> None:
     assert resolve(recipe, variant="few", size="small").size == "small"
     with pytest.raises(RecipeError, match="variant few is for the size small, not for 'published'"):
         resolve(recipe, variant="few", size="published")
+
+
+def test_a_variant_may_be_like_another_and_differ_by_size(laboratory: Laboratory) -> None:
+    recipe = recipe_with(
+        laboratory,
+        "[variants.first]",
+        'inputs = ["word", "tag"]',
+        "model = { layers = 3, heads = 2 }",
+        "[variants.first.size.small.model]",
+        "heads = 5",
+        "[variants.second]",
+        'like = "first"',
+        "model = { layers = 4 }",
+        "[variants.second.size.published.train]",
+        "learning_rate = 0.5",
+        "[variants.third]",
+        'like = "second"',
+        'inputs = ["charlstm"]',
+        "[variants.lost]",
+        'like = "thrid"',
+        "[variants.circle]",
+        'like = "circle"',
+        "[variants.third.track.mini.model]",
+        "layers = 1",
+    )
+
+    def settings(variant: str, size: str, track: Track = "open") -> tuple[object, ...]:
+        config = resolve(recipe, variant=variant, size=size, track=track)
+        model = config.model.model_dump()
+        return model["lexical"], model["layers"], model["heads"], config.train.learning_rate
+
+    rate = TRAIN["learning_rate"]
+    assert settings("first", "small") == (("word", "tag"), 3, 5, rate)
+    assert settings("second", "small") == (("word", "tag"), 4, 5, rate)
+    assert settings("second", "published") == (("word", "tag"), 4, 2, 0.5)
+    assert settings("third", "published") == (("charlstm",), 4, 2, 0.5)
+    assert settings("third", "published", "mini") == (("charlstm",), 1, 2, 0.5)
+    with pytest.raises(RecipeError, match="variant lost: like: unknown variant 'thrid'. Did you mean third"):
+        settings("lost", "small")
+    with pytest.raises(RecipeError, match="variant circle: it is like circle, which is like it"):
+        settings("circle", "small")
+
+
+def test_optional_variants_are_trained_where_they_are_named_or_nothing_else_learns(
+    laboratory: Laboratory, more_kinds: None
+) -> None:
+    recipe = recipe_with(
+        laboratory,
+        "[variants]",
+        'plain = ["word"]',
+        'arcs = { kind = "arcs", inputs = ["word"], optional = true }',
+    )
+    assert learnable(recipe, ["constituents", "dependencies"]) == ["plain"]
+    assert learnable(recipe, ["dependencies"]) == ["arcs"]
 
 
 def test_all_mistakes_of_variants(laboratory: Laboratory) -> None:
