@@ -23,7 +23,8 @@ exec {compiler} -U__SSE2__ "$@"
 CHECK = """\
 import numpy as np
 from spmrl_bench import chart
-from spmrl_bench.chart.kernels import load_kernel
+from spmrl_bench.chart.kernels import load_dependency_kernel, load_kernel
+from tests.chart import arcs
 from tests.chart.charts import assert_same, decode_on, random_batch
 
 assert chart.__file__.startswith({root!r}), chart.__file__
@@ -35,6 +36,16 @@ for columns in (1, 7, 15, 16, 17, 40):
         batch = random_batch(rng, [1, 33, 2, 9, 18], columns, gold=gold, ties=True)
         for threads in (None, 1, 3):
             assert_same(decode_on("cython", batch, threads), decode_on("python", batch))
+assert load_dependency_kernel().name == "cython"
+assert load_dependency_kernel().openmp_threads() == 0
+for shape in ("integers", "floats", "nested"):
+    lengths = [1, 33, 2, 9, 18]
+    scores = arcs.random_batch(np.random.default_rng(1), lengths, shape)
+    for projective in (False, True):
+        expected = arcs.decode_on("python", scores, lengths, projective)
+        for threads in (None, 1, 3):
+            found = arcs.decode_on("cython", scores, lengths, projective, threads)
+            arcs.assert_same(found, expected)
 print("done")
 """
 
