@@ -49,6 +49,7 @@ class ScoredDependencies:
             each word the scores of its governors 0 (the root) to n.
     """
 
+    @torch.no_grad()
     def __init__(self, layer: DependencyLayer, tokens: Tensor, layout: Ragged) -> None:
         """Scores of all arcs; those of relations wait for the arcs that are chosen."""
         self._layer = layer
@@ -65,7 +66,8 @@ class ScoredDependencies:
         """
         governors = torch.from_numpy(heads.astype(np.int64)).to(self._layout.lengths.device)
         scorer = self._layer.scorer
-        found = scorer.relation_scores(self._projected, self._layout, governors).argmax(dim=1)
+        with torch.no_grad():
+            found = scorer.relation_scores(self._projected, self._layout, governors).argmax(dim=1)
         rows = iter(found.tolist())
         for tokens in self._layout.lengths.tolist():
             yield [self._layer.names[next(rows)] for _ in range(tokens - 2)]
