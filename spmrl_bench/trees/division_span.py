@@ -7,11 +7,13 @@ last child with a mark. A chart that knows only labels then finds heads too:
 
     (S (NP the cat) (VP sat (PP on (NP it))))       heads: the <- cat <- sat -> on -> it
 
-    S ---- >NP ---- > the                           > stands for the mark; a word that is no
-     |      |------ > cat                           constituent and gets one has a label of
-     |---- >VP ---- > sat                           nothing else
-            |------- PP ---- > on
-                     |------- NP -- it
+    >S ---- >NP ---- > the
+     |       |------ > cat
+     |----- >VP ---- > sat
+             |-------- PP ---- > on
+                       |-------- NP -- it
+
+Here > is the mark. A word that is no constituent has a label of it alone, or no label.
 
 As in the public code, and where the paper leaves it open: the child over all words is marked, too
 (the sentence hangs from the root); the only word of a constituent is not, as there is nothing to
@@ -77,7 +79,7 @@ def undivided(rows: Iterable[LabelRow], n: int) -> tuple[list[LabelRow], list[in
     kept: list[LabelRow] = []
     for start, end, label in rows:
         names = label[1:] if label[:1] == (TO_HEAD,) else label
-        if names is not label and (names or end - start == 1):
+        if names is not label:
             marked.add((start, end))
         if names:
             kept.append((start, end, names))

@@ -70,13 +70,12 @@ def lifted(heads: Sequence[int]) -> list[int]:
         middle = bisect(waiting, word)
         cut_off: list[int] = []
         for dependent in reversed(waiting[:middle]):
-            if not cut_off and last[dependent] + 1 == first[word]:
+            if last[dependent] + 1 == first[word]:
                 first[word] = first[dependent]
             else:
                 cut_off.append(dependent)
-        lost_on_the_left = len(cut_off)
         for dependent in waiting[middle:]:
-            if len(cut_off) == lost_on_the_left and first[dependent] == last[word] + 1:
+            if first[dependent] == last[word] + 1:
                 last[word] = last[dependent]
             else:
                 cut_off.append(dependent)
