@@ -19,6 +19,7 @@ from setuptools.errors import CompileError, LinkError
 ROOT = Path(__file__).resolve().parent
 KERNELS = (
     "chart._cky",
+    "chart._joint",
     "nn._attention",
     "nn._factored",
     "nn._recurrent",
@@ -30,14 +31,20 @@ KERNELS = (
 # These share their work among the threads of OpenMP, where the compiler has it.
 OPENMP_KERNELS = (
     "chart._cky",
+    "chart._joint",
     "nn._attention",
     "nn._factored",
     "nn._recurrent",
     "nn._span_scorer",
 )
 HEADERS = {
-    "chart._cky": ["spmrl_bench/chart/_loops.h"],
-    **{name: ["spmrl_bench/nn/_rows.h"] for name in OPENMP_KERNELS[1:]},
+    "chart._cky": ["spmrl_bench/chart/_loops.h", "spmrl_bench/chart/_openmp.h"],
+    "chart._joint": [
+        "spmrl_bench/chart/_joint.h",
+        "spmrl_bench/chart/_joint_loops.h",
+        "spmrl_bench/chart/_openmp.h",
+    ],
+    **{name: ["spmrl_bench/nn/_rows.h"] for name in OPENMP_KERNELS if name.startswith("nn.")},
     "nn._attention": ["spmrl_bench/nn/_attention.h", "spmrl_bench/nn/_rows.h"],
 }
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")

@@ -5,7 +5,11 @@ cell (see :mod:`spmrl_bench.chart.packing`), and returns cells and labels. The w
 the compiled kernel ``_cky`` or, where that could not be built, by its plain-Python twin
 :mod:`spmrl_bench.chart.reference`; both give the same result bit for bit.
 
-The kernels trust their input, so :func:`decode` and :class:`BlockDecoder` check all of it first.
+:func:`decode_joint` finds the best tree and the best dependencies together; its kernel is
+``_joint`` and the twin :mod:`spmrl_bench.chart.joint_reference`.
+
+The kernels trust their input, so :func:`decode`, :func:`decode_joint` and :class:`BlockDecoder`
+check all of it first.
 """
 
 from __future__ import annotations
@@ -14,10 +18,19 @@ from numpy.typing import ArrayLike
 
 from spmrl_bench.chart.blocks import BlockDecoder
 from spmrl_bench.chart.checks import NotFiniteError
-from spmrl_bench.chart.decoded import Decoded
+from spmrl_bench.chart.decoded import Decoded, JointDecoded
+from spmrl_bench.chart.joint import decode_joint
 from spmrl_bench.chart.kernels import kernel_name
 
-__all__ = ["BlockDecoder", "Decoded", "NotFiniteError", "decode", "kernel_name"]
+__all__ = [
+    "BlockDecoder",
+    "Decoded",
+    "JointDecoded",
+    "NotFiniteError",
+    "decode",
+    "decode_joint",
+    "kernel_name",
+]
 
 
 def decode(

@@ -24,6 +24,8 @@ cdef extern from "_loops.h" nogil:
         const float *scores, Py_ssize_t column, Py_ssize_t columns, float limit
     ) noexcept
     void best_sums(double *inside, double *tops, Py_ssize_t n) noexcept
+
+cdef extern from "_openmp.h" nogil:
     int openmp_team() noexcept
 
 cdef double NO_SCORE = float("-inf")

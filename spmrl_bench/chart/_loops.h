@@ -1,4 +1,4 @@
-/* The two loops in which chart decoding spends its time, and the number of OpenMP threads.
+/* The two loops in which chart decoding spends its time.
 
    They are C because Cython can neither keep vectors in registers nor promise that two arrays do
    not overlap, and without that no compiler vectorises them well. Vectors of four floats, which
@@ -14,10 +14,6 @@
 
 #include <math.h>
 #include <stddef.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #ifdef _MSC_VER
 #define restrict __restrict
@@ -189,16 +185,6 @@ static void best_sums(double *restrict inside, double *restrict tops, ptrdiff_t 
             right += spans - m - 1;
         }
     }
-}
-
-/* Threads of a parallel region that asks for no number, 0 without OpenMP. */
-static int openmp_team(void)
-{
-#ifdef _OPENMP
-    return omp_get_max_threads();
-#else
-    return 0;
-#endif
 }
 
 #endif

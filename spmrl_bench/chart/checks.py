@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import packing
 
+LARGEST = 1e300
+
 
 class NotFiniteError(ValueError):
     """A score is NaN or infinite, as those of a model whose training diverged are."""
@@ -79,6 +81,55 @@ def refuse_not_finite(
             f"scores[{cell}, {column}] (sentence {sentence}, span [{i}, {j}), label {column + 1}) "
             f"is {table[row, column]}; every score must be finite."
         )
+
+
+def checked_values(values: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
+    """``values`` as contiguous float64 [cells], none of them beyond :data:`LARGEST`."""
+    cells = int(packing.cell_offsets(lengths)[-1])
+    array = _checked_doubles("values", values, cells, "cells")
+    if not _within_bounds(array):
+        cell = int((~(np.abs(array) <= LARGEST)).argmax())
+        sentence, i, j = (int(place[cell]) for place in packing.cell_spans(lengths))
+        _refuse(f"values[{cell}] (sentence {sentence}, span [{i}, {j}))", array[cell])
+    return array
+
+
+def checked_arcs(arcs: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
+    """``arcs`` as contiguous float64 [sum(n(n + 1))], none beyond :data:`LARGEST`.
+
+    Arcs from a word to itself may be anything.
+    """
+    offsets = packing.arc_offsets(lengths)
+    array = _checked_doubles("arcs", arcs, int(offsets[-1]), "arcs (n rows of n + 1)")
+    if not _within_bounds(array):
+        for arc in np.flatnonzero(~(np.abs(array) <= LARGEST)).tolist():
+            sentence = int(np.searchsorted(offsets, arc, side="right")) - 1
+            row, governor = divmod(arc - int(offsets[sentence]), int(lengths[sentence]) + 1)
+            if governor != row + 1:
+                place = f"sentence {sentence}, dependent {row + 1}, governor {governor}"
+                _refuse(f"arcs[{arc}] ({place})", array[arc])
+    return array
+
+
+def _checked_doubles(name: str, values: ArrayLike, count: int, counted: str) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.dtype != np.float64:
+        raise ValueError(f"{name} has dtype {array.dtype}; it must be float64.")
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}; it must have one dimension.")
+    if len(array) != count:
+        raise ValueError(f"{name} has {len(array)} entries; the batch has {count} {counted}.")
+    return np.ascontiguousarray(array)
+
+
+def _within_bounds(array: NDArray[np.float64]) -> bool:
+    return not array.size or bool(array.max() <= LARGEST and array.min() >= -LARGEST)
+
+
+def _refuse(place: str, score: float) -> None:
+    if not np.isfinite(score):
+        raise NotFiniteError(f"{place} is {score}; every score must be finite.")
+    raise ValueError(f"{place} is {score}; scores from {-LARGEST} to {LARGEST} can be added up.")
 
 
 def checked_integers(name: str, values: ArrayLike) -> NDArray[np.int32]:

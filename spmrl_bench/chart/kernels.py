@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple
 
-from spmrl_bench.chart import reference
+from spmrl_bench.chart import joint_reference, reference
 
 
 class Kernel(NamedTuple):
@@ -24,6 +24,14 @@ class Kernel(NamedTuple):
     """Threads of an OpenMP team, 0 without OpenMP."""
 
 
+class JointKernel(NamedTuple):
+    """One implementation of joint decoding, described in ``joint_reference.py``."""
+
+    name: str
+    decode: Callable[..., None]
+    openmp_threads: Callable[[], int]
+
+
 PYTHON = Kernel(
     "python",
     reference.label_maxima,
@@ -31,6 +39,9 @@ PYTHON = Kernel(
     reference.decode_maxima,
     lambda: 0,
 )
+
+
+PYTHON_JOINT = JointKernel("python", joint_reference.decode, lambda: 0)
 
 
 def compiled(module: ModuleType) -> Kernel:
@@ -52,15 +63,29 @@ def kernel_name() -> str:
 @functools.cache
 def load_kernel() -> Kernel:
     """The compiled kernel where it exists, else the twin with one warning that says why."""
+    module = _extension("_cky", "chart decoding", "trees")
+    return PYTHON if module is None else compiled(module)
+
+
+@functools.cache
+def load_joint_kernel() -> JointKernel:
+    """As :func:`load_kernel`, for joint decoding."""
+    module = _extension("_joint", "joint decoding", "structures")
+    if module is None:
+        return PYTHON_JOINT
+    return JointKernel("cython", module.decode, module.openmp_threads)
+
+
+def _extension(name: str, what: str, results: str) -> ModuleType | None:
+    """A compiled module of this package; None, with a warning that says why, without it."""
     try:
-        module = importlib.import_module("spmrl_bench.chart._cky")
+        return importlib.import_module(f"spmrl_bench.chart.{name}")
     except ImportError as error:
         warnings.warn(
-            "chart decoding runs on the plain-Python kernels, which give the same trees but are "
+            f"{what} runs on the plain-Python kernels, which give the same {results} but are "
             f"much slower, because the compiled ones cannot be loaded ({error}). Install the "
             "package again on a machine with a C compiler to build them.",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-        return PYTHON
-    return compiled(module)
+        return None
