@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent
 KERNELS = (
     "chart._cky",
     "chart._dependency",
+    "chart._joint",
     "nn._attention",
     "nn._factored",
     "nn._recurrent",
@@ -32,6 +33,7 @@ KERNELS = (
 OPENMP_KERNELS = (
     "chart._cky",
     "chart._dependency",
+    "chart._joint",
     "nn._attention",
     "nn._factored",
     "nn._recurrent",
@@ -40,6 +42,11 @@ OPENMP_KERNELS = (
 HEADERS = {
     "chart._cky": ["spmrl_bench/chart/_loops.h", "spmrl_bench/chart/_team.h"],
     "chart._dependency": ["spmrl_bench/chart/_joins.h", "spmrl_bench/chart/_team.h"],
+    "chart._joint": [
+        "spmrl_bench/chart/_joint.h",
+        "spmrl_bench/chart/_joint_loops.h",
+        "spmrl_bench/chart/_team.h",
+    ],
     **{name: ["spmrl_bench/nn/_rows.h"] for name in OPENMP_KERNELS if name.startswith("nn.")},
     "nn._attention": ["spmrl_bench/nn/_attention.h", "spmrl_bench/nn/_rows.h"],
 }

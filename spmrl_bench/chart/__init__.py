@@ -1,12 +1,13 @@
 """Best trees under scores of their parts, for a whole batch of sentences at once.
 
 :func:`decode` finds binarised trees under label scores, :func:`decode_dependencies` dependency
-trees under arc scores. This package knows no model and no tree class: it takes an array of
-scores, one row per chart cell or one number per arc (see :mod:`spmrl_bench.chart.packing`), and
-returns cells and labels, or heads. The work is done by the compiled kernels ``_cky`` and
-``_dependency`` or, where these could not be built, by their plain-Python twins
-:mod:`spmrl_bench.chart.reference` and :mod:`spmrl_bench.chart.dependency_reference`; both give
-the same result bit for bit.
+trees under arc scores, :func:`decode_joint` both trees of a sentence as one structure. This
+package knows no model and no tree class: it takes an array of scores, one row per chart cell or
+one number per arc (see :mod:`spmrl_bench.chart.packing`), and returns cells and labels, or heads.
+The work is done by the compiled kernels ``_cky``, ``_dependency`` and ``_joint`` or, where these
+could not be built, by their plain-Python twins :mod:`~spmrl_bench.chart.reference`,
+:mod:`~spmrl_bench.chart.dependency_reference` and :mod:`~spmrl_bench.chart.joint_reference`; both
+give the same result bit for bit.
 
 The kernels trust their input, so what is public here checks all of it first.
 """
@@ -17,17 +18,20 @@ from numpy.typing import ArrayLike
 
 from spmrl_bench.chart.blocks import BlockDecoder
 from spmrl_bench.chart.checks import NotFiniteError
-from spmrl_bench.chart.decoded import Decoded, DecodedDependencies
+from spmrl_bench.chart.decoded import Decoded, DecodedDependencies, JointDecoded
 from spmrl_bench.chart.dependencies import decode_dependencies
+from spmrl_bench.chart.joint import decode_joint
 from spmrl_bench.chart.kernels import kernel_name
 
 __all__ = [
     "BlockDecoder",
     "Decoded",
     "DecodedDependencies",
+    "JointDecoded",
     "NotFiniteError",
     "decode",
     "decode_dependencies",
+    "decode_joint",
     "kernel_name",
 ]
 

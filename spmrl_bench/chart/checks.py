@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import packing
 
-#: Beyond this the sums of scores of a tree, and their differences, could overflow.
-LARGEST_ARC = 1e300
+#: Beyond this the sums of scores of a structure, and their differences, could overflow.
+LARGEST = 1e300
 
 
 class NotFiniteError(ValueError):
@@ -84,48 +84,53 @@ def refuse_not_finite(
         )
 
 
+def checked_values(values: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
+    """``values`` as contiguous float64 [cells], none of them beyond :data:`LARGEST`."""
+    cells = int(packing.cell_offsets(lengths)[-1])
+    array = _checked_doubles("values", values, cells, "cells")
+    if not _within_bounds(array):
+        cell = int((~(np.abs(array) <= LARGEST)).argmax())
+        sentence, i, j = (int(place[cell]) for place in packing.cell_spans(lengths))
+        _refuse(f"values[{cell}] (sentence {sentence}, span [{i}, {j}))", array[cell])
+    return array
+
+
 def checked_arcs(arcs: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
-    """``arcs`` as contiguous float64, packed for sentences of these ``lengths`` [B].
+    """``arcs`` as contiguous float64 [sum(n(n + 1))], none beyond :data:`LARGEST`.
 
-    Those of words to themselves may be anything, since nobody reads them.
+    Arcs from a word to itself may be anything.
     """
-    table = np.asarray(arcs)
-    if table.dtype not in (np.float32, np.float64):
-        raise ValueError(f"arcs has dtype {table.dtype}; it must be float64 or float32.")
-    if table.ndim != 1:
-        raise ValueError(
-            f"arcs has shape {table.shape}; it must have one dimension, with n(n + 1) scores for "
-            "a sentence of n words."
-        )
     offsets = packing.arc_offsets(lengths)
-    if len(table) != offsets[-1]:
-        raise ValueError(
-            f"arcs has {len(table)} scores; {len(lengths)} sentences of these lengths have "
-            f"{offsets[-1]}: n(n + 1) for n words."
-        )
-    scores = np.ascontiguousarray(table, dtype=np.float64)
-    usable = np.abs(scores) <= LARGEST_ARC
-    if not usable.all():
-        _refuse_arcs(scores, np.flatnonzero(~usable), lengths, offsets)
-    return scores
+    array = _checked_doubles("arcs", arcs, int(offsets[-1]), "arcs (n rows of n + 1)")
+    if not _within_bounds(array):
+        for arc in np.flatnonzero(~(np.abs(array) <= LARGEST)).tolist():
+            sentence = int(np.searchsorted(offsets, arc, side="right")) - 1
+            row, governor = divmod(arc - int(offsets[sentence]), int(lengths[sentence]) + 1)
+            if governor != row + 1:
+                place = f"sentence {sentence}, dependent {row + 1}, governor {governor}"
+                _refuse(f"arcs[{arc}] ({place})", array[arc])
+    return array
 
 
-def _refuse_arcs(
-    scores: NDArray[np.float64],
-    places: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-) -> None:
-    """Raise an error for the first arc of ``places`` that is not one of a word to itself."""
-    sentences = np.searchsorted(offsets, places, side="right") - 1
-    for k, b in zip(places.tolist(), sentences.tolist(), strict=True):
-        row, governor = divmod(k - int(offsets[b]), int(lengths[b]) + 1)
-        if governor == row + 1:
-            continue
-        problem = f"arcs[{k}] (sentence {b}, word {row + 1}, governor {governor}) is {scores[k]}"
-        if not np.isfinite(scores[k]):
-            raise NotFiniteError(f"{problem}; every score must be finite.")
-        raise ValueError(f"{problem}; scores must be from {-LARGEST_ARC} to {LARGEST_ARC}.")
+def _checked_doubles(name: str, values: ArrayLike, count: int, counted: str) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.dtype not in (np.float32, np.float64):
+        raise ValueError(f"{name} has dtype {array.dtype}; it must be float64 or float32.")
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}; it must have one dimension.")
+    if len(array) != count:
+        raise ValueError(f"{name} has {len(array)} entries; the batch has {count} {counted}.")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _within_bounds(array: NDArray[np.float64]) -> bool:
+    return not array.size or bool(array.max() <= LARGEST and array.min() >= -LARGEST)
+
+
+def _refuse(place: str, score: float) -> None:
+    if not np.isfinite(score):
+        raise NotFiniteError(f"{place} is {score}; every score must be finite.")
+    raise ValueError(f"{place} is {score}; scores from {-LARGEST} to {LARGEST} can be added up.")
 
 
 def checked_integers(name: str, values: ArrayLike) -> NDArray[np.int32]:

@@ -64,3 +64,43 @@ class DecodedDependencies:
             offsets=offsets,
             scores=np.empty(len(lengths), dtype=np.float64),
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointDecoded:
+    """The best tree and the best heads of each sentence of a batch.
+
+    Sentence b owns the nodes ``offsets[b]:offsets[b + 1]``, 2n - 1 of them, in pre-order
+    (a node, its left part, its right part), and the words ``word_offsets[b]:word_offsets[b + 1]``.
+    """
+
+    cells: NDArray[np.int64]
+    """[nodes] packed cell of each node, counted from the first cell of the batch."""
+    labelled: NDArray[np.bool_]
+    """[nodes] whether the node carries the best label of its cell; if not, the empty one."""
+    node_heads: NDArray[np.int32]
+    """[nodes] head word of each node, from 1 in each sentence."""
+    heads: NDArray[np.int32]
+    """[words] governor of each word, from 1; 0 is the root."""
+    offsets: NDArray[np.int64]
+    """[B + 1] first node of each sentence."""
+    word_offsets: NDArray[np.int64]
+    """[B + 1] first word of each sentence."""
+    scores: NDArray[np.float64]
+    """[B] score of each structure."""
+
+    @classmethod
+    def empty(cls, lengths: NDArray[np.int32]) -> Self:
+        """Arrays for sentences of these lengths [B], to be filled by a kernel."""
+        offsets = packing.node_offsets(lengths)
+        word_offsets = packing.word_offsets(lengths)
+        nodes, words = int(offsets[-1]), int(word_offsets[-1])
+        return cls(
+            cells=np.empty(nodes, dtype=np.int64),
+            labelled=np.empty(nodes, dtype=np.bool_),
+            node_heads=np.empty(nodes, dtype=np.int32),
+            heads=np.empty(words, dtype=np.int32),
+            offsets=offsets,
+            word_offsets=word_offsets,
+            scores=np.empty(len(lengths), dtype=np.float64),
+        )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple
 
-from spmrl_bench.chart import dependency_reference, reference
+from spmrl_bench.chart import dependency_reference, joint_reference, reference
 
 
 class Kernel(NamedTuple):
@@ -35,6 +35,16 @@ class DependencyKernel(NamedTuple):
     """Threads of an OpenMP team, 0 without OpenMP."""
 
 
+class JointKernel(NamedTuple):
+    """One implementation of joint decoding, described in ``joint_reference.py``."""
+
+    name: str
+    decode: Callable[..., None]
+    openmp_threads: Callable[[], int]
+
+
+AnyKernel = Kernel | DependencyKernel | JointKernel
+
 PYTHON = Kernel(
     "python",
     reference.label_maxima,
@@ -49,6 +59,8 @@ DEPENDENCY_PYTHON = DependencyKernel(
     dependency_reference.decode_spanning,
     lambda: 0,
 )
+
+JOINT_PYTHON = JointKernel("python", joint_reference.decode, lambda: 0)
 
 
 def compiled(module: ModuleType) -> Kernel:
@@ -77,24 +89,33 @@ def kernel_name() -> str:
 @functools.cache
 def load_kernel() -> Kernel:
     """The compiled kernel where it exists, else the twin with one warning that says why."""
-    module = _module("_cky")
+    module = _extension("_cky", "chart decoding", "trees")
     return PYTHON if module is None else compiled(module)
 
 
 @functools.cache
 def load_dependency_kernel() -> DependencyKernel:
     """As :func:`load_kernel`, for dependencies."""
-    module = _module("_dependency")
+    module = _extension("_dependency", "decoding of dependencies", "trees")
     return DEPENDENCY_PYTHON if module is None else compiled_dependency(module)
 
 
-def _module(name: str) -> ModuleType | None:
-    """A compiled module of this package, or None and a warning."""
+@functools.cache
+def load_joint_kernel() -> JointKernel:
+    """As :func:`load_kernel`, for joint decoding."""
+    module = _extension("_joint", "joint decoding", "structures")
+    if module is None:
+        return JOINT_PYTHON
+    return JointKernel("cython", module.decode, module.openmp_threads)
+
+
+def _extension(name: str, what: str, results: str) -> ModuleType | None:
+    """A compiled module of this package; None, with a warning that says why, without it."""
     try:
         return importlib.import_module(f"spmrl_bench.chart.{name}")
     except ImportError as error:
         warnings.warn(
-            "chart decoding runs on the plain-Python kernels, which give the same trees but are "
+            f"{what} runs on the plain-Python kernels, which give the same {results} but are "
             f"much slower, because the compiled ones cannot be loaded ({error}). Install the "
             "package again on a machine with a C compiler to build them.",
             RuntimeWarning,

@@ -55,6 +55,21 @@ def node_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
     return _starts(2 * np.asarray(lengths, dtype=np.int64) - 1)
 
 
+def word_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
+    """First word of each sentence; ``lengths``: [B]. Returns [B + 1], as :func:`cell_offsets`."""
+    return _starts(np.asarray(lengths, dtype=np.int64))
+
+
+def arc_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
+    """First arc of each sentence of a batch.
+
+    A sentence of n words has n rows, for its words as dependents, of n + 1 arcs, from the root and
+    from its words as governors. ``lengths``: [B]. Returns [B + 1], as :func:`cell_offsets`.
+    """
+    words = np.asarray(lengths, dtype=np.int64)
+    return _starts(words * (words + 1))
+
+
 def cell_spans(
     lengths: ArrayLike,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

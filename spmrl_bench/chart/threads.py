@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from spmrl_bench.chart.kernels import DependencyKernel, Kernel
+from spmrl_bench.chart.kernels import AnyKernel
 
 # A batch of so many scores takes one thread about 50 microseconds, in which sleeping threads
 # would hardly have woken up.
@@ -42,12 +42,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 
-def default_threads(kernel: Kernel | DependencyKernel) -> int:
+def default_threads(kernel: AnyKernel) -> int:
     """As many as OpenMP uses, 1 in a forked process, which is seldom the only one."""
     return 1 if _forked else max(1, kernel.openmp_threads())
 
 
-def team_size(kernel: Kernel | DependencyKernel, threads: int | None, parts: int, work: int) -> int:
+def team_size(kernel: AnyKernel, threads: int | None, parts: int, work: int) -> int:
     """How many threads share so many parts of some work.
 
     By default those of :func:`default_threads`, or one where ``work``, the number of scores, is

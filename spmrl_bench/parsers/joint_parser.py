@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from torch import Tensor
 
-from spmrl_bench.chart.joint import decode_joint
+from spmrl_bench.chart import decode_joint
 from spmrl_bench.errors import TreeError
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
@@ -102,9 +102,9 @@ class JointParser(ChartParser):
             weight = self.config.span_weight
             found = decode_joint(weight * values, (1 - weight) * scored.arcs, lengths)
             labels = np.where(found.labelled, best[found.cells], EMPTY).astype(np.int32)
-            heads = np.split(found.heads, np.cumsum(lengths)[:-1])
-            rows = self.label_rows(found.cells, labels, lengths)
-            pairs = [(each, own.tolist()) for each, own in zip(rows, heads, strict=True)]
+            nodes = self.label_rows(found.cells, labels, lengths)
+            words = np.split(found.heads, found.word_offsets[1:-1])
+            pairs = [(rows, heads.tolist()) for rows, heads in zip(nodes, words, strict=True)]
         relations = scored.relations(np.concatenate([heads for _, heads in pairs]))
         for (rows, heads), names, tags in zip(pairs, relations, encoded.tags, strict=True):
             constituents = [row for row in written_out(rows) if row[2] != SUB_HEAD]

@@ -1,0 +1,87 @@
+"""Joint decoding against the enumeration of all structures, ties included."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pytest
+
+from spmrl_bench.chart import packing
+from tests.chart.joint_charts import (
+    KERNELS,
+    JointBatch,
+    assert_same,
+    decode_on,
+    needs_compiled,
+    one_sentence,
+    random_batch,
+    score_of,
+    sentence_of,
+)
+from tests.chart.joint_enumeration import structures
+
+SEEDS = {False: 19, True: 20}
+
+
+def check_against_enumeration(batch: JointBatch, kernel: str, *, ties: bool) -> None:
+    """Every score is the best of all; of integers, the structure is the one that is preferred."""
+    decoded = decode_on(kernel, batch)
+    for b, n in enumerate(batch.lengths.tolist()):
+        alone, found = one_sentence(batch, b), sentence_of(decoded, batch, b)
+        every = structures(n)
+        scores = every.scores(alone.values, alone.arcs)
+        assert found.scores[0] == pytest.approx(scores.max(), abs=1e-9)
+        assert score_of(found, alone) == pytest.approx(scores.max(), abs=1e-9)
+        if ties:
+            tree = every.trees[int(scores.argmax())]
+            _, left, right = packing.cell_spans([n])
+            spans = zip(left[found.cells].tolist(), right[found.cells].tolist(), strict=True)
+            assert list(spans) == [(node.i, node.j) for node in tree]
+            assert found.node_heads.tolist() == [node.head for node in tree]
+            assert tuple(found.heads.tolist()) == every.heads[int(scores.argmax())]
+
+
+@pytest.mark.parametrize("ties", [False, True], ids=["floats", "integers"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_decoding_is_the_best_of_all_structures(kernel: str, ties: bool) -> None:
+    """1,000 charts of each kind for the compiled kernel, 200 for the twin."""
+    rng = np.random.default_rng(SEEDS[ties])
+    lengths = [1, 2, 2, *[3] * 4, *[4] * 6, *[5] * 17, *[6] * 20] * (
+        4 if kernel == "python" else 20
+    )
+    check_against_enumeration(random_batch(rng, lengths, ties=ties), kernel, ties=ties)
+
+
+def test_enumeration_knows_every_structure() -> None:
+    """Binary trees are counted by Catalan numbers, and each inner node chooses between two."""
+    for n in range(1, 7):
+        every = structures(n)
+        assert len(every.trees) == comb(2 * n - 2, n - 1) // n * 2 ** (n - 1)
+        assert len(set(zip(every.trees, every.heads, strict=True))) == len(every.trees)
+
+
+def test_random_charts_need_the_rules() -> None:
+    """Otherwise the tests above would say nothing about ties, or labels of dependent parts."""
+    batch = random_batch(np.random.default_rng(SEEDS[True]), [6] * 100, ties=True)
+    tied = lawless = 0
+    for b in range(100):
+        alone = one_sentence(batch, b)
+        scores = structures(6).scores(alone.values, alone.arcs)
+        tied += int((scores == scores.max()).sum() > 1)
+        lawless += int(structures(6).lawless_scores(alone.values, alone.arcs).max() > scores.max())
+    assert tied > 50
+    assert lawless > 20
+
+
+@pytest.mark.campaign
+@needs_compiled
+def test_five_thousand_charts() -> None:
+    """5,000 charts with n <= 7: both kinds of vectors, plain Python and enumeration agree."""
+    rng = np.random.default_rng(2019)
+    for turn in range(200):
+        ties = bool(turn % 2)
+        batch = random_batch(rng, rng.integers(1, 8, 25).tolist(), ties=ties)
+        check_against_enumeration(batch, "two lanes", ties=ties)
+        for kernel in ("widest", "python"):
+            assert_same(decode_on(kernel, batch), decode_on("two lanes", batch))
