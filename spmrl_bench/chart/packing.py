@@ -87,20 +87,6 @@ def cell_spans(
     return np.repeat(row_sentence, row_cells), left, left + 1 + _within(row_cells)
 
 
-def word_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """First word of each sentence of a batch, [B + 1], used like :func:`cell_offsets`."""
-    return _starts(np.asarray(lengths, dtype=np.int64))
-
-
-def arc_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """First arc of each sentence of a batch, which has n(n + 1) with those of words to themselves.
-
-    ``lengths``: [B]. Returns [B + 1], used like :func:`cell_offsets`.
-    """
-    words = np.asarray(lengths, dtype=np.int64)
-    return _starts(words * (words + 1))
-
-
 def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Running sum with a leading zero: [B] counts to [B + 1] offsets."""
     offsets = np.zeros(len(counts) + 1, dtype=np.int64)

@@ -322,7 +322,9 @@ class Recipe(BaseModel):
                 known = unknown_name("variant", like, self.variants)
                 raise RecipeError(f"{self.path}: variant {name}: like: {known}")
             if self.variants[like] in found:
-                raise RecipeError(f"{self.path}: variant {name}: it is like {like}, which is like it")
+                raise RecipeError(
+                    f"{self.path}: variant {name}: it is like {like}, which is like it"
+                )
             found.insert(0, self.variants[like])
         return found
 

@@ -23,7 +23,6 @@ from spmrl_bench.parsers.dependency_layer import DependencyGold, DependencyLayer
 from spmrl_bench.parsers.neural import Encoded, NeuralParser
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Vocabulary
-from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 
 
@@ -42,12 +41,12 @@ class DependencyParser(NeuralParser):
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        parser = cls(config, vocabulary := Vocabulary.of(examples))
+        vocabulary = Vocabulary.of(examples)
         if not vocabulary.relations:
             raise TreeError(
                 f"the {len(examples)} training sentences have no dependencies: nothing to learn"
             )
-        return parser
+        return cls(config, vocabulary)
 
     def gold(self, example: Parse) -> DependencyGold:
         """Its governors and relations; raises as :meth:`DependencyLayer.gold`."""

@@ -187,7 +187,7 @@ def changed(array: Any, place: int, value: float) -> Any:
 
 
 BAD_INPUT = [
-    (VALUES.astype(np.float32), ARCS, [3, 2], "values has dtype float32; it must be float64"),
+    (VALUES.astype(np.float16), ARCS, [3, 2], "values has dtype float16; it must be float64"),
     (VALUES, ARCS.astype(np.int64), [3, 2], "arcs has dtype int64; it must be float64"),
     (VALUES[:, None], ARCS, [3, 2], r"values has shape \(9, 1\); it must have one dimension"),
     (VALUES, ARCS.reshape(9, 2), [3, 2], r"arcs has shape \(9, 2\)"),

@@ -64,9 +64,12 @@ def test_a_run_folder_stands_for_its_best_parser(tmp_path: Path) -> None:
     assert torch.equal(found, parser_of(seed=1).encoder.positions.weight)
 
 
+TRAINED = ["chart", "biaffine", "joint"]
+
+
 def test_kinds() -> None:
-    assert [kind.name for kind in trained_kinds()] == ["chart"]
-    assert KINDS.names() == ["chart", "right-branching", "attach-neighbour"]
+    assert [kind.name for kind in trained_kinds()] == TRAINED
+    assert KINDS.names() == [*TRAINED, "right-branching", "attach-neighbour"]
 
 
 def refused(folder: Path, *parts: str) -> None:

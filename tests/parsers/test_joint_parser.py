@@ -1,0 +1,255 @@
+"""Parsers of dependencies and of both layers: what they learn, what they find, how it agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from spmrl_bench.chart.packing import cell_index, cell_spans
+from spmrl_bench.errors import TreeError
+from spmrl_bench.nn.biaffine import arc_loss, relation_loss
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.config import DependencyParserConfig, JointParserConfig
+from spmrl_bench.parsers.decoding import barred
+from spmrl_bench.parsers.dependency_parser import DependencyParser
+from spmrl_bench.parsers.joint_parser import JointParser
+from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.head_driven import SUB_HEAD, several_headed
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree
+from tests.parsers.examples import config
+
+DEPENDENCIES = {"d_arc": 16, "d_relation": 8, "biaffine_dropout": 0.0}
+SETTINGS: dict[str, Any] = {
+    **config(encoder="lstm", layers=1, max_positions=60).model_dump(),
+    **DEPENDENCIES,
+}
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[Parse]:
+    """Of the German mini treebank, some of whose constituents need sub-heads."""
+    return open_treebank("german-mini").examples("train", ["constituents", "dependencies"])[:60]
+
+
+def joint(examples: Sequence[Parse], **changes: Any) -> JointParser:
+    torch.manual_seed(1)
+    return JointParser.build(JointParserConfig.model_validate({**SETTINGS, **changes}), examples)
+
+
+def biaffine(examples: Sequence[Parse]) -> DependencyParser:
+    torch.manual_seed(1)
+    known = {k: v for k, v in SETTINGS.items() if k in DependencyParserConfig.model_fields}
+    return DependencyParser.build(DependencyParserConfig.model_validate(known), examples)
+
+
+def shaken(parser: Any) -> Any:
+    """With random scores of arcs and relations, which begin at zero."""
+    with torch.no_grad():
+        for weight in parser.dependencies.parameters():
+            weight.normal_(std=0.7)
+    return parser
+
+
+def trained(parser: Any, examples: Sequence[Parse], steps: int) -> list[float]:
+    """The losses of steps of Adam over all examples at once."""
+    optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
+    indexed = list(parser.index(examples))
+    losses = []
+    for step in range(steps):
+        optimiser.zero_grad()
+        losses.append(parser.gradients(indexed, np.random.default_rng(step), 2000))
+        optimiser.step()
+    return losses
+
+
+def words_of(examples: Sequence[Parse]) -> list[tuple[str, ...]]:
+    return [example.words for example in examples]
+
+
+def sentence(heads: Sequence[int], relations: Sequence[str], brackets: str | None = None) -> Parse:
+    n = len(heads)
+    tree = None if brackets is None else parse_brackets(brackets)
+    words = [f"w{k}" for k in range(n)] if tree is None else tree.words
+    tags = ["T"] * n if tree is None else tree.tags
+    return Parse.of(tree, DependencyTree.build(words, tags, heads, relations))
+
+
+# What is learnt ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", [joint, biaffine])
+def test_a_parser_learns_its_training_sentences(build: Any, sentences: list[Parse]) -> None:
+    examples = [each for each in sentences if len(each) < 12][:12]
+    parser = build(examples)
+    losses = trained(parser, examples, 200)
+    assert losses[-1] < losses[0] / 20
+    found = list(parser.parse(words_of(examples)))
+    assert [each.dependencies.heads.tolist() for each in found] == [
+        each.dependencies.heads.tolist() for each in examples
+    ]
+    for one, other in zip(found, examples, strict=True):
+        assert one.dependencies.relations == other.dependencies.relations
+        if parser.kind == "joint":
+            assert one.tree == other.tree.__class__.build(
+                one.words, one.tags, other.tree.constituents()
+            )
+
+
+def test_the_loss_is_the_sum_of_its_weighted_parts(sentences: list[Parse]) -> None:
+    examples = sentences[:4]
+    ones = joint(examples, lexical=("charlstm",))
+    weighted = joint(examples, lexical=("charlstm",), arc_loss_weight=0.5, relation_loss_weight=3.0)
+    for parser in (ones, weighted):
+        parser.load_state_dict(shaken(ones).state_dict())
+        parser.eval()
+
+    def parts(parser: JointParser) -> tuple[float, float, float]:
+        """Of the chart, of governors, of relations."""
+        indexed = list(parser.index(examples))
+        total = parser.gradients(indexed, np.random.default_rng(0), 2000) * len(examples)
+        encoded = next(parser.encoded(words_of(examples), None, 2000, None))
+        order = [indexed[place].gold.dependencies for place in encoded.places]
+        heads, relations = (torch.from_numpy(np.concatenate(x)) for x in zip(*order, strict=True))
+        scorer, layout = parser.dependencies.scorer, encoded.batch.layout
+        projected = scorer.project(encoded.tokens, layout)
+        of_arcs = arc_loss(scorer.arc_scores(projected, layout), heads).item()
+        scores = scorer.relation_scores(projected, layout, heads)
+        return total, of_arcs, relation_loss(scores, relations).item()
+
+    ones.training_indexer = weighted.training_indexer = None
+    total, arcs, relations = parts(ones)
+    assert parts(weighted)[0] == pytest.approx(total - 0.5 * arcs + 2 * relations, rel=1e-4)
+
+
+def test_sub_heads_are_labels_that_are_learnt(sentences: list[Parse]) -> None:
+    vocabulary = joint(sentences).vocabulary
+    assert (SUB_HEAD,) in vocabulary.label_ids
+    flat = sentence([2, 0, 2], ["a", "root", "b"], "(S (A x) (B y) (C z))")
+    assert (SUB_HEAD,) not in joint([flat]).vocabulary.label_ids
+    deeper = sentence([3, 1, 0], ["a", "b", "root"], "(S (A x) (B y) (C z))")
+    gold = joint([deeper]).gold(deeper)
+    assert set(gold.spans.cells.tolist()) == {cell_index(0, 3, 3), cell_index(0, 2, 3)}
+
+
+def test_what_cannot_be_learnt_is_said() -> None:
+    both = sentence([2, 0], ["a", "root"], "(S (A x) (B y))")
+    with pytest.raises(TreeError, match=r"learnt together, but the sentence has only dependencies"):
+        joint([sentence([0], ["root"])])
+    with pytest.raises(TreeError, match="the 1 training sentences have no dependencies"):
+        biaffine([Parse.of(both.tree)])
+    with pytest.raises(TreeError, match=r"no dependencies to learn \(the sentence begins: x y\)"):
+        biaffine([both]).gold(Parse.of(both.tree))
+    with pytest.raises(TreeError, match="relation other is not in the parser's vocabulary"):
+        biaffine([both]).gold(sentence([2, 0], ["other", "root"]))
+    reserved = Tree.build(["x"], ["A"], [(0, 1, SUB_HEAD)])
+    with pytest.raises(TreeError, match="reserved"):
+        joint([Parse.of(reserved, DependencyTree.build(["x"], ["A"], [0], ["root"]))])
+
+
+# What is found -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("changes", [{}, {"span_weight": 0.9}, {"structure": "division"}])
+def test_constituents_and_dependencies_agree_whatever_the_scores(
+    changes: dict[str, Any], sentences: list[Parse]
+) -> None:
+    parser = shaken(joint(sentences, **changes))
+    checked = 0
+    for parse in parser.parse(words_of(sentences)):
+        assert parse.tree is not None
+        assert parse.dependencies is not None
+        assert SUB_HEAD not in parse.tree.labels
+        assert not several_headed(parse.tree, parse.dependencies)
+        checked += len(parse.tree.labels)
+    assert checked > 3 * len(sentences)
+
+
+def test_lambda_weighs_spans_against_arcs(sentences: list[Parse]) -> None:
+    """With spans alone the tree is the chart parser's, with arcs alone the heads are the best."""
+    parser = shaken(joint(sentences))
+
+    def parses(weight: float) -> list[Parse]:
+        parser.config = parser.config.model_copy(update={"span_weight": weight})
+        return list(parser.parse(words_of(sentences)))
+
+    spans = parses(1.0)
+    encoded = list(parser.encoded(words_of(sentences), None, 2000, None))
+    plain: dict[int, Any] = {}
+    for group in encoded:
+        plain.update(zip(group.places, ChartParser.found(parser, group), strict=True))
+    for k, parse in enumerate(spans):
+        own = [row for row in plain[k].constituents if row[2] != SUB_HEAD]
+        # Where every dependent part is labelled or a word the trees are the same.
+        if len(own) == 2 * len(parse) - 1:
+            assert list(parse.tree.constituents()) == own
+    arcs = parses(0.0)
+
+    def score(found: Sequence[Parse]) -> float:
+        total = 0.0
+        for group in encoded:
+            scored = parser.dependencies.scored(group.tokens, group.batch)
+            low = 0
+            for place in group.places:
+                n = len(found[place])
+                table = scored.arcs[low : low + n * (n + 1)].reshape(n, n + 1)
+                heads = found[place].dependencies.heads
+                total += table[np.arange(n), heads].sum()
+                low += n * (n + 1)
+        return float(total)
+
+    assert score(arcs) > score(parses(0.5)) > score(spans)
+
+
+def test_relations_are_legal_for_their_arcs(sentences: list[Parse]) -> None:
+    parser = shaken(biaffine(sentences))
+    at_root = {each.dependencies.relations[each.dependencies.heads.tolist().index(0)]
+               for each in sentences}  # fmt: skip
+    for parse in parser.parse(words_of(sentences)):
+        tree = parse.dependencies
+        for head, relation in zip(tree.heads.tolist(), tree.relations, strict=True):
+            assert (head == 0) == (relation in at_root)
+
+
+def test_crossing_arcs_are_found_where_training_trees_have_some() -> None:
+    crossing = sentence([3, 4, 0, 3], ["a", "a", "root", "a"])
+    nested = sentence([2, 0, 2, 3], ["a", "root", "a", "a"])
+    both, one = biaffine([crossing, nested]), biaffine([nested])
+    assert (both.vocabulary.projective, one.vocabulary.projective) == (False, True)
+    trained(both, [crossing, nested], 100)
+    found = next(iter(both.parse([crossing.words])))
+    assert found.dependencies.heads.tolist() == [3, 4, 0, 3]
+    again = Vocabulary.from_json(both.vocabulary.to_json())
+    assert again == both.vocabulary
+
+
+def test_barred_labels_win_nowhere_but_between() -> None:
+    lengths = np.array([1, 3, 2], dtype=np.int32)
+    sentence, start, end = cell_spans(lengths)
+    scores = torch.randn(len(start), 3, generator=torch.Generator().manual_seed(0))
+    scores[:, 1] += 10
+
+    def blocks() -> Iterator[torch.Tensor]:
+        for low, high in pairwise((0, 2, 5, len(start))):
+            yield scores[low:high].clone()
+
+    found = torch.cat([block.argmax(dim=1) for block in barred(blocks(), lengths, 2)])
+    width = end - start
+    inner = (width > 1) & (width < lengths[sentence])
+    assert inner.sum() == 2
+    assert ((found == 1).numpy() == inner).all()
+    assert torch.isfinite(torch.cat(list(barred(blocks(), lengths, 2)))).all()
+
+
+def test_parses_do_not_depend_on_the_batch(sentences: list[Parse]) -> None:
+    for parser in (shaken(joint(sentences)), shaken(biaffine(sentences))):
+        words = words_of(sentences)[:12]
+        assert list(parser.parse(words)) == [next(iter(parser.parse([each]))) for each in words]
