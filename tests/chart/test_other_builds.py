@@ -24,6 +24,7 @@ CHECK = """\
 import numpy as np
 from spmrl_bench import chart
 from spmrl_bench.chart.kernels import load_kernel
+from tests.chart import joint_charts
 from tests.chart.charts import assert_same, decode_on, random_batch
 
 assert chart.__file__.startswith({root!r}), chart.__file__
@@ -35,6 +36,11 @@ for columns in (1, 7, 15, 16, 17, 40):
         batch = random_batch(rng, [1, 33, 2, 9, 18], columns, gold=gold, ties=True)
         for threads in (None, 1, 3):
             assert_same(decode_on("cython", batch, threads), decode_on("python", batch))
+for ties in (False, True):
+    batch = joint_charts.random_batch(np.random.default_rng(1), [1, 33, 2, 9, 18], ties=ties)
+    expected = joint_charts.decode_on("python", batch)
+    for kernel in ("two lanes", "widest"):
+        joint_charts.assert_same(joint_charts.decode_on(kernel, batch), expected)
 print("done")
 """
 
