@@ -194,9 +194,7 @@ cdef int trace_back(
                 split = k
         dependent_left = head >= split
         left, right = (i, split) if dependent_left else (split, j)
-        loss = 0.0
-        if right - left > 1:
-            loss = min(values[first_cell + cell_of(chart, left, right)], 0.0)
+        loss = min(values[first_cell + cell_of(chart, left, right)], 0.0)  # one word has no choice
         dependent = left
         top = NO_SCORE
         for d in range(left, right):

@@ -106,7 +106,7 @@ def best_parts(
     n = chart.shape[2]
     split = i + 1 + int((chart[i, i + 1 : j, head] + chart[i + 1 : j, j, head]).argmax())
     left, right = (i, split) if head >= split else (split, j)
-    loss = min(values[cell_index(left, right, n)], 0.0) if right - left > 1 else 0.0
+    loss = min(values[cell_index(left, right, n)], 0.0)  # one word has no choice
     scores = chart[left, right, left:right] + loss + arcs[left:right, head + 1]
     dependent = left + int(scores.argmax())
     if head >= split:

@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spmrl_bench.chart import Decoded
 from spmrl_bench.chart.packing import cell_index, cell_offsets, cell_spans, node_offsets
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
@@ -167,13 +166,22 @@ class ChartParser(NeuralParser):
     # Parsing --------------------------------------------------------------------------
 
     def found(self, encoded: Encoded) -> Iterator[Found]:
-        decoded = decode_blocks(self.label_scores(encoded), encoded.batch.lengths)
-        return self.read_off(decoded, encoded)
+        return self.found_by(self.label_scores(encoded), [encoded], [self])
 
-    def read_off(self, decoded: Decoded, encoded: Encoded) -> Iterator[Found]:
-        """The labelled nodes of decoded trees, in this parser's labels."""
-        labelled = self.label_rows(decoded.cells, decoded.labels, encoded.batch.lengths)
-        for rows, tags in zip(labelled, encoded.tags, strict=True):
+    def found_by(
+        self, blocks: Iterator[Tensor], group: Sequence[Encoded], members: Sequence[Self]
+    ) -> Iterator[Found]:
+        """What is read off the same sentences as several parsers have encoded them.
+
+        Args:
+            blocks: label scores, block by block, in the order of this parser's labels.
+            group: of each parser.
+            members: these parsers, this one among them.
+        """
+        lengths = group[0].batch.lengths
+        decoded = decode_blocks(blocks, lengths)
+        labelled = self.label_rows(decoded.cells, decoded.labels, lengths)
+        for rows, tags in zip(labelled, predicted_tags(group), strict=True):
             yield Found(list(written_out(rows)), tags=tags)
 
     def label_rows(
@@ -207,6 +215,11 @@ class ChartParser(NeuralParser):
         from spmrl_bench.parsers.ensemble import Ensemble
 
         return Ensemble(members)
+
+
+def predicted_tags(group: Sequence[Encoded]) -> list[list[str] | None]:
+    """The tags of the first parser that predicts some."""
+    return next((each.tags for each in group if None not in each.tags), group[0].tags)
 
 
 def gold_labels(lengths: NDArray[np.int32], gold: Sequence[ChartGold]) -> NDArray[np.int32]:

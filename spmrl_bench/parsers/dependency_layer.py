@@ -10,7 +10,7 @@ words to these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.biaffine import BiaffineScorer, arc_loss, packed_arcs, relation_loss
-from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
 from spmrl_bench.parsers.config import DependencyParserConfig
+from spmrl_bench.parsers.neural import Encoded
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
@@ -42,7 +42,7 @@ class DependencyGold(NamedTuple):
 
 
 class ScoredDependencies:
-    """What a layer thinks of the dependencies of encoded sentences.
+    """What one layer, or several on average, think of the dependencies of encoded sentences.
 
     Attributes:
         arcs: float64 ``[sum of n (n + 1)]``, packed as in :mod:`spmrl_bench.chart.packing`: of
@@ -50,27 +50,43 @@ class ScoredDependencies:
     """
 
     @torch.no_grad()
-    def __init__(self, layer: DependencyLayer, tokens: Tensor, layout: Ragged) -> None:
-        """Scores of all arcs; those of relations wait for the arcs that are chosen."""
-        self._layer = layer
-        self._layout = layout
-        self._projected = layer.scorer.project(tokens, layout)
-        scores = layer.scorer.arc_scores(self._projected, layout)
-        self.arcs: NDArray[np.float64] = packed_arcs(scores, layout).double().cpu().numpy()
+    def __init__(self, layers: Sequence[DependencyLayer], group: Sequence[Encoded]) -> None:
+        """Scores of all arcs; those of relations wait for the arcs that are chosen.
 
-    def relations(self, heads: NDArray[np.integer]) -> Iterator[list[str]]:
+        Args:
+            layers: with the same relations.
+            group: the same sentences, as encoded for each layer.
+        """
+        self._layout = layout = group[0].batch.layout
+        self._names = layers[0].names
+        self._scorers = [layer.scorer for layer in layers]
+        self._projected = [
+            scorer.project(encoded.tokens, layout)
+            for scorer, encoded in zip(self._scorers, group, strict=True)
+        ]
+        arcs = [
+            packed_arcs(scorer.arc_scores(projected, layout), layout)
+            for scorer, projected in zip(self._scorers, self._projected, strict=True)
+        ]
+        self.arcs: NDArray[np.float64] = torch.stack(arcs).double().mean(dim=0).cpu().numpy()
+
+    @torch.no_grad()
+    def relations(self, heads: NDArray[np.integer]) -> list[list[str]]:
         """The best relations of each sentence.
 
         Args:
             heads: ``[words]`` of all sentences, one after the other; 0 for the root.
         """
         governors = torch.from_numpy(heads.astype(np.int64)).to(self._layout.lengths.device)
-        scorer = self._layer.scorer
-        with torch.no_grad():
-            found = scorer.relation_scores(self._projected, self._layout, governors).argmax(dim=1)
-        rows = iter(found.tolist())
-        for tokens in self._layout.lengths.tolist():
-            yield [self._layer.names[next(rows)] for _ in range(tokens - 2)]
+        scores = [
+            scorer.relation_scores(projected, self._layout, governors)
+            for scorer, projected in zip(self._scorers, self._projected, strict=True)
+        ]
+        rows = iter(torch.stack(scores).mean(dim=0).argmax(dim=1).tolist())
+        return [
+            [self._names[next(rows)] for _ in range(tokens - 2)]
+            for tokens in self._layout.lengths.tolist()
+        ]
 
 
 class DependencyLayer(nn.Module):
@@ -133,10 +149,6 @@ class DependencyLayer(nn.Module):
         of_arcs = arc_loss(scorer.arc_scores(projected, layout), governors)
         scores = scorer.relation_scores(projected, layout, governors)
         return self.arc_weight * of_arcs + self.relation_weight * relation_loss(scores, relations)
-
-    def scored(self, tokens: Tensor, batch: Batch) -> ScoredDependencies:
-        """What the layer thinks of encoded sentences."""
-        return ScoredDependencies(self, tokens, batch.layout)
 
     def flat(self, words: Words, tags: Words) -> DependencyTree:
         """Every word hangs from the first, which hangs from the root."""

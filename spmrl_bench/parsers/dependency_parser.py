@@ -19,7 +19,11 @@ from spmrl_bench.errors import TreeError
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
 from spmrl_bench.parsers.config import DependencyParserConfig
-from spmrl_bench.parsers.dependency_layer import DependencyGold, DependencyLayer
+from spmrl_bench.parsers.dependency_layer import (
+    DependencyGold,
+    DependencyLayer,
+    ScoredDependencies,
+)
 from spmrl_bench.parsers.neural import Encoded, NeuralParser
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Vocabulary
@@ -57,7 +61,7 @@ class DependencyParser(NeuralParser):
         return self.dependencies.loss(tokens, batch, gold)
 
     def found(self, encoded: Encoded) -> Iterator[Found]:
-        scored = self.dependencies.scored(encoded.tokens, encoded.batch)
+        scored = ScoredDependencies([self.dependencies], [encoded])
         decoded = decode_dependencies(
             scored.arcs, encoded.batch.lengths, projective=self.vocabulary.projective
         )

@@ -1,4 +1,4 @@
-"""Several parsers of one treebank as one: their label scores are averaged and decoded once.
+"""Several parsers of one treebank as one: their scores are averaged and decoded once.
 
 Unlike a vote over finished trees this gives a tree that the parsers agree on cell by cell, and
 needs no rule for ties. The parsers of Kitaev & Klein were released so (``benepar_en_ensemble``,
@@ -16,7 +16,6 @@ from torch import Tensor
 
 from spmrl_bench.parsers.base import MAX_TOKENS, EnsembleError, Parser, Words
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.neural import Encoded, JointSession
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Label, Vocabulary
@@ -26,7 +25,8 @@ from spmrl_bench.trees.parse import Parse
 class Ensemble(Parser):
     """Parses like one chart parser, with the mean of the label scores of several.
 
-    The members may differ in everything but the set of their labels: seed, size, encoder,
+    Joint parsers give the mean of their scores of arcs and relations as well. The members may
+    differ in everything but the set of their labels, and their relations: seed, size, encoder,
     lexical inputs, and the order of the labels. Their scores are added block by block, so that
     no chart of label scores is ever held as a whole.
 
@@ -34,8 +34,6 @@ class Ensemble(Parser):
         parsers: the members; one that is given twice counts twice.
         vocabulary: that of the first, whose order of labels settles ties.
     """
-
-    kind = "chart"
 
     def __init__(self, parsers: Sequence[ChartParser]) -> None:
         """Average these parsers, the first of which is number 1 in errors.
@@ -47,6 +45,7 @@ class Ensemble(Parser):
         if not parsers:
             raise EnsembleError("an ensemble needs at least one parser, but none is given")
         self.parsers = tuple(parsers)
+        self.kind = parsers[0].kind  # type: ignore[misc]  # of a class elsewhere
         self.vocabulary: Vocabulary = self.parsers[0].vocabulary
         self._columns = [
             self._columns_of(parser, number) for number, parser in enumerate(self.parsers, 1)
@@ -83,6 +82,11 @@ class Ensemble(Parser):
         for label in own.labels:
             if label not in first.label_ids:
                 raise _different(label, number, 1)
+        if own.relations != first.relations:
+            raise EnsembleError(
+                f"the relations of parsers 1 and {number} differ: the members of an ensemble must "
+                "be trained on the same treebank, with the same transforms"
+            )
         if own.labels == first.labels:
             return None
         columns = [own.label_ids[label] - 1 for label in first.labels[1:]]
@@ -111,10 +115,7 @@ class Ensemble(Parser):
 
     def found(self, group: Sequence[Encoded]) -> Iterator[Found]:
         """What is read off the same sentences as each member has encoded them."""
-        first = group[0]
-        decoded = decode_blocks(self._mean(group), first.batch.lengths)
-        tags = next((each.tags for each in group if None not in each.tags), first.tags)
-        return self.parsers[0].read_off(decoded, first._replace(tags=tags))
+        return self.parsers[0].found_by(self._mean(group), group, self.parsers)
 
     def _mean(self, group: Sequence[Encoded]) -> Iterator[Tensor]:
         """Mean label scores of one group, block by block, in the first member's order of labels."""

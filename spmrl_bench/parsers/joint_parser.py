@@ -23,10 +23,14 @@ from spmrl_bench.chart import decode_joint
 from spmrl_bench.errors import TreeError
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
-from spmrl_bench.parsers.chart_parser import ChartGold, ChartParser
+from spmrl_bench.parsers.chart_parser import ChartGold, ChartParser, predicted_tags
 from spmrl_bench.parsers.config import JointParserConfig
 from spmrl_bench.parsers.decoding import barred, decode_blocks, taken
-from spmrl_bench.parsers.dependency_layer import DependencyGold, DependencyLayer
+from spmrl_bench.parsers.dependency_layer import (
+    DependencyGold,
+    DependencyLayer,
+    ScoredDependencies,
+)
 from spmrl_bench.parsers.neural import Encoded
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
@@ -87,12 +91,13 @@ class JointParser(ChartParser):
 
     # Parsing --------------------------------------------------------------------------
 
-    def found(self, encoded: Encoded) -> Iterator[Found]:
-        lengths = encoded.batch.lengths
-        blocks = self.label_scores(encoded)
+    def found_by(
+        self, blocks: Iterator[Tensor], group: Sequence[Encoded], members: Sequence[Self]
+    ) -> Iterator[Found]:
+        lengths = group[0].batch.lengths
         if self._sub_head != EMPTY:
             blocks = barred(blocks, lengths, self._sub_head)
-        scored = self.dependencies.scored(encoded.tokens, encoded.batch)
+        scored = ScoredDependencies([member.dependencies for member in members], group)
         if self.config.structure == "division":
             decoded = decode_blocks(blocks, lengths)
             marked = self.label_rows(decoded.cells, decoded.labels, lengths)
@@ -106,7 +111,7 @@ class JointParser(ChartParser):
             words = np.split(found.heads, found.word_offsets[1:-1])
             pairs = [(rows, heads.tolist()) for rows, heads in zip(nodes, words, strict=True)]
         relations = scored.relations(np.concatenate([heads for _, heads in pairs]))
-        for (rows, heads), names, tags in zip(pairs, relations, encoded.tags, strict=True):
+        for (rows, heads), names, tags in zip(pairs, relations, predicted_tags(group), strict=True):
             constituents = [row for row in written_out(rows) if row[2] != SUB_HEAD]
             yield Found(constituents, heads, names, tags)
 

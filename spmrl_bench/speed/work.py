@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from spmrl_bench.chart import decode, decode_dependencies
+from spmrl_bench.chart import decode, decode_dependencies, decode_joint
 from spmrl_bench.chart.packing import arc_offsets, cell_count
 from spmrl_bench.parsers.arithmetic import forward_products, sizes, training_operations
 from spmrl_bench.parsers.config import ParserConfig
@@ -29,6 +29,8 @@ from spmrl_bench.trees.tree import Tree
 
 #: Sentence lengths at which charts are decoded.
 CHART_LENGTHS = (10, 20, 40, 80, 160, 300)
+#: Those at which spans and arcs are decoded together.
+JOINT_LENGTHS = (20, 40, 80, 160)
 #: The limit of work that has to read so many bytes, from a cache where one holds them all.
 READING = "reading as much"
 _LABELS = 112  # of the Penn Treebank, unary chains collapsed
@@ -142,6 +144,21 @@ def decoding_dependencies(n: int, projective: bool, sentences: int | None = None
         f"decoding {'projective ' if projective else ''}dependencies of {n} words",
         lambda: decode_dependencies(arcs, lengths, projective=projective),
         sentences,
+        "sentences",
+    )
+
+
+def joint_decoding(n: int, charts: int | None = None) -> Work:
+    """Charts of random spans and arcs for sentences of ``n`` words; arguments as in decoding."""
+    charts = charts or _CHARTS
+    lengths = np.full(charts, n, dtype=np.int32)
+    rng = np.random.default_rng(1)
+    values = rng.standard_normal(charts * cell_count(n)) - 1
+    arcs = rng.standard_normal(int(arc_offsets(lengths)[-1]))
+    return Work(
+        f"joint decoding, {n} words",
+        lambda: decode_joint(values, arcs, lengths),
+        charts,
         "sentences",
     )
 

@@ -173,6 +173,12 @@ def test_decoding_dependencies_in_plain_python(
     assert len(timed(benchmark, piece).heads) == piece.amount * n
 
 
+@pytest.mark.parametrize("n", work.JOINT_LENGTHS)
+def test_joint_decoding(benchmark: Any, measuring: bool, n: int) -> None:
+    piece = work.joint_decoding(n, None if measuring else 2)
+    assert len(timed(benchmark, piece).heads) == piece.amount * n
+
+
 @pytest.mark.parametrize("size", ["small", "published"])
 @pytest.mark.parametrize("precision", get_args(Precision))
 @pytest.mark.parametrize("piece", ["training", "parsing"])

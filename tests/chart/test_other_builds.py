@@ -24,7 +24,7 @@ CHECK = """\
 import numpy as np
 from spmrl_bench import chart
 from spmrl_bench.chart.kernels import load_dependency_kernel, load_kernel
-from tests.chart import arcs
+from tests.chart import arcs, joint_charts
 from tests.chart.charts import assert_same, decode_on, random_batch
 
 assert chart.__file__.startswith({root!r}), chart.__file__
@@ -46,6 +46,11 @@ for shape in ("integers", "floats", "nested"):
         for threads in (None, 1, 3):
             found = arcs.decode_on("cython", scores, lengths, projective, threads)
             arcs.assert_same(found, expected)
+for ties in (False, True):
+    batch = joint_charts.random_batch(np.random.default_rng(1), [1, 33, 2, 9, 18], ties=ties)
+    expected = joint_charts.decode_on("python", batch)
+    for kernel in ("two lanes", "widest"):
+        joint_charts.assert_same(joint_charts.decode_on(kernel, batch), expected)
 print("done")
 """
 

@@ -13,11 +13,14 @@ import torch
 from spmrl_bench.chart.packing import cell_index, cell_spans
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.biaffine import arc_loss, relation_loss
+from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.config import DependencyParserConfig, JointParserConfig
 from spmrl_bench.parsers.decoding import barred
+from spmrl_bench.parsers.dependency_layer import ScoredDependencies
 from spmrl_bench.parsers.dependency_parser import DependencyParser
 from spmrl_bench.parsers.joint_parser import JointParser
+from spmrl_bench.parsers.registry import combine
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -40,8 +43,8 @@ def sentences() -> list[Parse]:
     return open_treebank("german-mini").examples("train", ["constituents", "dependencies"])[:60]
 
 
-def joint(examples: Sequence[Parse], **changes: Any) -> JointParser:
-    torch.manual_seed(1)
+def joint(examples: Sequence[Parse], seed: int = 1, **changes: Any) -> JointParser:
+    torch.manual_seed(seed)
     return JointParser.build(JointParserConfig.model_validate({**SETTINGS, **changes}), examples)
 
 
@@ -196,7 +199,7 @@ def test_lambda_weighs_spans_against_arcs(sentences: list[Parse]) -> None:
     def score(found: Sequence[Parse]) -> float:
         total = 0.0
         for group in encoded:
-            scored = parser.dependencies.scored(group.tokens, group.batch)
+            scored = ScoredDependencies([parser.dependencies], [group])
             low = 0
             for place in group.places:
                 n = len(found[place])
@@ -253,3 +256,27 @@ def test_parses_do_not_depend_on_the_batch(sentences: list[Parse]) -> None:
     for parser in (shaken(joint(sentences)), shaken(biaffine(sentences))):
         words = words_of(sentences)[:12]
         assert list(parser.parse(words)) == [next(iter(parser.parse([each]))) for each in words]
+
+
+def test_an_ensemble_averages_the_scores_of_both_layers(sentences: list[Parse]) -> None:
+    words = words_of(sentences)[:10]
+    one, other = shaken(joint(sentences)), shaken(joint(sentences, seed=2))
+    alone, of_other = list(one.parse(words)), list(other.parse(words))
+    assert alone != of_other
+    twice = combine([one, one])
+    assert (twice.kind, list(twice.parse(words))) == ("joint", alone)
+    mixed = list(combine([one, other]).parse(words))
+    assert mixed not in (alone, of_other)
+    # One that is sure of itself decides: ten times the scores, ten times the weight.
+    with torch.no_grad():
+        for linear in (other.scorer.second, *other.dependencies.scorer.children()):
+            if (
+                isinstance(linear, torch.nn.Linear)
+                and linear is not other.dependencies.scorer.hidden
+            ):
+                linear.weight.mul_(1e4)
+                linear.bias.mul_(1e4)
+    assert list(combine([one, other]).parse(words)) == of_other
+    few = joint([each for each in sentences if "root" in each.dependencies.relations][:3])
+    with pytest.raises(EnsembleError):
+        combine([one, few])
