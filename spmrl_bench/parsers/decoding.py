@@ -6,7 +6,7 @@ batch; the chart algorithm, which has little to do then, runs there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -60,23 +60,32 @@ def taken(
     return decoder
 
 
-def barred(blocks: Iterable[Tensor], lengths: NDArray[np.int32], label: int) -> Iterator[Tensor]:
-    """The blocks, in which a label is below all others for single words and whole sentences.
+def barred(
+    blocks: Iterable[Tensor],
+    lengths: NDArray[np.int32],
+    of_words: Sequence[int],
+    of_sentences: Sequence[int],
+) -> Iterator[Tensor]:
+    """The blocks, in which some labels are below all others where they may not be.
 
     Args:
-        blocks: as of :func:`decode_blocks`, with two columns at least; they are changed.
+        blocks: as of :func:`decode_blocks`, with columns of other labels too; they are changed.
         lengths: words of each sentence.
-        label: its index, 1 or more.
+        of_words: labels, each 1 or more, that no single word has.
+        of_sentences: likewise no whole sentence.
     """
     sentence, start, end = cell_spans(lengths)
     width = end - start
-    here = np.flatnonzero((width == 1) | (width == lengths[sentence]))
+    places = np.flatnonzero(width == 1), np.flatnonzero(width == lengths[sentence])
     done = 0
     for block in blocks:
-        low, high = np.searchsorted(here, (done, done + len(block)))
-        rows = torch.from_numpy(here[low:high] - done).to(block.device)
+        for where, labels in zip(places, (of_words, of_sentences), strict=True):
+            low, high = np.searchsorted(where, (done, done + len(block)))
+            rows = torch.from_numpy(where[low:high] - done).to(block.device)
+            lowest = block[rows].amin(dim=1) - 1
+            for label in labels:
+                block[rows, label - 1] = lowest
         done += len(block)
-        block[rows, label - 1] = block[rows].amin(dim=1) - 1
         yield block
 
 

@@ -35,7 +35,7 @@ from spmrl_bench.parsers.neural import Encoded
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.trees.chains import LabelRow, written_out
-from spmrl_bench.trees.division_span import divided, undivided
+from spmrl_bench.trees.division_span import TO_HEAD, divided, undivided
 from spmrl_bench.trees.head_driven import SUB_HEAD, HeadDriven, head_driven
 from spmrl_bench.trees.parse import Parse
 
@@ -59,7 +59,10 @@ class JointParser(ChartParser):
         """A parser with random weights; the arguments are those of :class:`NeuralParser`."""
         super().__init__(config, vocabulary, assets)
         self.dependencies = DependencyLayer(config, self.encoder.d_out, vocabulary)
-        self._sub_head = vocabulary.label_ids.get((SUB_HEAD,), EMPTY)
+        sub_heads = {(SUB_HEAD,), (TO_HEAD, SUB_HEAD)}
+        ids = vocabulary.label_ids
+        self._not_of_words = [ids[label] for label in sub_heads & ids.keys()]
+        self._not_of_sentences = [ids[label] for label in ({(TO_HEAD,)} | sub_heads) & ids.keys()]
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
@@ -95,8 +98,7 @@ class JointParser(ChartParser):
         self, blocks: Iterator[Tensor], group: Sequence[Encoded], members: Sequence[Self]
     ) -> Iterator[Found]:
         lengths = group[0].batch.lengths
-        if self._sub_head != EMPTY:
-            blocks = barred(blocks, lengths, self._sub_head)
+        blocks = barred(blocks, lengths, self._not_of_words, self._not_of_sentences)
         scored = ScoredDependencies([member.dependencies for member in members], group)
         if self.config.structure == "division":
             decoded = decode_blocks(blocks, lengths)

@@ -32,6 +32,7 @@ from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsers.saved import load_saved, save_parser
 from spmrl_bench.parsers.trained import TrainedParser
 from spmrl_bench.parsers.vocabulary import FIRST_TAG, Vocabulary
+from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import Parse
 
 
@@ -76,7 +77,8 @@ class NeuralParser(TrainedParser):
         self.vocabulary = vocabulary
         # In this order, which the random numbers of their weights follow.
         self.lexical = build_lexical_model(config, vocabulary, assets)
-        self.encoder = build_encoder(config, len(vocabulary.labels) - 1)
+        labels = sum(label not in ((), (SUB_HEAD,)) for label in vocabulary.labels)
+        self.encoder = build_encoder(config, labels)
         self.tagger: Tagger | None = None
         self.training_indexer: Indexer | None = None
 

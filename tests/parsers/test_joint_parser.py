@@ -234,7 +234,7 @@ def test_crossing_arcs_are_found_where_training_trees_have_some() -> None:
     assert again == both.vocabulary
 
 
-def test_barred_labels_win_nowhere_but_between() -> None:
+def test_barred_labels_do_not_win_where_they_are_barred() -> None:
     lengths = np.array([1, 3, 2], dtype=np.int32)
     sentence, start, end = cell_spans(lengths)
     scores = torch.randn(len(start), 3, generator=torch.Generator().manual_seed(0))
@@ -244,12 +244,19 @@ def test_barred_labels_win_nowhere_but_between() -> None:
         for low, high in pairwise((0, 2, 5, len(start))):
             yield scores[low:high].clone()
 
-    found = torch.cat([block.argmax(dim=1) for block in barred(blocks(), lengths, 2)])
+    def best(of_words: list[int], of_sentences: list[int]) -> list[bool]:
+        """Whether the second label is still the best of each cell."""
+        found = torch.cat(list(barred(blocks(), lengths, of_words, of_sentences)))
+        assert torch.isfinite(found).all()
+        return (found.argmax(dim=1) == 1).tolist()
+
     width = end - start
-    inner = (width > 1) & (width < lengths[sentence])
-    assert inner.sum() == 2
-    assert ((found == 1).numpy() == inner).all()
-    assert torch.isfinite(torch.cat(list(barred(blocks(), lengths, 2)))).all()
+    words, whole = width == 1, width == lengths[sentence]
+    assert best([], []) == [True] * len(start)
+    assert best([2], []) == (~words).tolist()
+    assert best([], [2]) == (~whole).tolist()
+    assert best([1, 2], [2, 3]) == (~words & ~whole).tolist()
+    assert 0 < (~words & ~whole).sum() < len(start)
 
 
 def test_parses_do_not_depend_on_the_batch(sentences: list[Parse]) -> None:
