@@ -1,4 +1,4 @@
-"""The values that the page on head-driven structures and label attention states are the program's."""
+"""The page on head-driven structures and label attention states what the program does."""
 
 from __future__ import annotations
 
