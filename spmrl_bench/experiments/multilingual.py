@@ -83,10 +83,19 @@ def plan_track(
 
 
 def _banks(recipe: str, track: str) -> list[str]:
-    """The treebanks of a track from which a recipe can learn; one without manifest has no track."""
+    """The treebanks of a track from which a recipe's usual variants can learn.
+
+    One without manifest has no track. Tables over languages have no place for those that only an
+    optional variant can learn from.
+    """
     loaded = load_recipe(recipe)
     known = [load_manifest(bank) for bank in loaded.language.treebanks if is_known(bank)]
-    return [bank.name for bank in known if bank.track == track and learnable(loaded, bank.layers)]
+    return [
+        bank.name
+        for bank in known
+        if bank.track == track
+        and any(not loaded.variants[name].optional for name in learnable(loaded, bank.layers))
+    ]
 
 
 def run_track(
