@@ -75,6 +75,8 @@ class Shared(Layer):
 
     lexical: Inputs | None = None
     """Lexical inputs; a row without any, and a study without, takes ``charlstm``."""
+    variant: Text | None = None
+    """A variant of the recipes, in place of the inputs; a row's own settings win over its."""
 
 
 class StudyRow(Layer):
@@ -82,6 +84,7 @@ class StudyRow(Layer):
 
     name: Text
     lexical: Inputs | None = None
+    variant: Text | None = None
     position_only: Layers = "none"
     """Layers whose queries and keys come from the positions alone, in training too."""
     limit: AttentionLimits = AttentionLimits()
@@ -126,6 +129,10 @@ class Study(BaseModel):
             raise ValueError(f"several rows are called '{twice[0]}'; give each its own name")
         if self.reference not in names:
             raise ValueError(f"reference: {unknown_name('row', self.reference, names)}")
+        layers: list[Shared | StudyRow] = [self.shared, *self.rows]
+        for row in layers:
+            if row.lexical is not None and row.variant is not None:
+                raise ValueError("lexical and variant stand together, but a variant has its inputs")
         return self
 
     @property
@@ -141,8 +148,13 @@ class Study(BaseModel):
         return row.published - reference.published
 
     def inputs(self, row: StudyRow) -> tuple[LexicalInput, ...]:
-        """The lexical inputs of a row's run."""
+        """The lexical inputs of a row's run, if no variant decides them."""
         return row.lexical or self.shared.lexical or ("charlstm",)
+
+    def variant(self, row: StudyRow) -> str:
+        """The variant of a row's run: of the recipe, or inputs joined by ``-``."""
+        named = row.variant or (None if row.lexical else self.shared.variant)
+        return named or "-".join(self.inputs(row))
 
     def settings(self, row: StudyRow) -> dict[str, Any]:
         """``model.KEY`` and ``train.KEY`` that the study sets for a row's run."""

@@ -187,8 +187,8 @@ def _trial(
     seeds: int,
     given: Mapping[str, str],
 ) -> Trial:
-    lexical = study.inputs(row)
-    variant = "-".join(lexical)
+    variant = study.variant(row)
+    lexical = recipe.inputs_of(variant)
     metrics = kind_named(recipe.variant(variant).kind).metrics
     if not set(study.metric.metrics) <= set(metrics):
         raise RecipeError(

@@ -279,7 +279,7 @@ class Recipe(BaseModel):
             for layer in (each, each.size.get(chosen, Layer()), each.track.get(track, Layer())):
                 for section, values in merged.items():
                     values.update(getattr(layer, section).model_dump(exclude_unset=True))
-        merged["model"]["lexical"] = next((each.inputs for each in models[::-1] if each.inputs), ())
+        merged["model"]["lexical"] = self.inputs_of(variant)
         recipe_own = {section: dict(values) for section, values in merged.items()}
         for key, text in (settings or {}).items():
             section, _, name = key.partition(".")
@@ -309,6 +309,11 @@ class Recipe(BaseModel):
                 "files": digests(config.model.pretrained()),
             }
         )
+
+    def inputs_of(self, variant: str) -> tuple[LexicalInput, ...]:
+        """The lexical inputs of a variant, its own or those of the one that it is like."""
+        found = (each.inputs for each in reversed(self._likes(variant)))
+        return next(filter(None, found), ())
 
     def _likes(self, name: str) -> list[Variant]:
         """The variants whose settings one has, itself last.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from spmrl_bench.analysis.definition import Study, load_study, study_names
+from spmrl_bench.analysis.definition import Study, StudyRow, load_study, study_names
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.recipe import load_recipe
 from tests.conftest import shared_data
@@ -45,9 +46,12 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 # The studies of the program -------------------------------------------------------------
 
 
-def test_the_paper_has_five_tables_the_code_differs_and_the_small_size_is_ours() -> None:
+def test_the_studies_are_of_two_papers_and_three_questions_of_ours() -> None:
     assert study_names() == [
         "encoders",
+        "joint-constituents",
+        "joint-dependencies",
+        "label-attention",
         "lexical",
         "paper-and-code",
         "small-size",
@@ -60,7 +64,9 @@ def test_the_paper_has_five_tables_the_code_differs_and_the_small_size_is_ours()
 @pytest.mark.parametrize("name", study_names())
 def test_every_published_figure_has_a_source(name: str) -> None:
     found = load_study(name)
-    assert "P18-1249" in found.source or not any(row.published for row in found.rows)
+    papers = ("P18-1249", "Mrini et al. 2020")
+    assert found.source.count("(") or not any(row.published for row in found.rows)
+    assert any(paper in found.source for paper in papers) or found.source == "this program"
     assert (found.figure == "windows") == name.endswith("windows")
 
 
@@ -93,6 +99,47 @@ def published(pattern: str) -> dict[tuple[str, ...], float]:
             if match and of_paper and (row["split"], row["metric"]) == ("dev", "F1"):
                 found[(row["system"], *match.groups(""))] = float(row["value"])
     return found
+
+
+def test_label_attention_has_the_figures_of_tables_1_and_2() -> None:
+    forms = {"yes": {}, "no": {"label_feed_forward": "none"}}
+    drops = {"yes": {"label_residual_dropout": 0.2}, "no": {}}
+    asked = {"yes": {}, "no": {"label_queries": "matrices"}}
+    joined = {"yes": {}, "no": {"label_outputs": "projected"}}
+    expected = {}
+    with shared_data("published/constituency.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            setting, value = row["setting"], float(row["value"])
+            if row["system"] != "LAL-Parser" or row["metric"] != "F1":
+                continue
+            if one := re.search(r"feed-forward=(\w+); residual dropout in LAL=(\w+)", setting):
+                expected[json.dumps({**drops[one[2]], **forms[one[1]]}, sort_keys=True)] = value
+            if two := re.search(r"query vectors=(\w+); concatenation of heads=(\w+)", setting):
+                expected[json.dumps({**asked[two[1]], **joined[two[2]]}, sort_keys=True)] = value
+    study = load_study("label-attention")
+    stated = {
+        json.dumps(row.model.model_dump(exclude_unset=True), sort_keys=True): row.published
+        for row in study.rows
+        if row.published
+    }
+    assert len(expected) == 7
+    assert stated == expected
+    assert [row.name for row in study.rows if not row.published] == ["no label attention"]
+
+
+def test_a_row_names_inputs_or_a_variant(tmp_path: Path) -> None:
+    study = load_study("label-attention")
+    assert {study.variant(row) for row in study.rows} == {"label-attention", "joint"}
+    assert study.variant(StudyRow(name="x", lexical=("word", "tag"))) == "word-tag"
+    with pytest.raises(ValueError, match="lexical and variant stand together"):
+        Study.model_validate(
+            {
+                **dict.fromkeys(("name", "title", "source", "measured"), "text"),
+                "metric": "brackets.f1",
+                "reference": "x",
+                "rows": [{"name": "x", "variant": "joint", "lexical": ["word"]}],
+            }
+        )
 
 
 def test_ablation_has_the_figures_of_table_1() -> None:
