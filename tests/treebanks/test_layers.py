@@ -329,11 +329,19 @@ def test_treebanks_of_universal_dependencies(name: str, folder: str, prefix: str
         assert found == sentences
 
 
-def test_no_variant_learns_from_dependencies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dependencies_alone_are_learnt_where_there_is_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TREEBANKS", str(shared_data("treebanks")))
-    with pytest.raises(RecipeError, match="basque-ud-bdt has dependencies, from which no variant"):
-        make_plan("basque", treebank="basque-ud-bdt")
-    assert make_plan("basque").treebank.name == "basque-mini"
+    (config,) = make_plan("basque", treebank="basque-ud-bdt").configs
+    assert (config.variant, config.kind, config.select) == (
+        "dependencies", "biaffine", "attachment.las"
+    )  # fmt: skip
+    with pytest.raises(RecipeError, match="charlstm learns from constituents, but treebank basque"):
+        make_plan("basque", treebank="basque-ud-bdt", variants=["charlstm"])
+    usual = make_plan("basque")
+    assert usual.treebank.name == "basque-mini"
+    assert "dependencies" not in {config.variant for config in usual.configs}
 
 
 def test_the_two_layers_of_the_wsj_sample() -> None:
