@@ -13,6 +13,7 @@ words choose their governors one by one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -35,9 +36,11 @@ from spmrl_bench.parsers.neural import Encoded
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.trees.chains import LabelRow, written_out
+from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.division_span import TO_HEAD, divided, undivided
 from spmrl_bench.trees.head_driven import SUB_HEAD, HeadDriven, head_driven
 from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree
 
 
 class JointGold(NamedTuple):
@@ -66,9 +69,15 @@ class JointParser(ChartParser):
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        structures = (_structure(example) for example in examples)
-        rows = [_rows(structure, config) for structure in structures]
-        return cls(config, Vocabulary.of(examples, rows))
+        learnt, rows = [], []
+        for example in examples:
+            tree, dependencies = _layers(example)
+            structure = head_driven(tree, dependencies)
+            rows.append(_rows(structure, config))
+            # A relation may be that of a root until its word is moved to another.
+            moved = replace(dependencies, heads=structure.heads)
+            learnt.append(replace(example, dependencies=moved))
+        return cls(config, Vocabulary.of(learnt, rows))
 
     # Training -------------------------------------------------------------------------
 
@@ -79,7 +88,7 @@ class JointParser(ChartParser):
             TreeError: a layer is missing, no constituent covers the whole sentence, or a label or
                 relation is not in the vocabulary.
         """
-        structure = _structure(example)
+        structure = head_driven(*_layers(example))
         relations = self.dependencies.gold(example).relations
         return JointGold(
             self.spans(_rows(structure, self.config), len(example)),
@@ -122,14 +131,18 @@ class JointParser(ChartParser):
         return Parse.of(super().flat(words, tags).tree, self.dependencies.flat(words, tags))
 
 
-def _structure(example: Parse) -> HeadDriven:
-    """The head-driven structure of a sentence; raises as :func:`head_driven`."""
+def _layers(example: Parse) -> tuple[Tree, DependencyTree]:
+    """Both layers of a sentence.
+
+    Raises:
+        TreeError: one is missing.
+    """
     if example.tree is None or example.dependencies is None:
         raise TreeError(
             "constituents and dependencies are learnt together, but the sentence has only "
             f"{' and '.join(example.layers)} (it begins: {' '.join(example.words[:8])})"
         )
-    return head_driven(example.tree, example.dependencies)
+    return example.tree, example.dependencies
 
 
 def _rows(structure: HeadDriven, config: JointParserConfig) -> Sequence[LabelRow]:

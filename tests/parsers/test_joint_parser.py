@@ -158,6 +158,18 @@ def test_what_cannot_be_learnt_is_said() -> None:
         joint([Parse.of(reserved, DependencyTree.build(["x"], ["A"], [0], ["root"]))])
 
 
+def test_a_second_root_is_moved_and_learnt_with_its_relation() -> None:
+    """Its relation was seen at roots alone before."""
+    heads, relations = [0, 1, 0], ["root", "a", "root"]
+    tree = parse_brackets("(S (A x) (B y) (C z))")
+    two = DependencyTree.build(tree.words, tree.tags, heads, relations, roots="several")
+    parser = joint([example := Parse.of(tree, two)])
+    assert trained(parser, [example], 60)[-1] < 1
+    (found,) = parser.parse([example.words])
+    assert found.dependencies.heads.tolist() == [3, 1, 0]
+    assert found.dependencies.relations == ("root", "a", "root")
+
+
 # What is found -------------------------------------------------------------------------------
 
 
