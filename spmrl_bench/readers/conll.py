@@ -4,8 +4,8 @@ Output of parsers is full of sentences that are no trees, and files lose lines a
 the way. A score of such a file is a number like any other, so this reader accepts nothing of
 the kind and says at which line it stopped making sense. It reads both formats alike: CoNLL-U
 adds comments, multiword ranges (``1-2``) and empty nodes (``1.1``) to CoNLL-X, none of which
-CoNLL-X could mean otherwise. Ranges and empty nodes are checked for their place and not kept,
-as they have no head.
+CoNLL-X could mean otherwise. Empty nodes are checked for their place and not kept, as they have no
+head; of ranges the form is kept where multiword tokens are to be one word each.
 
 The package ``conllu`` reads and writes the sentences that pass through the program
 (:mod:`spmrl_bench.readers.conllu_stream`), but no treebank and no file to be scored: it accepts
@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate
 from os import PathLike
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.sentences import (
@@ -34,6 +36,10 @@ from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.trees.brackets import escapes_named
 from spmrl_bench.trees.conll import COLUMNS, FORM, HEAD, ID, RELATION, TAGS, TagColumn
 from spmrl_bench.trees.dependencies import Roots
+from spmrl_bench.trees.merging import merged
+
+#: Whether a multiword token such as French *du* is split into its words or one whole word.
+MultiwordTokens = Literal["split", "whole"]
 
 _NUMBER = r"(0|[1-9][0-9]{0,8})"
 _RANGE = re.compile(rf"{_NUMBER}-{_NUMBER}")
@@ -63,6 +69,7 @@ def read_conll(
     tag_column: TagColumn = "xpos",
     roots: Roots = "one",
     escapes: str | None = None,
+    multiword: MultiwordTokens = "split",
     on_error: OnError = fail,
 ) -> Iterator[DependencySentence]:
     """The sentences of a text, in order; the kind of line ends does not matter.
@@ -74,6 +81,8 @@ def read_conll(
         roots: whether a sentence may have several words with head 0, as in some CoNLL-X files.
         escapes: name of the escape policy of the words (see :mod:`spmrl_bench.trees.brackets`),
             for files that were made from bracketed ones; the formats themselves have none.
+        multiword: whether a multiword token is its words, which have heads of their own, or one
+            word with the head of the part nearest to the root (:mod:`spmrl_bench.trees.merging`).
         on_error: takes the error of a sentence; if it returns, the next one is read.
 
     Raises:
@@ -86,13 +95,22 @@ def read_conll(
         for line, text in block:
             sentence.add(line, text)
         sentence.finish()
-        return dependency_sentence(
+        found = dependency_sentence(
             list(map(decode, sentence.column(FORM))),
             *map(sentence.column, (TAGS[tag_column], HEAD, RELATION)),
             lines=sentence.lines,
             roots=roots,
             name=sentence.name,
             path=path,
+        )
+        if multiword == "split" or not sentence.ranges:
+            return found
+        tokens = sentence.tokens()
+        firsts = accumulate((size for _, size in tokens[:-1]), initial=0)
+        return replace(
+            found,
+            tree=merged(found.tree, [s for _, s in tokens], [decode(form) for form, _ in tokens]),
+            lines=tuple(found.lines[first] for first in firsts),
         )
 
     return read_blocks(source, parse, on_error)
@@ -109,12 +127,14 @@ class Rows:
     """The lines of one sentence as they come in; each is checked against those before it.
 
     What its heads are is not looked at. ``name`` is the sentence's identifier, or its number;
-    ``lines`` has the line of each word, from 1.
+    ``lines`` has the line of each word, from 1, and ``ranges`` of the first word of each multiword
+    token its form and the number of its words.
     """
 
     def __init__(self, path: str | PathLike[str], number: int) -> None:
         self.name = str(number)
         self.lines: list[int] = []
+        self.ranges: dict[int, tuple[str, int]] = {}
         self._line = 0  # the last line of the sentence so far
         self._path = path
         self._rows: list[list[str]] = []
@@ -141,7 +161,7 @@ class Rows:
             self.lines.append(number)
             self._empty_nodes = 0
         elif (ends := _RANGE.fullmatch(columns[ID])) is not None:
-            self._multiword(*map(int, ends.groups()))
+            self._multiword(int(ends[1]), int(ends[2]), columns[FORM])
         elif (node := _EMPTY_NODE.fullmatch(columns[ID])) is not None:
             self._empty_node(*map(int, node.groups()))
         else:
@@ -174,7 +194,16 @@ class Rows:
         elif value != _STANDARD_NAMES:
             self.fail(f"the columns are '{value}', expected '{_STANDARD_NAMES}'")
 
-    def _multiword(self, first: int, last: int) -> None:
+    def tokens(self) -> list[tuple[str, int]]:
+        """The form of each token, and how many words it is."""
+        tokens: list[tuple[str, int]] = []
+        number = 1
+        while number <= len(self._rows):
+            tokens.append(self.ranges.get(number, (self._rows[number - 1][FORM], 1)))
+            number += tokens[-1][1]
+        return tokens
+
+    def _multiword(self, first: int, last: int, form: str) -> None:
         expected = len(self._rows) + 1
         if first != expected or last < first or first <= self._range[0]:
             free = expected > self._range[0]
@@ -183,6 +212,7 @@ class Rows:
                 + (f"one from {expected}" if free else f"word {expected} of the range before")
             )
         self._range = (last, self._line)
+        self.ranges[first] = (form, last - first + 1)
 
     def _empty_node(self, word: int, number: int) -> None:
         found, expected = f"{word}.{number}", f"{len(self._rows)}.{self._empty_nodes + 1}"

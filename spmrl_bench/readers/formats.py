@@ -81,7 +81,8 @@ _FORMATS = (
     Format(
         "conll", "CoNLL-U and CoNLL-X dependencies", "dependencies",
         read_conll_file, looks_like_conll,
-        _ENCODED | {"tag_column": "xpos", "roots": "one", "escapes": None},
+        _ENCODED
+        | {"tag_column": "xpos", "roots": "one", "escapes": None, "multiword": "split"},
     ),
     Format(
         "dp", "dependencies in three columns (word, tag, head)", "dependencies",

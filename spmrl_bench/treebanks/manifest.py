@@ -21,6 +21,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.readers.conll import MultiwordTokens
 from spmrl_bench.readers.formats import FORMATS, Format
 from spmrl_bench.scoring.attachment import AttachmentRules, Relations
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
@@ -162,6 +163,10 @@ def _format(info: ValidationInfo) -> Format | None:
     return FORMATS.get(info.data.get("format", ""))
 
 
+#: Options of readers that fingerprints of before do not know.
+_LATER_OPTIONS = ("multiword",)
+
+
 class _InFormat(_Closed):
     """A file format and the options of its reader."""
 
@@ -176,6 +181,8 @@ class _InFormat(_Closed):
     tag_column: Literal["upos", "xpos"] | None = None
     #: Whether sentences of a CoNLL file may have several roots.
     roots: Literal["one", "several"] | None = None
+    #: Whether a multiword token of a CoNLL-U file is its words or one word.
+    multiword: MultiwordTokens | None = None
 
     @field_validator("format")
     @classmethod
@@ -189,7 +196,7 @@ class _InFormat(_Closed):
     def _may_be(cls, form: Format) -> bool:
         return True
 
-    @field_validator("encoding", "escapes", "lemmas", "tag_column", "roots")
+    @field_validator("encoding", "escapes", "lemmas", "tag_column", "roots", "multiword")
     @classmethod
     def _is_option(cls, value: Any, info: ValidationInfo) -> Any:
         form = _format(info)
@@ -230,22 +237,80 @@ class _InFormat(_Closed):
         given = {name: getattr(self, name) for name in defaults}
         return {name: defaults[name] if value is None else value for name, value in given.items()}
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The options as fingerprints have them: one that came later only where it is set."""
+        return {
+            name: value
+            for name, value in self.options.items()
+            if name not in _LATER_OPTIONS or value != FORMATS[self.format].options[name]
+        }
+
 
 class DependencyLayer(_InFormat):
     """The sentences of a constituency treebank a second time, as dependencies.
 
-    Their words must be those of the trees.
+    Their words must be those of the trees, at least after merging.
     """
 
     #: Its folder under the directory of treebanks, if not that of the trees.
     path: Text | None = None
-    train: Patterns
-    dev: Patterns
-    test: Patterns
+    #: Patterns of its files; or the ending by which they are called otherwise than those of the
+    #: trees, such as ``".conllx"``.
+    train: Patterns | None = None
+    dev: Patterns | None = None
+    test: Patterns | None = None
+    ending: Annotated[str, Field(pattern=r"^\.\w+$")] | None = Field(None, validate_default=True)
+    #: The column of the table of each split's ``rows`` that has the names of the sentences, where
+    #: they stand in another order than the trees.
+    ids: Text | None = None
+    #: Whether words that make up one of the trees' are merged into it.
+    words: Literal["same", "merged"] = "same"
+    #: Where words are merged, the relation by which the parts of a word that the trees cut into
+    #: several hang from the last of them; without it there can be none.
+    parts: Text | None = None
+    #: Words that the trees spell otherwise, and how, where words are merged.
+    respelt: dict[Text, Text] = {}
 
     @classmethod
     def _may_be(cls, form: Format) -> bool:
         return form.yields == "dependencies"
+
+    @field_validator("ending")
+    @classmethod
+    def _has_files(cls, value: str | None, info: ValidationInfo) -> str | None:
+        named = [name for name in SPLITS if info.data.get(name) is not None]
+        if (value is None and len(named) < len(SPLITS)) or (value is not None and named):
+            raise ValueError("needs the files of train, dev and test, or else their ending")
+        return value
+
+    def files(self, split_name: str, split: Split) -> tuple[list[str], list[str]]:
+        """Patterns of its files for a split of the trees, and of those to leave out."""
+        if self.ending is None:
+            return getattr(self, split_name), []
+        files, exclude = (
+            [_with_ending(pattern, self.ending) for pattern in patterns]
+            for patterns in (split.files, split.exclude)
+        )
+        return files, exclude
+
+    @field_validator("parts", "respelt")
+    @classmethod
+    def _only_merged_words_have_others(cls, value: Any, info: ValidationInfo) -> Any:
+        if value and info.data.get("words") != "merged":
+            raise ValueError("is for words that are merged (words = 'merged'): leave it out")
+        return value
+
+    @property
+    def alignment(self) -> dict[str, Any]:
+        """What decides which of its sentences and words stand beside those of the trees."""
+        return self.model_dump(include={"ids", "words", "parts", "respelt"}, exclude_defaults=True)
+
+
+def _with_ending(pattern: str, ending: str) -> str:
+    """A pattern, or each of its alternatives, with another ending."""
+    alternatives = pattern.split(ALTERNATIVE)
+    return ALTERNATIVE.join(f"{one.rpartition('.')[0] or one}{ending}" for one in alternatives)
 
 
 class Attachment(_Closed):
@@ -343,6 +408,13 @@ class FileManifest(_Manifest, _InFormat):
             raise ValueError(f"{form.name} has dependencies, and they are the first layer")
         if info.field_name == "attachment" and not first and not info.data.get("dependencies"):
             raise ValueError("has no dependencies to score: leave it out")
+        splits = info.data.get("splits")
+        if isinstance(value, DependencyLayer) and value.ids and splits is not None:
+            without = [name for name in SPLITS if splits[name].rows is None]
+            if without:
+                raise ValueError(
+                    f"ids names a column of the table of rows, which split {without[0]} has not"
+                )
         return value
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import compress
 from pathlib import Path
@@ -21,10 +21,10 @@ from spmrl_bench.errors import ReadError, TreebankError, TreeError
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.readers.text import OnError, fail, read_text
+from spmrl_bench.treebanks.alignment import aligned, by_name, by_number
 from spmrl_bench.treebanks.manifest import DependencyLayer, FileManifest, Rows, Split
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, FoundFiles, check_range, find_files
 from spmrl_bench.treebanks.tag_files import with_tags
-from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import Graph, to_tree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.transforms import Stage, transform_named, word_transforms
@@ -79,7 +79,8 @@ def side_files(folder: Path, split: Split) -> list[Path]:
 def layer_files(manifest: FileManifest, folder: Path, split_name: str) -> FoundFiles:
     """The files of a split in the manifest's dependency layer; raises as :func:`second_layer`."""
     layer = second_layer(manifest)
-    return find_files(folder, getattr(layer, split_name), tags=_TAGS_IN_NAMES[manifest.tags])
+    files, exclude = layer.files(split_name, manifest.splits[split_name])
+    return find_files(folder, files, exclude=exclude, tags=_TAGS_IN_NAMES[manifest.tags])
 
 
 def read_split(
@@ -123,7 +124,8 @@ def read_layer(
     They are those of the sentences that :func:`read_split` gives: what a range, a table, the
     transforms or broken brackets leave out there is left out here. The layer's files have a
     sentence for each one of the trees' files, or lack those that have no words, or those
-    outside the range and table too, or all that were left out; their number tells which.
+    outside the range and table too, or all that were left out; their number tells which. Where
+    the manifest says that the table names them, they are found by their names instead.
 
     Args:
         manifest, folder, split_name: of the treebank and its trees.
@@ -138,27 +140,41 @@ def read_layer(
     split = manifest.splits[split_name]
     items = _items(manifest, folder, split, on_error)
     layer = _layer_sentences(manifest, layer_folder, split_name)
-    trees = {k: item for k, item in enumerate(items) if isinstance(item, Parse)}
+    trees = {
+        number: item.tree
+        for number, item in enumerate(items)
+        if isinstance(item, Parse) and item.tree is not None
+    }
     every = range(len(items))
     worded = [number for number in every if items[number] is not None]
     chosen = set(_chosen(every, folder, split))
     within = [number for number in worded if number in chosen]
     left = [number for number in within if number in trees]
-    # Each of these holds the next, so that the number of sentences tells which it is.
-    kinds: list[Sequence[int]] = [every, worded, within, left]
-    numbers = next((numbers for numbers in kinds if len(numbers) == len(layer)), None)
-    if numbers is None:
-        expected = " or ".join(map(str, dict.fromkeys(map(len, kinds))))
-        mistake: str | None = f"there are {expected} and {len(layer)} sentences"
-    else:
-        found = dict(zip(numbers, layer, strict=True))
-        layer = [found[number] for number in left]
-        mistake = _word_mistake([trees[number] for number in left], layer)
-    if mistake is not None:
+    rules = second_layer(manifest)
+    try:
+        if rules.ids is not None and split.rows is not None:
+            listed = _in_range(every, folder, split)
+            column = _column(folder / split.rows.table, rules.ids, len(listed))
+            names = dict(zip(listed, column, strict=True))
+            found = by_name(layer, [names[number] for number in left])
+        else:
+            found = by_number(layer, [every, worded, within, left])
+        beside = [
+            aligned(
+                place,
+                trees[number],
+                sentence.tree,
+                merge=rules.words == "merged",
+                parts=rules.parts,
+                respelt=rules.respelt,
+            )
+            for place, (number, sentence) in enumerate(zip(left, found, strict=True), start=1)
+        ]
+    except TreebankError as error:
         raise TreebankError(
-            f"{manifest.name}, split {split_name}: the trees and the dependencies differ: {mistake}"
-        )
-    kept = _tagged([Parse.of(dependencies=tree) for tree in layer], folder, split)
+            f"{manifest.name}, split {split_name}: the trees and the dependencies differ: {error}"
+        ) from None
+    kept = _tagged([Parse.of(dependencies=tree) for tree in beside], folder, split)
     return SplitContent(kept, sum(items[number] is None for number in chosen), ())
 
 
@@ -176,19 +192,6 @@ def count_mistakes(content: SplitContent, split: Split) -> list[str]:
         for what, found, expected in rows
         if found not in expected and expected[0] is not None  # None: not declared
     ]
-
-
-def _word_mistake(trees: Sequence[Parse], layer: Sequence[DependencyTree]) -> str | None:
-    """The first place where the two layers of a split do not have the same words, in words."""
-    for number, (tree, dependencies) in enumerate(zip(trees, layer, strict=True), start=1):
-        if tree.words != dependencies.words:
-            pairs = zip(tree.words, dependencies.words, strict=False)
-            at = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
-            if at is None:
-                return f"sentence {number} has {len(tree)} and {len(dependencies)} words"
-            words = f"'{tree.words[at]}' and '{dependencies.words[at]}'"
-            return f"word {at + 1} of sentence {number} is {words}"
-    return None
 
 
 def _items(
@@ -234,15 +237,18 @@ def _items(
 
 def _layer_sentences(
     manifest: FileManifest, folder: Path, split_name: str
-) -> Sequence[DependencyTree]:
+) -> list[DependencySentence]:
     """All sentences in the layer's files of a split."""
     layer = second_layer(manifest)
     paths = layer_files(manifest, folder, split_name).paths
     options = _with_encoding(layer.options, paths)
     read = FORMATS[layer.format].read
-    trees = [sentence.tree for path in paths for sentence in read(path, on_error=fail, **options)]
     changes = word_transforms(manifest.transforms)  # the words must be those of the trees
-    return [_through(changes, tree) for tree in trees]
+    return [
+        replace(sentence, tree=_through(changes, sentence.tree))
+        for path in paths
+        for sentence in read(path, on_error=fail, **options)
+    ]
 
 
 def _tagged(sentences: list[Parse], folder: Path, split: Split) -> list[Parse]:
@@ -327,30 +333,41 @@ def all_decode(paths: Sequence[Path], encoding: str) -> bool:
 
 def _chosen(items: Sequence[_Item], folder: Path, split: Split) -> Sequence[_Item]:
     """The sentences that the manifest's range and side table leave."""
-    if split.range is not None:
-        first, last = check_range(split.range)
-        if last > len(items):
-            where = ", ".join(split.files)
-            raise TreebankError(
-                f"{folder}: the range {split.range} of {where} ends beyond the last of "
-                f"{len(items)} sentences"
-            )
-        items = items[first - 1 : last]
+    items = _in_range(items, folder, split)
     return items if split.rows is None else list(_marked(items, folder, split.rows))
+
+
+def _in_range(items: Sequence[_Item], folder: Path, split: Split) -> Sequence[_Item]:
+    """The sentences that the manifest's range leaves."""
+    if split.range is None:
+        return items
+    first, last = check_range(split.range)
+    if last > len(items):
+        where = ", ".join(split.files)
+        raise TreebankError(
+            f"{folder}: the range {split.range} of {where} ends beyond the last of "
+            f"{len(items)} sentences"
+        )
+    return items[first - 1 : last]
 
 
 def _marked(sentences: Sequence[_Item], folder: Path, rows: Rows) -> Iterable[_Item]:
     """The sentences whose line in the side table has the value wanted."""
-    path = folder / rows.table
+    marks = _column(folder / rows.table, rows.column, len(sentences))
+    return compress(sentences, [mark == rows.equals for mark in marks])
+
+
+def _column(path: Path, column: str, sentences: int) -> list[str]:
+    """What a side table says in one column of each of so many sentences."""
     table = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    if rows.column not in (table.fieldnames or ()):
+    if column not in (table.fieldnames or ()):
         found = ", ".join(table.fieldnames or ()) or "none"
-        raise ReadError(f"found the columns {found}, expected '{rows.column}'", path=path, line=1)
-    marks = [line[rows.column] == rows.equals for line in table]
-    if len(marks) != len(sentences):
+        raise ReadError(f"found the columns {found}, expected '{column}'", path=path, line=1)
+    values = [line[column] for line in table]
+    if len(values) != sentences:
         raise ReadError(
-            f"found {len(marks)} lines below the first, expected {len(sentences)}: "
+            f"found {len(values)} lines below the first, expected {sentences}: "
             "one for each sentence of the files",
             path=path,
         )
-    return compress(sentences, marks)
+    return values

@@ -226,10 +226,11 @@ class Treebank:
         if isinstance(manifest, FileManifest) and layer != self.layers[0]:
             second = second_layer(manifest)
             words = [name for name in manifest.transforms if word_transforms([name])]
-            return {"format": second.format, "transforms": words} | second.options
+            own = second.settings | second.alignment
+            return {"format": second.format, "transforms": words} | own
         settings: dict[str, Any] = {"format": manifest.format, "transforms": manifest.transforms}
         if isinstance(manifest, FileManifest):
-            settings |= manifest.options
+            settings |= manifest.settings
             if manifest.on_error != "fail":
                 settings["on_error"] = manifest.on_error
         return settings

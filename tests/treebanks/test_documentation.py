@@ -32,7 +32,7 @@ def test_every_key_of_a_manifest() -> None:
     for key in keys:
         where = (
             section
-            if key not in ("encoding", "escapes", "lemmas", "tag_column", "roots")
+            if key not in ("encoding", "escapes", "lemmas", "tag_column", "roots", "multiword")
             else formats
         )
         assert re.search(rf"[`\[]{key}\b", where), key

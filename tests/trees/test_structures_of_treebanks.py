@@ -74,20 +74,5 @@ def test_heads_of_constituents_by_rule() -> None:
 
 
 def test_constituents_and_dependencies_of_two_schemes() -> None:
-    root = shared_data("treebanks")
-    trees, others = (open_treebank(name, root) for name in ("french-sequoia", "french-ud-sequoia"))
-    dependencies = {parse.words: parse.dependencies for parse in others.examples("dev")}
-    parses = [
-        Parse.of(parse.tree, dependencies[parse.words])
-        for parse in trees.examples("dev")
-        if parse.words in dependencies
-    ]
-    assert len(parses) == 181
-    assert there_and_back(parses) == {
-        "sub-heads": 145,
-        "several heads": 11,
-        "SHARED_GOVERNOR": 10,
-        "OTHER_GOVERNOR": 2,
-        "INSIDE": 1,
-        "CROSSING": 3,
-    }
+    bank = open_treebank("french-sequoia", shared_data("treebanks"))
+    assert there_and_back(bank.examples("dev")) == 
