@@ -75,4 +75,12 @@ def test_heads_of_constituents_by_rule() -> None:
 
 def test_constituents_and_dependencies_of_two_schemes() -> None:
     bank = open_treebank("french-sequoia", shared_data("treebanks"))
-    assert there_and_back(bank.examples("dev")) == 
+    assert there_and_back(bank.examples("dev")) == {
+        "sub-heads": 522,
+        "several heads": 53,
+        "SHARED_GOVERNOR": 47,
+        "INSIDE": 24,
+        "LOST_HEAD": 2,
+        "OTHER_GOVERNOR": 7,
+        "CROSSING": 7,
+    }
