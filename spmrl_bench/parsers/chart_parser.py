@@ -21,11 +21,11 @@ from torch import Tensor
 from spmrl_bench.chart.packing import cell_index, cell_offsets, cell_spans, node_offsets
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
-from spmrl_bench.parsers.base import Parser, Words
+from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.decoding import decode_blocks
-from spmrl_bench.parsers.neural import Encoded, NeuralParser
+from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.trees.chains import LabelRow, label_rows, written_out
@@ -165,24 +165,37 @@ class ChartParser(NeuralParser):
 
     # Parsing --------------------------------------------------------------------------
 
-    def found(self, encoded: Encoded) -> Iterator[Found]:
-        return self.found_by(self.label_scores(encoded), [encoded], [self])
-
-    def found_by(
-        self, blocks: Iterator[Tensor], group: Sequence[Encoded], members: Sequence[Self]
-    ) -> Iterator[Found]:
-        """What is read off the same sentences as several parsers have encoded them.
-
-        Args:
-            blocks: label scores, block by block, in the order of this parser's labels.
-            group: of each parser.
-            members: these parsers, this one among them.
-        """
+    def found_by(self, group: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Found]:
         lengths = group[0].batch.lengths
-        decoded = decode_blocks(blocks, lengths)
+        decoded = decode_blocks(self.mean_scores(group, members), lengths)
         labelled = self.label_rows(decoded.cells, decoded.labels, lengths)
         for rows, tags in zip(labelled, predicted_tags(group), strict=True):
             yield Found(list(written_out(rows)), tags=tags)
+
+    def mean_scores(self, group: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Tensor]:
+        """The mean of several parsers' label scores, block by block, as of :meth:`label_scores`.
+
+        Arguments are those of :meth:`found_by`. No chart of label scores is ever held as a whole.
+        """
+        if len(members) == 1:
+            yield from self.label_scores(group[0])
+            return
+        first = self.vocabulary.labels
+        # The empty label has no column, so the label with index 1 is in column 0.
+        columns = [
+            None
+            if member.vocabulary.labels == first
+            else torch.tensor(
+                [member.vocabulary.label_ids[label] - 1 for label in first[1:]], device=self.device
+            )
+            for member in members
+        ]
+        scores = map(ChartParser.label_scores, members, group)
+        for blocks in zip(*scores, strict=True):
+            total = torch.zeros_like(blocks[0], dtype=torch.float32)
+            for block, own in zip(blocks, columns, strict=True):
+                total += block if own is None else block.index_select(1, own)
+            yield total.div_(len(blocks))
 
     def label_rows(
         self, cells: NDArray[np.int64], labels: NDArray[np.int32], lengths: NDArray[np.int32]
@@ -209,17 +222,6 @@ class ChartParser(NeuralParser):
     def flat(self, words: Words, tags: Words) -> Parse:
         """One bracket over all words, named as the most frequent root of the training trees."""
         return Parse.of(Tree.build(words, tags, [(0, len(words), self.vocabulary.root)]))
-
-    @classmethod
-    def combined(cls, members: Sequence[ChartParser]) -> Parser:
-        from spmrl_bench.parsers.ensemble import Ensemble
-
-        return Ensemble(members)
-
-
-def predicted_tags(group: Sequence[Encoded]) -> list[list[str] | None]:
-    """The tags of the first parser that predicts some."""
-    return next((each.tags for each in group if None not in each.tags), group[0].tags)
 
 
 def gold_labels(lengths: NDArray[np.int32], gold: Sequence[ChartGold]) -> NDArray[np.int32]:

@@ -54,12 +54,19 @@ class ScoredDependencies:
         """Scores of all arcs; those of relations wait for the arcs that are chosen.
 
         Args:
-            layers: with the same relations.
+            layers: with the same relations, in any order.
             group: the same sentences, as encoded for each layer.
         """
         self._layout = layout = group[0].batch.layout
         self._names = layers[0].names
         self._scorers = [layer.scorer for layer in layers]
+        # Where the relations of the first layer are among those of each; None where they are alike.
+        self._columns = [
+            None
+            if layer.names == self._names
+            else torch.tensor([layer.relation_ids[name] for name in self._names])
+            for layer in layers
+        ]
         self._projected = [
             scorer.project(encoded.tokens, layout)
             for scorer, encoded in zip(self._scorers, group, strict=True)
@@ -78,10 +85,12 @@ class ScoredDependencies:
             heads: ``[words]`` of all sentences, one after the other; 0 for the root.
         """
         governors = torch.from_numpy(heads.astype(np.int64)).to(self._layout.lengths.device)
-        scores = [
-            scorer.relation_scores(projected, self._layout, governors)
-            for scorer, projected in zip(self._scorers, self._projected, strict=True)
-        ]
+        scores = []
+        for scorer, projected, columns in zip(
+            self._scorers, self._projected, self._columns, strict=True
+        ):
+            found = scorer.relation_scores(projected, self._layout, governors)
+            scores.append(found if columns is None else found[:, columns.to(found.device)])
         rows = iter(torch.stack(scores).mean(dim=0).argmax(dim=1).tolist())
         return [
             [self._names[next(rows)] for _ in range(tokens - 2)]

@@ -24,7 +24,7 @@ from spmrl_bench.parsers.dependency_layer import (
     DependencyLayer,
     ScoredDependencies,
 )
-from spmrl_bench.parsers.neural import Encoded, NeuralParser
+from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.trees.parse import Parse
@@ -60,14 +60,14 @@ class DependencyParser(NeuralParser):
         """Sum over words of the losses of their governors and relations."""
         return self.dependencies.loss(tokens, batch, gold)
 
-    def found(self, encoded: Encoded) -> Iterator[Found]:
-        scored = ScoredDependencies([self.dependencies], [encoded])
+    def found_by(self, group: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Found]:
+        scored = ScoredDependencies([member.dependencies for member in members], group)
         decoded = decode_dependencies(
-            scored.arcs, encoded.batch.lengths, projective=self.vocabulary.projective
+            scored.arcs, group[0].batch.lengths, projective=self.vocabulary.projective
         )
         heads = np.split(decoded.heads, decoded.offsets[1:-1])
         relations = scored.relations(decoded.heads)
-        for rows, names, tags in zip(heads, relations, encoded.tags, strict=True):
+        for rows, names, tags in zip(heads, relations, predicted_tags(group), strict=True):
             yield Found(heads=rows.tolist(), relations=names, tags=tags)
 
     def flat(self, words: Words, tags: Words) -> Parse:

@@ -24,7 +24,7 @@ from spmrl_bench.chart import decode_joint
 from spmrl_bench.errors import TreeError
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
-from spmrl_bench.parsers.chart_parser import ChartGold, ChartParser, predicted_tags
+from spmrl_bench.parsers.chart_parser import ChartGold, ChartParser
 from spmrl_bench.parsers.config import JointParserConfig
 from spmrl_bench.parsers.decoding import barred, decode_blocks, taken
 from spmrl_bench.parsers.dependency_layer import (
@@ -32,7 +32,7 @@ from spmrl_bench.parsers.dependency_layer import (
     DependencyLayer,
     ScoredDependencies,
 )
-from spmrl_bench.parsers.neural import Encoded
+from spmrl_bench.parsers.neural import Encoded, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.trees.chains import LabelRow, written_out
@@ -103,11 +103,11 @@ class JointParser(ChartParser):
 
     # Parsing --------------------------------------------------------------------------
 
-    def found_by(
-        self, blocks: Iterator[Tensor], group: Sequence[Encoded], members: Sequence[Self]
-    ) -> Iterator[Found]:
+    def found_by(self, group: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Found]:
         lengths = group[0].batch.lengths
-        blocks = barred(blocks, lengths, self._not_of_words, self._not_of_sentences)
+        blocks = barred(
+            self.mean_scores(group, members), lengths, self._not_of_words, self._not_of_sentences
+        )
         scored = ScoredDependencies([member.dependencies for member in members], group)
         if self.config.structure == "division":
             decoded = decode_blocks(blocks, lengths)

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.inputs import CodedInput
 from spmrl_bench.nn.tagger import Tagger
-from spmrl_bench.parsers.base import MAX_TOKENS, Words
+from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words
 from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, length_problem
 from spmrl_bench.parsers.building import build_encoder, d_content
 from spmrl_bench.parsers.config import NeuralParserConfig
@@ -144,8 +144,16 @@ class NeuralParser(TrainedParser):
         """
 
     @abstractmethod
-    def found(self, encoded: Encoded) -> Iterable[Found]:
-        """What is read off encoded sentences, in their order."""
+    def found_by(self, group: Sequence[Encoded], members: Sequence[Self]) -> Iterable[Found]:
+        """What is read off the same sentences as several parsers have encoded them, in their order.
+
+        The mean of the parsers' scores decides, in the order of this parser's inventories.
+
+        Args:
+            group: of each parser.
+            members: these parsers of its kind, with the same inventories in any order; this one
+                is the first.
+        """
 
     # Encoding -------------------------------------------------------------------------
 
@@ -235,8 +243,14 @@ class NeuralParser(TrainedParser):
 
     def session(self, max_tokens: int = MAX_TOKENS) -> JointSession:
         return JointSession(
-            [self], lambda encoded: self.found(*encoded), self.length_problem, max_tokens
+            [self], lambda group: self.found_by(group, [self]), self.length_problem, max_tokens
         )
+
+    @classmethod
+    def combined(cls, members: Sequence[NeuralParser]) -> Parser:
+        from spmrl_bench.parsers.ensemble import Ensemble
+
+        return Ensemble(members)
 
     @torch.no_grad()
     def encoded(
@@ -366,3 +380,8 @@ class JointSession:
             for k, found in zip(group[0].places, self._found(group), strict=True):
                 results[k] = found
         yield from results
+
+
+def predicted_tags(group: Sequence[Encoded]) -> list[list[str] | None]:
+    """The tags of the first parser that predicts some."""
+    return next((each.tags for each in group if None not in each.tags), group[0].tags)

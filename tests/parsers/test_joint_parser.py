@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from spmrl_bench.chart import decode_dependencies
 from spmrl_bench.chart.packing import cell_index, cell_spans
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.biaffine import arc_loss, relation_loss
@@ -47,8 +49,8 @@ def joint(examples: Sequence[Parse], seed: int = 1, **changes: Any) -> JointPars
     return JointParser.build(JointParserConfig.model_validate({**SETTINGS, **changes}), examples)
 
 
-def biaffine(examples: Sequence[Parse]) -> DependencyParser:
-    torch.manual_seed(1)
+def biaffine(examples: Sequence[Parse], seed: int = 1) -> DependencyParser:
+    torch.manual_seed(seed)
     known = {k: v for k, v in SETTINGS.items() if k in DependencyParserConfig.model_fields}
     return DependencyParser.build(DependencyParserConfig.model_validate(known), examples)
 
@@ -302,3 +304,57 @@ def test_an_ensemble_averages_the_scores_of_both_layers(sentences: list[Parse]) 
     few = joint([each for each in sentences if "root" in each.dependencies.relations][:3])
     with pytest.raises(EnsembleError):
         combine([one, few])
+
+
+def with_relations_turned_around(parser: Any) -> Any:
+    """The same parser with its relations in the opposite order."""
+    vocabulary = parser.vocabulary
+    relations = dict(reversed(vocabulary.relations.items()))
+    other = type(parser)(parser.config, replace(vocabulary, relations=relations)).eval()
+    state = parser.state_dict()
+    for name, weight in state.items():
+        if (
+            ".scorer.relation" in name
+        ):  # [relations ...] or, of the product, [relations * width ...]
+            state[name] = weight.unflatten(0, (len(relations), -1)).flip(0).flatten(0, 1)
+        elif name.endswith(".legal"):
+            state[name] = weight.flip(1)
+    other.load_state_dict(state)
+    return other
+
+
+@pytest.mark.parametrize("build", [joint, biaffine])
+def test_the_order_of_relations_does_not_matter(build: Any, sentences: list[Parse]) -> None:
+    words = words_of(sentences)[:10]
+    one, other = shaken(build(sentences)), shaken(build(sentences, seed=2))
+    turned = with_relations_turned_around(other)
+    assert list(turned.parse(words)) == list(other.parse(words))
+    mixed = list(combine([one, other]).parse(words))
+    assert list(combine([one, turned]).parse(words)) == mixed
+    assert list(combine([turned, one]).parse(words)) == mixed
+
+
+def test_an_ensemble_of_biaffine_parsers_takes_the_mean_of_their_scores(
+    sentences: list[Parse],
+) -> None:
+    words = words_of(sentences)[:10]
+    members = [shaken(biaffine(sentences, seed=seed)) for seed in (1, 2)]
+    alone = [list(member.parse(words)) for member in members]
+    mixed = combine(members)
+    assert (mixed.kind, list(combine(members[:1] * 3).parse(words))) == ("biaffine", alone[0])
+    found = list(mixed.parse(words))
+    assert found not in alone
+    for sentence, parse in zip(words, found, strict=True):
+        arcs = sum(arcs_of(member, sentence) for member in members)
+        expected = decode_dependencies(arcs, [len(sentence)], projective=True)
+        assert parse.dependencies.heads.tolist() == expected.heads.tolist()
+    loose = members[1]
+    loose.vocabulary = replace(loose.vocabulary, projective=False)
+    with pytest.raises(EnsembleError, match="parser 1 has learnt projective trees only, parser 2"):
+        combine(members)
+
+
+def arcs_of(parser: Any, words: Sequence[str]) -> Any:
+    """Scores of all arcs of a sentence, packed."""
+    (encoded,) = parser.encoded([words], None, 2000, None)
+    return ScoredDependencies([parser.dependencies], [encoded]).arcs
