@@ -89,6 +89,8 @@ class StudyRow(Layer):
     """Layers whose queries and keys come from the positions alone, in training too."""
     limit: AttentionLimits = AttentionLimits()
     """Of the trained parser's attention."""
+    span_weight: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Lambda by which the trained parser weighs spans and arcs, if not by that of its run."""
     published: Annotated[float, Field(ge=0, le=100)] | None = None
     """The figure of the source, in percent."""
     source: Text | None = None
@@ -109,6 +111,8 @@ class Study(BaseModel):
     """What the published figures were measured on."""
     metric: Annotated[Criterion, BeforeValidator(_criterion)]
     """By which figure of dev the systems are compared, such as ``brackets.f1``, or sum of them."""
+    beside: tuple[Annotated[Criterion, BeforeValidator(_criterion)], ...] = ()
+    """Other figures that the table shows of rows that are scored by them."""
     figure: Literal["systems", "windows"] = "systems"
     """How it is drawn: one line for each system, or curves over the size of a window."""
     minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()

@@ -14,8 +14,10 @@ from itertools import combinations
 
 from spmrl_bench.analysis.run_study import Measured, estimate
 from spmrl_bench.analysis.trials import StudyPlan
+from spmrl_bench.leaderboard.contest import compare_counts
 from spmrl_bench.leaderboard.environment import find_hardware
 from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
+from spmrl_bench.scoring.significance import Comparison
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,21 @@ class Findings:
         """From the reference row, in points, by the name of each other row."""
         (reference,) = (one for one in self.rows if one.name == self.work.study.reference)
         return {one.name: difference(one, reference) for one in self.rows if one is not reference}
+
+    @cached_property
+    def chances(self) -> dict[str, float]:
+        """How likely it is that other sentences would turn each difference round.
+
+        The p of the randomisation test over sentences, the counts of all seeds summed up, by the
+        name of the row; without those that cannot be tested, such as a sum of two figures.
+        """
+        (reference,) = (one for one in self.rows if one.name == self.work.study.reference)
+        found = {}
+        for one in self.rows:
+            tested = None if one is reference else _tested(reference, one)
+            if tested is not None:
+                found[one.name] = tested.p_randomisation
+        return found
 
     @cached_property
     def _signatures(self) -> list[dict[str, str]]:
@@ -131,6 +148,18 @@ def difference(one: Measured, other: Measured) -> Estimate:
     """
     theirs = other.scores
     return estimate({seed: score - theirs[seed] for seed, score in one.scores.items()})
+
+
+def _tested(reference: Measured, other: Measured) -> Comparison | None:
+    """Both rows compared sentence by sentence; None where their counts are not known."""
+    if len(reference.metric.terms) > 1:
+        return None
+    ((name, _),) = reference.metric.terms
+    results = list(zip(reference.results, other.results, strict=True))
+    if not all(result.metrics[name].counts for pair in results for result in pair):
+        return None  # kept before counts were
+    pairs = [(one.counts(name), two.counts(name)) for one, two in results]
+    return compare_counts(pairs, reference.metric)
 
 
 def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, str, Estimate]]]:

@@ -6,6 +6,8 @@ dev, as in the paper.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -20,6 +22,7 @@ from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.estimates import Estimate, Scores
 from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.parsers.joint_parser import JointParser
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.scoring.metric import Criterion, metric_named
 from spmrl_bench.scoring.signature import Signature
@@ -58,8 +61,16 @@ class Measured(Trial):
     @property
     def scores(self) -> dict[int, float]:
         """The figure of each seed; 0 where nothing counts on either side."""
+        return self.scores_by(self.metric)
+
+    def scores_by(self, metric: Criterion) -> dict[int, float]:
+        """Another figure of each seed; none where it was not scored."""
         pairs = zip(self.configs, self.results, strict=True)
-        return {config.seed: result.score(self.metric) for config, result in pairs}
+        return {
+            config.seed: result.score(metric)
+            for config, result in pairs
+            if set(metric.metrics) <= set(result.metrics)
+        }
 
     @property
     def score(self) -> Estimate:
@@ -127,7 +138,7 @@ def run_study(
             key = _key(work, weights, trial)
             if key not in scores:
                 parser = load_parser(folder, device) if parser is None else parser
-                with limited(parser, trial.limits):
+                with limited(parser, trial.limits), weighed(parser, trial.span_weight):
                     scores[key] = score_split(parser, work.treebank, SPLIT, config)
                 write_score(key, scores[key], scores_dir)
             found.append(scores[key])
@@ -153,4 +164,19 @@ def _key(work: StudyPlan, weights: str, trial: Trial) -> ScoreKey:
         split=SPLIT,
         rules=" + ".join(Signature.of(keys).long() for keys in counting),
         limits=tuple(sorted(trial.limits.items())),
+        span_weight=trial.span_weight,
     )
+
+
+@contextmanager
+def weighed(parser: Parser, span_weight: float | None) -> Iterator[None]:
+    """Within it a joint parser weighs spans and arcs so; without a weight all stays."""
+    if span_weight is None or not isinstance(parser, JointParser):
+        yield
+        return
+    trained = parser.config
+    parser.config = trained.model_copy(update={"span_weight": span_weight})
+    try:
+        yield
+    finally:
+        parser.config = trained

@@ -13,8 +13,13 @@ from spmrl_bench.analysis.findings import Findings
 from spmrl_bench.analysis.run_study import Measured
 from spmrl_bench.analysis.study_picture import draw_study
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.leaderboard.estimates import estimate_text
+from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
 from spmrl_bench.leaderboard.formats import Document, Table, to_latex, to_markdown
+
+_P = (
+    "p: how likely chance alone makes so large a difference on other sentences, these trainings "
+    "given (randomisation test over sentences, the counts of all seeds summed up)."
+)
 
 
 def write_study(findings: Findings, place: Path) -> str:
@@ -49,7 +54,8 @@ def to_frame(findings: Findings) -> pd.DataFrame:
     """One row for each system, with unrounded numbers; empty cells are missing.
 
     Scores in percent, differences in points. ``settings`` are what the run changed of its recipe
-    and ``limits`` what was taken from the attention of the trained parser, both as JSON.
+    and ``limits`` what was taken from the attention of the trained parser, both as JSON;
+    ``span_weight`` is lambda where the trained parser was given another.
     """
     found = {one.name: one for one in findings.rows}
     rows = findings.work.study.rows
@@ -66,6 +72,7 @@ def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[
             "variant": found.config.variant,
             "settings": json.dumps(found.config.settings),
             "limits": json.dumps(row.limit.model_dump(mode="json", exclude_defaults=True)),
+            "span_weight": found.span_weight,
             "layers": found.layers,
             "seeds": score.seeds,
             figure: score.mean,
@@ -77,10 +84,15 @@ def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[
             f"{figure}_after_{minutes:g}_minutes": one.mean if one else None
             for minutes, one in early.items()
         }
+        for metric in study.beside:
+            other = Estimate.of(found.scores_by(metric).values())
+            name = "dev_" + "+".join(name for _, name in metric.terms)
+            cells |= {name: other and other.mean, f"{name}_sd": other and other.sd}
     difference = findings.differences.get(row.name)
     return cells | {
         "difference": difference.mean if difference else None,
         "difference_sd": difference.sd if difference else None,
+        "p": findings.chances.get(row.name),
         f"published_{figure}": row.published,
         "published_difference": study.published_difference(row),
         "note": findings.work.left_out.get(row.name, ""),
@@ -96,11 +108,16 @@ def study_document(findings: Findings) -> Document:
     }
     if findings.several:
         columns["each seed"] = [" ".join(map("{:.2f}".format, one.scores.values())) for one in rows]
+    for metric in study.beside:
+        others = [Estimate.of(one.scores_by(metric).values()) for one in rows]
+        columns[f"dev {metric.title}"] = list(map(estimate_text, others))
     for minutes in study.minutes:
         early = [one.score_within(minutes) for one in rows]
         columns[f"after {minutes:g} min"] = list(map(estimate_text, early))
     differences = [findings.differences.get(one.name) for one in rows]
     columns["difference"] = [estimate_text(one, signed=True) for one in differences]
+    if chances := findings.chances:
+        columns["p"] = [f"{chances[one.name]:.4f}" if one.name in chances else "" for one in rows]
     published = [one.row.published for one in rows]
     if any(figure is not None for figure in published):
         theirs = [study.published_difference(one.row) for one in rows]
@@ -115,6 +132,7 @@ def study_document(findings: Findings) -> Document:
             findings.caption,
             f"Differences are to '{study.reference}', in points"
             + (", with their standard deviation over the seeds." if findings.several else "."),
+            *([_P] if findings.chances else ()),
             f"Common to all signatures: `{findings.signature}`",
             *findings.notes,
             *([findings.reversals] if findings.reversals else ()),

@@ -19,7 +19,7 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
 from spmrl_bench.nn.limits import OPEN, Limit
-from spmrl_bench.parsers.config import FILES, ParserConfig
+from spmrl_bench.parsers.config import FILES, JointParserConfig, ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
@@ -48,11 +48,13 @@ class Trial:
         row: as the study defines it.
         configs: one run for each seed.
         limits: of the trained parser's attention, by layer; without any it is as trained.
+        span_weight: lambda of the trained parser; None for that of its run.
     """
 
     row: StudyRow
     configs: tuple[RunConfig, ...]
     limits: Mapping[int, Limit]
+    span_weight: float | None
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,21 @@ def _trial(
         chosen = _numbers("position_only", row.position_only, count)
         settings["model.position_only_layers"] = json.dumps(chosen)
     configs = tuple(resolve(seed=seed) for seed in range(1, seeds + 1))
-    return Trial(row, configs, attention_limits(row.limit, configs[0].model))
+    model = configs[0].model
+    limits = attention_limits(row.limit, model)
+    return Trial(row, configs, limits, _span_weight(row.span_weight, model))
+
+
+def _span_weight(weight: float | None, model: ParserConfig) -> float | None:
+    """Lambda where it is not that of the run; a RecipeError where there is none to change."""
+    if weight is None:
+        return None
+    if not isinstance(model, JointParserConfig) or model.structure != "joint":
+        raise RecipeError(
+            "span_weight weighs the spans and arcs of joint spans, but the variant does not score "
+            "them together. Name one of kind joint, such as variant = 'joint'"
+        )
+    return None if weight == model.span_weight else weight
 
 
 def _recipe_of(treebank: str | None) -> str:

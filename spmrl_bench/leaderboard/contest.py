@@ -16,6 +16,7 @@ import numpy as np
 
 from spmrl_bench.leaderboard.comparison import comparable_counts
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import Criterion, metric_named
 from spmrl_bench.scoring.significance import Comparison, Ratio, compare
 
@@ -38,12 +39,33 @@ def compare_variants(
         ScoreError: the scores of a seed do not compare, or there is nothing to score.
     """
     seeds = sorted(first.keys() & second.keys())
-    if not seeds or len(criterion.terms) > 1:
+    if len(criterion.terms) > 1:
+        return None
+    ((name, _),) = criterion.terms
+    return compare_counts(
+        [comparable_counts(first[seed], second[seed], "dev", name) for seed in seeds], criterion
+    )
+
+
+def compare_counts(
+    pairs: Sequence[tuple[Counts, Counts]], criterion: Criterion
+) -> Comparison | None:
+    """Two systems, from the counts of both by the same metric for each seed.
+
+    None where there is no seed, or where the criterion is no ratio of sums.
+
+    Args:
+        pairs: of each seed the counts of the first and the second system on the same sentences.
+        criterion: by which.
+
+    Raises:
+        ScoreError: there is nothing to score.
+    """
+    if len(criterion.terms) > 1:
         return None
     ((name, figure),) = criterion.terms
     sides: tuple[list[Ratio], list[Ratio]] = [], []
-    for seed in seeds:
-        pair = comparable_counts(first[seed], second[seed], "dev", name)
+    for pair in pairs:
         for side, counts in zip(sides, pair, strict=True):
             side += [one for one in metric_named(name).ratios(counts) if one.name == figure]
     if not sides[0]:

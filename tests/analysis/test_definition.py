@@ -46,7 +46,7 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 # The studies of the program -------------------------------------------------------------
 
 
-def test_the_studies_are_of_two_papers_and_three_questions_of_ours() -> None:
+def test_the_studies_are_of_two_papers_and_four_questions_of_ours() -> None:
     assert study_names() == [
         "encoders",
         "joint-constituents",
@@ -55,6 +55,7 @@ def test_the_studies_are_of_two_papers_and_three_questions_of_ours() -> None:
         "lexical",
         "paper-and-code",
         "small-size",
+        "span-weight",
         "test-time-ablation",
         "test-time-windows",
         "trained-windows",

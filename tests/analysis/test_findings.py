@@ -12,6 +12,9 @@ import pytest
 from spmrl_bench.analysis.findings import Findings, reversed_pairs
 from spmrl_bench.analysis.study_table import study_document, to_frame
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
+from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.scoring.counts import BracketCounts
+from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.training.schedule import Progress
 from tests.analysis.examples import measured, planned, study_of
 from tests.laboratory import Laboratory
@@ -171,3 +174,50 @@ def test_latex_has_the_table(findings: Findings) -> None:
     assert text.count(r"\\" + "\n") == 1 + len(ROWS)
     assert "\nbetter & 74.00" in text
     assert r"\caption{Some parsers: tiny-open}" in text
+
+
+def counted(result: SplitResult, matched: list[int]) -> SplitResult:
+    """The result with sentences of ten brackets each, of which so many are right."""
+    gold = [10] * len(matched)
+    columns = {column.name.lower(): [0] * len(matched) for column in BracketCounts.columns}
+    counts = BracketCounts.from_columns(columns | {"matched": matched, "gold": gold, "test": gold})
+    metric, old = metric_named("brackets"), result.metrics["brackets"]
+    own = old.model_copy(update={"counts": counts.to_columns(), "figures": metric.values(counts)})
+    return SplitResult(sentences=len(matched), metrics={"brackets": own})
+
+
+def test_how_likely_chance_makes_a_difference(laboratory: Laboratory) -> None:
+    work = planned(laboratory, study_of(ROWS), seeds=2)
+    matched = {"plain": [5] * 12, "better": [8] * 12, "worse": [5] * 12, "new": [6, 4] * 6}
+    rows = [
+        replace(one, results=tuple(counted(result, matched[one.name]) for result in one.results))
+        for one in measured(work, {name: SCORES[name][:2] for name in ROWS})
+    ]
+    found = Findings(work, rows)
+    # Of the 2^12 ways to swap 12 sentences, two make as large a difference.
+    assert found.chances == {"better": 2 / 2**12, "worse": 1.0, "new": 1.0}
+    table = study_document(found).tables[0]
+    assert [row[table.headings.index("p")] for row in table.rows] == [
+        "",
+        "0.0005",
+        "1.0000",
+        "1.0000",
+    ]
+    assert to_frame(found)["p"].tolist()[1:] == [2 / 2**12, 1.0, 1.0]
+    several = study_of(ROWS, metric="brackets.f1 + brackets.recall")
+    no_ratio = [replace(one, metric=several.metric) for one in rows]
+    assert Findings(planned(laboratory, several, seeds=2), no_ratio).chances == {}
+
+
+def test_other_figures_stand_beside(laboratory: Laboratory) -> None:
+    study = study_of({name: ROWS[name] for name in ("plain", "new")}, beside=["brackets.recall"])
+    work = planned(laboratory, study, seeds=2)
+    rows = measured(work, {name: SCORES[name][:2] for name in ("plain", "new")})
+    matched = ([5, 5], [5, 6])
+    results = zip(rows[0].results, matched, strict=True)
+    rows[0] = replace(rows[0], results=tuple(counted(*pair) for pair in results))
+    found = Findings(work, rows)
+    table = study_document(found).tables[0]
+    shown = [row[table.headings.index("dev recall")] for row in table.rows]
+    assert shown == ["52.50 ± 3.54", "0.00 ± 0.00"]
+    assert to_frame(found)["dev_recall"].tolist() == [52.5, 0.0]

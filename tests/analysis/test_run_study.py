@@ -6,19 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from spmrl_bench.analysis import run_study as module
-from spmrl_bench.analysis.run_study import Measured, run_study
+from spmrl_bench.analysis.run_study import Measured, run_study, weighed
 from spmrl_bench.analysis.trials import StudyPlan
 from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.nn.encoder import Encoder
 from spmrl_bench.nn.limits import Limit
+from spmrl_bench.parsers.config import JointParserConfig
+from spmrl_bench.parsers.joint_parser import JointParser
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.training.checkpoint import read_progress
+from spmrl_bench.treebanks.treebank import open_treebank
 from tests.analysis.examples import measured as made_up
 from tests.analysis.examples import planned, result, study_of
-from tests.laboratory import Laboratory
+from tests.laboratory import Laboratory, model_config
 
 RUNS, SCORES = Path("runs"), Path("results/studies")
 ROWS = {
@@ -142,3 +146,25 @@ def test_a_run_that_has_not_ended_is_not_scored(
 def test_a_score_of_nothing_counts_as_zero(laboratory: Laboratory) -> None:
     (first, *_) = made_up(plan(laboratory), {name: [50.0] for name in ROWS})
     assert replace(first, results=(result(None, 1),)).scores == {1: 0.0}
+
+
+def test_lambda_of_a_trained_parser_is_another_while_it_is_weighed() -> None:
+    sentences = open_treebank("german-mini").examples("train", ["constituents", "dependencies"])
+    words = [sentence.words for sentence in sentences[:20]]
+    settings = model_config(max_positions=60).model_dump() | {
+        "d_arc": 8, "d_relation": 4, "biaffine_dropout": 0.0
+    }  # fmt: skip
+    config = JointParserConfig.model_validate(settings)
+    torch.manual_seed(1)
+    parser = JointParser.build(config, sentences[:60])
+    with torch.no_grad():
+        for weight in parser.dependencies.parameters():
+            weight.normal_(std=0.7)
+    as_trained = list(parser.parse(words))
+    with weighed(parser, 0.9):
+        other = list(parser.parse(words))
+    assert list(parser.parse(words)) == as_trained != other
+    with weighed(parser, None):
+        assert parser.config is config
+    parser.config = config.model_copy(update={"span_weight": 0.9})
+    assert list(parser.parse(words)) == other

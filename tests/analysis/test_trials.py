@@ -240,3 +240,17 @@ def test_a_treebank_or_a_language_is_needed(laboratory: Laboratory) -> None:
         plan(laboratory, "encoders", seeds=0)
     work = plan(laboratory, "encoders", treebank="tiny-mini")
     assert work.treebank.name == "tiny-mini"
+
+
+def test_lambda_is_for_parsers_that_weigh_spans_and_arcs() -> None:
+    given: dict[str, Any] = {"treebank": "german-mini", "settings": {"model.span_weight": "0.3"}}
+    work = plan_study(load_study("span-weight"), **given)
+    assert len(joint_plan(work).configs) == 1
+    # That of the run is no change.
+    found = [trial.span_weight for trial in work.trials]
+    assert found == [0.0, 0.1, 0.2, None, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    for changes in ({"variant": "charlstm"}, {"model": {"structure": "division"}}):
+        row = {"variant": "joint", "span_weight": 0.2} | changes
+        study = study_of({"a": {"variant": "joint"}, "b": row})
+        with pytest.raises(RecipeError, match="row 'b': span_weight weighs the spans and arcs of"):
+            plan_study(study, treebank="german-mini")
