@@ -34,9 +34,14 @@ def value_of(text: str) -> Any:
     return None if text == "none" else tomllib.loads(f"value = {text}")["value"]
 
 
-def resolved(variant: str, size: str) -> Any:
+def resolved(variant: str, size: str, **settings: str) -> Any:
     return load_recipe("english").resolve(
-        treebank="any", track="open", fingerprints=BOTH, variant=variant, size=size
+        treebank="any",
+        track="open",
+        fingerprints=BOTH,
+        variant=variant,
+        size=size,
+        settings={f"model.{key}": value for key, value in settings.items()},
     )
 
 
@@ -69,3 +74,16 @@ def test_the_published_size_is_that_of_the_papers() -> None:
     assert (labels.label_d_kv, labels.label_d_proj, labels.label_heads) == (128, 128, None)
     assert (labels.d_arc, labels.d_relation, labels.biaffine_dropout) == (1024, 250, 0.33)
     assert resolved("label-attention", "small").model.label_d_proj == 32
+
+
+def test_the_published_settings_are_those_that_are_stated() -> None:
+    names = {"words": "word", "tags": "tag", "CharLSTM": "charlstm"}
+    for row in rows_with("published size", "lambda"):
+        files = {"transformer": "somewhere"} if "transformer" in row["inputs"] else {}
+        config = resolved(row["published size"].strip("`"), "published", **files)
+        model, train = config.model, config.train
+        assert list(model.lexical) == [names.get(k, k) for k in row["inputs"].split(", ")]
+        assert [model.layers, model.span_weight] == [int(row["layers"]), float(row["lambda"])]
+        found = (train.learning_rate, train.batch_size, train.max_epochs)
+        assert found == (float(row["rate"]), int(row["batch"]), int(row["epochs at most"]))
+        assert model.encoder == "attention"

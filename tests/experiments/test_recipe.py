@@ -20,7 +20,7 @@ from spmrl_bench.experiments.recipe import (
     load_recipe,
     run_config,
 )
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.config import FILES, ChartParserConfig
 from spmrl_bench.parsers.registry import KINDS, Kind, kind_named
 from spmrl_bench.registry import Registry
 from spmrl_bench.training.config import TrainConfig
@@ -49,7 +49,15 @@ def test_shipped_recipe_resolves_for_every_track_size_and_variant(name: str) -> 
     for track, size, variant in itertools.product(get_args(Track), sizes, recipe.base.variants):
         if size not in recipe.base.variants[variant].sizes:
             continue
-        config = resolve(recipe, track=track, size=size, variant=variant, fingerprints=BOTH)
+        needed = [key for name in recipe.inputs_of(variant) for key in FILES.get(name, ())]
+        config = resolve(
+            recipe,
+            track=track,
+            size=size,
+            variant=variant,
+            fingerprints=BOTH,
+            settings={f"model.{key}": "somewhere" for key in needed},
+        )
         assert config.size == (size or recipe.base.default_size[track])
         assert config.kind == recipe.base.variants[variant].kind
 
