@@ -4,9 +4,9 @@ A projective parser learns from trees whose arcs were lifted (:mod:`spmrl_bench.
 What it answers is projective, too, so the arcs that cross are lost, unless relations say which
 arcs were lifted, and from where: a parser that learns such relations also answers them, and the
 arcs are put back. This is pseudo-projective parsing, Nivre & Nilsson (2005), Pseudo-Projective
-Dependency Parsing, sections 2 and 3, and these are its encodings. A word with the relation ``d``
-was lifted from a head with the relation ``h``; a word is on the path if it is this head, or if it
-is above it and below the head of today:
+Dependency Parsing, and these are its encodings. A word with the relation ``d`` was lifted from a
+head with the relation ``h``. On its path are this head and all words above it that are below the
+head it has now; ``p`` is the relation of any of them:
 
 ================  =====================  ================  ==========================
 encoding          relation of the word   on the path       relations, of ``n`` at most
@@ -40,10 +40,10 @@ lifted to the root beside another, so the number of roots never grows, and one r
 The tree that was encoded comes back where all its relations differ (``head``, ``head+path``), where
 one word only was lifted (``path``, ``head+path``), and in most other cases.
 
-The labels are those of the paper. The search is, too, but for two preferences: the paper, which
-calls its inverse approximate, asks neither whether an arc would cross others nor whether a head is
-the last on the path (``head+path``; MaltParser, the authors' program, asks the latter), and it goes
-through a level from left to right, MaltParser by the distance to the word.
+The relations are those of the paper. So is the search, which the paper calls approximate, but for
+the preferences: there the first word that fits is taken, level by level and from left to right.
+MaltParser, the program of its authors, also goes by the distance to the word within a level and
+also prefers the end of a path; neither asks whether the arc would cross others.
 """
 
 from __future__ import annotations
