@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from spmrl_bench.cli import app
+from spmrl_bench.trees.conll import conll_lines
 from tests.laboratory import SIZES, TRAIN, Laboratory, make_trees
 
 
@@ -35,6 +36,46 @@ def test_a_sound_treebank(laboratory: Laboratory) -> None:
     assert ["tiny-open", "train", "40"] in [line.split()[:3] for line in result.stdout.splitlines()]
     assert "labels (4): " in result.stdout
     assert "sound" in result.stdout
+
+
+CROSSING = """\
+name = "crossing"
+title = "Two sentences with arcs that cross, and one without"
+language = "elvish"
+track = "open"
+format = "conll"
+path = "crossing"
+tags = "gold"
+licence = "MIT"
+citation = "none"
+source = "none"
+obtain = "Ask the elves."
+"""
+
+
+def test_arcs_that_are_not_projective(laboratory: Laboratory) -> None:
+    (laboratory.treebanks / "crossing").mkdir()
+    manifest = CROSSING
+    for split, heads in {"train": [3, 0, 2, 1], "dev": [2, 3, 0, 1], "test": [2, 0, 2]}.items():
+        n = len(heads)
+        lines = conll_lines("abcd"[:n], "T" * n, map(str, heads), "r" * n)
+        (laboratory.treebanks / "crossing" / f"{split}.conll").write_text(lines)
+        manifest += f'[splits.{split}]\nfiles = ["{split}.conll"]\nsentences = 1\n'
+    (laboratory.manifests / "crossing.toml").write_text(manifest)
+    result = run("validate", "crossing", "tiny-mini")
+    assert result.exit_code == 0, result.output
+    rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "crossing train 1 4 0 0 1 1 (100.0 %) 2 (50.0 %) sound" in rows
+    assert "crossing dev 1 4 0 0 1 1 (100.0 %) 1 (25.0 %)" in rows
+    assert "crossing test 1 3 0 0 1 0 0" in rows
+    # One of four arcs in dev goes to another word with the relation of the head.
+    assert rows[-4:] == [
+        "crossing projectivise 1 72.727 % 0 of 3",
+        "crossing head 2 90.909 % 2 of 3",
+        "crossing path 4 100.000 % 3 of 3",
+        "crossing head+path 4 100.000 % 3 of 3",
+    ]
+    assert "encoding" not in run("validate", "tiny-mini").stdout
 
 
 def test_all_means_those_that_are_present(laboratory: Laboratory) -> None:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 _VALIDATED = (
     "treebank", "split", "sentences", "tokens", "broken", "no words", "relations",
-    "not projective", "state",
+    "not projective", "arcs not projective", "state",
 )  # fmt: skip
+_ENCODED = ("treebank", "encoding", "relations", "arcs that come back", "of those lifted")
 _SHOWN = 20  # errors printed unless all are asked for
 
 treebanks = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
@@ -100,8 +101,10 @@ def validate(
 
     Checked are the files and their checksums, every sentence, the numbers of sentences and
     tokens that the manifest declares, the root of every tree, and the sentences and words of a
-    second layer. Of dependencies the table says how many relations there are, and which
-    sentences are not projective.
+    second layer. Of dependencies the table says how many relations there are, and how many
+    sentences and arcs are not projective. Where some are, a second table says of each encoding of
+    such arcs how many relations there are to learn, and how many arcs come back from the encoded
+    trees of all splits.
     The status is 1 if anything is wrong, or if a treebank that was named is absent.
 
     Examples:
@@ -133,6 +136,10 @@ def validate(
                 typer.echo(f"{line}\n")
     rows = [row for result in results for row in _validation_rows(result)]
     print_rows(_VALIDATED, rows)
+    encoded = [row for result in results for row in _encoding_rows(result)]
+    if encoded:
+        typer.echo()
+        print_rows(_ENCODED, encoded)
     failed = [result for result in results if not result.sound]
     for result in failed:
         problems = result.problems or ["not present: 'spmrl-bench treebanks' says what is missing"]
@@ -262,12 +269,41 @@ def _validation_rows(result: Validation) -> list[tuple[str, ...]]:
     return rows or [(result.name, *nothing, state)]
 
 
-def _dependency_figures(survey: Survey | None) -> tuple[str, str]:
-    """The number of relations, and of sentences that are not projective."""
+def _dependency_figures(survey: Survey | None) -> tuple[str, str, str]:
+    """The number of relations, and of sentences and arcs that are not projective."""
     from spmrl_bench.trees.conll import UNSPECIFIED
 
     if survey is None:
-        return "", ""
-    crossing = survey.discontinuous_sentences
-    share = f" ({100 * crossing / survey.sentences:.1f} %)" if crossing else ""
-    return str(len(survey.labels.keys() - {UNSPECIFIED})), f"{crossing:,}{share}"
+        return "", "", ""
+    figures = survey.projectivity
+    return (
+        str(len(survey.labels.keys() - {UNSPECIFIED})),
+        _share(figures.crossing_sentences, figures.sentences),
+        _share(figures.crossing_arcs, figures.arcs),
+    )
+
+
+def _encoding_rows(result: Validation) -> list[tuple[str, ...]]:
+    """A row for each encoding of crossing arcs, of all splits together, if there are such arcs."""
+    from spmrl_bench.treebanks.projectivity import Projectivity
+
+    figures = Projectivity()
+    for survey in result.dependencies.values():
+        figures.add_figures(survey.projectivity)
+    if not figures.crossing_arcs:
+        return []
+    return [
+        (
+            result.name,
+            name,
+            str(len(relations)),
+            f"{figures.recovery(name):.3f} %",
+            f"{figures.recovered[name]:,} of {figures.lifted_arcs:,}",
+        )
+        for name, relations in figures.relations.items()
+    ]
+
+
+def _share(count: int, whole: int) -> str:
+    """A count and, if there is any, its share."""
+    return f"{count:,} ({100 * count / whole:.1f} %)" if count else "0"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from spmrl_bench.treebanks.projectivity import Projectivity
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import Graph, depths
 from spmrl_bench.trees.parse import Layer, Parse
@@ -39,6 +40,7 @@ class Survey:
         discontinuous: constituents whose words have a gap between them, in the sentences given to
             :meth:`add_raw`; of dependencies, words that dominate such a set of words.
         discontinuous_sentences: sentences with at least one (non-projective, of dependencies).
+        projectivity: of dependencies, the arcs that cross others, and what encodings keep of them.
     """
 
     sentences: int = 0
@@ -53,6 +55,7 @@ class Survey:
     several_roots: int = 0
     discontinuous: int = 0
     discontinuous_sentences: int = 0
+    projectivity: Projectivity = field(default_factory=Projectivity)
 
     def add(self, sentence: Tree | DependencyTree) -> None:
         """Count a sentence as it is trained on."""
@@ -68,6 +71,7 @@ class Survey:
             graph = _as_graph(sentence)
             self.deepest = max(self.deepest, 1 + max(depths(graph.parents)))
             self.add_raw(graph)
+            self.projectivity.add(sentence)
             return
         self.labels.update(sentence.labels)
         rows = list(sentence.constituents())

@@ -1,4 +1,4 @@
-"""Lifting: against the definition of a projective arc, over all small trees."""
+"""Lifting: against the definition of a projective arc and of an order, over all small trees."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.dependencies import DependencyTree, head_fault
-from spmrl_bench.trees.projective import is_projective, lift_crossing_arcs, lifted
-from tests.trees.dependency_strategies import dependency_trees
+from spmrl_bench.trees.dependencies import head_fault
+from spmrl_bench.trees.projective import (
+    crossing_words,
+    is_projective,
+    lifted,
+    lifted_shortest_first,
+)
+from tests.trees.dependency_strategies import head_lists as drawn_heads
 from tests.trees.head_driven_oracle import head_lists
 
 
@@ -53,6 +58,19 @@ def lowest(heads: Sequence[int]) -> list[int]:
     return [path[steps] for path, steps in zip(above, least, strict=True)]
 
 
+def shortest_first(heads: Sequence[int]) -> list[int]:
+    """Lifting by the algorithm of Nivre & Nilsson (2005), as it is written."""
+    heads = list(heads)
+    while found := crossing(heads):
+        word = min(found, key=lambda word: arc_order(word, heads[word - 1]))
+        heads[word - 1] = heads[heads[word - 1] - 1]
+    return heads
+
+
+def arc_order(word: int, head: int) -> tuple[int, int]:
+    return abs(word - head), min(word, head)
+
+
 def test_all_trees_of_up_to_five_words() -> None:
     changed = 0
     for n in range(1, 6):
@@ -66,27 +84,39 @@ def test_all_trees_of_up_to_five_words() -> None:
     assert changed == 2 + 34 + 482
 
 
-@given(tree=dependency_trees(st.sampled_from("abc"), roots="several"))
-def test_lifted_trees_are_projective_and_lifted_no_further(tree: DependencyTree) -> None:
-    heads = tree.heads.tolist()
-    found = lift_crossing_arcs(tree)
-    assert not crossing(found.heads.tolist())
-    assert head_fault(found.heads.tolist(), "several") is None
+def test_shortest_first_of_all_trees_of_up_to_five_words_with_any_roots() -> None:
+    further = 0
+    for n in range(1, 6):
+        for heads in product(range(n + 1), repeat=n):
+            if head_fault(heads, "several"):
+                continue
+            found = lifted_shortest_first(heads)
+            assert crossing_words(heads) == crossing(heads)
+            assert found == shortest_first(heads)
+            assert not crossing(found)
+            further += found != lifted(heads)
+    assert further == 126
+
+
+@given(heads=st.integers(1, 12).flatmap(lambda n: drawn_heads(n, "several")))
+def test_lifted_trees_are_projective_trees_of_words_that_governed_before(heads: list[int]) -> None:
+    least, shortest = lifted(heads), lifted_shortest_first(heads)
+    assert shortest == shortest_first(heads)
+    for found in (least, shortest):
+        assert not crossing(found)
+        assert head_fault(found, "several") is None
+        assert all(dominated(word, head, heads) for word, head in enumerate(found, start=1))
+        assert (found == heads) == is_projective(heads) == (not crossing(heads))
+        assert lifted(found) == lifted_shortest_first(found) == found
     assert all(
-        dominated(word, head, heads) for word, head in enumerate(found.heads.tolist(), start=1)
+        dominated(low, high, heads) for low, high in zip(least, shortest, strict=True) if low
     )
-    assert (found.words, found.tags, found.relations) == (tree.words, tree.tags, tree.relations)
-    assert (found is tree) == is_projective(heads) == (not crossing(heads))
-    assert lift_crossing_arcs(found) is found
 
 
 def test_a_hearing_is_scheduled() -> None:
-    words = ["A", "hearing", "is", "scheduled", "on", "the", "issue", "today"]
     heads = [2, 3, 0, 3, 2, 7, 5, 4]
-    relations = ["det", "nsubj", "root", "aux", "nmod", "det", "pobj", "tmp"]
-    tree = lift_crossing_arcs(DependencyTree.build(words, ["T"] * 8, heads, relations))
-    assert tree.heads.tolist() == [2, 3, 0, 3, 3, 7, 5, 3]
-    assert tree.relations == tuple(relations)
+    assert crossing_words(heads) == [5, 8]
+    assert lifted(heads) == lifted_shortest_first(heads) == [2, 3, 0, 3, 3, 7, 5, 3]
 
 
 def test_a_dependent_is_lifted_until_nothing_is_in_the_way() -> None:
@@ -96,11 +126,26 @@ def test_a_dependent_is_lifted_until_nothing_is_in_the_way() -> None:
     assert lifted([0, 0, 1, 2]) == [0, 0, 0, 0]
 
 
+def test_the_shortest_first_may_rise_further_than_needed() -> None:
+    # Word 4 rises from 1, which 3 still governs, past 3 to 2; were 1 lifted first, 3 could keep 4.
+    assert lifted([3, 0, 2, 1]) == [2, 0, 2, 3]
+    assert lifted_shortest_first([3, 0, 2, 1]) == [2, 0, 2, 2]
+
+
+def test_of_two_arcs_of_one_length_the_left_one_is_lifted() -> None:
+    # Word 4 rises from 1 before 2 does from 5. Were it the other way round, 3 would govern 4.
+    assert lifted_shortest_first([2, 5, 0, 1, 3]) == [2, 3, 0, 5, 3]
+
+
 def test_long_sentences_take_no_recursion() -> None:
     chain = list(range(20_000))
-    assert lifted(chain) == chain
+    assert lifted(chain) == lifted_shortest_first(chain) == chain
+    chain[2:4] = [1, 2]  # the arcs from 1 to 3 and from 2 to 4 cross
+    assert crossing_words(chain) == [4]
+    assert lifted_shortest_first(chain)[:6] == [0, 1, 1, 1, 4, 5]
 
 
 def test_heads_that_form_no_tree() -> None:
-    with pytest.raises(TreeError, match="cycle"):
-        lifted([2, 1, 0])
+    for function in (lifted, lifted_shortest_first, crossing_words):
+        with pytest.raises(TreeError, match="cycle"):
+            function([2, 1, 0])
