@@ -77,7 +77,7 @@ def oracle_actions(
     if wrong.any():
         place = int(wrong.argmax())
         raise ValueError(
-            f"relations[{place}] is {names[place]}; they are 0..{system.relations - 1}."
+            f"relations[{place}] is {names[place]}; relations are 0..{system.relations - 1}."
         )
     beyond = (governors < 0) | (governors > np.repeat(words, words))
     if beyond.any():

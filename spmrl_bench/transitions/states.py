@@ -234,7 +234,7 @@ class States:
         if wrong >= 0:
             moves = self.legal_moves()[wrong]
             raise IllegalActionError(
-                f"state {wrong}",
+                f"actions[{wrong}]",
                 system,
                 sentence=int(self.sentences[wrong]),
                 step=int(self.steps[wrong]),
