@@ -158,6 +158,43 @@ def advance(
     return -1
 
 
+def masks(
+    const int32_t[::1] lengths,
+    const int32_t[::1] fronts,
+    const int32_t[:, ::1] heads,
+    uint8_t[:, ::1] pushed,
+    uint8_t[:, ::1] removed,
+):
+    """Which words have been pushed, and which removed."""
+    cdef Py_ssize_t s
+    cdef int32_t word, n, front
+    with nogil:
+        for s in range(lengths.shape[0]):
+            n = lengths[s]
+            front = fronts[s]
+            for word in range(<int32_t>heads.shape[1]):
+                pushed[s, word] = word < front
+                removed[s, word] = (heads[s, word] >= 0) | (word > n)
+
+
+def tops(
+    const int32_t[::1] lengths,
+    const int32_t[:, ::1] stack,
+    const int32_t[::1] sizes,
+    const int32_t[::1] fronts,
+    int32_t[::1] s0,
+    int32_t[::1] s1,
+    int32_t[::1] b0,
+):
+    """The words s0, s1 and b0 of each state."""
+    cdef Py_ssize_t s
+    with nogil:
+        for s in range(lengths.shape[0]):
+            s0[s] = stack[s, sizes[s] - 1]
+            s1[s] = stack[s, sizes[s] - 2] if sizes[s] > 1 else NONE
+            b0[s] = fronts[s] if fronts[s] <= lengths[s] else NONE
+
+
 def oracle(
     int system,
     bint several,

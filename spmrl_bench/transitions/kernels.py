@@ -19,6 +19,8 @@ class TransitionKernel(NamedTuple):
     legal_moves: Callable[..., None]
     legal_actions: Callable[..., None]
     advance: Callable[..., int]
+    masks: Callable[..., None]
+    tops: Callable[..., None]
     oracle: Callable[..., int]
     history: Callable[..., int]
 
@@ -28,6 +30,8 @@ PYTHON = TransitionKernel(
     reference.legal_moves,
     reference.legal_actions,
     reference.advance,
+    reference.masks,
+    reference.tops,
     reference.oracle,
     reference.history,
 )
@@ -40,6 +44,8 @@ def compiled(module: ModuleType) -> TransitionKernel:
         module.legal_moves,
         module.legal_actions,
         module.advance,
+        module.masks,
+        module.tops,
         module.oracle,
         module.history,
     )

@@ -176,6 +176,33 @@ def advance(
     return -1
 
 
+def masks(lengths: Numbers, fronts: Numbers, heads: Numbers, pushed: Flags, removed: Flags) -> None:
+    """Set ``pushed`` and ``removed`` [S, N + 1] to which words have been.
+
+    Columns beyond the sentence are removed without having been pushed.
+    """
+    for s, (n, front) in enumerate(zip(lengths.tolist(), fronts.tolist(), strict=True)):
+        row = heads[s].tolist()
+        pushed[s] = [word < front for word in range(len(row))]
+        removed[s] = [head != NONE or word > n for word, head in enumerate(row)]
+
+
+def tops(
+    lengths: Numbers,
+    stack: Numbers,
+    sizes: Numbers,
+    fronts: Numbers,
+    s0: Numbers,
+    s1: Numbers,
+    b0: Numbers,
+) -> None:
+    """Set the last three arrays [S] to the words s0, s1 and b0, -1 where there is none."""
+    for s, size in enumerate(sizes.tolist()):
+        s0[s] = stack[s, size - 1]
+        s1[s] = stack[s, size - 2] if size > 1 else NONE
+        b0[s] = fronts[s] if fronts[s] <= lengths[s] else NONE
+
+
 def oracle(
     system: int,
     several: bool,

@@ -171,20 +171,17 @@ class States:
 
     def masks(self) -> Masks:
         """Which words have been pushed, and which removed."""
-        column = np.arange(self.width, dtype=np.int32)
-        pushed = column < self.fronts[:, None]
-        removed = self.heads >= 0
-        removed |= column > self.lengths[:, None]
-        return Masks(pushed.view(np.uint8), removed.view(np.uint8))
+        found = Masks(
+            np.empty(self.stack.shape, dtype=np.uint8), np.empty(self.stack.shape, dtype=np.uint8)
+        )
+        load_kernel().masks(self.lengths, self.fronts, self.heads, *found)
+        return found
 
     def tops(self) -> Tops:
         """The words s0, s1 and b0."""
-        rows = np.arange(len(self))
-        return Tops(
-            self.stack[rows, self.sizes - 1],
-            np.where(self.sizes > 1, self.stack[rows, self.sizes - 2], NONE).astype(np.int32),
-            np.where(self.fronts <= self.lengths, self.fronts, NONE).astype(np.int32),
-        )
+        found = Tops(*(np.empty(len(self), dtype=np.int32) for _ in range(3)))
+        load_kernel().tops(self.lengths, self.stack, self.sizes, self.fronts, *found)
+        return found
 
     def legal_moves(self) -> NDArray[np.bool_]:
         """Whether SHIFT, LEFT-ARC and RIGHT-ARC are legal, bool [S, 3]; none when finished."""
