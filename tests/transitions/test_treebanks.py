@@ -1,4 +1,4 @@
-"""Trees of treebanks: the projective ones come back from the oracle's actions, others are refused."""
+"""Trees of treebanks: projective ones come back from the oracle's actions, others are refused."""
 
 from __future__ import annotations
 
