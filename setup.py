@@ -28,6 +28,7 @@ KERNELS = (
     "readers._brackets",
     "scoring._counting",
     "scoring._scanning",
+    "transitions._transitions",
 )
 # These share their work among the threads of OpenMP, where the compiler has it.
 OPENMP_KERNELS = (

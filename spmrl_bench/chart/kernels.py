@@ -89,30 +89,36 @@ def kernel_name() -> str:
 @functools.cache
 def load_kernel() -> Kernel:
     """The compiled kernel where it exists, else the twin with one warning that says why."""
-    module = _extension("_cky", "chart decoding", "trees")
+    module = load_extension("chart._cky", "chart decoding", "trees")
     return PYTHON if module is None else compiled(module)
 
 
 @functools.cache
 def load_dependency_kernel() -> DependencyKernel:
     """As :func:`load_kernel`, for dependencies."""
-    module = _extension("_dependency", "decoding of dependencies", "trees")
+    module = load_extension("chart._dependency", "decoding of dependencies", "trees")
     return DEPENDENCY_PYTHON if module is None else compiled_dependency(module)
 
 
 @functools.cache
 def load_joint_kernel() -> JointKernel:
     """As :func:`load_kernel`, for joint decoding."""
-    module = _extension("_joint", "joint decoding", "structures")
+    module = load_extension("chart._joint", "joint decoding", "structures")
     if module is None:
         return JOINT_PYTHON
     return JointKernel("cython", module.decode, module.openmp_threads)
 
 
-def _extension(name: str, what: str, results: str) -> ModuleType | None:
-    """A compiled module of this package; None, with a warning that says why, without it."""
+def load_extension(name: str, what: str, results: str) -> ModuleType | None:
+    """A compiled module of ``spmrl_bench``; None, with a warning that says why, without it.
+
+    Args:
+        name: such as ``chart._cky``.
+        what: what is slower without it.
+        results: what is the same without it.
+    """
     try:
-        return importlib.import_module(f"spmrl_bench.chart.{name}")
+        return importlib.import_module(f"spmrl_bench.{name}")
     except ImportError as error:
         warnings.warn(
             f"{what} runs on the plain-Python kernels, which give the same {results} but are "
