@@ -17,14 +17,17 @@ There is more than one way to say how much a head contributes:
     lowest and 1 for the highest head, through a softmax. Every head thus has between 1 and e
     parts, however small its features are, and one whose features cancel out has not the fewest.
 ``lead``
-    How far the lead of the label over the runner-up falls without the head, in points of score
-    (:mod:`spmrl_bench.analysis.without_heads`). Negative where the head speaks against the label.
-    This is what a head does, but costs a pass through feed-forward layer and scorer for each.
+    What the head brings into the lead of the label over the runner-up, in points of score: parts
+    that sum up to the lead but for a constant (:mod:`spmrl_bench.analysis.head_scores`). Negative
+    where the head speaks for the runner-up.
+``without``
+    How far that lead falls when the head is taken away, which costs a pass through feed-forward
+    layer and scorer for each. Heads that stand in for each other all have little.
 
 The first two are shares, and sum up to 1 over the heads. They are taken of the features that the
 heads give. Where a feed-forward layer follows, it mixes them before there is a span vector (the
 paper leaves it out for this analysis, and the released code takes no notice of it); then they
-are the shares of what the layer reads, and ``lead`` alone sees through it.
+are the shares of what the layer reads, and only the other two see through it.
 
 A category is a label of the parser as a whole: the nonterminals of a unary chain stand for one
 decision over one span vector, and the paper has as many heads as there are such labels. Artificial
@@ -39,12 +42,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from spmrl_bench.analysis.head_scores import label_scores, lead_parts, lead_without_each
 from spmrl_bench.analysis.observed import Asked, Observed, observe, parser_of_heads
-from spmrl_bench.analysis.without_heads import label_scores, lead_changes, rival_of, scored_label
+from spmrl_bench.analysis.rivals import rival_of, scored_label
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.nn.label_attention import LabelView
 from spmrl_bench.parsers.base import MAX_TOKENS
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
     from spmrl_bench.parsers.chart_parser import ChartParser
 
-Measure = Literal["norm", "released", "lead"]
+Measure = Literal["norm", "released", "lead", "without"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
@@ -130,9 +133,8 @@ class HeadContributions:
             SpmrlError: it was never predicted, nor missed.
         """
         if category not in self.categories:
-            raise SpmrlError(
-                f"no span of this category was found: {unknown_name('category', category, self.categories)}"
-            )
+            found = unknown_name("category", category, self.categories)
+            raise SpmrlError(f"no span of it among those that were found: {found}")
         return self.categories.index(category)
 
     def top_heads(self, category: str, most: int) -> list[int]:
@@ -266,7 +268,7 @@ def _contributions(
 ) -> NDArray[np.float64]:
     """Of each head to each labelled span of a sentence, ``[spans, heads]``."""
     spans = [(start, end) for start, end, _ in rows]
-    if measure != "lead":
+    if measure in ("norm", "released"):
         return shares(view.of_spans(spans), measure).cpu().numpy()
     assert view.blocks is not None
     n = len(view.blocks) - 2
@@ -276,5 +278,6 @@ def _contributions(
         rival_of(parser, label, span, n, own)
         for label, span, own in zip(labels, spans, scores, strict=True)
     ]
-    changes = lead_changes(parser, view.blocks, spans, labels, rivals)
-    return changes.double().cpu().numpy()
+    of_heads = lead_parts if measure == "lead" else lead_without_each
+    found = of_heads(parser, view.blocks, spans, labels, rivals)
+    return found.double().cpu().numpy()
