@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from spmrl_bench.analysis.label_views import label_layer_of
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.nn.label_attention import LabelView
-from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG
+from spmrl_bench.parsers.base import MAX_TOKENS
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.form_cache import FormCache
@@ -44,6 +44,8 @@ class Observed(NamedTuple):
     place: int
     """Which of the sentences it is, the first being 0."""
     asked: Asked
+    tree: Tree
+    """What the parser found, with the tags that were given or that it predicts."""
     rows: list[LabelRow]
     """The predicted constituents as labelled spans, unary chains as one, in pre-order."""
     view: LabelView
@@ -123,9 +125,9 @@ def observe(
             words = [each.words for each in window]
             for encoded in own.encoded(words, tags, max_tokens, forms):
                 for k, found, view in zip(encoded.places, own.found(encoded), views, strict=True):
-                    n = [NO_TAG] * len(words[k])
-                    tree = Tree.build(words[k], n, found.constituents or [])
-                    yield Observed(done + k, window[k], list(label_rows(tree)), view)
+                    tree = found.parse(words[k], window[k].tags).tree
+                    assert tree is not None  # of a chart parser
+                    yield Observed(done + k, window[k], tree, list(label_rows(tree)), view)
         finally:
             handle.remove()
         done += len(window)
