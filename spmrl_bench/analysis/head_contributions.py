@@ -134,7 +134,9 @@ class HeadContributions:
         """
         if category not in self.categories:
             found = unknown_name("category", category, self.categories)
-            raise SpmrlError(f"no span of it among those that were found: {found}")
+            raise SpmrlError(
+                f"{found} These are the labels of the spans that were predicted or missed"
+            )
         return self.categories.index(category)
 
     def top_heads(self, category: str, most: int) -> list[int]:

@@ -107,7 +107,8 @@ def draw_heads(found: HeadContributions, *, model: str, title: str = "") -> Shee
         rarest = "rarest category" if left_out == 1 else f"{left_out} rarest categories"
         caption += f" Left out: the {rarest}."
     below = 0.55  # numbers of heads, and the name of their axis
-    height = len(bands) * (0.155 * len(rows) + below)
+    # The name of the colours needs some height, however few rows there are.
+    height = max(2.9, len(bands) * (0.155 * len(rows) + below))
     sheet = Sheet(WIDTH, height, title or "Contributions of heads by category", caption)
     matplotlib = load_matplotlib()
     widest = float(np.quantile(np.abs(relative), 0.995)) or 1.0

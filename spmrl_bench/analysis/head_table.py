@@ -28,10 +28,10 @@ def table_rows(
 ) -> list[tuple[str, ...]]:
     """A row of text for each category.
 
-    Columns: its name; spans predicted to be of it; the heads with the highest mean contributions
-    (shares in percent, else points); those that contribute the most to the most spans, with the
-    share of these; gold spans of it that were not predicted; in how many of these (percent) the head
-    that contributes the most is one of those.
+    Columns: its name; the number of spans predicted to be of it; the heads with the highest mean
+    contributions (shares in percent, else points); the heads that contribute the most to the most
+    spans, with the percentage of these spans; the number of gold spans that were not predicted to
+    be of it; to what percentage of these one of the latter heads contributes the most.
 
     Args:
         found: contributions.

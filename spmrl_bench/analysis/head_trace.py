@@ -10,6 +10,7 @@ how much of the lead is gone without it, and its attention.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
@@ -92,11 +93,18 @@ class SentenceTrace:
         tree: what the parser found.
         gold: what is right, where that is known.
         spans: in pre-order, or as they were asked for.
+        compared: how many spans were traced, those among them that are not shown.
     """
 
     tree: Tree
     gold: Tree | None
     spans: tuple[SpanTrace, ...]
+    compared: int
+
+    def errors(self) -> SentenceTrace:
+        """Only the spans whose label differs from gold."""
+        wrong = tuple(span for span in self.spans if span.wrong)
+        return SentenceTrace(self.tree, self.gold, wrong, self.compared)
 
 
 def trace(
@@ -137,7 +145,7 @@ def trace(
     if spans is None:
         spans = sorted(predicted.keys() | right.keys(), key=lambda span: (span[0], -span[1]))
     if not spans:
-        return SentenceTrace(seen.tree, gold, ())
+        return SentenceTrace(seen.tree, gold, (), 0)
     view = seen.view
     assert view.blocks is not None
     scores = label_scores(own, view.blocks[None], spans)[0].cpu()
@@ -177,6 +185,7 @@ def trace(
             )
             for k, (start, end) in enumerate(spans)
         ),
+        len(spans),
     )
 
 
@@ -234,12 +243,10 @@ def trace_text(
     lines = [str(found.tree)]
     if found.gold is not None:
         wrong = sum(span.wrong for span in found.spans)
-        lines.append(f"{wrong} of {len(found.spans)} spans differ from gold")
+        lines.append(f"{wrong} of {found.compared} spans differ from gold")
     words = found.tree.words
     for span in found.spans:
-        text = " ".join(words[span.start : span.end])
-        if len(text) > width:
-            text = f"{text[: width // 2 - 2]} ... {text[-(width // 2 - 3) :]}"
+        text = _shortened(" ".join(words[span.start : span.end]), width)
         lines += [
             "",
             f"{span.start}:{span.end} {heading(span)}: {text}",
@@ -252,3 +259,12 @@ def trace_text(
                 f"{span.without[head]:+7.3f}  {looked_at(span.weights[head], words, tokens)}"
             )
     return "\n".join(lines) + "\n"
+
+
+def _shortened(text: str, width: int) -> str:
+    """The first and the last words, where there is no room for all."""
+    if len(text) <= width:
+        return text
+    first = textwrap.shorten(text, width // 2, placeholder="")
+    last = textwrap.shorten(text[::-1], width // 2, placeholder="")[::-1]
+    return f"{first} ... {last}"

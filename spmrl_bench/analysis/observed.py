@@ -139,13 +139,13 @@ def _checked(parser: ChartParser, sentences: Iterable[Asked]) -> Iterator[Asked]
         words, tags, gold = each
         if problem := parser.length_problem(words):
             raise SentenceTooLongError(f"sentence {number}: {problem}")
-        if tags is not None and len(tags) != len(words):
-            raise TreeError(f"sentence {number}: {len(words)} words but {len(tags)} tags")
-        if tags is None and parser.reads_tags:
-            raise TreeError(f"sentence {number}: this parser reads tags, but none are given")
         if gold is not None and tuple(gold.words) != tuple(words):
             raise TreeError(
                 f"sentence {number}: the words of the gold tree are others: "
                 f"'{' '.join(gold.words[:8])}' and '{' '.join(words[:8])}'"
             )
+        if tags is not None and len(tags) != len(words):
+            raise TreeError(f"sentence {number}: {len(words)} words but {len(tags)} tags")
+        if tags is None and parser.reads_tags:
+            raise TreeError(f"sentence {number}: this parser reads tags, but none are given")
         yield each

@@ -25,7 +25,11 @@ _BY: dict[Rank, str] = {
 }
 #: Tokens of each head whose weights are written out.
 NUMBERED = 3
+#: Inches: of a head, above the heads of a span, left of them, and of the bars.
 _ROW = 0.17
+_HEADER = 0.45
+_LEFT = 0.6
+_BARS = 1.5
 _LABEL_SIZE = 6.5
 
 
@@ -49,10 +53,10 @@ def draw_trace(
     if not spans:
         raise SpmrlError("there are no spans to draw")
     tokens = ["START", *found.tree.words, "STOP"]
-    shown = [span.top_heads(top, by) for span in spans]
-    words_height = 0.062 * max(map(len, tokens)) + 0.1  # of the tokens below each span
-    heights = [_ROW * len(heads) + words_height + 0.5 for heads in shown]
-    width = max(7.6, 0.16 * len(tokens) + 3.2)
+    pairs = [(span, span.top_heads(top, by)) for span in spans]
+    below = 0.055 * max(map(len, tokens)) + 0.25
+    heights = [_HEADER + _ROW * len(heads) + below for _, heads in pairs]
+    width = max(7.6, 0.16 * len(tokens) + _LEFT + _BARS + 0.5)
     if max(width, sum(heights)) > LARGEST:
         raise SpmrlError(
             f"the figure would be {width:.0f} by {sum(heights):.0f} inches; choose a --span, fewer "
@@ -61,26 +65,23 @@ def draw_trace(
     caption = _CAPTION.format(by=_BY[by], model=model)
     sheet = Sheet(width, sum(heights), title or "Labels traced back to heads", caption)
     matplotlib = load_matplotlib()
-    pairs = list(zip(spans, shown, strict=True))
     strongest = max(float(span.weights[heads].max()) for span, heads in pairs)
     norm = matplotlib.colors.Normalize(0, strongest)
-    bars = 1.5
-    grid = sheet.axes(
-        len(spans),
-        2,
-        squeeze=False,
-        gridspec_kw={"width_ratios": [width - bars - 1, bars], "height_ratios": heights},
-    )
     values = [np.concatenate((span.parts[heads], span.without[heads])) for span, heads in pairs]
     low = min(0.0, *(each.min() for each in values))
     high = max(0.0, *(each.max() for each in values))
     room = 0.05 * (high - low) or 1.0
-    for (span, heads), (left, right) in zip(pairs, grid, strict=True):
+    reached = 0.0
+    for (span, heads), taken in zip(pairs, heights, strict=True):
+        place = (reached + _HEADER, _ROW * len(heads))
+        reached += taken
+        left = sheet.place(_LEFT, place[0], width - _LEFT - _BARS - 0.5, place[1])
+        right = sheet.place(width - _BARS - 0.35, place[0], _BARS, place[1])
         _draw_weights(left, span, heads, tokens, norm)
         _draw_bars(right, span, heads)
         right.set_xlim(low - room * (low < 0), high + room)
         # About 0.08 inches are the mean width of a bold character.
-        letters = int((width - 1) / 0.08) - len(heading(span))
+        letters = int((width - _LEFT) / 0.085) - len(heading(span))
         text = " ".join(found.tree.words[span.start : span.end])
         text = textwrap.shorten(text, max(letters, 20), placeholder=" ...")
         left.set_title(
@@ -100,7 +101,7 @@ def draw_trace(
             fontsize=7,
             color=GREY,
         )
-    grid[-1, 1].set_xlabel("part of lead (points)", fontsize=7.5)
+        right.set_xlabel("part of lead (points)", fontsize=6.5, labelpad=1.5)
     return sheet
 
 

@@ -182,7 +182,7 @@ def trace(
         --output trace.png
     """
     from spmrl_bench.analysis.drawing import check_format, load_matplotlib
-    from spmrl_bench.analysis.head_trace import RANKS, SentenceTrace, trace_text
+    from spmrl_bench.analysis.head_trace import RANKS, trace_text
     from spmrl_bench.analysis.head_trace import trace as traced
     from spmrl_bench.analysis.trace_picture import draw_trace
     from spmrl_bench.parsers.registry import load_parser
@@ -197,8 +197,7 @@ def trace(
         raise SpmrlError("--errors: what is wrong is known only with --gold or --treebank")
     found = traced(load_parser(model, device), words, own_tags, gold=tree, spans=spans)
     if errors:
-        wrong = tuple(one for one in found.spans if one.wrong)
-        found = SentenceTrace(found.tree, found.gold, wrong)
+        found = found.errors()
     rank = cast("Rank", by)
     sheet = None
     if output is not None and found.spans:
