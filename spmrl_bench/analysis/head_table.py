@@ -14,13 +14,8 @@ import numpy as np
 from spmrl_bench.analysis.head_contributions import HeadContributions
 
 HEADINGS = (
-    "category",
-    "spans",
-    "contribute most",
-    "first in % of its spans",
-    "missed",
-    "same head",
-)
+    "category", "spans", "highest contributions", "first in % of spans", "missed", "same heads (%)",
+)  # fmt: skip
 
 
 def table_rows(

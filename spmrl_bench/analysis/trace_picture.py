@@ -27,7 +27,7 @@ _BY: dict[Rank, str] = {
 NUMBERED = 3
 #: Inches: of a head, above the heads of a span, left of them, and of the bars.
 _ROW = 0.17
-_HEADER = 0.45
+_HEADER = 0.42
 _LEFT = 0.6
 _BARS = 1.5
 _LABEL_SIZE = 6.5
@@ -54,7 +54,7 @@ def draw_trace(
         raise SpmrlError("there are no spans to draw")
     tokens = ["START", *found.tree.words, "STOP"]
     pairs = [(span, span.top_heads(top, by)) for span in spans]
-    below = 0.055 * max(map(len, tokens)) + 0.25
+    below = max(0.4, 0.053 * max(map(len, tokens)) + 0.12)
     heights = [_HEADER + _ROW * len(heads) + below for _, heads in pairs]
     width = max(7.6, 0.16 * len(tokens) + _LEFT + _BARS + 0.5)
     if max(width, sum(heights)) > LARGEST:
