@@ -122,7 +122,7 @@ def draw_heads(found: HeadContributions, *, model: str, title: str = "") -> Shee
         for row in range(len(rows)):
             marked = np.argsort(-means[row], kind="stable")[:MARKED].tolist()
             places = [heads.index(head) for head in marked if head in heads]
-            each.plot(places, [row] * len(places), "o", color="white", markersize=2.2, mew=0)
+            each.plot(places, [row] * len(places), "o", mfc="white", mec="black", ms=2.6, mew=0.5)
         each.set_yticks(range(len(rows)), names)
         _number_heads(each, heads, len(bands[0]))
         each.tick_params(axis="y", length=0, labelsize=7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from spmrl_bench.analysis.rivals import rival_of, scored_label
 from spmrl_bench.chart.packing import cell_index
 from spmrl_bench.nn.span_scorer import fenceposts
 from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.trees.division_span import TO_HEAD
+from spmrl_bench.trees.head_driven import SUB_HEAD
 from tests.analysis.constructed import HEADS, random_parser, with_gains
 from tests.nn.plain import all_scores, layer_norm
 
@@ -195,6 +198,19 @@ def test_a_rival_is_the_best_other_label_that_may_be_there() -> None:
     assert scored_label(made, ("VP",), scores) == vp
     assert scored_label(made, ("UNHEARD",), scores) is None
     assert scored_label(made, (), scores) == 0
+
+
+def test_labels_of_division_spans_have_two_forms() -> None:
+    labels = ((), ("NP",), (TO_HEAD, "NP"), (TO_HEAD,), ("VP",), (SUB_HEAD,), (TO_HEAD, SUB_HEAD))
+    ids = {label: k for k, label in enumerate(labels)}
+    made: Any = SimpleNamespace(vocabulary=SimpleNamespace(labels=labels, label_ids=ids))
+    scores = torch.tensor([0.0, 2.0, 3.0, 2.5, 1.0, 0.9, 2.8])
+    assert scored_label(made, ("NP",), scores) == 2
+    assert scored_label(made, (), scores) == 3
+    assert rival_of(made, 2, (1, 3), 7, scores) == 6  # not the other form
+    assert rival_of(made, 2, (1, 2), 7, scores) == 3  # a word is no sub-head
+    assert rival_of(made, 2, (0, 7), 7, scores) == 4  # nor is a sentence, which has a label
+    assert rival_of(made, 3, (1, 2), 7, scores) == 2
 
 
 def test_all_scores_of_plain_helper_agree() -> None:
