@@ -23,6 +23,8 @@ COMMANDS = (
     "table",
     "study",
     "attention",
+    "heads",
+    "trace",
     "parse",
     "score",
     "score-dependencies",

@@ -63,6 +63,7 @@ class Sheet:
         below = len(lines) * _LINE + 0.25 if lines else 0.1
         above = 0.42
         total = height + below + above
+        self._above = above
         layout = matplotlib.layout_engine.ConstrainedLayoutEngine(
             rect=(0.01, below / total, 0.98, 1 - (below + above) / total), wspace=between
         )
@@ -85,6 +86,19 @@ class Sheet:
         """Axes in rows and columns, as ``Figure.subplots`` gives them."""
         with load_matplotlib().rc_context(_STYLE):
             return self.figure.subplots(rows, columns, **options)
+
+    def place(self, left: float, top: float, width: float, height: float) -> Any:
+        """Axes at a place of their own, ``left`` and ``top`` from the corner below the title.
+
+        Whoever knows where they go is spared the search for a layout, which takes seconds where
+        there are dozens.
+        """
+        self.figure.set_layout_engine("none")
+        whole_width, total = self.figure.get_size_inches()
+        bottom = total - self._above - top - height
+        place = (left / whole_width, bottom / total, width / whole_width, height / total)
+        with load_matplotlib().rc_context(_STYLE):
+            return self.figure.add_axes(place)
 
     def save(self, path: Path) -> None:
         """Write the figure; the ending of the name decides the format.

@@ -17,6 +17,7 @@ from spmrl_bench.cli import (  # noqa: F401
     bench,
     comparisons,
     dependencies,
+    heads,
     listings,
     multilingual,
     parsing,

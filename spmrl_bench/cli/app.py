@@ -21,6 +21,8 @@ ORDER = (
     "table",
     "study",
     "attention",
+    "heads",
+    "trace",
     "parse",
     "score",
     "score-dependencies",

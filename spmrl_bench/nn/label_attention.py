@@ -183,17 +183,27 @@ class LabelView:
         Raises:
             ValueError: the heads have no features of their own, or there is no such span.
         """
+        return self.of_spans([(start, end)])[0]
+
+    def of_spans(self, spans: Sequence[tuple[int, int]]) -> Tensor:
+        """As :meth:`of_span` of several spans, ``[spans, heads, d_proj]``."""
         if self.blocks is None:
             raise ValueError(
                 "the outputs of the heads are added up (label_outputs = 'projected'), so no part "
                 "of a span vector is that of a head; 'concatenated' keeps them apart"
             )
         words = len(self.blocks) - 2
-        if not 0 <= start < end <= words:
-            raise ValueError(f"span ({start}, {end}) is not within the {words} words")
+        for start, end in spans:
+            if not 0 <= start < end <= words:
+                raise ValueError(f"span ({start}, {end}) is not within the {words} words")
+        fences = torch.tensor(list(spans), device=self.blocks.device).view(-1, 2)
+        start_rows, end_rows = fences.long().unbind(1)
         forward, backward = self.blocks.chunk(2, dim=2)
-        parts = (forward[end] - forward[start], backward[end + 1] - backward[start + 1])
-        return torch.cat(parts, dim=1)
+        parts = (
+            forward[end_rows] - forward[start_rows],
+            backward[end_rows + 1] - backward[start_rows + 1],
+        )
+        return torch.cat(parts, dim=2)
 
 
 class LabelAttentionLayer(nn.Module):
