@@ -124,7 +124,8 @@ def observe(
         try:
             words = [each.words for each in window]
             for encoded in own.encoded(words, tags, max_tokens, forms):
-                for k, found, view in zip(encoded.places, own.found(encoded), views, strict=True):
+                results = own.found_by([encoded], [own])
+                for k, found, view in zip(encoded.places, results, views, strict=True):
                     tree = found.parse(words[k], window[k].tags).tree
                     assert tree is not None  # of a chart parser
                     yield Observed(done + k, window[k], tree, list(label_rows(tree)), view)

@@ -21,6 +21,8 @@ from spmrl_bench.nn.choices import (
     SubwordPooling,
 )
 from spmrl_bench.nn.precision import FLOAT32, Precision
+from spmrl_bench.transitions.moves import SystemName
+from spmrl_bench.trees.pseudo_projective import EncodingName
 
 LexicalInput = Literal["word", "tag", "charlstm", "charconcat", "vectors", "elmo", "transformer"]
 Positive = Annotated[int, Field(ge=1)]
@@ -291,6 +293,33 @@ class JointParserConfig(ChartParserConfig, DependencyParserConfig):
     say where the head is (Zhou & Zhao 2019, section 3)."""
     span_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Of the scores of labels in parsing; the scores of arcs have the rest (lambda)."""
+
+
+class TransitionParserConfig(NeuralParserConfig):
+    """A parser of dependencies that writes the actions of a transition system."""
+
+    d_decoder: Positive
+    """Width of the recurrent layers of the decoder."""
+    decoder_layers: Positive
+    d_action: Positive
+    """Width of the embedding of an action."""
+    d_attention: Positive
+    """Width of the sums that additive attention takes the tanh of."""
+    decoder_dropout: Rate
+    """On the inputs of the decoder's layers and what leaves the last (Zaremba et al. 2014)."""
+    attention_layers: Positive = 3
+    """How often the decoder looks at the words before an action, each time knowing what it saw."""
+    pushed_words: bool = True
+    """Whether attention knows which words have been pushed on the stack (vector s)."""
+    removed_words: bool = True
+    """Whether attention leaves out the words that have been removed from the stack (vector r)."""
+    system: SystemName = "arc-standard"
+    """The transition system."""
+    beam: Positive = 8
+    """Hypotheses that are kept of each sentence in parsing; 1 is greedy search."""
+    nonprojective: EncodingName = "head+path"
+    """How crossing arcs are learnt: lifted and lost (``projectivise``), or with an encoding in the
+    relations from which they come back (Nivre & Nilsson 2005)."""
 
 
 #: Settings that name the files of a pre-trained input, by input.

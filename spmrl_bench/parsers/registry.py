@@ -83,6 +83,13 @@ _OWN = (
         layers=("constituents", "dependencies"),
         metrics=("brackets", "attachment"),
     ),
+    Kind(
+        "transition",
+        "spmrl_bench.parsers.transition_parser:TransitionParser",
+        "spmrl_bench.parsers.config:TransitionParserConfig",
+        layers=("dependencies",),
+        metrics=("attachment",),
+    ),
     _baseline("right-branching", "right_branching:RightBranching", "constituents", "brackets"),
     _baseline("attach-neighbour", "attach_neighbour:AttachNeighbour", "dependencies", "attachment"),
 )
