@@ -1,0 +1,277 @@
+"""A parser that writes trees action by action: what it learns, what it finds, and its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from spmrl_bench.errors import TreeError
+from spmrl_bench.parsers.base import EnsembleError
+from spmrl_bench.parsers.batches import Pool
+from spmrl_bench.parsers.config import TransitionParserConfig
+from spmrl_bench.parsers.registry import combine, load_parser
+from spmrl_bench.parsers.transition_parser import TransitionParser, _Scorer
+from spmrl_bench.transitions import States
+from spmrl_bench.transitions.beam import beam_search
+from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.projective import crossing_words
+from tests.parsers.examples import config
+
+OWN: dict[str, Any] = {
+    "d_decoder": 12, "decoder_layers": 2, "d_action": 6, "d_attention": 8, "decoder_dropout": 0.0,
+    "attention_layers": 2,
+}  # fmt: skip
+SETTINGS: dict[str, Any] = {
+    key: value
+    for key, value in config(encoder="gru", layers=1, max_positions=60).model_dump().items()
+    if key in TransitionParserConfig.model_fields
+} | OWN
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[Parse]:
+    bank = open_treebank("german-mini")
+    return [each for each in bank.examples("train", ["dependencies"])[:80] if len(each) < 14][:30]
+
+
+def parser_of(examples: Sequence[Parse], seed: int = 1, **changes: Any) -> TransitionParser:
+    """An untrained parser whose trees differ between sentences and seeds."""
+    torch.manual_seed(seed)
+    settings = TransitionParserConfig.model_validate(SETTINGS | changes)
+    parser = TransitionParser.build(settings, examples)
+    with torch.no_grad():
+        for weight in parser.decoder.parameters():
+            weight.mul_(3)
+    return parser.eval()
+
+
+def words_of(examples: Sequence[Parse]) -> list[tuple[str, ...]]:
+    return [example.words for example in examples]
+
+
+def crossing() -> list[Parse]:
+    """Sentences with arcs that cross."""
+    rows = [
+        ("a b c d", [3, 4, 4, 0], "x y z root"),
+        ("c d a b e", [3, 5, 5, 1, 0], "x y z y root"),
+        ("b a d c", [3, 4, 0, 3], "x y root z"),
+        ("d c b", [0, 1, 1], "root x y"),
+    ]
+    return [
+        Parse.of(
+            dependencies=DependencyTree.build(
+                words.split(), ["T"] * len(heads), heads, relations.split()
+            )
+        )
+        for words, heads, relations in rows
+    ]
+
+
+def learn(parser: TransitionParser, examples: Sequence[Parse], steps: int) -> list[float]:
+    optimiser = torch.optim.Adam(parser.parameters(), lr=0.02)
+    parser.train()
+    indexed = list(parser.index(examples))
+    losses = []
+    for step in range(steps):
+        optimiser.zero_grad()
+        losses.append(parser.gradients(indexed, np.random.default_rng(step), 2000))
+        optimiser.step()
+    parser.eval()
+    return losses
+
+
+@pytest.mark.parametrize("system", ["arc-standard", "arc-hybrid"])
+def test_training_sentences_are_learnt_by_heart(system: str, sentences: list[Parse]) -> None:
+    examples = [*sentences[:6], *crossing()]
+    parser = parser_of(examples, system=system)
+    losses = learn(parser, examples, 150)
+    assert losses[-1] < losses[0] / 20
+    found = list(parser.parse(words_of(examples)))
+    for one, other in zip(found, examples, strict=True):
+        assert one.dependencies is not None
+        assert other.dependencies is not None
+        assert one.dependencies.heads.tolist() == other.dependencies.heads.tolist()
+        assert one.dependencies.relations == other.dependencies.relations
+
+
+def test_crossing_arcs_that_are_only_lifted_are_lost() -> None:
+    examples = crossing()
+    parser = parser_of(examples, nonprojective="projectivise")
+    assert not any("↑" in name for name in parser.names)
+    learn(parser, examples, 150)
+    found = [parse.dependencies for parse in parser.parse(words_of(examples))]
+    assert all(tree is not None and not crossing_words(tree.heads.tolist()) for tree in found)
+    marked = parser_of(examples)
+    assert any("↑" in name for name in marked.names)
+
+
+def log_probability(
+    parser: TransitionParser, words: Sequence[str], actions: Sequence[int]
+) -> float:
+    """Of a sequence, by single steps."""
+    (encoded,) = parser.encoded([words], None, 2000, None)
+    sources = parser.sources(encoded.tokens, encoded.batch, np.zeros(1, dtype=np.int64))
+    states = States.start(parser.system, [len(words)])
+    state, last, total = parser.decoder.start(1, 1), parser.system.actions, 0.0
+    for action in actions:
+        masks = [mask.reshape(1, 1, -1) for mask in states.masks()]
+        step = parser.decoder.step(
+            torch.tensor([[last]]), state, sources, parser.stacks(masks[0], masks[1])
+        )
+        legal = torch.from_numpy(states.legal_actions())
+        scores = step.scores[0].double().masked_fill(~legal, -torch.inf).log_softmax(dim=1)
+        total += float(scores[0, action])
+        state, last = step.state, action
+        states.advance([action])
+    return total
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"pushed_words": False}, {"removed_words": False}, {"attention_layers": 1}],
+    ids=str,
+)
+@torch.no_grad()
+def test_the_loss_is_that_of_single_steps(changes: dict[str, Any], sentences: list[Parse]) -> None:
+    examples = [sentences[0], crossing()[3], sentences[1], crossing()[0]]
+    parser = parser_of([*sentences, *crossing()], predict_tags=False, **changes)
+    indexed = list(parser.index(examples))
+    assert parser.training_indexer is not None
+    pool = Pool(indexed, parser.training_indexer)
+    forms = parser.form_vectors(parser.training_indexer, pool.forms)
+    ((group, batch),) = pool.batches(2000, parser.device)
+    gold = [indexed[k].gold for k in group]
+    loss = parser.loss(parser.encode(batch, forms), batch, gold)
+    expected = sum(
+        log_probability(parser, example.words, parser.gold(example).actions.tolist())
+        for example in examples
+    )
+    assert float(loss) == pytest.approx(-expected, rel=1e-5)
+
+
+@torch.no_grad()
+def test_the_score_of_a_parse_is_its_log_probability(sentences: list[Parse]) -> None:
+    parser = parser_of(sentences)
+    totals = dict.fromkeys((1, 4, 64), 0.0)
+    for words in words_of(sentences)[:4]:
+        (encoded,) = parser.encoded([words], None, 2000, None)
+        for width in totals:
+            scorer = _Scorer([encoded], [parser])
+            (found,) = beam_search(parser.system, encoded.batch.lengths, width, scorer)
+            expected = log_probability(parser, words, found.actions.tolist())
+            assert found.score == pytest.approx(expected, abs=1e-4)
+            totals[width] += found.score
+    assert totals[1] < totals[64] - 0.01
+
+
+def test_what_is_on_the_stack_matters(sentences: list[Parse]) -> None:
+    words = words_of(sentences)
+    parser = parser_of(sentences)
+    state = parser.state_dict()
+    for changes in ({"removed_words": False}, {"pushed_words": False}):
+        other = parser_of(sentences, **changes)
+        other.load_state_dict({key: state[key] for key in other.state_dict()})
+        assert list(other.parse(words)) != list(parser.parse(words))
+    plain = parser_of(sentences, removed_words=False, pushed_words=False, attention_layers=1)
+    assert plain.decoder.attention.pushed is None
+
+
+@pytest.mark.parametrize("beam", [1, 8])
+def test_parses_do_not_depend_on_the_batch(beam: int, sentences: list[Parse]) -> None:
+    parser = parser_of([*sentences, *crossing()], beam=beam)
+    words = [*words_of(sentences)[:10], (), ("Hund",), *words_of(crossing())]
+    together = list(parser.parse(words))
+    assert together == [next(iter(parser.parse([each]))) for each in words]
+    assert together == list(parser.parse(words, max_tokens=20))
+
+
+def test_every_parse_has_one_root_with_a_relation_of_roots(sentences: list[Parse]) -> None:
+    parser = parser_of(sentences)
+    for parse in parser.parse(words_of(sentences)):
+        tree = parse.dependencies
+        assert tree is not None
+        pairs = zip(tree.heads.tolist(), tree.relations, strict=True)
+        assert [relation for head, relation in pairs if head == 0] == ["root"]
+        assert tree.relations.count("root") == 1
+
+
+# Ensembles ---------------------------------------------------------------------------------
+
+
+def with_relations_turned_around(parser: TransitionParser) -> TransitionParser:
+    """The same parser with its relations in the opposite order."""
+    relations = dict(reversed(parser.vocabulary.relations.items()))
+    other = TransitionParser(parser.config, replace(parser.vocabulary, relations=relations)).eval()
+    count = len(relations)
+    order = [0, *range(count, 0, -1), *range(2 * count, count, -1)]
+    state = parser.state_dict()
+    for name in ("decoder.scores.weight", "decoder.scores.bias"):
+        state[name] = state[name][order]
+    state["decoder.embedding.weight"] = state["decoder.embedding.weight"][[*order, 2 * count + 1]]
+    other.load_state_dict(state)
+    return other
+
+
+def test_an_ensemble_takes_the_mean_of_the_probabilities(sentences: list[Parse]) -> None:
+    words = words_of(sentences)[:12]
+    one, other = parser_of(sentences), parser_of(sentences, seed=2, d_decoder=10)
+    alone = [list(parser.parse(words)) for parser in (one, other)]
+    assert alone[0] != alone[1]
+    twice = combine([one, one])
+    assert (twice.kind, list(twice.parse(words))) == ("transition", alone[0])
+    mixed = list(combine([one, other]).parse(words))
+    assert mixed not in alone
+    turned = with_relations_turned_around(other)
+    assert list(turned.parse(words)) == alone[1]
+    assert list(combine([one, turned]).parse(words)) == mixed
+    assert list(combine([turned, one]).parse(words)) == mixed
+    # The first action that is no SHIFT, by hand.
+    encoded = [next(iter(p.encoded([words[0]], None, 2000, None))) for p in (one, other)]
+    scorer = _Scorer(encoded, [one, other])
+    (found,) = beam_search(one.system, encoded[0].batch.lengths, 1, scorer)
+    prefix = found.actions.tolist()[:3]
+    means = []
+    for length in (2, 3):
+        each = [log_probability(p, words[0], prefix[:length]) for p in (one, other)]
+        before = [log_probability(p, words[0], prefix[: length - 1]) for p in (one, other)]
+        means.append(np.mean(np.exp(np.subtract(each, before))))
+    total = sum(np.log(means))
+    assert -100 < found.score < total
+    few = parser_of(sentences[:2])
+    with pytest.raises(EnsembleError):
+        combine([one, few])
+
+
+# Files and mistakes ------------------------------------------------------------------------
+
+
+def test_a_saved_parser_parses_alike(sentences: list[Parse], tmp_path: Path) -> None:
+    parser = parser_of([*sentences, *crossing()], beam=3)
+    parser.save(tmp_path)
+    again = load_parser(tmp_path, "cpu")
+    assert list(again.parse(words_of(sentences))) == list(parser.parse(words_of(sentences)))
+
+
+def test_what_cannot_be_learnt(sentences: list[Parse]) -> None:
+    parser = parser_of(sentences)
+    with pytest.raises(TreeError, match="no dependencies to learn"):
+        parser.gold(Parse.of(open_treebank("german-mini").split("dev")[0]))
+    with pytest.raises(TreeError, match="relation x is not in the parser's vocabulary"):
+        parser.gold(crossing()[3])
+    with pytest.raises(TreeError, match="have no dependencies: nothing to learn"):
+        parser_of([Parse.of(tree) for tree in open_treebank("german-mini").split("dev")[:2]])
+
+
+def test_a_flat_parse_is_a_tree_of_known_relations(sentences: list[Parse]) -> None:
+    flat = parser_of(sentences).flat(("a", "b", "c"), ("T",) * 3).dependencies
+    assert flat is not None
+    assert flat.heads.tolist() == [0, 1, 1]
+    assert flat.relations[0] == "root" != flat.relations[1]
