@@ -48,7 +48,12 @@ def both_layers() -> list[Parse]:
 
 def settings_of(config_class: type[ParserConfig]) -> ParserConfig:
     """Those of the examples, as far as the class knows them."""
-    given = {**config().model_dump(), "d_arc": 8, "d_relation": 4, "biaffine_dropout": 0.1}
+    given = {
+        **config().model_dump(),
+        **{"d_arc": 8, "d_relation": 4, "biaffine_dropout": 0.1},
+        **{"d_decoder": 8, "decoder_layers": 1, "d_action": 4, "d_attention": 8},
+        "decoder_dropout": 0.1,
+    }
     known = {key: value for key, value in given.items() if key in config_class.model_fields}
     return config_class.model_validate(known)
 
@@ -95,6 +100,7 @@ def test_kinds_and_settings_are_known_without_torch() -> None:
         "ChartParserConfig",
         "DependencyParserConfig",
         "JointParserConfig",
+        "TransitionParserConfig",
         "ParserConfig",
         "ParserConfig",
     ]

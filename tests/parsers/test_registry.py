@@ -64,7 +64,7 @@ def test_a_run_folder_stands_for_its_best_parser(tmp_path: Path) -> None:
     assert torch.equal(found, parser_of(seed=1).encoder.positions.weight)
 
 
-TRAINED = ["chart", "biaffine", "joint"]
+TRAINED = ["chart", "biaffine", "joint", "transition"]
 
 
 def test_kinds() -> None:
