@@ -89,8 +89,9 @@ class StudyRow(Layer):
     """Layers whose queries and keys come from the positions alone, in training too."""
     limit: AttentionLimits = AttentionLimits()
     """Of the trained parser's attention."""
-    span_weight: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Lambda by which the trained parser weighs spans and arcs, if not by that of its run."""
+    parsing: dict[str, int | float] = Field(default_factory=dict)
+    """Settings of the model that decide nothing but how a trained parser parses, such as ``beam``,
+    if not those of its run."""
     published: Annotated[float, Field(ge=0, le=100)] | None = None
     """The figure of the source, in percent."""
     source: Text | None = None

@@ -6,7 +6,7 @@ dev, as in the paper.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.estimates import Estimate, Scores
 from spmrl_bench.leaderboard.record import SplitResult
-from spmrl_bench.parsers.joint_parser import JointParser
+from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.scoring.metric import Criterion, metric_named
 from spmrl_bench.scoring.signature import Signature
@@ -138,7 +138,7 @@ def run_study(
             key = _key(work, weights, trial)
             if key not in scores:
                 parser = load_parser(folder, device) if parser is None else parser
-                with limited(parser, trial.limits), weighed(parser, trial.span_weight):
+                with limited(parser, trial.limits), parsing_with(parser, trial.parsing):
                     scores[key] = score_split(parser, work.treebank, SPLIT, config)
                 write_score(key, scores[key], scores_dir)
             found.append(scores[key])
@@ -164,18 +164,19 @@ def _key(work: StudyPlan, weights: str, trial: Trial) -> ScoreKey:
         split=SPLIT,
         rules=" + ".join(Signature.of(keys).long() for keys in counting),
         limits=tuple(sorted(trial.limits.items())),
-        span_weight=trial.span_weight,
+        parsing=tuple(sorted(trial.parsing.items())),
     )
 
 
 @contextmanager
-def weighed(parser: Parser, span_weight: float | None) -> Iterator[None]:
-    """Within it a joint parser weighs spans and arcs so; without a weight all stays."""
-    if span_weight is None or not isinstance(parser, JointParser):
+def parsing_with(parser: Parser, settings: Mapping[str, int | float]) -> Iterator[None]:
+    """Within it a parser has other settings of parsing."""
+    if not settings:
         yield
         return
+    assert isinstance(parser, NeuralParser)  # no other has any
     trained = parser.config
-    parser.config = trained.model_copy(update={"span_weight": span_weight})
+    parser.config = trained.model_copy(update=dict(settings))
     try:
         yield
     finally:

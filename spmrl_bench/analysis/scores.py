@@ -35,8 +35,8 @@ class ScoreKey(Part):
     """How it was counted: that part of the signature."""
     limits: tuple[tuple[int, Limit], ...]
     """In the order of the layers; layers without any are left out."""
-    span_weight: float | None = None
-    """Lambda of a joint parser, if not that of its run."""
+    parsing: tuple[tuple[str, int | float], ...] = ()
+    """Settings of the parser that are not those of its run, by name."""
 
 
 class StudyScore(Part):

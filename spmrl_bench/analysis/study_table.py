@@ -55,7 +55,7 @@ def to_frame(findings: Findings) -> pd.DataFrame:
 
     Scores in percent, differences in points. ``settings`` are what the run changed of its recipe
     and ``limits`` what was taken from the attention of the trained parser, both as JSON;
-    ``span_weight`` is lambda where the trained parser was given another.
+    ``parsing`` are its settings of parsing that the study gives, likewise.
     """
     found = {one.name: one for one in findings.rows}
     rows = findings.work.study.rows
@@ -72,7 +72,7 @@ def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[
             "variant": found.config.variant,
             "settings": json.dumps(found.config.settings),
             "limits": json.dumps(row.limit.model_dump(mode="json", exclude_defaults=True)),
-            "span_weight": found.span_weight,
+            "parsing": json.dumps(row.parsing),
             "layers": found.layers,
             "seeds": score.seeds,
             figure: score.mean,

@@ -13,14 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from pydantic import ValidationError
+
 from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
 from spmrl_bench.analysis.layers import layer_numbers
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
 from spmrl_bench.nn.limits import OPEN, Limit
-from spmrl_bench.parsers.config import FILES, JointParserConfig, ParserConfig
+from spmrl_bench.parsers.config import FILES, ParserConfig
 from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.toml_files import describe_mistake
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 
@@ -48,13 +51,13 @@ class Trial:
         row: as the study defines it.
         configs: one run for each seed.
         limits: of the trained parser's attention, by layer; without any it is as trained.
-        span_weight: lambda of the trained parser; None for that of its run.
+        parsing: settings of the trained parser that are not those of its run.
     """
 
     row: StudyRow
     configs: tuple[RunConfig, ...]
     limits: Mapping[int, Limit]
-    span_weight: float | None
+    parsing: Mapping[str, int | float]
 
 
 @dataclass(frozen=True)
@@ -222,19 +225,25 @@ def _trial(
     configs = tuple(resolve(seed=seed) for seed in range(1, seeds + 1))
     model = configs[0].model
     limits = attention_limits(row.limit, model)
-    return Trial(row, configs, limits, _span_weight(row.span_weight, model))
+    return Trial(row, configs, limits, _of_parsing(row.parsing, model))
 
 
-def _span_weight(weight: float | None, model: ParserConfig) -> float | None:
-    """Lambda where it is not that of the run; a RecipeError where there is none to change."""
-    if weight is None:
-        return None
-    if not isinstance(model, JointParserConfig) or model.structure != "joint":
-        raise RecipeError(
-            "span_weight weighs the spans and arcs of joint spans, but the variant does not score "
-            "them together. Name one of kind joint, such as variant = 'joint'"
-        )
-    return None if weight == model.span_weight else weight
+def _of_parsing(settings: Mapping[str, int | float], model: ParserConfig) -> dict[str, int | float]:
+    """The settings that are not those of the run; a RecipeError where one cannot be changed."""
+    known = model.parsing_settings
+    for name in settings:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise RecipeError(
+                f"parsing.{name} is no setting that such a parser can be given after its training; "
+                f"known: {listed}"
+            )
+    try:
+        type(model).model_validate(model.model_dump() | dict(settings))
+    except ValidationError as error:
+        mistakes = "; ".join(describe_mistake(type(model), item) for item in error.errors())
+        raise RecipeError(f"parsing: {mistakes}") from None
+    return {name: value for name, value in settings.items() if value != getattr(model, name)}
 
 
 def _recipe_of(treebank: str | None) -> str:

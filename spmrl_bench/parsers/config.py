@@ -45,6 +45,12 @@ class ParserConfig(BaseModel):
         """How long a word takes, roughly: the weights that its vectors are multiplied with."""
         return 1.0
 
+    @property
+    def parsing_settings(self) -> tuple[str, ...]:
+        """Settings that decide nothing but how a trained parser parses, so that it may be given
+        others."""
+        return ()
+
     def pretrained(self) -> dict[str, str]:
         """Files that others have trained, or folders or hub names of them, by setting."""
         return {}
@@ -294,6 +300,10 @@ class JointParserConfig(ChartParserConfig, DependencyParserConfig):
     span_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Of the scores of labels in parsing; the scores of arcs have the rest (lambda)."""
 
+    @property
+    def parsing_settings(self) -> tuple[str, ...]:
+        return ("span_weight",) if self.structure == "joint" else ()
+
 
 class TransitionParserConfig(NeuralParserConfig):
     """A parser of dependencies that writes the actions of a transition system."""
@@ -320,6 +330,10 @@ class TransitionParserConfig(NeuralParserConfig):
     nonprojective: EncodingName = "head+path"
     """How crossing arcs are learnt: lifted and lost (``projectivise``), or with an encoding in the
     relations from which they come back (Nivre & Nilsson 2005)."""
+
+    @property
+    def parsing_settings(self) -> tuple[str, ...]:
+        return ("beam",)
 
 
 #: Settings that name the files of a pre-trained input, by input.

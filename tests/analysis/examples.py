@@ -40,7 +40,7 @@ def measured(work: StudyPlan, scores: Mapping[str, Sequence[float]]) -> list[Mea
             trial.row,
             trial.configs,
             trial.limits,
-            trial.span_weight,
+            trial.parsing,
             work.study.metric,
             tuple(result(one, seed) for seed, one in enumerate(scores[trial.row.name], start=1)),
             tuple(

@@ -46,16 +46,19 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 # The studies of the program -------------------------------------------------------------
 
 
-def test_the_studies_are_of_two_papers_and_four_questions_of_ours() -> None:
+def test_the_studies_are_of_three_papers_and_five_questions_of_ours() -> None:
     assert study_names() == [
+        "beam",
         "encoders",
         "joint-constituents",
         "joint-dependencies",
         "label-attention",
+        "label-attention-layers",
         "lexical",
         "paper-and-code",
         "small-size",
         "span-weight",
+        "stack-attention",
         "test-time-ablation",
         "test-time-windows",
         "trained-windows",
@@ -65,7 +68,7 @@ def test_the_studies_are_of_two_papers_and_four_questions_of_ours() -> None:
 @pytest.mark.parametrize("name", study_names())
 def test_every_published_figure_has_a_source(name: str) -> None:
     found = load_study(name)
-    papers = ("P18-1249", "Mrini et al. 2020")
+    papers = ("P18-1249", "Mrini et al. 2020", "D17-1175")
     named = any(paper in found.source for paper in papers)
     assert named or not any(row.published for row in found.rows)
     assert (found.figure == "windows") == name.endswith("windows")

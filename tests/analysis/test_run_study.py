@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from spmrl_bench.analysis import run_study as module
-from spmrl_bench.analysis.run_study import Measured, run_study, weighed
+from spmrl_bench.analysis.run_study import Measured, parsing_with, run_study
 from spmrl_bench.analysis.trials import StudyPlan
 from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.experiments.evaluation import score_split
@@ -148,7 +148,7 @@ def test_a_score_of_nothing_counts_as_zero(laboratory: Laboratory) -> None:
     assert replace(first, results=(result(None, 1),)).scores == {1: 0.0}
 
 
-def test_lambda_of_a_trained_parser_is_another_while_it_is_weighed() -> None:
+def test_a_trained_parser_has_other_settings_of_parsing_for_a_while() -> None:
     sentences = open_treebank("german-mini").examples("train", ["constituents", "dependencies"])
     words = [sentence.words for sentence in sentences[:20]]
     settings = model_config(max_positions=60).model_dump() | {
@@ -161,10 +161,10 @@ def test_lambda_of_a_trained_parser_is_another_while_it_is_weighed() -> None:
         for weight in parser.dependencies.parameters():
             weight.normal_(std=0.7)
     as_trained = list(parser.parse(words))
-    with weighed(parser, 0.9):
+    with parsing_with(parser, {"span_weight": 0.9}):
         other = list(parser.parse(words))
     assert list(parser.parse(words)) == as_trained != other
-    with weighed(parser, None):
+    with parsing_with(parser, {}):
         assert parser.config is config
     parser.config = config.model_copy(update={"span_weight": 0.9})
     assert list(parser.parse(words)) == other

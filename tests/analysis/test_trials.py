@@ -247,10 +247,15 @@ def test_lambda_is_for_parsers_that_weigh_spans_and_arcs() -> None:
     work = plan_study(load_study("span-weight"), **given)
     assert len(joint_plan(work).configs) == 1
     # That of the run is no change.
-    found = [trial.span_weight for trial in work.trials]
+    found = [trial.parsing.get("span_weight") for trial in work.trials]
     assert found == [0.0, 0.1, 0.2, None, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
-    for changes in ({"variant": "charlstm"}, {"model": {"structure": "division"}}):
-        row = {"variant": "joint", "span_weight": 0.2} | changes
+    for changes, message in (
+        ({"variant": "charlstm"}, "parsing.span_weight is no setting .* known: none"),
+        ({"model": {"structure": "division"}}, "parsing.span_weight is no setting"),
+        ({"parsing": {"beam": 2}}, "parsing.beam is no setting .* known: span_weight"),
+        ({"parsing": {"span_weight": 2}}, "parsing: span_weight: "),
+    ):
+        row = {"variant": "joint", "parsing": {"span_weight": 0.2}} | changes
         study = study_of({"a": {"variant": "joint"}, "b": row})
-        with pytest.raises(RecipeError, match="row 'b': span_weight weighs the spans and arcs of"):
+        with pytest.raises(RecipeError, match=f"row 'b': {message}"):
             plan_study(study, treebank="german-mini")
