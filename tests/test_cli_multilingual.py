@@ -11,7 +11,9 @@ from typer.testing import CliRunner, Result
 from spmrl_bench.cli import app
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
 from spmrl_bench.experiments.multilingual import plan_track, run_track
+from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.leaderboard.record import read_records, write_record
+from tests.conftest import shared_data
 from tests.laboratory import Laboratory
 from tests.leaderboard.examples import make_record, make_treebank
 
@@ -137,6 +139,30 @@ def test_mistakes_are_found_before_training(
 def test_what_no_variant_learns_from_is_no_treebank_of_a_track() -> None:
     with pytest.raises(RecipeError, match=r"recipe basque has no treebank of track open; .*french"):
         plan_track("open", languages=["basque"])
+
+
+def test_variants_that_are_named_decide_which_treebanks_there_are() -> None:
+    work = plan_track("mini", variants=["dependencies", "stack-attention"])
+    assert len(work.plans) == 11
+    assert all(len(plan.configs) == 2 for plan in work.plans)
+    root = shared_data("treebanks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TREEBANKS", str(root))
+        found = plan_track("open", variants=["dependencies"])
+        banks = {plan.treebank.name: plan.note for plan in found.plans}
+        assert {"basque-ud-bdt", "hungarian-ud-szeged", "korean-ud-gsd"} <= banks.keys()
+        assert banks["french-sequoia"] == "using french-sequoia, track open"
+        with pytest.raises(RecipeError, match="spanish has no treebank of track open that depend"):
+            plan_track("open", languages=["spanish"], variants=["dependencies"])
+        with pytest.raises(RecipeError, match="unknown variant 'dependency'"):
+            plan_track("open", variants=["dependency"])
+        plan = make_plan("german", variants=["dependencies"])
+        assert plan.note == (
+            "using german-mini, track mini (german-spmrl not present; german-squoia without "
+            "dependencies)"
+        )
+        with pytest.raises(RecipeError, match="treebank german-squoia has no dependencies"):
+            make_plan("german", track="open", variants=["dependencies"])
 
 
 def test_mistakes_give_one_message(world: Laboratory) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import Plan, learnable, make_plan
+from spmrl_bench.experiments.plan import Plan, layers_of, learnable, make_plan
 from spmrl_bench.experiments.recipe import list_recipes, load_recipe
 from spmrl_bench.experiments.run import evaluate
 from spmrl_bench.leaderboard.record import Record
@@ -56,17 +56,18 @@ def plan_track(
     """
     if track not in get_args(Track):
         raise RecipeError(unknown_name("track", track, get_args(Track)))
-    of_track = {name: banks for name in list_recipes() if (banks := _banks(name, track))}
+    of_track = {name: banks for name in list_recipes() if (banks := _banks(name, track, variants))}
     chosen = list(dict.fromkeys(languages or of_track))
     for name in chosen:
-        if not _banks(name, track):
+        if not _banks(name, track, variants):
+            learnt = f" that {' and '.join(variants)} learn from" if variants else ""
             raise RecipeError(
-                f"recipe {name} has no treebank of track {track}; "
+                f"recipe {name} has no treebank of track {track}{learnt}; "
                 f"recipes that have: {', '.join(of_track) or 'none'}"
             )
     work = TrackPlan([], [])
     for name in chosen:
-        statuses = [status_of(load_manifest(bank)) for bank in _banks(name, track)]
+        statuses = [status_of(load_manifest(bank)) for bank in _banks(name, track, variants)]
         # Of a language that was named, the plan says where its treebank was looked for.
         if languages or any(status.present for status in statuses):
             plan = make_plan(
@@ -82,19 +83,25 @@ def plan_track(
     return work
 
 
-def _banks(recipe: str, track: str) -> list[str]:
-    """The treebanks of a track from which a recipe's usual variants can learn.
+def _banks(recipe: str, track: str, variants: Sequence[str] | None) -> list[str]:
+    """The treebanks of a track from which the named variants of a recipe can learn, or the usual.
 
-    One without manifest has no track. Tables over languages have no place for those that only an
-    optional variant can learn from.
+    One without manifest has no track. Without names, tables over languages have no place for those
+    that only an optional variant can learn from.
     """
     loaded = load_recipe(recipe)
+    named = [name for name in variants or () if name in loaded.variants]  # others are told later
+    wanted = {layer for name in named for layer in layers_of(loaded, name)}
     known = [load_manifest(bank) for bank in loaded.language.treebanks if is_known(bank)]
     return [
         bank.name
         for bank in known
         if bank.track == track
-        and any(not loaded.variants[name].optional for name in learnable(loaded, bank.layers))
+        and (
+            wanted <= set(bank.layers)
+            if named
+            else any(not loaded.variants[name].optional for name in learnable(loaded, bank.layers))
+        )
     ]
 
 

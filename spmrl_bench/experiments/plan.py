@@ -51,6 +51,9 @@ def make_plan(
 ) -> Plan:
     """Choose the treebank and resolve the settings of each variant, for each seed.
 
+    Without ``treebank`` it is the first of the recipe's that is present, has the track if one is
+    named, and the layers that the variants need if some are named.
+
     Raises:
         RecipeError: unknown language, variant, size, track or setting, no seed, or no variant
             that learns from what the treebank has.
@@ -59,7 +62,8 @@ def make_plan(
     if not seeds:
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
-    chosen, note = _choose_treebank(recipe, treebank, track)
+    wanted = {layer for name in variants or () for layer in layers_of(recipe, name)}
+    chosen, note = _choose_treebank(recipe, treebank, track, wanted)
     chosen_size = recipe.size_of(chosen.track, size)
     names = list(dict.fromkeys(variants or learnable(recipe, chosen.layers, chosen_size)))
     if not names:
@@ -89,8 +93,13 @@ def make_plan(
 
 def fingerprints_of(recipe: Recipe, bank: Treebank, variants: Iterable[str]) -> dict[str, str]:
     """The fingerprints of the treebank's layers that the variants learn from."""
-    wanted = {layer for name in variants for layer in kind_named(recipe.variant(name).kind).layers}
+    wanted = {layer for name in variants for layer in layers_of(recipe, name)}
     return {layer: bank.fingerprint_of(layer) for layer in bank.layers if layer in wanted}
+
+
+def layers_of(recipe: Recipe, variant: str) -> tuple[Layer, ...]:
+    """The layers that a variant learns from."""
+    return kind_named(recipe.variant(variant).kind).layers
 
 
 def learnable(recipe: Recipe, layers: Collection[Layer], size: Size | None = None) -> list[str]:
@@ -110,8 +119,10 @@ def learnable(recipe: Recipe, layers: Collection[Layer], size: Size | None = Non
     return [name for name, variant in able.items() if not variant.optional] or list(able)
 
 
-def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tuple[Treebank, str]:
-    """The treebank asked for, or the first of the recipe's that is present."""
+def _choose_treebank(
+    recipe: Recipe, name: str | None, track: str | None, wanted: Collection[Layer]
+) -> tuple[Treebank, str]:
+    """The treebank asked for, or the first of the recipe's that is present and has the layers."""
     if name is not None:
         bank = open_treebank(name)
         if track not in (None, bank.track):
@@ -130,12 +141,19 @@ def _choose_treebank(recipe: Recipe, name: str | None, track: str | None) -> tup
         if track not in tracks:
             raise RecipeError(f"recipe {recipe.name}: {unknown_name('track', track, tracks)}")
         listed = [bank for bank in listed if statuses[bank].track == track]
-    for number, candidate in enumerate(listed):
-        if statuses[candidate].present:
-            passed = listed[:number]
-            why = f" ({', '.join(passed)} not present)" if passed else ""
-            note = f"using {candidate}, track {statuses[candidate].track}{why}"
-            return open_treebank(candidate), note
+    present = [bank for bank in listed if statuses[bank].present]
+    # If none has the layers, the first one is said to lack them.
+    able = [bank for bank in present if set(wanted) <= set(statuses[bank].layers)] or present
+    if able:
+        passed = listed[: listed.index(able[0])]
+        absent = [bank for bank in passed if bank not in present]
+        without = [bank for bank in passed if bank in present]
+        reasons = [f"{', '.join(absent)} not present"] if absent else []
+        if without:
+            reasons.append(f"{', '.join(without)} without {' or '.join(sorted(wanted))}")
+        why = f" ({'; '.join(reasons)})" if reasons else ""
+        note = f"using {able[0]}, track {statuses[able[0]].track}{why}"
+        return open_treebank(able[0]), note
     if len(listed) == 1:
         open_treebank(listed[0])  # raises, and says where it looked and how to get it
     places = "\n  ".join(f"{bank}: looked in {statuses[bank].where}" for bank in listed)
