@@ -109,14 +109,14 @@ def learnable(recipe: Recipe, layers: Collection[Layer], size: Size | None = Non
         size: that the variants are for; without it, any.
 
     Returns:
-        Those that are not optional; the optional ones if there are no others.
+        Those that are not optional; if there are none, the first that is.
     """
     able = {
         name: variant
         for name, variant in recipe.variants.items()
         if size in (None, *variant.sizes) and set(kind_named(variant.kind).layers) <= set(layers)
     }
-    return [name for name, variant in able.items() if not variant.optional] or list(able)
+    return [name for name, variant in able.items() if not variant.optional] or list(able)[:1]
 
 
 def _choose_treebank(
