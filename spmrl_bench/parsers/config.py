@@ -57,6 +57,9 @@ class NeuralParserConfig(ParserConfig):
 
     lexical: Annotated[tuple[LexicalInput, ...], Field(min_length=1)]
     """Inputs that are summed into the content."""
+    max_words: Positive | None = None
+    """Known words, the most frequent of the training trees, for the input ``word``; without it
+    all that occur in them."""
     d_model: Annotated[int, Field(ge=4, multiple_of=4)]
     """Width of a token vector."""
     layers: Annotated[int, Field(ge=0)]
@@ -182,6 +185,8 @@ class NeuralParserConfig(ParserConfig):
     def _inputs_have_what_they_need(self) -> Self:
         if len(set(self.lexical)) != len(self.lexical):
             raise ValueError("lexical names an input twice")
+        if self.max_words is not None and "word" not in self.lexical:
+            raise ValueError("max_words is set, but the input 'word' is not in lexical")
         for name, keys in FILES.items():
             for key in keys:
                 given = getattr(self, key) is not None

@@ -53,7 +53,7 @@ class NeuralParser(TrainedParser):
 
     Attributes:
         config: its settings.
-        vocabulary: of the training sentences.
+        vocabulary: of the training sentences, with as many words as the settings allow.
         training_indexer: of the sentences that are learnt; None before there are any.
     """
 
@@ -74,7 +74,7 @@ class NeuralParser(TrainedParser):
         """
         super().__init__()
         self.config = config
-        self.vocabulary = vocabulary
+        self.vocabulary = vocabulary = vocabulary.limited(config.max_words)
         # In this order, which the random numbers of their weights follow.
         self.lexical = build_lexical_model(config, vocabulary, assets)
         labels = sum(label not in ((), (SUB_HEAD,)) for label in vocabulary.labels)
