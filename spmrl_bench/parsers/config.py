@@ -11,6 +11,7 @@ from spmrl_bench.nn.choices import (
     AttentionScale,
     EncoderKind,
     HeadDrivenSpans,
+    Initialisation,
     Join,
     LabelFeedForward,
     LabelOutputs,
@@ -160,6 +161,10 @@ class NeuralParserConfig(ParserConfig):
     tag_loss_weight: Annotated[float, Field(gt=0)] = 5.0
     """Of the tagger's loss of a word beside the parser's of a sentence (Kitaev, Cao & Klein 2019,
     their code)."""
+
+    initialisation: Initialisation = "usual"
+    """Random weights before training: each layer's own, or all drawn as Zhang et al. 2017 print it
+    (``glorot-normal``) or probably mean it (``glorot-uniform``), and the biases zero."""
 
     vectors: str | None = None
     """File of static word vectors (word2vec or GloVe), for the input ``vectors``."""

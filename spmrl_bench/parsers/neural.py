@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from spmrl_bench.errors import TreeError
+from spmrl_bench.nn.initialisation import initialise
 from spmrl_bench.nn.inputs import CodedInput
 from spmrl_bench.nn.tagger import Tagger
 from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words
@@ -91,7 +92,17 @@ class NeuralParser(TrainedParser):
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        return cls(config, Vocabulary.of(examples))
+        return cls.fresh(config, Vocabulary.of(examples))
+
+    @classmethod
+    def fresh(cls, config: Any, vocabulary: Vocabulary) -> Self:
+        """A parser to be trained: its random weights are those that the settings ask for.
+
+        Every kind's ``build`` ends here. A parser that is loaded has no use for such weights.
+        """
+        parser = cls(config, vocabulary)
+        initialise(parser, config.initialisation, parser.pretrained_parameters())
+        return parser
 
     @property
     def device(self) -> torch.device:
