@@ -8,6 +8,12 @@ from typing import Literal
 Cell = Literal["lstm", "gru"]
 #: What reads the tokens of a sentence: self-attention, or a bidirectional LSTM or GRU.
 EncoderKind = Literal["attention", Cell]
+#: Whether the lexical inputs of a word are added up or stand side by side.
+Join = Literal["sum", "concatenated"]
+#: Whether the dropout masks of a recurrent encoder are of a whole sentence or of a single token.
+RecurrentDropout = Literal["sentence", "token"]
+#: What the weights are before training: each layer's own, or of one distribution for all.
+Initialisation = Literal["usual", "glorot-normal", "glorot-uniform"]
 #: Whether the halves of a token vector, content and position, have matrices of their own.
 Matrices = Literal["factored", "full"]
 #: Whether the position is the second half of a token vector or added to the content.

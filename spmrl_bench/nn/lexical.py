@@ -1,8 +1,9 @@
 """Lexical inputs: what the content half of a token vector starts from.
 
-A lexical model is a sum of inputs (Kitaev & Klein 2018, section 5). Inputs that depend on
-the form of a word alone, such as the CharLSTM, are computed once per distinct form of a
-batch and then handed out to the tokens.
+A lexical model is a sum of inputs (Kitaev & Klein 2018, section 5), or has them side by side,
+each with a width of its own (Zhang et al. 2017, section 4; an option of the code of Zhou & Zhao
+2019). Inputs that depend on the form of a word alone, such as the CharLSTM, are computed once
+per distinct form of a batch and then handed out to the tokens.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from spmrl_bench.nn import kernels
+from spmrl_bench.nn.choices import Join
 from spmrl_bench.nn.fused_recurrent import Steps, last_states
 from spmrl_bench.nn.inputs import CodedInput, Tokens
 from spmrl_bench.nn.precision import FLOAT32, Precision, product_dtype, products
@@ -89,7 +91,11 @@ class CharLSTM(nn.Module):
 
 
 class LexicalModel(nn.Module):
-    """The sum of the chosen inputs, each with its own dropout."""
+    """The chosen inputs, each with its own dropout, added up or side by side.
+
+    Side by side they stand in this order: CharLSTM, words, tags, then those with codes of their
+    own, as given.
+    """
 
     def __init__(
         self,
@@ -102,13 +108,31 @@ class LexicalModel(nn.Module):
         tags: int | None = None,
         tag_dropout: float = 0.0,
         coded: Mapping[str, CodedInput] | None = None,
+        join: Join = "sum",
+        d_word: int | None = None,
+        d_tag: int | None = None,
     ) -> None:
+        """Random weights.
+
+        Args:
+            d_content: width of the content.
+            words: number of words; None for no embeddings of words.
+            word_dropout: on them, with a mask for each sentence, as all these dropouts.
+            char_lstm: as wide as it shall be; None for none.
+            form_dropout: on its output.
+            tags: number of tags; None for no embeddings of tags.
+            tag_dropout: on them.
+            coded: inputs with codes of their own, by name.
+            join: how the inputs make the content.
+            d_word, d_tag: widths of the embeddings, if not that of the content.
+        """
         super().__init__()
-        self.words = nn.Embedding(words, d_content) if words is not None else None
+        self.join = join
+        self.words = nn.Embedding(words, d_word or d_content) if words is not None else None
         self.word_dropout = SentenceDropout(word_dropout)
         self.char_lstm = char_lstm
         self.form_dropout = SentenceDropout(form_dropout)
-        self.tags = nn.Embedding(tags, d_content) if tags is not None else None
+        self.tags = nn.Embedding(tags, d_tag or d_content) if tags is not None else None
         self.tag_dropout = SentenceDropout(tag_dropout)
         self.coded = nn.ModuleDict(coded)
 
@@ -117,7 +141,7 @@ class LexicalModel(nn.Module):
 
         Args:
             tokens: of the batch.
-            forms: ``[forms, d_content]``, output of the CharLSTM (without rows if unused).
+            forms: ``[forms, width]``, output of the CharLSTM (without rows if unused).
         """
         layout = tokens.layout
         parts = []
@@ -129,4 +153,6 @@ class LexicalModel(nn.Module):
             parts.append(self.tag_dropout(self.tags(tokens.tags), layout))
         for name, module in self.coded.items():
             parts.append(module(tokens.codes[name], layout))
+        if self.join == "concatenated":
+            return torch.cat(parts, dim=1)
         return torch.stack(parts).sum(dim=0)

@@ -73,6 +73,18 @@ class Ragged:
         return ((self.position > 0) & (self.position < last)).nonzero().squeeze(1)
 
 
+class TokenDropout(nn.Module):
+    """Dropout with a mask of its own for each token, as of ``nn.Dropout``."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, rows: Tensor, layout: Ragged) -> Tensor:
+        """``[tokens, features]`` to the same shape; the identity outside training."""
+        return nn.functional.dropout(rows, self.p, self.training)
+
+
 class SentenceDropout(nn.Module):
     """Dropout with one mask per sentence and feature, shared by all tokens of the sentence.
 

@@ -16,17 +16,26 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.choices import Cell
+from spmrl_bench.nn.choices import Cell, RecurrentDropout
 from spmrl_bench.nn.fused_recurrent import RecurrentLayer, Steps, all_states
 from spmrl_bench.nn.precision import FLOAT32, Precision, product_dtype, products
-from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.ragged import Ragged, SentenceDropout, TokenDropout
 from spmrl_bench.nn.token_encoder import TokenEncoder
 
 CELLS: Mapping[Cell, type[RecurrentLayer]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 
 
 class RecurrentEncoder(TokenEncoder):
-    """A stack of bidirectional layers, with dropout on what goes into each but the first.
+    """A stack of bidirectional layers with dropout on what goes from one to the next.
+
+    No mask is ever on what a layer hands from one token to the next. There are two kinds:
+
+    - ``sentence``: a mask for each sentence and layer, the same for all its tokens, on what goes
+      into each layer but the first. The content comes with masks of its own inputs, and what the
+      last layer gives has none.
+    - ``token``: a fresh mask for each token and layer, on what goes into each layer, the first
+      too, and on what the last one gives (Zaremba, Sutskever & Vinyals 2014, section 3.2). Each
+      arrow has one mask: both directions of a layer read the same content.
 
     The states of the forward direction are the even features of a token vector and those of the
     backward one the odd ones, which is how fenceposts take them apart: the vector of span
@@ -40,15 +49,37 @@ class RecurrentEncoder(TokenEncoder):
         d_model: int,
         layers: int,
         *,
+        d_content: int | None = None,
         dropout: float,
+        masks: RecurrentDropout = "sentence",
         precision: Precision = FLOAT32,
     ) -> None:
+        """Random weights.
+
+        Args:
+            cell: of all layers.
+            d_model: width of a token vector, both directions together.
+            layers: how many there are.
+            d_content: width of the content that the first layer reads, if not ``d_model``.
+            dropout: its rate.
+            masks: whose they are.
+            precision: of the products.
+
+        Raises:
+            ValueError: the content is of another width, and there is no layer to read it.
+        """
         super().__init__(d_model, precision)
+        width = d_model if d_content is None else d_content
+        if not layers and width != d_model:
+            raise ValueError(f"no layer makes tokens of width {d_model} of content of {width}")
         self.layers = nn.ModuleList(
-            CELLS[cell](d_model, d_model // 2, bidirectional=True, batch_first=True)
-            for _ in range(layers)
+            CELLS[cell](
+                d_model if number else width, d_model // 2, bidirectional=True, batch_first=True
+            )
+            for number in range(layers)
         )
-        self.dropout = SentenceDropout(dropout)
+        self.masks = masks
+        self.dropout = TokenDropout(dropout) if masks == "token" else SentenceDropout(dropout)
 
     @contextmanager
     def steady_weights(self) -> Iterator[None]:
@@ -56,15 +87,16 @@ class RecurrentEncoder(TokenEncoder):
         yield
 
     def stack(self, content: Tensor, layout: Ragged) -> Tensor:
-        """Content ``[tokens, d_model]`` to ``[tokens, d_model]``."""
+        """Content ``[tokens, d_content]`` to ``[tokens, d_model]``."""
         states = _fused(layout) if kernels.usable(content) else _packed(layout)
         rows = content
+        each = self.masks == "token" and len(self.layers) > 0
         for number, layer in enumerate(self.layers):
-            given = self.dropout(rows, layout) if number else rows
+            given = self.dropout(rows, layout) if number or each else rows
             found = states(cast("RecurrentLayer", layer), given, self.precision)
             forward, backward = found.chunk(2, dim=1)
             rows = torch.stack((forward, backward), dim=2).flatten(1)
-        return rows
+        return self.dropout(rows, layout) if each else rows
 
 
 States = Callable[[RecurrentLayer, Tensor, Precision], Tensor]

@@ -67,11 +67,11 @@ class StackAttention(nn.Module):
         self.key = nn.Linear(d_words, d_attention, bias=False)
         widths = [d_state, *[d_state + d_words] * (layers - 1)]
         self.queries = nn.ModuleList([nn.Linear(w, d_attention, bias=False) for w in widths])
-        self.score = nn.Parameter(torch.empty(d_attention))
+        self.score = nn.Parameter(torch.empty(1, d_attention))
         nn.init.normal_(self.score, std=d_attention**-0.5)
         self.pushed: nn.Parameter | None = None
         if pushed:
-            self.pushed = nn.Parameter(torch.empty(d_attention))
+            self.pushed = nn.Parameter(torch.empty(1, d_attention))
             nn.init.normal_(self.pushed, std=d_attention**-0.5)
 
     def sources(self, words: Tensor) -> Sources:
@@ -91,7 +91,7 @@ class StackAttention(nn.Module):
         pushed = self.pushed
         for query in self.queries:
             asked = query(torch.cat((states, *contexts[-1:]), dim=2))
-            energies = _activated(sources.keys, asked, stacks.pushed, pushed) @ self.score
+            energies = _activated(sources.keys, asked, stacks.pushed, pushed) @ self.score[0]
             found = energies.masked_fill(stacks.removed, -torch.inf).softmax(dim=2)
             weights.append(found)
             contexts.append(found @ sources.words)

@@ -45,7 +45,9 @@ def forward_products(
     encoder = config.layers * (tokens * per_token + pairs * 2 * heads)
     if config.encoder != "attention":  # two directions, gates of input and state
         gates = 4 if config.encoder == "lstm" else 3
-        encoder = config.layers * tokens * gates * config.d_model * (config.d_model * 3 // 2)
+        rows = (config.layers - 1) * config.d_model + d_content(config) if config.layers else 0
+        rows += config.layers * config.d_model // 2
+        encoder = tokens * gates * config.d_model * rows
     d_out = config.d_model
     if config.label_attention:
         attending = label_heads(config, labels - 1)
@@ -58,7 +60,7 @@ def forward_products(
     scorer += spans * config.d_label_hidden * (labels - 1)
     lstm = 0
     if "charlstm" in config.lexical:
-        state = (config.d_char_lstm or d_content(config)) // 2
+        state = (config.d_char_lstm or config.input_widths["charlstm"]) // 2
         lstm = characters * 2 * 4 * state * (config.d_char + state)
     return encoder + scorer + lstm
 

@@ -12,6 +12,8 @@ from spmrl_bench.parsers.config import NeuralParserConfig
 
 def d_content(config: NeuralParserConfig) -> int:
     """Width of the content, which the lexical model makes and the encoder takes."""
+    if config.join == "concatenated":
+        return sum(config.input_widths.values())
     if config.encoder != "attention":
         return config.d_model
     return content_width(config.d_model, config.position)
@@ -79,7 +81,9 @@ def _stack(config: NeuralParserConfig) -> Encoder | RecurrentEncoder:
             config.encoder,
             config.d_model,
             config.layers,
+            d_content=d_content(config),
             dropout=config.residual_dropout,
+            masks=config.recurrent_dropout,
             precision=config.precision,
         )
     encoder = Encoder(

@@ -67,7 +67,7 @@ class ChartParser(NeuralParser):
             raise TreeError(
                 f"the {len(examples)} training trees have no constituent: nothing to learn"
             )
-        return cls(config, vocabulary)
+        return cls.fresh(config, vocabulary)
 
     # Scores ---------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ from spmrl_bench.nn.choices import (
     AttentionScale,
     EncoderKind,
     HeadDrivenSpans,
+    Initialisation,
+    Join,
     LabelFeedForward,
     LabelOutputs,
     LabelQueries,
@@ -18,6 +20,7 @@ from spmrl_bench.nn.choices import (
     Matrices,
     PositionInput,
     PositionTable,
+    RecurrentDropout,
     SubwordPooling,
 )
 from spmrl_bench.nn.precision import FLOAT32, Precision
@@ -64,7 +67,25 @@ class NeuralParserConfig(ParserConfig):
     """
 
     lexical: Annotated[tuple[LexicalInput, ...], Field(min_length=1)]
-    """Inputs that are summed into the content."""
+    """Inputs that make the content together."""
+    join: Join = "sum"
+    """Whether they are added up, or stand side by side, each with a width of its own. The content
+    of a recurrent encoder is as wide as all of them; that of attention is as wide as ever, and
+    they must fill it."""
+    d_word: Positive | None = None
+    """Width of the input ``word``, where inputs stand side by side; so the next ones."""
+    d_tag: Positive | None = None
+    d_form: Even | None = None
+    """Of ``charlstm``, and of ``charconcat``."""
+    d_vectors: Positive | None = None
+    """Of what word vectors are mapped to."""
+    d_elmo: Positive | None = None
+    """Likewise of the language model's layers."""
+    d_transformer: Positive | None = None
+    """Likewise of the pre-trained encoder's output."""
+    max_words: Positive | None = None
+    """Known words, the most frequent of the training trees, for the input ``word``; without it
+    all that occur in them."""
     d_model: Annotated[int, Field(ge=4, multiple_of=4)]
     """Width of a token vector."""
     layers: Annotated[int, Field(ge=0)]
@@ -97,6 +118,9 @@ class NeuralParserConfig(ParserConfig):
 
     encoder: EncoderKind = "attention"
     """What reads the sentence; an LSTM or GRU has the width, layers and residual dropout."""
+    recurrent_dropout: RecurrentDropout = "sentence"
+    """Where an LSTM or GRU has the residual dropout: with masks of sentences between its layers,
+    or with masks of single tokens before and behind each of them (Zaremba et al. 2014)."""
     position: PositionInput = "concatenated"
     """How the position enters: as the second half of a token vector, or added to the content."""
     matrices: Matrices = "factored"
@@ -146,6 +170,10 @@ class NeuralParserConfig(ParserConfig):
     """Of the tagger's loss of a word beside the parser's of a sentence (Kitaev, Cao & Klein 2019,
     their code)."""
 
+    initialisation: Initialisation = "usual"
+    """Random weights before training: each layer's own, or all drawn as Zhang et al. 2017 print it
+    (``glorot-normal``) or probably mean it (``glorot-uniform``), and the biases zero."""
+
     vectors: str | None = None
     """File of static word vectors (word2vec or GloVe), for the input ``vectors``."""
     elmo_weights: str | None = None
@@ -182,14 +210,60 @@ class NeuralParserConfig(ParserConfig):
         return self.label_matrices or own
 
     @property
+    def input_widths(self) -> dict[LexicalInput, int]:
+        """Of each input; where they are added up, it is that of the content."""
+        if self.join == "sum":
+            return dict.fromkeys(self.lexical, self._d_content)
+        return {name: getattr(self, WIDTHS[name]) for name in self.lexical}
+
+    @property
     def _concatenated(self) -> bool:
         """Whether the content is only half of a token vector."""
         return self.encoder == "attention" and self.position == "concatenated"
+
+    @property
+    def _d_content(self) -> int:
+        """Width of the content in a token vector of the encoder."""
+        return self.d_model // (2 if self._concatenated else 1)
+
+    @model_validator(mode="after")
+    def _inputs_fit_together(self) -> Self:
+        side_by_side = self.join == "concatenated"
+        read = {WIDTHS[name] for name in self.lexical}
+        for name, key in WIDTHS.items():
+            given = getattr(self, key) is not None
+            if given and not side_by_side:
+                raise ValueError(
+                    f"{key} is set, but the inputs are added up and all as wide as the content; "
+                    "join = 'concatenated' gives each a width of its own"
+                )
+            if given and key not in read:
+                raise ValueError(f"{key} is set, but the input '{name}' is not in lexical")
+            if side_by_side and name in self.lexical and not given:
+                raise ValueError(
+                    f"join = 'concatenated' needs model.{key}, the width of the input '{name}', "
+                    "which is not set"
+                )
+        width = sum(self.input_widths.values())
+        if side_by_side and width != self._d_content and self.encoder == "attention":
+            raise ValueError(
+                f"join = 'concatenated' makes a content that is {width} wide of the inputs "
+                f"{', '.join(self.lexical)}, but the encoder 'attention' with d_model = "
+                f"{self.d_model} has one of {self._d_content}; make their widths add up to it"
+            )
+        if side_by_side and width != self.d_model and not self.layers:
+            raise ValueError(
+                f"join = 'concatenated' makes a content that is {width} wide, but there are no "
+                f"layers to make tokens of d_model = {self.d_model} of it; make them equal"
+            )
+        return self
 
     @model_validator(mode="after")
     def _inputs_have_what_they_need(self) -> Self:
         if len(set(self.lexical)) != len(self.lexical):
             raise ValueError("lexical names an input twice")
+        if self.max_words is not None and "word" not in self.lexical:
+            raise ValueError("max_words is set, but the input 'word' is not in lexical")
         for name, keys in FILES.items():
             for key in keys:
                 given = getattr(self, key) is not None
@@ -199,11 +273,15 @@ class NeuralParserConfig(ParserConfig):
                     raise ValueError(
                         f"{key} is set, but the input '{name}' that reads it is not in lexical"
                     )
-        content = self.d_model // (2 if self._concatenated else 1)
-        if "charconcat" in self.lexical and content % 16:
+        width = self.input_widths.get("charconcat", 0)
+        if width % 16 and self.join == "concatenated":
+            raise ValueError(
+                f"the input 'charconcat' needs a width that 16 divides, and d_form is {width}"
+            )
+        if width % 16:
             raise ValueError(
                 f"the input 'charconcat' needs a content whose width 16 divides, and it is "
-                f"{content} wide; make d_model a multiple of {32 if self._concatenated else 16}"
+                f"{width} wide; make d_model a multiple of {32 if self._concatenated else 16}"
             )
         if "tag" in self.lexical and self.predict_tags:
             raise ValueError("predict_tags is set, but the input 'tag' already reads the tags")
@@ -216,6 +294,10 @@ class NeuralParserConfig(ParserConfig):
         for key in ("attention_window", "position_only_layers"):
             if self.encoder != "attention" and getattr(self, key) not in (None, ()):
                 raise ValueError(f"{key} is set, but the encoder '{self.encoder}' has no attention")
+        if self.encoder == "attention" and self.recurrent_dropout != "sentence":
+            raise ValueError(
+                "recurrent_dropout is set, but the encoder 'attention' is not recurrent"
+            )
         absent = [number for number in self.position_only_layers if number >= self.layers]
         if absent:
             raise ValueError(
@@ -335,6 +417,17 @@ class TransitionParserConfig(NeuralParserConfig):
     def parsing_settings(self) -> tuple[str, ...]:
         return ("beam",)
 
+
+#: The setting that gives the width of an input where inputs stand side by side.
+WIDTHS: Mapping[LexicalInput, str] = {
+    "word": "d_word",
+    "tag": "d_tag",
+    "charlstm": "d_form",
+    "charconcat": "d_form",
+    "vectors": "d_vectors",
+    "elmo": "d_elmo",
+    "transformer": "d_transformer",
+}
 
 #: Settings that name the files of a pre-trained input, by input.
 FILES: Mapping[LexicalInput, tuple[str, ...]] = {

@@ -50,7 +50,7 @@ class DependencyParser(NeuralParser):
             raise TreeError(
                 f"the {len(examples)} training sentences have no dependencies: nothing to learn"
             )
-        return cls(config, vocabulary)
+        return cls.fresh(config, vocabulary)
 
     def gold(self, example: Parse) -> DependencyGold:
         """Its governors and relations; raises as :meth:`DependencyLayer.gold`."""

@@ -77,7 +77,7 @@ class JointParser(ChartParser):
             # A relation may be that of a root until its word is moved to another.
             moved = replace(dependencies, heads=structure.heads)
             learnt.append(replace(example, dependencies=moved))
-        return cls(config, Vocabulary.of(learnt, rows))
+        return cls.fresh(config, Vocabulary.of(learnt, rows))
 
     # Training -------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from spmrl_bench.parsers.vocabulary import (
 def build_lexical_model(
     config: NeuralParserConfig, vocabulary: Vocabulary, assets: Path | None = None
 ) -> LexicalModel:
-    """The sum of the inputs that the settings name.
+    """The inputs that the settings name, added up or side by side.
 
     Args:
         config: of the parser.
@@ -39,20 +39,20 @@ def build_lexical_model(
     Raises:
         PretrainedError: a file that an input needs is missing, broken or does not fit.
     """
-    width = d_content(config)
+    widths = config.input_widths
     char_lstm = None
     if "charlstm" in config.lexical:
         char_lstm = CharLSTM(
             FIRST_CHAR + len(vocabulary.characters),
             config.d_char,
-            width,
+            widths["charlstm"],
             d_states=config.d_char_lstm,
             unknown=CHAR_UNK,
             dropout=config.char_dropout,
             precision=config.precision,
         )
     return LexicalModel(
-        width,
+        d_content(config),
         words=FIRST_WORD + len(vocabulary.words) if "word" in config.lexical else None,
         word_dropout=config.word_dropout,
         char_lstm=char_lstm,
@@ -60,6 +60,9 @@ def build_lexical_model(
         tags=FIRST_TAG + len(vocabulary.tags) if "tag" in config.lexical else None,
         tag_dropout=config.tag_dropout,
         coded=_coded_inputs(config, vocabulary, assets),
+        join=config.join,
+        d_word=config.d_word,
+        d_tag=config.d_tag,
     )
 
 
@@ -67,21 +70,25 @@ def _coded_inputs(
     config: NeuralParserConfig, vocabulary: Vocabulary, assets: Path | None
 ) -> dict[str, CodedInput]:
     """The inputs that read codes of their own, by name."""
-    width = d_content(config)
+    widths = config.input_widths
     found: dict[str, CodedInput] = {}
     if "charconcat" in config.lexical:
-        found["charconcat"] = CharConcat(alphabet(vocabulary), width, config.form_dropout)
+        found["charconcat"] = CharConcat(
+            alphabet(vocabulary), widths["charconcat"], config.form_dropout
+        )
     if config.vectors is not None:
         from spmrl_bench.nn.vectors import StaticVectors
 
-        found["vectors"] = StaticVectors.read(Path(config.vectors), width, config.word_dropout)
+        found["vectors"] = StaticVectors.read(
+            Path(config.vectors), widths["vectors"], config.word_dropout
+        )
     if config.elmo_options is not None and config.elmo_weights is not None:
         from spmrl_bench.nn.elmo import Elmo
 
         found["elmo"] = Elmo(
             Path(config.elmo_options),
             Path(config.elmo_weights),
-            width,
+            widths["elmo"],
             config.elmo_dropout,
             config.form_dropout,
         )
@@ -91,7 +98,7 @@ def _coded_inputs(
         found["transformer"] = Transformer.read(
             config.transformer,
             config.transformer_revision,
-            width,
+            widths["transformer"],
             config.transformer_pooling,
             config.transformer_frozen,
             config.form_dropout,

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from spmrl_bench.errors import TreeError
+from spmrl_bench.nn.initialisation import initialise
 from spmrl_bench.nn.inputs import CodedInput
 from spmrl_bench.nn.tagger import Tagger
 from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words
@@ -53,7 +54,7 @@ class NeuralParser(TrainedParser):
 
     Attributes:
         config: its settings.
-        vocabulary: of the training sentences.
+        vocabulary: of the training sentences, with as many words as the settings allow.
         training_indexer: of the sentences that are learnt; None before there are any.
     """
 
@@ -74,7 +75,7 @@ class NeuralParser(TrainedParser):
         """
         super().__init__()
         self.config = config
-        self.vocabulary = vocabulary
+        self.vocabulary = vocabulary = vocabulary.limited(config.max_words)
         # In this order, which the random numbers of their weights follow.
         self.lexical = build_lexical_model(config, vocabulary, assets)
         labels = sum(label not in ((), (SUB_HEAD,)) for label in vocabulary.labels)
@@ -91,7 +92,17 @@ class NeuralParser(TrainedParser):
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        return cls(config, Vocabulary.of(examples))
+        return cls.fresh(config, Vocabulary.of(examples))
+
+    @classmethod
+    def fresh(cls, config: Any, vocabulary: Vocabulary) -> Self:
+        """A parser to be trained: its random weights are those that the settings ask for.
+
+        Every kind's ``build`` ends here. A parser that is loaded has no use for such weights.
+        """
+        parser = cls(config, vocabulary)
+        initialise(parser, config.initialisation, parser.pretrained_parameters())
+        return parser
 
     @property
     def device(self) -> torch.device:

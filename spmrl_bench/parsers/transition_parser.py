@@ -91,7 +91,7 @@ class TransitionParser(NeuralParser):
             raise TreeError(
                 f"the {len(examples)} training sentences have no dependencies: nothing to learn"
             )
-        return cls(config, vocabulary)
+        return cls.fresh(config, vocabulary)
 
     # Training -------------------------------------------------------------------------
 

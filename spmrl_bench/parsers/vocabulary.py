@@ -2,16 +2,17 @@
 
 A label is the chain of nonterminals over one span, top to bottom, so that a unary chain is
 one decision; tags are never part of it. Index 0 is the empty label (no constituent). Words
-come without a frequency cut-off, with their training counts, from which the probability of
-replacing a training word by UNK follows: ``1 / (1 + count)`` (Kitaev & Klein 2018).
+come with their training counts, from which the probability of replacing a training word by UNK
+follows: ``1 / (1 + count)`` (Kitaev & Klein 2018). They come without a frequency cut-off, unless
+a parser asks for the most frequent ones alone; all others are UNK to it, wherever they occur.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from spmrl_bench.trees.chains import Label, LabelRow, label_rows
 from spmrl_bench.trees.parse import Parse
@@ -101,6 +102,19 @@ class Vocabulary:
         return cls(
             dict(words), tuple(characters), tuple(labels), tuple(tags), root, relations, projective
         )
+
+    def limited(self, words: int | None) -> Self:
+        """The same with the most frequent words alone, so many of them at most; with None all.
+
+        Of words that are as frequent, those that appeared first. Their counts and their order
+        stay, and so do the characters, which are read of unknown words too.
+        """
+        if words is None or words >= len(self.words):
+            return self
+        # Sorting is stable, and words are in order of first appearance.
+        known = set(sorted(self.words, key=lambda word: -self.words[word])[:words])
+        kept = {word: count for word, count in self.words.items() if word in known}
+        return replace(self, words=kept)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that :meth:`from_json` reads back."""

@@ -1,10 +1,10 @@
 """The complete state of a training run on disk, so that it continues exactly where it was.
 
-A checkpoint is a folder: the parser as :meth:`Parser.save` writes it, the optimiser's moments
-and the average of the weights, if one is kept (``optimiser.safetensors``), and the schedule
-(``progress.json``). Random numbers need no state of their own: every stream is a function of
-seed, epoch and batch. Folders are replaced atomically, so a kill at any moment leaves a whole
-checkpoint.
+A checkpoint is a folder: the parser as :meth:`Parser.save` writes it, the optimiser's moments,
+of which plain gradient descent has none, and the average of the weights, if one is kept
+(``optimiser.safetensors``), and the schedule (``progress.json``). Random numbers need no state
+of their own: every stream is a function of seed, epoch and batch. Folders are replaced
+atomically, so a kill at any moment leaves a whole checkpoint.
 """
 
 from __future__ import annotations

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Count = Annotated[int, Field(ge=1)]
+#: What makes a step of a gradient.
+Optimiser = Literal["adam", "sgd"]
 
 
 class TrainConfig(BaseModel):
@@ -18,6 +20,11 @@ class TrainConfig(BaseModel):
     """Rate after the warm-up."""
     pretrained_learning_rate: Annotated[float, Field(gt=0)] | None = None
     """Rate of weights that were trained elsewhere, with the same schedule; without it, the same."""
+    optimiser: Optimiser = "adam"
+    """Adam, or plain gradient descent: each weight less the rate times its gradient."""
+    gradient_norm: Annotated[float, Field(gt=0)] | None = None
+    """Largest norm of the gradient of a step, of all weights together; a longer one is scaled
+    down to it. Without it any."""
     adam_betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
     adam_epsilon: Annotated[float, Field(gt=0)]
     batch_size: Count
@@ -30,6 +37,9 @@ class TrainConfig(BaseModel):
     """Dev evaluations, evenly spaced over an epoch; at most one per batch takes place."""
     decay_patience: Count
     """Epochs without a new best dev score after which the rate is multiplied by decay_factor."""
+    decay_batches: Count | None = None
+    """Batches without a new best dev score after which, at the next dev evaluation, the rate is
+    multiplied by decay_factor; then decay_patience has no effect."""
     decay_factor: Annotated[float, Field(gt=0, lt=1)]
     stop_patience: Count
     """Stopping rule: epochs without a new best dev score after which training ends."""

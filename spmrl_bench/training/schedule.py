@@ -1,8 +1,9 @@
 """Learning rate and end of training as functions of a small saved state.
 
 The rate rises linearly over the first batches and is then halved whenever a number of
-epochs pass without a better dev score (Kitaev & Klein 2018, appendix A). The published system
-was stopped by hand; the stopping rules here are the recipe's.
+epochs pass without a better dev score (Kitaev & Klein 2018, appendix A), or a number of batches
+(Zhang et al. 2017, section 4). The published systems were stopped by hand; the stopping rules
+here are the recipe's.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Progress(BaseModel):
     """Whole epochs that ended without a new best."""
     epochs_since_decay: int = 0
     """Whole epochs without a new best since the last decay."""
+    decay_step: int = 0
+    """Optimiser step of the last decay by batches, 0 before the first."""
     improved_this_epoch: bool = False
     loss_sum: float = 0.0
     """Sum of the mean batch losses of the epoch so far."""
@@ -74,8 +77,27 @@ def record_dev_score(progress: Progress, score: float) -> bool:
     return True
 
 
+def end_evaluation(config: TrainConfig, progress: Progress) -> bool:
+    """Go on after a dev evaluation that was noted; true if the rate was decayed by batches.
+
+    The batches count from the best evaluation or the last decay, whichever was later. They are
+    looked at in evaluations only, so a decay may come later than their number says, and the next
+    one counts from there.
+    """
+    if config.decay_batches is None or progress.steps < config.warmup_batches:
+        return False
+    if progress.steps - max(progress.best_step, progress.decay_step) < config.decay_batches:
+        return False
+    progress.rate_factor *= config.decay_factor
+    progress.decay_step = progress.steps
+    return True
+
+
 def end_epoch(config: TrainConfig, progress: Progress) -> bool:
-    """Move to the next epoch; true if the rate was decayed. Decays wait for the warm-up."""
+    """Move to the next epoch; true if the rate was decayed by epochs.
+
+    Decays wait for the warm-up, here and by batches.
+    """
     if progress.improved_this_epoch:
         progress.epochs_since_best = progress.epochs_since_decay = 0
     else:
@@ -86,7 +108,8 @@ def end_epoch(config: TrainConfig, progress: Progress) -> bool:
     progress.next_batch = 0
     progress.loss_sum = 0.0
     warm = progress.steps >= config.warmup_batches
-    if warm and progress.epochs_since_decay >= config.decay_patience:
+    by_epochs = config.decay_batches is None
+    if by_epochs and warm and progress.epochs_since_decay >= config.decay_patience:
         progress.rate_factor *= config.decay_factor
         progress.epochs_since_decay = 0
         return True

@@ -6,13 +6,13 @@ that gives a parser's dev score, which is the same function that the final score
 
 from __future__ import annotations
 
+import math
 import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,11 +25,13 @@ from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.memory import largest, peak_gpu_memory_bytes, peak_memory_bytes
+from spmrl_bench.training.optimiser import limit_gradient, make_optimiser
 from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.schedule import (
     Progress,
     end_epoch,
+    end_evaluation,
     evaluation_batches,
     learning_rate,
     record_dev_score,
@@ -73,13 +75,7 @@ class Trainer:
         self.report = report
         self.substitute = substitute
         self.batches = -(-len(sentences) // config.batch_size)
-        self.optimiser = torch.optim.Adam(
-            _parameter_groups(parser, config),
-            lr=config.learning_rate,
-            betas=config.adam_betas,
-            eps=config.adam_epsilon,
-            fused=True,
-        )
+        self.optimiser = make_optimiser(parser, config)
         # Gradients stay where they are: taken anew in each step they would lie scattered among
         # the activations, whose memory could then not be used again as a whole.
         for weight in parser.parameters():
@@ -126,7 +122,10 @@ class Trainer:
             self.report.batch(state, self.batches, self.config.max_epochs)
             if number + 1 in points:
                 self._evaluate()
-                if number + 1 == self.batches and end_epoch(self.config, state):
+                decayed = end_evaluation(self.config, state)
+                if number + 1 == self.batches:
+                    decayed |= end_epoch(self.config, state)
+                if decayed:
                     self.report.event("decay", epoch=state.epoch, rate_factor=state.rate_factor)
                 state.stopped_by = stopping_rule(self.config, state)
                 self._save()
@@ -168,6 +167,10 @@ class Trainer:
         )
         if not np.isfinite(loss):
             raise self._diverged(f"the loss is {loss}")
+        if self.config.gradient_norm is not None:
+            norm = limit_gradient(self.parser.parameters(), self.config.gradient_norm)
+            if not math.isfinite(norm):
+                raise self._diverged(f"the norm of the gradient is {norm}")
         self.optimiser.step()
         state.steps += 1
         if self.average is not None:
@@ -215,15 +218,3 @@ class Trainer:
             self.report.say(f"{self.report.title}: finishing this batch and saving{hint}")
         elif number == signal.SIGINT:
             raise KeyboardInterrupt
-
-
-def _parameter_groups(parser: TrainedParser, config: TrainConfig) -> list[dict[str, Any]]:
-    """The weights, by the share of the learning rate that they are trained with."""
-    pretrained = parser.pretrained_parameters()
-    rate = config.pretrained_learning_rate or config.learning_rate
-    known = set(map(id, pretrained))
-    others = [weight for weight in parser.parameters() if id(weight) not in known]
-    groups = [{"params": others, "share": 1.0}]
-    if pretrained:
-        groups.append({"params": pretrained, "share": rate / config.learning_rate})
-    return groups

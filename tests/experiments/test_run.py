@@ -157,6 +157,26 @@ def test_how_often_it_is_saved_makes_no_other_run(trained: Laboratory) -> None:
     assert json.loads((FIRST / "run.json").read_text()) == config.model_dump(mode="json")
 
 
+def test_a_run_of_before_is_the_same_run(trained: Laboratory) -> None:
+    """Its settings and its schedule lack what came in since."""
+    for name, section, keys in (
+        ("run.json", "train", ("optimiser", "gradient_norm", "decay_batches")),
+        ("run.json", "model", ("max_words", "join", "d_form", "recurrent_dropout")),
+        ("run.json", "model", ("initialisation",)),
+        ("last/progress.json", None, ("decay_step",)),
+    ):
+        noted = json.loads((FIRST / name).read_text(encoding="utf-8"))
+        for key in keys:
+            del (noted[section] if section else noted)[key]
+        (FIRST / name).write_text(json.dumps(noted), encoding="utf-8")
+    before = everything(FIRST)
+    assert train(trained, variants=["charlstm"]) == [FIRST]
+    assert everything(FIRST) == before
+    trained.write_recipe(["tiny-open"], train={"optimiser": "sgd"})
+    with pytest.raises(CheckpointError, match=r"train\.optimiser is adam there, sgd now"):
+        train(trained, variants=["charlstm"])
+
+
 def test_another_treebank_content_is_another_run(trained: Laboratory) -> None:
     path = trained.treebanks / "tiny-open" / "dev.mrg"
     path.write_text(path.read_text().replace("dog", "cat"), encoding="utf-8")

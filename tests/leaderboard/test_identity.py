@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from spmrl_bench.leaderboard.identity import defaults, digest, resolved_settings
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.track import score_track
@@ -67,6 +69,32 @@ def test_a_setting_that_came_in_later_had_its_default() -> None:
     runs = [run_of(1, 4, recipe=old), run_of(2, 4, recipe=new)]
     labels = ["charlstm (position=added)", "charlstm (position=concatenated)"]
     assert sorted(names(text_of(runs))) == labels
+
+
+LATER: dict[str, Any] = {
+    "train.optimiser": ("adam", "sgd"),
+    "train.gradient_norm": (None, 1.0),
+    "train.decay_batches": (None, 900),
+    "model.max_words": (None, 20000),
+    "model.join": ("sum", "concatenated"),
+    "model.d_word": (None, 300),
+    "model.recurrent_dropout": ("sentence", "token"),
+    "model.initialisation": ("usual", "glorot-normal"),
+}
+
+
+@pytest.mark.parametrize("kind", ["chart", "biaffine", "joint"])
+def test_records_of_before_are_of_runs_as_they_are_by_default(kind: str) -> None:
+    old = recipe() | {"kind": kind}
+    new = {**old, "model": {**old["model"]}, "train": {**old["train"]}}
+    for key, (usual, _) in LATER.items():
+        section, _, name = key.partition(".")
+        new[section][name] = usual
+    assert resolved_settings(old) == resolved_settings(new)
+    assert digest_of(old) == digest_of(new)
+    for key, (_, other) in LATER.items():
+        section, _, name = key.partition(".")
+        assert digest_of(old) != digest_of({**new, section: {**new[section], name: other}}), key
 
 
 def test_what_cannot_change_the_weights_does_not_tell_runs_apart() -> None:

@@ -134,6 +134,31 @@ def test_content_is_the_sum_of_the_chosen_inputs(word: bool, char: bool) -> None
         np.testing.assert_allclose(array(row), expected, atol=1e-14)
 
 
+def test_inputs_of_their_own_widths_stand_side_by_side() -> None:
+    module = LexicalModel(
+        15,
+        words=4,
+        word_dropout=0.0,
+        char_lstm=char_lstm(),
+        form_dropout=0.0,
+        tags=3,
+        join="concatenated",
+        d_word=5,
+        d_tag=2,
+    ).double()
+    randomise(module, seed=7)
+    layout, forms = layout_of(LENGTHS), vectors()
+    tags = torch.tensor([0, 1, 2, 0, 1, 1, 2, 2, 0])
+    found = module(Tokens(layout, WORD_IDS, tags, FORM_ROWS), forms)
+    assert module.words is not None
+    assert module.tags is not None
+    assert (module.words.weight.shape, module.tags.weight.shape) == ((4, 5), (3, 2))
+    rows = zip(found, WORD_IDS.tolist(), tags.tolist(), FORM_ROWS.tolist(), strict=True)
+    for row, word, tag, form in rows:
+        parts = [forms[form], module.words.weight[word], module.tags.weight[tag]]
+        assert row.tolist() == [value for part in parts for value in part.tolist()]
+
+
 def test_characters_alone_bring_no_word_table() -> None:
     module = lexical(word=False, char=True)
     assert all(name.startswith("char_lstm.") for name in module.state_dict())

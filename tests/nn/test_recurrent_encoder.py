@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 import torch
 from torch import Tensor
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.choices import Cell
+from spmrl_bench.nn.choices import Cell, RecurrentDropout
 from spmrl_bench.nn.fused_recurrent import RecurrentLayer
 from spmrl_bench.nn.recurrent_encoder import RecurrentEncoder
 from spmrl_bench.nn.span_scorer import fenceposts
@@ -20,14 +20,14 @@ D_MODEL = 6
 every_cell = pytest.mark.parametrize("cell", get_args(Cell))
 
 
-def encoder(cell: Cell, layers: int, dropout: float = 0.0) -> RecurrentEncoder:
+def encoder(cell: Cell, layers: int, dropout: float = 0.0, **options: Any) -> RecurrentEncoder:
     torch.manual_seed(0)
-    return RecurrentEncoder(cell, D_MODEL, layers, dropout=dropout).double()
+    return RecurrentEncoder(cell, D_MODEL, layers, dropout=dropout, **options).double()
 
 
-def content(lengths: list[int] = LENGTHS) -> Tensor:
+def content(lengths: list[int] = LENGTHS, width: int = D_MODEL) -> Tensor:
     generator = torch.Generator().manual_seed(1)
-    return torch.randn(sum(lengths), D_MODEL, generator=generator, dtype=torch.float64)
+    return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
 
 
 def one_direction(layer: RecurrentLayer, suffix: str, rows: list[Tensor]) -> list[Tensor]:
@@ -50,12 +50,18 @@ def one_direction(layer: RecurrentLayer, suffix: str, rows: list[Tensor]) -> lis
     return found
 
 
+#: Content as wide as tokens, narrower and wider.
+every_width = pytest.mark.parametrize("width", [D_MODEL, 3, 11])
+
+
 @every_cell
+@every_width
 @pytest.mark.parametrize("layers", [1, 2])
-def test_states_by_hand(cell: Cell, layers: int) -> None:
-    module = encoder(cell, layers)
-    found = module(content(), layout_of(LENGTHS)).split(LENGTHS)
-    for rows, result in zip(content().split(LENGTHS), found, strict=True):
+def test_states_by_hand(cell: Cell, layers: int, width: int) -> None:
+    module = encoder(cell, layers, d_content=width)
+    given_rows = content(width=width)
+    found = module(given_rows, layout_of(LENGTHS)).split(LENGTHS)
+    for rows, result in zip(given_rows.split(LENGTHS), found, strict=True):
         given = list(rows)
         for layer in module.layers:
             forward = one_direction(layer, "", given)
@@ -70,11 +76,12 @@ def test_states_by_hand(cell: Cell, layers: int) -> None:
 
 @pytest.mark.skipif(kernels.load("_recurrent") is None, reason="the kernels are not built")
 @every_cell
+@every_width
 @pytest.mark.parametrize("layers", [1, 2])
-def test_kernels_compute_the_encoder(cell: Cell, layers: int) -> None:
-    module, layout = encoder(cell, layers), layout_of(LENGTHS)
-    rows = content().requires_grad_()
-    weights = torch.randn(rows.shape, generator=torch.Generator().manual_seed(2)).double()
+def test_kernels_compute_the_encoder(cell: Cell, layers: int, width: int) -> None:
+    module, layout = encoder(cell, layers, d_content=width), layout_of(LENGTHS)
+    rows = content(width=width).requires_grad_()
+    weights = torch.randn(len(rows), D_MODEL, generator=torch.Generator().manual_seed(2)).double()
 
     def outcome(given: Tensor) -> list[Tensor]:
         result = module(given, layout)
@@ -109,6 +116,65 @@ def test_dropout_is_on_what_goes_into_later_layers() -> None:
     assert torch.equal(single(content(), layout), single.eval()(content(), layout))
     double = encoder("lstm", 2, dropout=0.9)
     assert not torch.equal(double(content(), layout), double.eval()(content(), layout))
+
+
+def masks_of(masks: RecurrentDropout, *, fused: bool) -> tuple[list[Tensor], Tensor]:
+    """What is left of ones before each of three layers, which give ones, and behind the last."""
+    module = encoder("gru", 3, dropout=0.5, masks=masks)
+    if fused:
+        module.float()
+    seen: list[Tensor] = []
+
+    def watched(layer: RecurrentLayer, rows: Tensor, *_: object) -> Tensor:
+        seen.append(rows)
+        return torch.ones_like(rows)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for way in ("_fused", "_packed"):
+            patch.setattr(f"spmrl_bench.nn.recurrent_encoder.{way}", lambda _: watched)
+        torch.manual_seed(3)
+        rows = torch.ones(sum(LENGTHS), D_MODEL, dtype=torch.float32 if fused else torch.float64)
+        return seen, module(rows, layout_of(LENGTHS))
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_masks_of_sentences_are_between_layers_and_shared_by_tokens(fused: bool) -> None:
+    (first, second, third), last = masks_of("sentence", fused=fused)
+    assert first.eq(1).all()
+    assert last.eq(1).all()
+    for found in (second, third):
+        assert set(found.unique().tolist()) == {0, 2}
+        for sentence in found.split(LENGTHS):
+            assert torch.equal(sentence, sentence[:1].expand_as(sentence))
+    assert not torch.equal(second, third)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_masks_of_tokens_are_around_every_layer_and_fresh_each_time(fused: bool) -> None:
+    """Zaremba et al. 2014: into each layer and out of the last, never the same twice."""
+    (first, second, third), last = masks_of("token", fused=fused)
+    several = (first, second, third, last)
+    for k, found in enumerate(several):
+        assert set(found.unique().tolist()) == {0, 2}
+        for sentence in found.split(LENGTHS):
+            # Of 64 masks there can be, two tokens have the same now and then, but not all.
+            assert len(sentence) == 1 or len({tuple(row) for row in sentence.tolist()}) > 1
+        for other in several[:k]:
+            assert not torch.equal(found, other)
+
+
+def test_masks_are_of_training_only_and_their_rate_may_be_zero() -> None:
+    layout = layout_of(LENGTHS)
+    module, still = encoder("lstm", 2, 0.5, masks="token"), encoder("lstm", 2, 0.0, masks="token")
+    assert not torch.equal(module(content(), layout), module(content(), layout))
+    assert torch.equal(module.eval()(content(), layout), still(content(), layout))
+    none = encoder("lstm", 0, 0.5, masks="token")
+    assert torch.equal(none(content(), layout), content())
+
+
+def test_content_of_another_width_needs_a_layer() -> None:
+    with pytest.raises(ValueError, match="no layer makes tokens of width 6 of content of 5"):
+        encoder("lstm", 0, d_content=5)
 
 
 @every_cell

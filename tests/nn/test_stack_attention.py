@@ -42,8 +42,8 @@ def plain(layer: StackAttention, z: Tensor, h: Tensor, s: Tensor, r: Tensor) -> 
             for k in range(D_ATTENTION):
                 inner = float(query.weight[k] @ asks) + float(layer.key.weight[k] @ h[t])
                 if layer.pushed is not None:
-                    inner += float(s[t]) * float(layer.pushed[k])
-                total += float(layer.score[k]) * math.tanh(inner)
+                    inner += float(s[t]) * float(layer.pushed[0, k])
+                total += float(layer.score[0, k]) * math.tanh(inner)
             energies.append(math.exp(total) * (0.0 if r[t] else 1.0))
         weights = [energy / sum(energies) for energy in energies]
         context = sum((w * word for w, word in zip(weights, h, strict=True)), torch.zeros(D_WORDS))
@@ -161,8 +161,8 @@ def test_dropout_of_known_steps_is_on_what_layers_read() -> None:
         torch.float64,
         *sources,
         read,
-        own.attention.score,
-        own.attention.pushed,
+        own.attention.score[0],
+        own.attention.pushed[0],
         [query.weight for query in own.attention.queries],
         first.weight_ih[:, 3:],
         [

@@ -23,6 +23,8 @@ CHOICES: list[dict[str, Any]] = [
     {},
     {"encoder": "lstm"},
     {"encoder": "gru"},
+    {"encoder": "lstm", "join": "concatenated", "d_word": 10, "d_form": 12},
+    {"encoder": "gru", "join": "concatenated", "d_word": 40, "d_form": 4},
     {"matrices": "full"},
     {"position": "added"},
     ADDED,
@@ -110,3 +112,8 @@ def test_rates_and_limits() -> None:
         assert isinstance(recurrent, RecurrentEncoder)
         assert [type(layer) for layer in recurrent.layers] == [kind] * 3
         assert recurrent.dropout.p == 0.4
+        assert recurrent.masks == "sentence"
+        tokens = config(encoder=cell, residual_dropout=0.4, recurrent_dropout="token")
+        recurrent = build_encoder(tokens)
+        assert isinstance(recurrent, RecurrentEncoder)
+        assert (recurrent.masks, recurrent.dropout.p) == ("token", 0.4)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from spmrl_bench.errors import CheckpointError, RecipeError
 from spmrl_bench.parsers.base import EnsembleError
@@ -46,7 +47,7 @@ def both_layers() -> list[Parse]:
     ]
 
 
-def settings_of(config_class: type[ParserConfig]) -> ParserConfig:
+def settings_of(config_class: type[ParserConfig], **changes: Any) -> ParserConfig:
     """Those of the examples, as far as the class knows them."""
     given = {
         **config().model_dump(),
@@ -54,6 +55,7 @@ def settings_of(config_class: type[ParserConfig]) -> ParserConfig:
         **{"d_decoder": 8, "decoder_layers": 1, "d_action": 4, "d_attention": 8},
         "decoder_dropout": 0.1,
     }
+    given |= changes
     known = {key: value for key, value in given.items() if key in config_class.model_fields}
     return config_class.model_validate(known)
 
@@ -78,6 +80,26 @@ def test_a_saved_parser_of_any_kind_is_loaded_by_its_folder(name: str, tmp_path:
     assert [*session.parse(SENTENCES[:1]), *session.parse(SENTENCES[1:])] == found
     assert [list(parse.words) for parse in found] == SENTENCES
     assert all(parse.layers == kind_named(name).layers for parse in found if parse.words)
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS.names() if kind_named(name).trained])
+def test_weights_of_any_kind_are_drawn_as_it_is_set(name: str) -> None:
+    def weights(rule: str) -> dict[str, Any]:
+        torch.manual_seed(1)
+        kind = kind_named(name)
+        settings = settings_of(kind.config_class, initialisation=rule)
+        return dict(kind.parser_class.build(settings, both_layers()).named_parameters())
+
+    usual, drawn, again = weights("usual"), weights("glorot-uniform"), weights("glorot-uniform")
+    assert usual.keys() == drawn.keys()
+    for key, weight in drawn.items():
+        assert torch.equal(weight, again[key]), key
+        if weight.dim() >= 2:
+            assert not torch.equal(weight, usual[key]), key
+        elif key.rpartition(".")[2].startswith("bias"):
+            assert not weight.any(), key
+        else:
+            assert torch.equal(weight, usual[key]), key
 
 
 @pytest.mark.parametrize("name", KINDS.names())

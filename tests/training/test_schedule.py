@@ -7,6 +7,7 @@ import pytest
 from spmrl_bench.training.schedule import (
     Progress,
     end_epoch,
+    end_evaluation,
     evaluation_batches,
     learning_rate,
     record_dev_score,
@@ -78,6 +79,51 @@ def test_no_decay_during_the_warmup() -> None:
     progress = Progress()
     assert run_epochs(progress, "+" + "-" * 11, warmup_batches=80) == [8]
     assert progress.rate_factor == 0.5
+
+
+def run_evaluations(progress: Progress, every: int, improved: str, **settings: object) -> list[int]:
+    """Steps of the evaluations that decay the rate; one evaluation in so many steps."""
+    config = train_config(**{"warmup_batches": 0, "decay_batches": 900} | settings)
+    decays = []
+    for sign in improved:
+        progress.steps += every
+        if sign == "+":
+            record_dev_score(progress, (progress.best_score or 0.0) + 1)
+        if end_evaluation(config, progress):
+            decays.append(progress.steps)
+    return decays
+
+
+def test_rate_decays_at_the_evaluation_where_the_batches_are_over_and_again_after_as_many() -> None:
+    progress = Progress()
+    assert run_evaluations(progress, 300, "+--" + "-" * 7) == [1200, 2100, 3000]
+    assert (progress.rate_factor, progress.decay_step, progress.best_step) == (0.125, 3000, 300)
+    # Evaluations that 900 does not meet: the first behind it decays, and the next count from it.
+    assert run_evaluations(Progress(), 400, "+" + "-" * 7) == [1600, 2800]
+    assert run_evaluations(Progress(), 899, "+-----") == [899 * 3, 899 * 5]
+    assert run_evaluations(Progress(), 900, "+---") == [1800, 2700, 3600]
+
+
+def test_a_new_best_starts_the_batches_anew() -> None:
+    assert run_evaluations(Progress(), 300, "+--+--+---" + "+--") == [3000]
+
+
+def test_no_decay_by_batches_during_the_warmup() -> None:
+    assert run_evaluations(Progress(), 300, "+" + "-" * 8, warmup_batches=2000) == [2100]
+
+
+def test_the_rate_decays_by_batches_or_by_epochs() -> None:
+    by_batches = Progress()
+    assert run_epochs(by_batches, "+" + "-" * 20, decay_batches=5) == []
+    assert (by_batches.rate_factor, by_batches.epochs_since_best) == (1.0, 20)
+    assert run_evaluations(Progress(), 300, "+" + "-" * 20, decay_batches=None) == []
+
+
+def test_the_schedule_of_before_is_read() -> None:
+    saved = {"epoch": 3, "steps": 30, "rate_factor": 0.5, "best_dev_f1": 70.0, "best_step": 10}
+    progress = Progress.model_validate(saved)
+    assert progress.decay_step == 0
+    assert Progress.model_validate_json(progress.model_dump_json()) == progress
 
 
 def test_the_end_of_an_epoch_moves_on() -> None:
