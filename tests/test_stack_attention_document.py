@@ -14,12 +14,12 @@ from spmrl_bench.transitions import SYSTEMS
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "stack-attention.md").read_text("utf-8")
 
 
-def resolved(size: str) -> Any:
+def resolved(size: str, variant: str = "stack-attention") -> Any:
     return load_recipe("english").resolve(
         treebank="any",
         track="open",
         fingerprints={"dependencies": ""},
-        variant="stack-attention",
+        variant=variant,
         size=size,
     )
 
@@ -48,3 +48,18 @@ def test_sizes_are_those_that_are_stated() -> None:
         for row in rows:
             assert getattr(model, row[0]) == float(row[column]), (size, row[0])
         assert model.encoder == "gru"
+
+
+def test_the_published_settings_are_those_that_are_stated() -> None:
+    config = resolved("published", "stack-attention-published")
+    settings = {**config.model.model_dump(), **config.train.model_dump()}
+    section = PAGE[PAGE.index("## Published settings") : PAGE.index("## Sizes")]
+    stated = dict(re.findall(r"`(\w+) = ([^`]+)`", section))
+    assert len(stated) == 7
+    for name, value in stated.items():
+        assert settings[name] == tomllib.loads(f"value = {value}")["value"], name
+    assert config.model.lexical == ("word", "tag")
+    assert (config.model.d_word, config.model.d_tag, config.model.layers) == (300, 32, 3)
+    train = config.train
+    assert (train.optimiser, train.learning_rate, train.gradient_norm) == ("sgd", 2.0, 1.0)
+    assert (train.decay_batches, train.decay_factor) == (900, 0.5)

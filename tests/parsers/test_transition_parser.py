@@ -113,6 +113,7 @@ def test_crossing_arcs_that_are_only_lifted_are_lost() -> None:
     assert any("↑" in name for name in marked.names)
 
 
+@torch.no_grad()
 def log_probability(
     parser: TransitionParser, words: Sequence[str], actions: Sequence[int]
 ) -> float:
