@@ -41,6 +41,20 @@ class DependencyGold(NamedTuple):
     relations: NDArray[np.int64]
 
 
+def dependency_vocabulary(examples: Sequence[Parse]) -> Vocabulary:
+    """The inventories of sentences whose dependencies are learnt.
+
+    Raises:
+        TreeError: none of them has any.
+    """
+    vocabulary = Vocabulary.of(examples)
+    if not vocabulary.relations:
+        raise TreeError(
+            f"the {len(examples)} training sentences have no dependencies: nothing to learn"
+        )
+    return vocabulary
+
+
 class ScoredDependencies:
     """What one layer, or several on average, think of the dependencies of encoded sentences.
 

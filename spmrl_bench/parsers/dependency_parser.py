@@ -15,7 +15,6 @@ import numpy as np
 from torch import Tensor
 
 from spmrl_bench.chart import decode_dependencies
-from spmrl_bench.errors import TreeError
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
 from spmrl_bench.parsers.config import DependencyParserConfig
@@ -23,6 +22,7 @@ from spmrl_bench.parsers.dependency_layer import (
     DependencyGold,
     DependencyLayer,
     ScoredDependencies,
+    dependency_vocabulary,
 )
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found
@@ -45,12 +45,7 @@ class DependencyParser(NeuralParser):
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        vocabulary = Vocabulary.of(examples)
-        if not vocabulary.relations:
-            raise TreeError(
-                f"the {len(examples)} training sentences have no dependencies: nothing to learn"
-            )
-        return cls.fresh(config, vocabulary)
+        return cls.fresh(config, dependency_vocabulary(examples))
 
     def gold(self, example: Parse) -> DependencyGold:
         """Its governors and relations; raises as :meth:`DependencyLayer.gold`."""

@@ -29,6 +29,7 @@ from spmrl_bench.nn.stack_attention import Sources, StackAttention, Stacks
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
 from spmrl_bench.parsers.config import TransitionParserConfig
+from spmrl_bench.parsers.dependency_layer import dependency_vocabulary
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Vocabulary
@@ -86,12 +87,7 @@ class TransitionParser(NeuralParser):
             for example in examples
             for tree in (example.dependencies,)
         ]
-        vocabulary = Vocabulary.of(encoded)
-        if not vocabulary.relations:
-            raise TreeError(
-                f"the {len(examples)} training sentences have no dependencies: nothing to learn"
-            )
-        return cls.fresh(config, vocabulary)
+        return cls.fresh(config, dependency_vocabulary(encoded))
 
     # Training -------------------------------------------------------------------------
 
