@@ -114,8 +114,9 @@ class Study(BaseModel):
     """By which figure of dev the systems are compared, such as ``brackets.f1``, or sum of them."""
     beside: tuple[Annotated[Criterion, BeforeValidator(_criterion)], ...] = ()
     """Other figures that the table shows of rows that are scored by them."""
-    figure: Literal["systems", "windows"] = "systems"
-    """How it is drawn: one line for each system, or curves over the size of a window."""
+    figure: Literal["systems", "windows", "parsing"] = "systems"
+    """How it is drawn: one line for each system, or curves over the size of a window, or over the
+    one setting of parsing in which the rows differ."""
     minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()
     """Times of training, dev scoring included, after which the best score so far is shown too."""
     reference: Text
@@ -138,6 +139,11 @@ class Study(BaseModel):
         for row in layers:
             if row.lexical is not None and row.variant is not None:
                 raise ValueError("lexical and variant stand together, but a variant has its inputs")
+        of_parsing = {tuple(row.parsing) for row in self.rows}
+        if self.figure == "parsing" and (len(of_parsing) > 1 or len(next(iter(of_parsing))) != 1):
+            raise ValueError(
+                "figure = 'parsing' needs one and the same setting in the parsing of every row"
+            )
         return self
 
     @property

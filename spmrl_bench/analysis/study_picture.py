@@ -11,12 +11,15 @@ from typing import Any
 
 from spmrl_bench.analysis.drawing import BLUE, GREY, ORANGE, Sheet
 from spmrl_bench.analysis.findings import Findings
-from spmrl_bench.analysis.run_study import Measured
+from spmrl_bench.analysis.run_study import Measured, estimate
 from spmrl_bench.analysis.trials import Attentive
 
 # How far below and above the middle of its line a bar and a published figure stand, so that the
 # one does not hide the deviation of the other.
 LOWER, UPPER = 0.11, 0.27
+
+# Points below the best score from which on a score would flatten the rest of a curve.
+_FAR = 8
 
 _SERIES = (("strict", BLUE, "o"), ("relaxed", ORANGE, "s"))
 _PUBLISHED: dict[str, Any] = {
@@ -31,8 +34,8 @@ _LEGEND: dict[str, Any] = {
 
 def draw_study(findings: Findings) -> Sheet:
     """The picture that the study asks for."""
-    draw = _windows if findings.work.study.figure == "windows" else _systems
-    return draw(findings)
+    draw = {"systems": _systems, "windows": _windows, "parsing": _over_parsing}
+    return draw[findings.work.study.figure](findings)
 
 
 def _sheet(findings: Findings, height: float, marks: str) -> Sheet:
@@ -150,6 +153,55 @@ def _windows(findings: Findings) -> Sheet:
         axes.set_xlabel("window (tokens)")
         axes.grid(axis="y")
         axes.legend(**_LEGEND)
+    return sheet
+
+
+# ---- A setting of parsing: curves over its values, one picture for each figure ----
+
+
+def _over_parsing(findings: Findings) -> Sheet:
+    study, rows = findings.work.study, findings.rows
+    shown_metrics = [one for one in study.beside if all(row.scores_by(one) for row in rows)]
+    metrics = shown_metrics or [study.metric]
+    (setting,) = rows[0].row.parsing
+    marks = f"Triangles: more than {_FAR} points below the best, outside the picture."
+    seeds = "Thin lines: one standard deviation." if findings.several else ""
+    caption = " ".join(filter(None, (findings.caption, marks, seeds)))
+    sheet = Sheet(7.6, 2.9, findings.title, caption)
+    values = [f"{one.row.parsing[setting]:g}" for one in rows]
+    for axes, metric in zip(sheet.axes(1, len(metrics), squeeze=False).flat, metrics, strict=True):
+        known = list(enumerate(estimate(one.scores_by(metric)) for one in rows))
+        best = max(found.mean for _, found in known)
+        near = [(x, found) for x, found in known if found.mean > best - _FAR]
+        lowest = min(found.mean - (found.sd or 0.0) for _, found in near)
+        highest = max(found.mean + (found.sd or 0.0) for _, found in near)
+        margin = 0.08 * (highest - lowest) + 0.02
+        xs, shown = [x for x, _ in near], [found for _, found in near]
+        thin: dict[str, Any] = {"color": BLUE, "elinewidth": 0.8, "capsize": 2}
+        spread = [found.sd or 0.0 for found in shown] if findings.several else None
+        axes.errorbar(
+            xs, [found.mean for found in shown], yerr=spread, marker="o", markersize=4, **thin
+        )
+        bottom = lowest - 3 * margin
+        for x, found in known:
+            if found.mean <= best - _FAR:
+                axes.plot(x, bottom + margin, "v", color=ORANGE, markersize=5)
+                early = x < len(rows) / 2  # the number stands towards the middle
+                axes.annotate(
+                    f"{found.mean:.1f}",
+                    (x, bottom + margin),
+                    xytext=(5 if early else -5, 0),
+                    textcoords="offset points",
+                    fontsize=7,
+                    color=ORANGE,
+                    ha="left" if early else "right",
+                    va="center",
+                )
+        axes.set_ylim(bottom, highest + margin)
+        axes.set_xticks(range(len(rows)), values, fontsize=6.5)
+        axes.set_xlabel(setting)
+        axes.set_title(f"dev {metric.title} (%)", fontsize=9)
+        axes.grid(axis="y")
     return sheet
 
 

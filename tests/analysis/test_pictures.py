@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from spmrl_bench.analysis.attention_picture import draw_attention
+from spmrl_bench.analysis.definition import load_study
 from spmrl_bench.analysis.drawing import Sheet
 from spmrl_bench.analysis.findings import Findings
 from spmrl_bench.analysis.study_picture import draw_study
 from spmrl_bench.analysis.study_table import write_study
+from spmrl_bench.analysis.trials import plan_study
 from spmrl_bench.errors import RecordError, SpmrlError
+from spmrl_bench.scoring.metric import Criterion
 from tests.analysis.examples import measured, planned, study_of
 from tests.analysis.test_findings import ROWS, SCORES
 from tests.laboratory import Laboratory
 
+F1 = Criterion.parse("brackets.f1")
 WINDOWS = {
     "no window": {"published": 93.0},
     "window 5, strict": {"published": 80.0, "limit": {"window": 5}},
@@ -60,6 +65,25 @@ def test_systems_are_named_and_their_differences_are_bars(
     assert len(small) == (4 if seeds > 1 else 0)
     assert "dev F1 (%)" in texts(sheet)
     assert any("difference to the reference (points)" in text for text in texts(sheet))
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_settings_of_parsing_are_a_curve_and_what_is_far_below_stands_at_its_edge(
+    seeds: int,
+) -> None:
+    work = plan_study(load_study("span-weight"), treebank="german-mini", seeds=seeds)
+    values = {trial.row.name: [80.0 + k / 10] * seeds for k, trial in enumerate(work.trials)}
+    values["lambda 0: arcs alone"] = [20.0] * seeds
+    only_f1 = replace(work, study=work.study.model_copy(update={"metric": F1, "beside": (F1,)}))
+    (axes,) = draw_study(Findings(only_f1, measured(only_f1, values))).figure.axes
+    assert [label.get_text() for label in axes.get_xticklabels()][:3] == ["0", "0.1", "0.2"]
+    curve = next(line for line in axes.lines if line.get_marker() == "o")
+    assert list(curve.get_ydata()) == [80.0 + k / 10 for k in range(1, 11)]
+    (edge,) = (line for line in axes.lines if line.get_marker() == "v")
+    low, high = axes.get_ylim()
+    assert list(edge.get_xdata()) == [0]
+    assert low < edge.get_ydata()[0] < 80.1 < high < 82
+    assert [text.get_text() for text in axes.texts] == ["20.0"]
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
