@@ -65,8 +65,8 @@ class PublishedFigure(BaseModel):
 
     @property
     def family(self) -> str:
-        """Of treebanks, which the name of this one ends with."""
-        return self.treebank.rpartition("-")[2]
+        """Of treebanks, which follows the language in the name of this one."""
+        return self.treebank.split("-")[1]
 
     @property
     def needed(self) -> dict[str, Any]:

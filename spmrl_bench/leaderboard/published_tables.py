@@ -26,7 +26,11 @@ from spmrl_bench.leaderboard.track import Setup, TrackScores
 
 AVERAGE = "average"
 _SELECTED = "selected on dev"
-_FAMILIES = {"spmrl": "the SPMRL treebanks", "ptb": "the Penn Treebank"}
+_FAMILIES = {
+    "spmrl": "the SPMRL treebanks",
+    "ptb": "the Penn Treebank",
+    "ctb": "the Chinese Treebank",
+}
 _OTHER_TREEBANK = (
     "These figures are of another treebank than the scores above, so they do not compare with "
     "them and no difference is computed."
