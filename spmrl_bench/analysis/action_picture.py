@@ -75,6 +75,7 @@ def draw_actions(found: ActionAttention, *, layers: Sequence[int], model: str) -
     Raises:
         SpmrlError: the figure would be too large, or matplotlib is not installed.
     """
+    matplotlib = load_matplotlib()
     count = len(found.actions)
     room = _room(found, len(layers))
     across = room.across
@@ -90,7 +91,7 @@ def draw_actions(found: ActionAttention, *, layers: Sequence[int], model: str) -
             "shorter sentence"
         )
     sheet = Sheet(width, height, "Attention before each action", _caption(found, model))
-    norm = load_matplotlib().colors.PowerNorm(0.5, vmin=0, vmax=1)  # small weights can be seen
+    norm = matplotlib.colors.PowerNorm(0.5, vmin=0, vmax=1)  # small weights can be seen
     axes: Any = None
     for place, layer in enumerate(layers):
         row, column = divmod(place, across)
@@ -132,11 +133,15 @@ def _room(found: ActionAttention, layers: int) -> _Room:
 
 def _longest(texts: Sequence[str]) -> float:
     """The width of the longest of some texts, in inches."""
-    from matplotlib.textpath import TextPath
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
 
-    # Of glyphs that the font lacks a viewer chooses the width: that of a square is enough.
-    paths = [TextPath((0, 0), text, size=_SIZE) for text in dict.fromkeys(texts)]
-    return max(float(path.get_extents().x1) for path in paths) / 72
+    font = FontProperties(size=_SIZE)
+    widths = [
+        text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
+        for text in dict.fromkeys(texts)
+    ]
+    return float(max(widths)) / 72
 
 
 def _caption(found: ActionAttention, model: str) -> str:

@@ -171,6 +171,13 @@ def test_a_figure_larger_than_a_wall_is_refused() -> None:
         draw_actions(found, layers=[0, 1, 2], model="some")
 
 
+def test_words_are_drawn_as_they_are(tmp_path: Path) -> None:
+    words = ["$$", "$a^2$", "5$", "\N{NO-BREAK SPACE}", "\N{HEBREW LETTER ALEF}"]
+    draw_actions(found_in(words), layers=[0], model="$$").save(tmp_path / "some.svg")
+    picture = (tmp_path / "some.svg").read_text(encoding="utf-8")
+    assert all(picture.count(f">{word}<") == 1 for word in words)
+
+
 def test_files_are_the_same_each_time(tmp_path: Path) -> None:
     found = found_in(WORDS[:4])
     for name in ("one.svg", "two.svg"):
