@@ -34,6 +34,7 @@ _STYLE: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "svg.hashsalt": "spmrl-bench",  # else names inside the file are drawn at random
     "svg.fonttype": "none",  # words stay words
+    "text.parse_math": False,  # the dollar is a word too
 }
 _POINT = 1 / 72  # inches
 _CAPTION_SIZE = 7.5
@@ -108,6 +109,10 @@ class Sheet:
             RecordError: the file cannot be written.
         """
         form = check_format(path)
+        from matplotlib.text import Text
+
+        for text in self.figure.findobj(Text):  # those that were made without the style, too
+            text.set_parse_math(False)
         buffer = io.BytesIO()
         # The same figure gives the same bytes, whenever it is drawn.
         dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[form]

@@ -35,6 +35,7 @@ from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.transitions import TransitionSystem, oracle_actions, state_history
 from spmrl_bench.transitions.beam import Asked, beam_search
+from spmrl_bench.transitions.beam import Sequence as ActionSequence
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.pseudo_projective import encoding_named
@@ -160,18 +161,22 @@ class TransitionParser(NeuralParser):
     # Parsing --------------------------------------------------------------------------
 
     def found_by(self, group: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Found]:
-        lengths = group[0].batch.lengths
+        sequences = self.sequences(group, members)
+        for sequence, tags in zip(sequences, predicted_tags(group), strict=True):
+            yield self.found(sequence, tags)
+
+    def sequences(self, group: Sequence[Encoded], members: Sequence[Self]) -> list[ActionSequence]:
+        """The best actions for each sentence, as each of the members has encoded it."""
         scorer = _Scorer(group, members)
-        sequences = beam_search(self.system, lengths, self.config.beam, scorer)
-        for words, (sequence, tags) in enumerate(
-            zip(sequences, predicted_tags(group), strict=True)
-        ):
-            n = int(lengths[words])
-            names = [self.names[relation] for relation in sequence.relations.tolist()]
-            blank = [""] * n
-            tree = DependencyTree.build(blank, blank, sequence.heads.tolist(), names)
-            plain = self.encoding.decode(tree)
-            yield Found(heads=plain.heads.tolist(), relations=plain.relations, tags=tags)
+        return beam_search(self.system, group[0].batch.lengths, self.config.beam, scorer)
+
+    def found(self, sequence: ActionSequence, tags: list[str] | None) -> Found:
+        """The tree that actions make, with its crossing arcs; ``tags`` are predicted ones."""
+        names = [self.names[relation] for relation in sequence.relations.tolist()]
+        blank = [""] * len(names)
+        tree = DependencyTree.build(blank, blank, sequence.heads.tolist(), names)
+        plain = self.encoding.decode(tree)
+        return Found(heads=plain.heads.tolist(), relations=plain.relations, tags=tags)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         """Every word hangs from the first, which hangs from the root."""

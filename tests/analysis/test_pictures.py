@@ -173,6 +173,15 @@ def test_each_head_has_a_picture_in_each_part() -> None:
     assert any("content" in text for text in texts(sheet))
 
 
+def test_dollars_are_words(tmp_path: Path) -> None:
+    words = ["$$", "$a^2$", "5$"]
+    maps = {"combined": weights(1, 1, 5)}
+    sheet = draw_attention(maps, words, layers=[0], heads=[0], model="$$")
+    sheet.save(tmp_path / "some.svg")
+    picture = (tmp_path / "some.svg").read_text(encoding="utf-8")
+    assert all(picture.count(f">{word}<") == 2 for word in words)
+
+
 def test_a_figure_larger_than_a_wall_is_refused() -> None:
     with pytest.raises(SpmrlError, match=r"^the figure would be \d+ by \d+ inches; choose a --l"):
         draw_attention(
