@@ -19,7 +19,8 @@ from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.projective import is_projective, lift_crossing_arcs
+from spmrl_bench.trees.projective import is_projective
+from spmrl_bench.trees.pseudo_projective import encoding_named
 from tests.conftest import shared_data
 from tests.treebanks.mini.language import SEED
 
@@ -50,7 +51,7 @@ def there_and_back(trees: Sequence[DependencyTree]) -> tuple[int, int]:
             permitted[numbers[relation], min(head, 1)] = True
     straight = [is_projective(tree.heads.tolist()) for tree in trees]
     kept = [tree for tree, is_straight in zip(trees, straight, strict=True) if is_straight]
-    lifted = [lift_crossing_arcs(tree) for tree in trees]
+    lifted = list(map(encoding_named("projectivise").encode, trees))
     for name in SYSTEMS:
         comes_back(TransitionSystem(name, len(names), permitted=permitted), kept, numbers)
         # A relation of a word that is lifted to the root may be new there.
