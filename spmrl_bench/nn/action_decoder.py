@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from spmrl_bench.nn import kernels
+from spmrl_bench.nn.fused_steps import fused_steps
 from spmrl_bench.nn.known_actions import Known, known_steps
 from spmrl_bench.nn.stack_attention import Sources, StackAttention, Stacks
 
@@ -93,9 +94,9 @@ class ActionDecoder(nn.Module):
             sources: of the sentences.
             stacks: of the hypotheses.
         """
-        embedded = self.dropout(self.embedding(last))
+        embedded = self._dropped(self.embedding(last))
         context, weights = self.attention(state[-1], sources, stacks)
-        read = self._read(embedded, self.dropout(context))
+        read = self._read(embedded, self._dropped(context))
         after = self._states(read, state)
         return Step(self._scored(embedded, after[-1], context), torch.stack(after), weights)
 
@@ -117,7 +118,7 @@ class ActionDecoder(nn.Module):
         """
         rows, counts = step_rows(steps)
         rows = rows.to(last.device)
-        embedded = self.dropout(self.embedding(last.flatten().index_select(0, rows)))
+        embedded = self._dropped(self.embedding(last.flatten().index_select(0, rows)))
         first = self.cells[0]
         own = embedded.shape[1]
         known = Known(
@@ -127,7 +128,8 @@ class ActionDecoder(nn.Module):
             self._factors(len(rows), self.attention.d_out),
             self._factors(len(self.cells) - 1, len(rows), self.scores.in_features),
         )
-        states, contexts = known_steps(
+        steps_of = fused_steps if self._fused(sources) else known_steps
+        states, contexts = steps_of(
             known,
             dtype,
             *sources,
@@ -140,6 +142,9 @@ class ActionDecoder(nn.Module):
         )
         return self._scored(embedded, states, contexts)
 
+    def _fused(self, sources: Sources) -> bool:
+        return kernels.usable(sources.words) and kernels.usable(self.scores.weight)
+
     def _factors(self, *shape: int) -> Tensor | None:
         """Dropout of these features; None where there is none."""
         p = self.dropout.p
@@ -149,6 +154,10 @@ class ActionDecoder(nn.Module):
         if kernels.usable(weight):
             return kernels.dropout_factors(torch.Size(shape), p)
         return weight.new_empty(shape).bernoulli_(1 - p).div_(1 - p)
+
+    def _dropped(self, rows: Tensor) -> Tensor:
+        factors = self._factors(*rows.shape)
+        return rows if factors is None else rows * factors
 
     def _read(self, embedded: Tensor, context: Tensor) -> Tensor:
         """What the first layer reads, ``[B, K, 3 d_state]``."""
@@ -162,14 +171,14 @@ class ActionDecoder(nn.Module):
         after: list[Tensor] = []
         for number, (cell, before) in enumerate(zip(self.cells, state, strict=True)):
             if number:
-                read = functional.linear(self.dropout(after[-1]), cell.weight_ih, cell.bias_ih)
+                read = functional.linear(self._dropped(after[-1]), cell.weight_ih, cell.bias_ih)
             kept = functional.linear(before, cell.weight_hh, cell.bias_hh)
             after.append(_gru(read, kept, before))
         return after
 
     def _scored(self, embedded: Tensor, state: Tensor, context: Tensor) -> Tensor:
         """``g``, of ``[..., width]`` each."""
-        known = torch.cat((embedded, self.dropout(state), self.dropout(context)), dim=-1)
+        known = torch.cat((embedded, self._dropped(state), self._dropped(context)), dim=-1)
         result: Tensor = self.scores(self.hidden(known).tanh())
         return result
 
