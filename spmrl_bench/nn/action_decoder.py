@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from spmrl_bench.nn import kernels
+from spmrl_bench.nn.fused_search import FusedSearch
 from spmrl_bench.nn.fused_steps import fused_steps
 from spmrl_bench.nn.known_actions import Known, known_steps
 from spmrl_bench.nn.stack_attention import Sources, StackAttention, Stacks
@@ -99,6 +100,17 @@ class ActionDecoder(nn.Module):
         read = self._read(embedded, self._dropped(context))
         after = self._states(read, state)
         return Step(self._scored(embedded, after[-1], context), torch.stack(after), weights)
+
+    def search(self, sources: Sources, dtype: torch.dtype) -> Search | FusedSearch:
+        """For the steps of a search outside of training.
+
+        Args:
+            sources: of the sentences.
+            dtype: of the factors of the large products, where the kernels are used.
+        """
+        if self.training or not self._fused(sources):
+            return Search(self, sources)
+        return FusedSearch(self, sources, dtype)
 
     def forward(
         self, last: Tensor, steps: Tensor, sources: Sources, stacks: Stacks, dtype: torch.dtype
@@ -181,6 +193,34 @@ class ActionDecoder(nn.Module):
         known = torch.cat((embedded, self._dropped(state), self._dropped(context)), dim=-1)
         result: Tensor = self.scores(self.hidden(known).tanh())
         return result
+
+
+class Search:
+    """Steps of hypotheses that continue each other."""
+
+    def __init__(self, decoder: ActionDecoder, sources: Sources) -> None:
+        self._decoder = decoder
+        self._sources = sources
+        self._state: Tensor | None = None
+
+    @torch.no_grad()
+    def step(self, last: Tensor, parents: Tensor, stacks: Stacks) -> Tensor:
+        """Scores of all actions, ``[S, actions]``, of K hypotheses of each of the first sentences.
+
+        Args:
+            last: int64 ``[S]``, the action before; the number of actions at the first step.
+            parents: int64 ``[S]``, which of the hypotheses of the step before each continues.
+            stacks: of the hypotheses, ``[sentences, K, N]``.
+        """
+        shape = stacks.removed.shape[:2]
+        if self._state is None:
+            state = self._decoder.start(*shape)
+        else:
+            state = self._state.index_select(1, parents).unflatten(1, shape)
+        sources = Sources(*(part[: shape[0]] for part in self._sources))
+        step = self._decoder.step(last.view(shape), state, sources, stacks)
+        self._state = step.state.flatten(1, 2)
+        return step.scores.flatten(0, 1)
 
 
 def _of_input(cell: nn.GRUCell) -> list[Tensor]:
