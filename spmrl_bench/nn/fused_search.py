@@ -75,13 +75,16 @@ class FusedSearch:
     def _turned(self, weight: Tensor) -> Tensor:
         return weight.to(self._dtype).t().contiguous()
 
+    def _threads(self, count: int) -> int:
+        return torch.get_num_threads() if count >= FEW else 1
+
     @torch.no_grad()
     def step(self, last: Tensor, parents: Tensor, stacks: Stacks) -> Tensor:
         """As :meth:`Search.step <spmrl_bench.nn.action_decoder.Search.step>`."""
         count, size, low, top = len(last), self._size, self._low, self._layers - 1
         each = stacks.removed.shape[1]
         asking, wide = self._attentions * self._width, 4 * size
-        threads = torch.get_num_threads() if count >= FEW else 1
+        threads = self._threads(count)
         if self._after:
             before = [state.index_select(0, parents) for state in self._after]
         else:

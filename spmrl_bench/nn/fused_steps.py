@@ -116,16 +116,14 @@ class Shapes(NamedTuple):
     d_words: int
 
     def asked(self, layer: int) -> int:
-        """What attention asks with the state of a recurrent layer: the last, with all its layers."""
+        """How much attention asks with the state of a recurrent layer; it asks with the last."""
         return self.attentions * self.width if layer == self.layers - 1 else 0
 
 
 class _Steps:
     """One way over all steps and perhaps back."""
 
-    def __init__(
-        self, known: Known, dtype: torch.dtype, shapes: Shapes, *, stacked: bool
-    ) -> None:
+    def __init__(self, known: Known, dtype: torch.dtype, shapes: Shapes, *, stacked: bool) -> None:
         self.kernel = kernels.load("_decoder")
         self.known = known
         self.dtype = dtype
@@ -281,7 +279,7 @@ class _Steps:
         call(
             self.kernel.spread, self.known.removed, self.alphas, self.d_contexts, self.d_asks,
             torch.tensor(self.starts), steps, d_words, self.d_keys, len(d_words), *self._widths,
-            torch.get_num_threads(),
+            self._threads(len(self.read)),
         )  # fmt: skip
         return d_words
 

@@ -86,18 +86,17 @@ def test_products_may_be_of_bfloat16(layers: int, attentions: int, pushed: bool)
         assert 0 < error < 2e-2
 
 
-def test_threads_change_nothing() -> None:
-    """Of what the kernels compute: one state at a time is the same as all by two threads."""
-    own = decoder(2, 3)
-    before = torch.get_num_threads()
+@pytest.mark.parametrize(("layers", "attentions", "pushed"), SHAPES)
+def test_threads_change_nothing(
+    layers: int, attentions: int, pushed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = decoder(layers, attentions, pushed=pushed)
     found = []
-    try:
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            found.append(scores(own, 7, 8, torch.float32))
-    finally:
-        torch.set_num_threads(before)
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*found, strict=True))
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(FusedSearch, "_threads", lambda *_, threads=threads: threads)
+        found.append(torch.cat(scores(own, 7, 8, torch.float32)))
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
 
 
 def test_elsewhere_it_goes_step_by_step() -> None:

@@ -1,8 +1,7 @@
-"""The kernels of the decoder's known steps against their twin, :mod:`spmrl_bench.nn.known_actions`."""
+"""The kernels of the decoder's known steps against their twin in torch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -110,7 +109,8 @@ def results(case: Case, dtype: torch.dtype, *, kernel: bool) -> list[Tensor]:
     own = given(case)
     found = (fused_steps if kernel else known_steps)(own.known, dtype, *own[1:])
     generator = torch.Generator().manual_seed(2)
-    loss = sum((each * torch.randn(each.shape, generator=generator)).sum() for each in found)
+    joined = torch.cat(found, dim=1)
+    loss = (joined * torch.randn(joined.shape, generator=generator)).sum()
     return [*(each.detach() for each in found), *torch.autograd.grad(loss, own.weights)]
 
 
@@ -140,33 +140,15 @@ def test_in_bf16_it_is_as_near_to_float32_as_the_twin(case: Case) -> None:
         assert (one - right).norm() <= 3e-2 * norm
 
 
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("case", CASES[:3], ids=str)
-@pytest.mark.usefixtures("two_threads")
 def test_threads_change_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of what the kernels compute; the products of torch are those of two threads both times."""
-    asked: list[int] = []
-
-    def threads(number: int) -> object:
-        def chosen(_: object, count: int) -> int:
-            asked.append(count)
-            return number
-
-        return chosen
-
-    monkeypatch.setattr(fused._Steps, "_threads", threads(1))
-    one = results(case, torch.float32, kernel=True)
-    monkeypatch.setattr(fused._Steps, "_threads", threads(2))
-    two = results(case, torch.float32, kernel=True)
-    assert asked
-    assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
+    found = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(fused._Steps, "_threads", lambda *_, threads=threads: threads)
+        found.append(results(case, torch.float32, kernel=True))
+    for one, two, three in zip(*found, strict=True):
+        assert torch.equal(one, two)
+        assert torch.equal(one, three)
 
 
 def test_removed_words_are_not_read() -> None:

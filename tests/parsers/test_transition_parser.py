@@ -77,6 +77,8 @@ def crossing() -> list[Parse]:
 
 def learn(parser: TransitionParser, examples: Sequence[Parse], steps: int) -> list[float]:
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.02)
+    # Ever smaller steps, so that what is learnt does not hang on how sums are rounded.
+    rate = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / steps)
     parser.train()
     indexed = list(parser.index(examples))
     losses = []
@@ -84,6 +86,7 @@ def learn(parser: TransitionParser, examples: Sequence[Parse], steps: int) -> li
         optimiser.zero_grad()
         losses.append(parser.gradients(indexed, np.random.default_rng(step), 2000))
         optimiser.step()
+        rate.step()
     parser.eval()
     return losses
 
