@@ -22,6 +22,7 @@ KERNELS = (
     "chart._dependency",
     "chart._joint",
     "nn._attention",
+    "nn._decoder",
     "nn._factored",
     "nn._recurrent",
     "nn._span_scorer",
@@ -36,6 +37,7 @@ OPENMP_KERNELS = (
     "chart._dependency",
     "chart._joint",
     "nn._attention",
+    "nn._decoder",
     "nn._factored",
     "nn._recurrent",
     "nn._span_scorer",
@@ -50,6 +52,7 @@ HEADERS = {
     ],
     **{name: ["spmrl_bench/nn/_rows.h"] for name in OPENMP_KERNELS if name.startswith("nn.")},
     "nn._attention": ["spmrl_bench/nn/_attention.h", "spmrl_bench/nn/_rows.h"],
+    "nn._decoder": ["spmrl_bench/nn/_decoder.h", "spmrl_bench/nn/_rows.h"],
 }
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")
 

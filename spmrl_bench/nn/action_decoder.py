@@ -26,6 +26,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from spmrl_bench.nn import kernels
+from spmrl_bench.nn.fused_search import FusedSearch
+from spmrl_bench.nn.fused_steps import fused_steps
 from spmrl_bench.nn.known_actions import Known, known_steps
 from spmrl_bench.nn.stack_attention import Sources, StackAttention, Stacks
 
@@ -93,11 +95,22 @@ class ActionDecoder(nn.Module):
             sources: of the sentences.
             stacks: of the hypotheses.
         """
-        embedded = self.dropout(self.embedding(last))
+        embedded = self._dropped(self.embedding(last))
         context, weights = self.attention(state[-1], sources, stacks)
-        read = self._read(embedded, self.dropout(context))
+        read = self._read(embedded, self._dropped(context))
         after = self._states(read, state)
         return Step(self._scored(embedded, after[-1], context), torch.stack(after), weights)
+
+    def search(self, sources: Sources, dtype: torch.dtype) -> Search | FusedSearch:
+        """For the steps of a search outside of training.
+
+        Args:
+            sources: of the sentences.
+            dtype: of the factors of the large products, where the kernels are used.
+        """
+        if self.training or not self._fused(sources):
+            return Search(self, sources)
+        return FusedSearch(self, sources, dtype)
 
     def forward(
         self, last: Tensor, steps: Tensor, sources: Sources, stacks: Stacks, dtype: torch.dtype
@@ -117,7 +130,7 @@ class ActionDecoder(nn.Module):
         """
         rows, counts = step_rows(steps)
         rows = rows.to(last.device)
-        embedded = self.dropout(self.embedding(last.flatten().index_select(0, rows)))
+        embedded = self._dropped(self.embedding(last.flatten().index_select(0, rows)))
         first = self.cells[0]
         own = embedded.shape[1]
         known = Known(
@@ -127,7 +140,8 @@ class ActionDecoder(nn.Module):
             self._factors(len(rows), self.attention.d_out),
             self._factors(len(self.cells) - 1, len(rows), self.scores.in_features),
         )
-        states, contexts = known_steps(
+        steps_of = fused_steps if self._fused(sources) else known_steps
+        states, contexts = steps_of(
             known,
             dtype,
             *sources,
@@ -140,6 +154,9 @@ class ActionDecoder(nn.Module):
         )
         return self._scored(embedded, states, contexts)
 
+    def _fused(self, sources: Sources) -> bool:
+        return kernels.usable(sources.words) and kernels.usable(self.scores.weight)
+
     def _factors(self, *shape: int) -> Tensor | None:
         """Dropout of these features; None where there is none."""
         p = self.dropout.p
@@ -149,6 +166,10 @@ class ActionDecoder(nn.Module):
         if kernels.usable(weight):
             return kernels.dropout_factors(torch.Size(shape), p)
         return weight.new_empty(shape).bernoulli_(1 - p).div_(1 - p)
+
+    def _dropped(self, rows: Tensor) -> Tensor:
+        factors = self._factors(*rows.shape)
+        return rows if factors is None else rows * factors
 
     def _read(self, embedded: Tensor, context: Tensor) -> Tensor:
         """What the first layer reads, ``[B, K, 3 d_state]``."""
@@ -162,16 +183,44 @@ class ActionDecoder(nn.Module):
         after: list[Tensor] = []
         for number, (cell, before) in enumerate(zip(self.cells, state, strict=True)):
             if number:
-                read = functional.linear(self.dropout(after[-1]), cell.weight_ih, cell.bias_ih)
+                read = functional.linear(self._dropped(after[-1]), cell.weight_ih, cell.bias_ih)
             kept = functional.linear(before, cell.weight_hh, cell.bias_hh)
             after.append(_gru(read, kept, before))
         return after
 
     def _scored(self, embedded: Tensor, state: Tensor, context: Tensor) -> Tensor:
         """``g``, of ``[..., width]`` each."""
-        known = torch.cat((embedded, self.dropout(state), self.dropout(context)), dim=-1)
+        known = torch.cat((embedded, self._dropped(state), self._dropped(context)), dim=-1)
         result: Tensor = self.scores(self.hidden(known).tanh())
         return result
+
+
+class Search:
+    """Steps of hypotheses that continue each other."""
+
+    def __init__(self, decoder: ActionDecoder, sources: Sources) -> None:
+        self._decoder = decoder
+        self._sources = sources
+        self._state: Tensor | None = None
+
+    @torch.no_grad()
+    def step(self, last: Tensor, parents: Tensor, stacks: Stacks) -> Tensor:
+        """Scores of all actions, ``[S, actions]``, of K hypotheses of each of the first sentences.
+
+        Args:
+            last: int64 ``[S]``, the action before; the number of actions at the first step.
+            parents: int64 ``[S]``, which of the hypotheses of the step before each continues.
+            stacks: of the hypotheses, ``[sentences, K, N]``.
+        """
+        shape = stacks.removed.shape[:2]
+        if self._state is None:
+            state = self._decoder.start(*shape)
+        else:
+            state = self._state.index_select(1, parents).unflatten(1, shape)
+        sources = Sources(*(part[: shape[0]] for part in self._sources))
+        step = self._decoder.step(last.view(shape), state, sources, stacks)
+        self._state = step.state.flatten(1, 2)
+        return step.scores.flatten(0, 1)
 
 
 def _of_input(cell: nn.GRUCell) -> list[Tensor]:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-_NAMES = ("_attention", "_factored", "_recurrent", "_span_scorer")
+_NAMES = ("_attention", "_decoder", "_factored", "_recurrent", "_span_scorer")
 
 
 @functools.cache

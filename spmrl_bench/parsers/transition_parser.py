@@ -196,11 +196,13 @@ class _Scorer:
         lengths = group[0].batch.lengths
         # In the order of the search, those that are done first last.
         order = np.argsort(-lengths, kind="stable")
-        self._sources = [
-            member.sources(each.tokens, each.batch, order)
+        self._searches = [
+            member.decoder.search(
+                member.sources(each.tokens, each.batch, order),
+                product_dtype(member.config.precision),
+            )
             for member, each in zip(members, group, strict=True)
         ]
-        self._states: list[Tensor] = []
         # Where the relations of the first parser are among those of each.
         self._columns = [_columns(members[0], member) for member in members]
 
@@ -212,32 +214,22 @@ class _Scorer:
         legal = torch.from_numpy(states.legal_actions())
         parents = torch.from_numpy(asked.parents)
         total: Tensor | None = None
-        after = []
         for number, member in enumerate(self._members):
             columns = self._columns[number]
             last = asked.last if columns is None else _renumbered(asked.last, columns)
-            decoder = member.decoder
-            if not self._states:
-                state = decoder.start(sentences, width)
-            else:
-                rows = self._states[number].flatten(1, 2)
-                state = rows.index_select(1, parents.to(rows.device)).unflatten(
-                    1, (sentences, width)
+            scores = (
+                self._searches[number]
+                .step(
+                    member._last(last),
+                    parents.to(member.device),
+                    member.stacks(masks[0], masks[1]),
                 )
-            sources = Sources(*(part[:sentences] for part in self._sources[number]))
-            step = decoder.step(
-                member._last(last).view(sentences, width),
-                state,
-                sources,
-                member.stacks(masks[0], masks[1]),
+                .double()
             )
-            after.append(step.state)
-            scores = step.scores.flatten(0, 1).double()
             if columns is not None:
                 scores = scores[:, torch.from_numpy(columns).to(scores.device)]
             found = scores.cpu().masked_fill(~legal, -torch.inf).log_softmax(dim=1)
             total = found if total is None else torch.logaddexp(total, found)
-        self._states = after
         assert total is not None
         return (total - np.log(len(self._members))).numpy()
 

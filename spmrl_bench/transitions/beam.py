@@ -136,10 +136,15 @@ def _survivors(
     else:
         # Those that may be among the best, in their order, and of these a stable order.
         bound = np.partition(total, -kept, axis=1)[:, -kept]
+        among = total >= bound[:, None]
         best = np.empty((sentences, kept), dtype=np.int64)
-        for row, (values, least) in enumerate(zip(total, bound, strict=True)):
-            candidates = np.flatnonzero(values >= least)
-            best[row] = candidates[np.argsort(-values[candidates], kind="stable")[:kept]]
+        clear = among.sum(axis=1) == kept
+        columns = among[clear].nonzero()[1].reshape(-1, kept)
+        order = np.argsort(-total[clear[:, None] & among].reshape(-1, kept), kind="stable")
+        best[clear] = np.take_along_axis(columns, order, axis=1)
+        for row in np.flatnonzero(~clear):  # several are as good as the last of them
+            candidates = np.flatnonzero(among[row])
+            best[row] = candidates[np.argsort(-total[row, candidates], kind="stable")[:kept]]
     values = np.take_along_axis(total, best, axis=1)
     missing = values == -np.inf
     best = np.where(missing, best[:, :1], best)
