@@ -40,10 +40,11 @@ class FusedSearch:
         self._dtype = dtype
         self._low = dtype != torch.float32
         attention, cells = decoder.attention, list(decoder.cells)
-        self._score, self._pushed = attention.score.detach(), attention.pushed
+        self._score = attention.score.detach()[0]
+        self._pushed = None if attention.pushed is None else attention.pushed.detach()[0]
         self._layers = len(cells)
         self._size = size = decoder.scores.in_features
-        self._attentions, self._width = len(attention.queries), attention.score.shape[0]
+        self._attentions, self._width = len(attention.queries), attention.score.shape[1]
         queries = [query.get_parameter("weight") for query in attention.queries]
         embedded, own = decoder.embedding.weight, decoder.embedding.embedding_dim
         first, hidden = cells[0], decoder.hidden
