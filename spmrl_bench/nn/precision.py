@@ -1,9 +1,10 @@
 """In which numbers the large matrix products are computed.
 
-With ``bf16`` the products of the CharLSTM and of the encoder take bfloat16 numbers, which many
-processors multiply several times as fast. Weights and their updates, the residual stream, layer
-norms, attention weights on the CPU, the span scorer, charts and losses stay in float32: a
-bfloat16 number has eight bits, too few to add small steps to or to rank trees by.
+With ``bf16`` the products of the CharLSTM, of the encoder and of the decoder of actions take
+bfloat16 numbers, which many processors multiply several times as fast. Weights and their updates,
+the residual stream, layer norms, attention weights on the CPU, the span scorer, charts and losses
+stay in float32: a bfloat16 number has eight bits, too few to add small steps to or to rank trees
+by.
 """
 
 from __future__ import annotations
