@@ -1,10 +1,11 @@
 """Where the compiled kernels of the layers are used, and what they share.
 
 The layers of this package are written with operations of torch, which run anywhere and have
-gradients. On a CPU most of their time goes into moving memory between small operations, so
-there the compiled kernels ``_factored``, ``_recurrent``, ``_span_scorer`` and ``_decoder`` do the
-same work in fewer passes, with gradients written by hand around them (``fused_encoder.py``,
-``fused_recurrent.py``, ``fused_steps.py``). Both ways agree up to rounding; the tests hold them against each other.
+gradients. On a CPU most of their time goes into moving memory between small operations, so there
+the compiled kernels ``_factored``, ``_recurrent``, ``_span_scorer`` and ``_decoder`` do the same
+work in fewer passes, with gradients written by hand around them (``fused_encoder.py``,
+``fused_recurrent.py``, ``fused_steps.py``). Both ways agree up to rounding; the tests hold them
+against each other.
 """
 
 from __future__ import annotations
