@@ -55,8 +55,10 @@ class Sentence:
         return len(self.words) - 2
 
 
-def length_problem(words: Sequence[str], max_positions: int) -> str:
+def length_problem(words: Sequence[str], max_positions: int | None) -> str:
     """What to tell the user of a sentence too long for a position table; empty if it fits."""
+    if max_positions is None:
+        return ""
     allowed = max_positions - 2  # START and STOP have a row each
     if len(words) <= allowed:
         return ""
@@ -72,14 +74,14 @@ class Indexer:
 
     Args:
         vocabulary: of the parser.
-        max_positions: rows of its position table.
+        max_positions: tokens that a sentence may have; None for any.
         coded: the inputs that read codes of their own, by name.
     """
 
     def __init__(
         self,
         vocabulary: Vocabulary,
-        max_positions: int,
+        max_positions: int | None,
         coded: Mapping[str, CodedInput] | None = None,
     ) -> None:
         self.vocabulary = vocabulary

@@ -123,12 +123,17 @@ class NeuralParser(TrainedParser):
     def pretrained_parameters(self) -> list[nn.Parameter]:
         return [weight for module in self._coded.values() for weight in module.pretrained()]
 
+    @property
+    def max_positions(self) -> int | None:
+        """Tokens that a sentence may have, START and STOP among them; None for any."""
+        return self.config.max_positions
+
     def indexer(self) -> Indexer:
         """A fresh indexer for this parser's vocabulary, position table and inputs."""
-        return Indexer(self.vocabulary, self.config.max_positions, self._coded)
+        return Indexer(self.vocabulary, self.max_positions, self._coded)
 
     def length_problem(self, words: Words) -> str:
-        problem = length_problem(words, self.config.max_positions)
+        problem = length_problem(words, self.max_positions)
         return problem if problem or not self._coded else self.indexer().problem(words)
 
     # What a kind adds -----------------------------------------------------------------

@@ -80,6 +80,12 @@ class TransitionParser(NeuralParser):
         )
         self._add_tagger()
 
+    @property
+    def max_positions(self) -> int | None:
+        # Time and memory of a parse grow with the sentence, not with its square, so that without a
+        # table of positions there is no need for a limit.
+        return super().max_positions if self.config.encoder == "attention" else None
+
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
         encode = encoding_named(config.nonprojective).encode

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
-from spmrl_bench.errors import TreeError
+from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.config import TransitionParserConfig
 from spmrl_bench.parsers.registry import combine, load_parser
 from spmrl_bench.parsers.transition_parser import TransitionParser, _Scorer
+from spmrl_bench.training.random import Stream, seed_torch
+from spmrl_bench.training.report import Report
+from spmrl_bench.training.trainer import Trainer
 from spmrl_bench.transitions import States
 from spmrl_bench.transitions.beam import beam_search
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import crossing_words
+from tests.laboratory import train_config
 from tests.parsers.examples import config
 
 OWN: dict[str, Any] = {
@@ -205,6 +212,60 @@ def test_every_parse_has_one_root_with_a_relation_of_roots(sentences: list[Parse
         pairs = zip(tree.heads.tolist(), tree.relations, strict=True)
         assert [relation for head, relation in pairs if head == 0] == ["root"]
         assert tree.relations.count("root") == 1
+
+
+def test_a_recurrent_encoder_reads_sentences_of_any_length(sentences: list[Parse]) -> None:
+    words = [word for example in sentences for word in example.words]
+    assert len(words) > 200
+    parser = parser_of(sentences, beam=2, max_positions=20)
+    assert parser.length_problem(words) == ""
+    (parse,) = parser.parse([words])
+    assert parse.dependencies is not None
+    assert len(parse) == len(words)
+    attentive = parser_of([sentences[0]], encoder="attention", max_positions=20)
+    with pytest.raises(SentenceTooLongError, match="the parser's position table allows 18"):
+        list(attentive.parse([words]))
+
+
+class BrokenOffError(Exception):
+    """In place of a dev score."""
+
+
+def train(sentences: Sequence[Parse], folder: Path, evaluations: int) -> bytes:
+    """Train for so many dev scores of two epochs, and give the bytes of the last weights."""
+    seed_torch(1, Stream.WEIGHTS)
+    parser = parser_of(sentences, decoder_dropout=0.2, predict_tags=True)
+    left = [evaluations]
+
+    def score(trained: TransitionParser) -> float:
+        left[0] -= 1
+        if left[0] < 0:
+            raise BrokenOffError
+        found = zip(trained.parse(words_of(sentences[:4])), sentences, strict=False)
+        return 100.0 * sum(one.dependencies == other.dependencies for one, other in found) / 4
+
+    trainer = Trainer(
+        parser,
+        train_config(max_epochs=2, batch_size=8),
+        seed=1,
+        sentences=list(parser.index(sentences)),
+        dev_score=score,
+        run_dir=folder,
+        report=Report(folder, "tiny", "LAS", Console(file=StringIO())),
+        substitute=None,
+    )
+    with suppress(BrokenOffError):
+        trainer.fit()
+    return (folder / "last" / "weights.safetensors").read_bytes()
+
+
+def test_a_broken_off_training_goes_on_as_if_never_stopped(
+    sentences: list[Parse], tmp_path: Path
+) -> None:
+    whole = train(sentences, tmp_path / "whole", 10)
+    first = train(sentences, tmp_path / "parts", 3)  # in the second epoch
+    assert first != whole
+    assert train(sentences, tmp_path / "parts", 10) == whole
 
 
 # Ensembles ---------------------------------------------------------------------------------
