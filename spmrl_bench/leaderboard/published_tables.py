@@ -43,11 +43,19 @@ _DELTA = "Δ: ours minus the published score of the same treebank and settings, 
 def published_tables(scores: TrackScores, published: Sequence[PublishedFigure]) -> list[Table]:
     """The tables of published figures for the languages of a track, comparable ones first.
 
-    There are those of each family of treebanks that a variant of a recipe was measured on.
+    There are those of each family of treebanks that a variant of a recipe was measured on, by the
+    metrics that the scores have.
     """
+    metrics = {
+        metric
+        for setup in scores.setups
+        for row in setup.rows
+        for figures in row.figures.values()
+        for _, metric, _ in figures
+    }
     families: dict[tuple[str, str], set[str]] = {}
     for figure in published:
-        if figure.variant:
+        if figure.variant and figure.metric in metrics:
             families.setdefault((figure.family, figure.metric), set()).add(figure.language)
     beside = beside_track(published, scores)
     tables: list[Table] = []
@@ -59,7 +67,11 @@ def published_tables(scores: TrackScores, published: Sequence[PublishedFigure]) 
                 if same
                 else f"Published, on {name}: not comparable"
             )
-            figures = [one for one, compares in beside if compares == same and one.family == family]
+            figures = [
+                one
+                for one, compares in beside
+                if compares == same and (one.family, one.metric) == (family, metric)
+            ]
             columns = brief_columns([metric])
             if len(languages) == 1:
                 tables += _Layout(figures, columns, by_language=False).tables(title, setups)
