@@ -84,6 +84,6 @@ def test_mistakes_are_one_line() -> None:
     assert fails(*whole("chart"), "--of", "actions").startswith("a parser of kind chart writes no ")
     assert fails(*whole("actions", "a.gif")).startswith("a.gif: a figure's name ends with one of .")
     assert fails(*given[:4], "", *given[5:]) == "a sentence without words has no attention to show"
-    assert fails(*given[:4], "a b " * 40, *given[5:]).startswith("sentence 1: a sentence of 80 wor")
+    assert fails(*given[:4], "a b " * 150, *given[5:]).startswith("the figure would be ")
     assert fails(*given, "--tags", "T T").startswith("4 words but 2 tags")
     assert not Path("some.svg").exists()

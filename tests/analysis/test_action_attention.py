@@ -233,4 +233,5 @@ def test_what_writes_no_actions_is_refused() -> None:
     with pytest.raises(SpmrlError, match="a sentence without words has no attention"):
         action_attention(made, [])
     with pytest.raises(SentenceTooLongError, match=r"^sentence 1: a sentence of 90 words"):
-        action_attention(made, ["a"] * 90)
+        action_attention(parser(encoder="attention"), ["a"] * 90)
+    assert len(action_attention(made, ["a"] * 90).actions) == 180
