@@ -26,7 +26,7 @@ from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report, speed
 from spmrl_bench.training.substitution import Substitution
 from spmrl_bench.training.trainer import Trainer
-from spmrl_bench.treebanks.manifest import SPLITS
+from spmrl_bench.treebanks.sources import SPLITS
 from spmrl_bench.treebanks.treebank import Treebank
 
 

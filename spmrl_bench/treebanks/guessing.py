@@ -17,8 +17,8 @@ from typing import Any
 
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
-from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.reading import all_decode
+from spmrl_bench.treebanks.sources import SPLITS
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
 

@@ -30,10 +30,11 @@ from spmrl_bench.treebanks.guessing import (
     split_by_name,
     split_by_position,
 )
-from spmrl_bench.treebanks.manifest import SPLITS, FileManifest
+from spmrl_bench.treebanks.manifest import FileManifest
 from spmrl_bench.treebanks.patterns import find_files
 from spmrl_bench.treebanks.presence import treebanks_root
 from spmrl_bench.treebanks.reading import SplitContent
+from spmrl_bench.treebanks.sources import SPLITS
 from spmrl_bench.treebanks.survey import Survey, shared_sentences
 from spmrl_bench.treebanks.validation import read_surveyed
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
-from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest
+from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE
 from spmrl_bench.treebanks.reading import layer_files, split_files
+from spmrl_bench.treebanks.sources import SPLITS
 from spmrl_bench.trees.parse import Layer
 
 #: The environment variable that names the directory with treebanks.

@@ -22,8 +22,9 @@ from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.treebanks.alignment import aligned, by_name, by_number
-from spmrl_bench.treebanks.manifest import DependencyLayer, FileManifest, Rows, Split
+from spmrl_bench.treebanks.manifest import FileManifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, FoundFiles, check_range, find_files
+from spmrl_bench.treebanks.sources import DependencyLayer, Rows, Split
 from spmrl_bench.treebanks.tag_files import with_tags
 from spmrl_bench.trees.graph import Graph, to_tree
 from spmrl_bench.trees.parse import Parse

@@ -21,7 +21,7 @@ from spmrl_bench.treebanks.cache import cached, digest
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.checksums import verified_digests
 from spmrl_bench.treebanks.golden import reading_version
-from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest
+from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.mini.generate import generate, grammar_digest
 from spmrl_bench.treebanks.patterns import find_files
 from spmrl_bench.treebanks.presence import absence, find_folder, status_of
@@ -36,6 +36,7 @@ from spmrl_bench.treebanks.reading import (
     split_files,
     transform_parse,
 )
+from spmrl_bench.treebanks.sources import SPLITS
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 from spmrl_bench.trees.transforms import word_transforms
 from spmrl_bench.trees.tree import Tree

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.treebanks.checksums import changed_files, file_digest
-from spmrl_bench.treebanks.manifest import SPLITS, FileManifest, Manifest, MiniManifest, Split
+from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.presence import Root, find_folder, status_of
 from spmrl_bench.treebanks.reading import (
     SplitContent,
@@ -25,6 +25,7 @@ from spmrl_bench.treebanks.reading import (
     second_layer,
     split_files,
 )
+from spmrl_bench.treebanks.sources import SPLITS, Split
 from spmrl_bench.treebanks.survey import Survey, shared_sentences
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.parse import Parse
