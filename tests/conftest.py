@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.laboratory import Laboratory, build_laboratory
 
+pytest_plugins = ["tests.reliability.tally"]
+
 # Generated examples are the same in every run, and a busy machine is no failure.
 settings.register_profile(
     "project", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
