@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_attention import Attention
-from spmrl_bench.nn.kernels import ByHand, call, keep_scale, product_rows
+from spmrl_bench.nn.kernels import ByHand, keep_scale, product_rows
 from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.ragged import Ragged
 
@@ -119,9 +119,9 @@ class _Pass:
 
         hidden, bias = self._linear(layer.expand, middle_low), _bias(layer.expand)
         relu_masks = self._masks(layer.relu_dropout.p, seeds[2], hidden.shape[2])
-        call(
-            self.kernel.relu_drop, hidden, self.low, bias, relu_masks, self.sentence, self.tokens,
-            hidden.shape[2], self.threads,
+        self.kernel.relu_drop(
+            hidden, self.low, bias, relu_masks, self.sentence, self.tokens, hidden.shape[2],
+            self.threads,
         )  # fmt: skip
         branch = self._linear(layer.contract, hidden)
         masks = self._masks(layer.residual_dropout.p, seeds[3], rows.shape[2])
@@ -156,7 +156,7 @@ class _Pass:
         if not self.training or p == 0:
             return None
         masks = torch.empty(self.sentences, 2 * width)
-        call(self.kernel.masks, seed, p, masks.numel(), masks)
+        self.kernel.masks(seed, p, masks.view(-1))
         return masks
 
     def _norm(
@@ -178,10 +178,9 @@ class _Pass:
         result = torch.empty_like(rows) if self.keep or branch is None else z
         low = torch.empty_like(result, dtype=self.dtype) if self.low else result
         stats = torch.empty(self.tokens, 2)
-        call(
-            self.kernel.residual_norm, rows, branch, self.low, bias, masks, self.sentence,
-            self.tokens, width, norm.weight, norm.bias, norm.eps, z, stats, result, low,
-            self.threads,
+        self.kernel.residual_norm(
+            rows, branch, self.low, bias, masks, self.sentence, self.tokens, width, norm.weight,
+            norm.bias, norm.eps, z, stats, result, low, self.threads,
         )  # fmt: skip
         return result, low, _Normed(z, stats, masks)
 
@@ -219,9 +218,9 @@ class _Pass:
         hidden = self._back(layer.contract, branch)
         p = layer.relu_dropout.p if self.training else 0.0
         sums = torch.zeros(self.threads, 2 * hidden.shape[2])
-        call(
-            self.kernel.relu_drop_back, hidden, kept.hidden, self.low, keep_scale(p), self.tokens,
-            hidden.shape[2], sums, self.threads,
+        self.kernel.relu_drop_back(
+            hidden, kept.hidden, self.low, keep_scale(p), self.tokens, hidden.shape[2], sums,
+            self.threads,
         )  # fmt: skip
         expand = self._weight_gradients(hidden, kept.middle)
         more = self._back(layer.expand, hidden)
@@ -260,10 +259,9 @@ class _Pass:
         width = rows.shape[2]
         below = torch.empty_like(rows, dtype=self.dtype) if branch else None
         sums = torch.zeros(self.threads, 3, 2 * width)
-        call(
-            self.kernel.residual_norm_back, rows, more, self.low, normed.z, normed.stats,
-            normed.masks, self.sentence, self.tokens, width, norm.weight, rows, below, sums,
-            self.threads,
+        self.kernel.residual_norm_back(
+            rows, more, self.low, normed.z, normed.stats, normed.masks, self.sentence, self.tokens,
+            width, norm.weight, rows, below, sums, self.threads,
         )  # fmt: skip
         return rows, below if below is not None else rows, sums.sum(0)
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import ByHand, call, product_rows
+from spmrl_bench.nn.kernels import ByHand, product_rows
 
 RecurrentLayer = nn.LSTM | nn.GRU
 
@@ -158,10 +158,10 @@ class _Pass:
             if added is not None:
                 states = self.states[:, at : at + read]
                 torch.bmm(states, self.of_states.transpose(1, 2), out=added)
-            call(
-                self.kernel.step_forward, self.gru, self.gates, added, read, self.low,
-                self.states, self.cells, last, self.last_cells, rows, sequences, size, at, count,
-                self._going_on(step), self._threads(count),
+            self.kernel.step_forward(
+                self.gru, self.gates, added, read, self.low, self.states, self.cells, last,
+                self.last_cells, rows, sequences, size, at, count, self._going_on(step),
+                self._threads(count),
             )  # fmt: skip
             at += count
         if self.every:
@@ -204,10 +204,9 @@ class _Pass:
             at -= count
             if self.every:
                 d_states[:, :count] += d_every[:, at : at + count]
-            call(
-                self.kernel.step_backward, self.gru, self.gates, self.low, self.cells,
-                self.last_cells, d_states, d_cells, self.rows, sequences, size, at, count,
-                going_on, self._threads(count),
+            self.kernel.step_backward(
+                self.gru, self.gates, self.low, self.cells, self.last_cells, d_states, d_cells,
+                self.rows, sequences, size, at, count, going_on, self._threads(count),
             )  # fmt: skip
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
         later = 0 if self.rounded else sequences

@@ -24,7 +24,6 @@ from torch.nn.functional import linear
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_steps import FEW, asking_words, of_states
-from spmrl_bench.nn.kernels import call
 from spmrl_bench.nn.stack_attention import Sources, Stacks
 
 if TYPE_CHECKING:
@@ -99,9 +98,9 @@ class FusedSearch:
         # What comes of the contexts.
         read = torch.empty(count, wide)
         words = stacks.removed.shape[2]
-        call(
-            self._kernel.attend, kept[top], asking + 3 * size, low, self._keys, self._values, True,
-            stacks.pushed.contiguous(), stacks.removed.contiguous(), self._score, self._pushed,
+        self._kernel.attend(
+            kept[top], asking + 3 * size, low, self._keys, self._values, True,
+            stacks.pushed.flatten(0, 1), stacks.removed.flatten(0, 1), self._score, self._pushed,
             None, torch.empty(count, asking), torch.empty(count, self._attentions, words), read,
             wide, 0, None, 0, count, each, words, self._attentions, self._width, wide, threads,
         )  # fmt: skip
@@ -111,8 +110,8 @@ class FusedSearch:
             if layer:
                 rows = torch.mm(after_low[layer - 1], self._of_inputs[layer - 1])
             lead = asking if layer == top else 0
-            call(
-                self._kernel.cell, kept[layer], lead + 3 * size, lead, self._biases[layer], rows,
+            self._kernel.cell(
+                kept[layer], lead + 3 * size, lead, self._biases[layer], rows,
                 3 * size if layer else wide, low and layer > 0, self._bases[layer],
                 0 if layer else 3 * size, None if layer else last, low, gates, before[layer],
                 after[layer], after_low[layer], None, 0, None, None, size, 0, 0, count, count,

@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import ByHand, call
+from spmrl_bench.nn.kernels import ByHand
 from spmrl_bench.nn.known_actions import Known, Weights
 
 # States of a step below which a second thread costs more than it does.
@@ -184,23 +184,23 @@ class _Steps:
                 for layer in range(layers)
             ]
             threads = self._threads(count)
-            call(
-                self.kernel.attend, kept[top], asking + 3 * size, self.low, self.keys, self.words,
-                False, known.pushed, known.removed, self.score, self.pushed, known.context_factors,
-                self.asks, self.alphas, result, size + seen, size, self.dropped, at, count, 1,
-                *self._widths, threads,
+            self.kernel.attend(
+                kept[top], asking + 3 * size, self.low, self.keys, self.words, False, known.pushed,
+                known.removed, self.score, self.pushed, known.context_factors, self.asks,
+                self.alphas, result, size + seen, size, self.dropped, at, count, 1, *self._widths,
+                threads,
             )  # fmt: skip
             read = torch.mm(self.dropped[at:following], of_inputs[0])
             for layer in range(layers):
                 lead = shapes.asked(layer)
-                call(
-                    self.kernel.cell, kept[layer], lead + 3 * size, lead, self.biases[layer], read,
-                    3 * size, self.low, self.bases[layer], 0 if layer else 3 * size, None,
-                    self.low, self.gates[layer], self.before[layer], self.before[layer],
+                self.kernel.cell(
+                    kept[layer], lead + 3 * size, lead, self.biases[layer], read, 3 * size,
+                    self.low, self.bases[layer], 0 if layer else 3 * size, None, self.low,
+                    self.gates[layer], self.before[layer], self.before[layer],
                     self.before_low[layer], result if layer == top else None, size + seen,
                     None if layer == top else self._factors(layer),
-                    None if layer == top else self.inputs[layer],
-                    size, at, following, count, self._going_on(step), threads,
+                    None if layer == top else self.inputs[layer], size, at, following, count,
+                    self._going_on(step), threads,
                 )  # fmt: skip
                 if layer < top:
                     read = torch.mm(self.inputs[layer][at:following], of_inputs[layer + 1])
@@ -241,20 +241,19 @@ class _Steps:
             below: Tensor | None = None
             for layer in range(top, -1, -1):
                 lead, d_sums = shapes.asked(layer), self.d_sums[layer]
-                call(
-                    self.kernel.cell_back, later[layer], gradient if layer == top else None,
-                    size + seen, below, None if layer == top else self._factors(layer), self.low,
-                    self.gates[layer], self.before[layer], carried[layer], d_sums,
-                    lead + 4 * size, lead, size, at, count, self._going_on(step), threads,
+                self.kernel.cell_back(
+                    later[layer], gradient if layer == top else None, size + seen, below,
+                    None if layer == top else self._factors(layer), self.low, self.gates[layer],
+                    self.before[layer], carried[layer], d_sums, lead + 4 * size, lead, size, at,
+                    count, self._going_on(step), threads,
                 )  # fmt: skip
                 weight = self.of_inputs[layer - 1] if layer else self.of_context
                 below = torch.mm(d_sums[at:following, lead + size :], weight)
-            call(
-                self.kernel.attend_back, below, self.low, known.context_factors, gradient,
-                size + seen, size, self.keys, self.words, known.pushed, known.removed, self.score,
-                self.pushed, self.asks, self.alphas, self.d_contexts, self.d_asks,
-                self.d_sums[top], asking + 4 * size, self.d_keys, d_score, d_pushed, at, count,
-                *self._widths, threads,
+            self.kernel.attend_back(
+                below, self.low, known.context_factors, gradient, size + seen, size, self.keys,
+                self.words, known.pushed, known.removed, self.score, self.pushed, self.asks,
+                self.alphas, self.d_contexts, self.d_asks, self.d_sums[top], asking + 4 * size,
+                self.d_keys, d_score, d_pushed, at, count, *self._widths, threads,
             )  # fmt: skip
             if step:
                 for layer in range(layers):
@@ -276,8 +275,8 @@ class _Steps:
         d_words = torch.zeros_like(self.words)
         counts = torch.tensor(self.known.counts)
         steps = (counts > torch.arange(len(d_words))[:, None]).sum(dim=1)
-        call(
-            self.kernel.spread, self.known.removed, self.alphas, self.d_contexts, self.d_asks,
+        self.kernel.spread(
+            self.known.removed, self.alphas, self.d_contexts, self.d_asks,
             torch.tensor(self.starts), steps, d_words, self.d_keys, len(d_words), *self._widths,
             self._threads(len(self.read)),
         )  # fmt: skip

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-_NAMES = ("_attention", "_decoder", "_factored", "_recurrent", "_span_scorer")
+_NAMES = ("_attention", "_decoder", "_factored", "_recurrent", "_span_scorer", "_tensors")
 
 
 @functools.cache
@@ -35,18 +34,6 @@ def load(name: str) -> Any:
 def usable(rows: Tensor) -> bool:
     """Whether the kernels can work on ``rows``: built, float32, on the CPU."""
     return rows.device.type == "cpu" and rows.dtype == torch.float32 and all(map(load, _NAMES))
-
-
-def call(function: Callable[..., None], *arguments: object) -> None:
-    """Call a kernel's function, which takes addresses, with contiguous tensors or None (0)."""
-    function(*map(_address, arguments))
-
-
-def _address(argument: object) -> object:
-    if not isinstance(argument, Tensor):
-        return 0 if argument is None else argument
-    assert argument.is_contiguous()
-    return argument.data_ptr()
 
 
 class ByHand(torch.autograd.Function):
@@ -83,7 +70,7 @@ def dropout_factors(shape: torch.Size, p: float) -> Tensor:
     """
     factors = torch.empty(shape)
     seed = int(torch.randint(2**62, ()))
-    call(load("_factored").masks, seed, p, factors.numel(), factors)
+    load("_factored").masks(seed, p, factors.view(-1))
     return factors
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.choices import LayerNormForm
-from spmrl_bench.nn.kernels import call, product_rows
+from spmrl_bench.nn.kernels import product_rows
 from spmrl_bench.nn.norms import layer_norm as norm_of
 
 # Cells scored at once without a gradient: on the CPU their hidden layer and their scores stay in
@@ -100,9 +100,9 @@ class SpanScorer(nn.Module):
         kernel, width = kernels.load("_span_scorer"), projected.shape[1]
         result = projected.new_empty(product_rows(len(start), projected.dtype), width)
         result[len(start) :] = 0
-        call(
-            kernel.hidden, projected, start, end, len(start), width, self.first.bias,
-            self.norm.weight, self.norm.bias, self.norm.eps, result, torch.get_num_threads(),
+        kernel.hidden(
+            projected, start, end, len(start), width, self.first.bias, self.norm.weight,
+            self.norm.bias, self.norm.eps, result, torch.get_num_threads(),
         )  # fmt: skip
         return result
 
