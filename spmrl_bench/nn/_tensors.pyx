@@ -96,6 +96,43 @@ def check_indices(tensor, str name, Py_ssize_t count, int64_t least, int64_t end
     indices(tensor, name, count, least, end)
 
 
+def check_layout(lengths, sentence, position, Py_ssize_t longest, Py_ssize_t tokens) -> None:
+    """Refuse sentences that do not divide the tokens between them, see ``ragged.py``.
+
+    Args:
+        lengths: int64 ``[sentences]``.
+        sentence, position: int64 ``[tokens]``, of each token.
+        longest: the greatest length.
+        tokens: how many there are.
+
+    Raises:
+        ArrayError: the parts do not fit each other, or the tokens.
+    """
+    cdef Py_ssize_t sentences = rows_of(lengths, "lengths of the layout"), b, k, row = 0, most = 0
+    cdef const int64_t *length = integers(lengths, "lengths of the layout", sentences)
+    cdef const int64_t *owner = integers(sentence, "sentence of the layout", tokens)
+    cdef const int64_t *place = integers(position, "position of the layout", tokens)
+    for b in range(sentences):
+        if not 1 <= length[b] <= tokens - row:
+            raise ArrayError(
+                f"lengths[{b}] of the layout is {length[b]}; of {tokens} tokens, {tokens - row} are "
+                "left for it, and it must have 1."
+            )
+        most = max(most, length[b])
+        for k in range(length[b]):
+            if owner[row] != b or place[row] != k:
+                raise ArrayError(
+                    f"token {row} of the layout is {place[row]} of sentence {owner[row]}; by the "
+                    f"lengths it is {k} of sentence {b}."
+                )
+            row += 1
+    if row != tokens or most != longest:
+        raise ArrayError(
+            f"the layout has {row} tokens, {most} in the longest sentence; there must be {tokens}, "
+            f"and longest says {longest}."
+        )
+
+
 cdef float *floats(
     object tensor, str name, Py_ssize_t a, Py_ssize_t b=NO_SIZE, Py_ssize_t c=NO_SIZE
 ) except? NULL:

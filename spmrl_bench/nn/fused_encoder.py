@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_attention import Attention
 from spmrl_bench.nn.kernels import ByHand, keep_scale, product_rows
@@ -27,7 +28,22 @@ if TYPE_CHECKING:
 
 
 def encode(module: Encoder, content: Tensor, layout: Ragged) -> Tensor:
-    """What ``module.stack(content, layout)`` computes, from ``[tokens, half]``."""
+    """What ``module.stack(content, layout)`` computes, from ``[tokens, half]``.
+
+    Raises:
+        ArrayError: the content, the layout or a parameter is of a type or shape that does not fit.
+    """
+    tensors, places = kernels.load("_tensors"), module.positions.weight
+    tensors.check_layout(
+        layout.lengths, layout.sentence, layout.position, layout.longest, len(content)
+    )
+    tensors.check(content.contiguous(), "content", torch.float32, len(content), module.half)
+    kernels.check_types(module)
+    kernels.check_weight(module, places, len(places), module.half)
+    if layout.longest > len(places):
+        raise ArrayError(
+            f"a sentence has {layout.longest} tokens; the encoder has {len(places)} positions."
+        )
     needed = torch.is_grad_enabled() and (
         content.requires_grad or any(weight.requires_grad for weight in module.parameters())
     )
@@ -136,7 +152,10 @@ class _Pass:
 
     def _weight(self, linear: FactoredLinear, side: int) -> Tensor:
         """One half's matrix, low; rounded on the way forwards and used backwards."""
-        weight = (linear.content if side == 0 else linear.position).weight
+        half = linear.content if side == 0 else linear.position
+        weight = half.weight
+        # A product into a place of another shape would go elsewhere.
+        kernels.check_weight(self.module, weight, half.out_features, half.in_features)
         if not self.low:
             return weight.detach()
         found = self.low_weights.get(weight)
@@ -273,4 +292,6 @@ def _with_biases(weights: list[Tensor], biases: Tensor) -> list[Tensor]:
 
 
 def _bias(linear: FactoredLinear) -> Tensor:
+    for half in (linear.content, linear.position):
+        kernels.check_weight(half, half.bias, half.out_features)
     return torch.cat((linear.content.bias, linear.position.bias)).detach()

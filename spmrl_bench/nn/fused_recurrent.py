@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.kernels import ByHand, product_rows
 
@@ -43,6 +44,14 @@ class Steps:
     """
 
     def __init__(self, lengths: Tensor) -> None:
+        """The order for sequences of these lengths, int64 ``[sequences]``, each at least 1.
+
+        Raises:
+            ArrayError: they are none, or others.
+        """
+        if not len(lengths):
+            raise ArrayError("lengths is empty; there must be at least 1 sequence.")
+        kernels.load("_tensors").check_indices(lengths, "lengths", len(lengths), 1, 1 << 40)
         of_sequence = lengths.numpy()
         order = np.argsort(-of_sequence, kind="stable")
         in_order = of_sequence[order]
@@ -66,6 +75,9 @@ def last_states(layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torc
         inputs: float32 ``[items, features]``, in the order of ``steps``.
         steps: of the sequences' lengths.
         dtype: of the factors of the matrix products.
+
+    Raises:
+        ArrayError: the inputs or a weight are of another type or shape.
     """
     return _states(layer, inputs, steps, dtype, every=False)
 
@@ -83,6 +95,14 @@ def _states(
 ) -> Tensor:
     work = _Pass(steps, dtype, gru=isinstance(layer, nn.GRU), every=every)
     weights = [weight for each in layer.all_weights for weight in each]
+    sums = (3 if work.gru else 4) * layer.hidden_size
+    shapes = [(sums, layer.input_size), (sums, layer.hidden_size), (sums,), (sums,)]
+    for weight, shape in zip(weights, 2 * shapes, strict=True):
+        kernels.check_weight(layer, weight, *shape)
+    items = sum(steps.counts)
+    kernels.load("_tensors").check(
+        inputs.contiguous(), "inputs", torch.float32, items, layer.input_size
+    )
     result: Tensor = ByHand.apply(work, inputs, *weights)
     return result
 

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_steps import FEW, asking_words, of_states
 from spmrl_bench.nn.stack_attention import Sources, Stacks
@@ -35,6 +36,14 @@ class FusedSearch:
 
     @torch.no_grad()
     def __init__(self, decoder: ActionDecoder, sources: Sources, dtype: torch.dtype) -> None:
+        """Prepare for the sentences of ``sources``.
+
+        Raises:
+            ArrayError: a parameter, or what there is of the words, is not float32 on the CPU.
+        """
+        kernels.check_types(decoder)
+        for part in sources:
+            kernels.check_weight(decoder, part, *part.shape)
         self._kernel = kernels.load("_decoder")
         self._dtype = dtype
         self._low = dtype != torch.float32
@@ -80,9 +89,22 @@ class FusedSearch:
 
     @torch.no_grad()
     def step(self, last: Tensor, parents: Tensor, stacks: Stacks) -> Tensor:
-        """As :meth:`Search.step <spmrl_bench.nn.action_decoder.Search.step>`."""
+        """As :meth:`Search.step <spmrl_bench.nn.action_decoder.Search.step>`.
+
+        Raises:
+            ArrayError: a tensor is of another type or shape, or the action before does not exist.
+        """
         count, size, low, top = len(last), self._size, self._low, self._layers - 1
+        if stacks.removed.dim() != 3 or stacks.pushed.shape != stacks.removed.shape:
+            raise ArrayError(
+                f"pushed and removed have the shapes {list(stacks.pushed.shape)} and "
+                f"{list(stacks.removed.shape)}; both must be [sentences, hypotheses, words]."
+            )
         each = stacks.removed.shape[1]
+        check_indices = kernels.load("_tensors").check_indices
+        check_indices(last, "last", len(stacks.removed) * each, 0, len(self._read_table))
+        if self._after:
+            check_indices(parents, "parents", count, 0, len(self._after[0]))
         asking, wide = self._attentions * self._width, 4 * size
         threads = self._threads(count)
         if self._after:

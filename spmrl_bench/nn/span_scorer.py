@@ -82,7 +82,15 @@ class SpanScorer(nn.Module):
         """Scores ``[some spans, labels - 1]`` of many spans, without a gradient, in order.
 
         A block is to be used up before the next one is asked for, which takes its place.
+
+        Raises:
+            ArrayError: on the CPU, a row does not exist, or something is of another type or shape.
         """
+        if kernels.usable(projected):
+            # A product into a place of another shape would go elsewhere.
+            weight, width = self.second.weight, self.second.in_features
+            kernels.check_weight(self, weight, self.second.out_features, width)
+            kernels.check_weight(self, self.second.bias, self.second.out_features)
         size = BLOCK if projected.device.type == "cpu" else GPU_BLOCK
         rows = product_rows(min(size, len(start)), projected.dtype)
         scores = projected.new_empty(rows, self.second.out_features)
