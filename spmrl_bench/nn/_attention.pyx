@@ -1,11 +1,12 @@
 """Attention between its products: every head over every sentence, forwards and backwards.
 
 The arrays are packed halves first, ``[2, tokens, heads * half]`` for each of queries, keys and
-values: a head's vectors are two pieces of ``half`` values. Tensors, *low* ones and ``threads`` are as in ``_factored.pyx``. A head over a sentence is worked on by one thread, in
-float32, so the number of threads does not change a bit. Dropout factors are those of
-``_factored.masks`` for a tensor ``[tokens, heads, longest]``, where ``longest`` is that of the
-batch, a multiple of the lanes; the weights are computed again on the way back rather than kept.
-The twin is ``SelfAttention`` in ``encoder.py``; both agree up to rounding.
+values: a head's vectors are two pieces of ``half`` values. Tensors, *low* ones and ``threads`` are
+as in ``_factored.pyx``. A head over a sentence is worked on by one thread, in float32, so the
+number of threads does not change a bit. Dropout factors are those of ``_factored.masks`` for a
+tensor ``[tokens, heads, longest]``, where ``longest`` is that of the batch, a multiple of the
+lanes; the weights are computed again on the way back rather than kept. The twin is
+``SelfAttention`` in ``encoder.py``; both agree up to rounding.
 """
 
 from cython.parallel cimport prange
@@ -16,7 +17,7 @@ from libc.string cimport memcpy, memset
 
 from spmrl_bench.errors import ArrayError
 
-from spmrl_bench.nn._tensors cimport dropped_below, integers, lows, rows_of, within
+from spmrl_bench.nn._tensors cimport MOST_THREADS, dropped_below, integers, lows, rows_of, within
 
 cdef extern from "_attention.h":
     int LANES
@@ -63,9 +64,10 @@ cdef Sizes sizes_of(
     cdef Py_ssize_t k, free_from = 0, sentences = rows_of(lengths, "lengths of attention")
     cdef const int64_t *first = integers(starts, "starts of attention", sentences)
     cdef const int64_t *length = integers(lengths, "lengths of attention", sentences)
-    within("threads", threads, 1, INT_MAX)
+    within("threads", threads, 1, MOST_THREADS)
     within("heads", heads, 1, INT_MAX)
     within("half", half, 1, INT_MAX)
+    within("longest", longest, 0, whole(tokens))
     if longest % LANES:
         raise ArrayError(f"longest is {longest}; it must be a multiple of {LANES}.")
     for k in range(sentences):

@@ -16,7 +16,7 @@ from libc.string cimport memcpy, memset
 from spmrl_bench.errors import ArrayError
 
 from spmrl_bench.nn._tensors cimport (
-    flags, floats, indices, integers, lows, rows_of, some_floats, some_lows, within
+    MOST_THREADS, flags, floats, indices, integers, lows, rows_of, some_floats, some_lows, within
 )
 
 cdef extern from "_rows.h":
@@ -95,8 +95,8 @@ cdef int check_step(
 ) except -1:
     """Refuse a step that leads out of the rows."""
     if not 0 <= count <= rows or not 0 <= at <= rows - count:
-        raise ArrayError(f"rows {at} to {at + count} of {name} are not within its {rows}.")
-    return within("threads", threads, 1, INT_MAX)
+        raise ArrayError(f"rows {at} to {at + count} of {name} are asked for; it has {rows}.")
+    return within("threads", threads, 1, MOST_THREADS)
 
 
 # ---- attention ---------------------------------------------------------------------------
@@ -128,15 +128,6 @@ def attend(
         words, layers, width, value_width, summed, floats(score, "score of attend", width),
         some_floats(stacked, "stacked of attend", width),
     )
-    check_step(at, count, rows, threads, "attend")
-    within("each of attend", each, 1, INT_MAX)
-    within("sentences of attend", (count + each - 1) // each, 0, sentences)
-    within("layers width of attend", layers * width, 1, asked_step)
-    within(
-        "context_start of attend", context_start, 0, context_step - (value_width if summed else wide)
-    )
-    if summed and dropped is not None:
-        raise ArrayError("dropped of attend must be absent where contexts are summed.")
     cdef const void *given = lows(asked, low, "asked of attend", count, asked_step)
     cdef const float *of_words = floats(keys, "keys of attend", sentences, words, layers * width)
     cdef const float *content = floats(
@@ -149,6 +140,14 @@ def attend(
     cdef float *weights = floats(alphas, "alphas of attend", rows, layers, words)
     cdef float *found = floats(contexts, "contexts of attend", rows, context_step)
     cdef void *kept = some_lows(dropped, low, "dropped of attend", rows, wide)
+    check_step(at, count, rows, threads, "removed of attend")
+    within("each of attend", each, 1, INT_MAX)
+    within("count / each, sentences of keys of attend,", (count + each - 1) // each, 0, sentences)
+    within("layers width of attend", layers * width, 1, asked_step)
+    cdef Py_ssize_t of_context = value_width if summed else wide
+    within("context_start of attend", context_start, 0, context_step - of_context)
+    if summed and dropped is not None:
+        raise ArrayError("dropped of attend must be absent where contexts are summed.")
     for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
         without_words += attend_part(
             &shape, given, asked_step, low, of_words, content, on_stack, gone, factor, in_all,
@@ -218,10 +217,6 @@ def attend_back(
         words, layers, width, value_width, False, floats(score, "score of attend_back", width),
         some_floats(stacked, "stacked of attend_back", width),
     )
-    check_step(at, count, rows, threads, "attend_back")
-    within("count of attend_back", count, 0, sentences)
-    within("gradient_start of attend_back", gradient_start, 0, gradient_step - wide)
-    within("layers width of attend_back", asking, 1, d_sums_step)
     if (stacked is None) != (d_stacked is None):
         raise ArrayError("d_stacked of attend_back must be there where stacked is, and only there.")
     cdef const void *of_dropped = lows(d_dropped, low, "d_dropped of attend_back", count, wide)
@@ -243,6 +238,10 @@ def attend_back(
     cdef float *of_stacked = some_floats(
         d_stacked, "d_stacked of attend_back", sentences, width
     )
+    check_step(at, count, rows, threads, "removed of attend_back")
+    within("count, sentences of keys of attend_back,", count, 0, sentences)
+    within("gradient_start of attend_back", gradient_start, 0, gradient_step - wide)
+    within("layers width of attend_back", asking, 1, d_sums_step)
     for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
         attend_back_part(
             &shape, of_dropped, low, factor, above + gradient_start, gradient_step, of_words,
@@ -377,23 +376,18 @@ def cell(
     (new, reset, update), without ``kept_bias`` [3 size]; ``read``: [count, read_step], low if
     ``read_low``, begins with the input's part (reset, update, new); ``base``: [.., base_step], is
     added to it, the row ``which`` (int64 [count]) names, or without that of ``at`` on; with a
-    ``base_step`` of 0 all have the same [3 size]. ``gates`` [rows, 4 size] receives what ``gru_forward``
-    makes of the sums. ``before``: [.., size] from row ``at`` on; the first ``going_on`` new states
-    are written to ``after`` and, rounded, to ``after_low`` from row ``following`` on (the latter is
-    the former if not low; the former may be ``before``), all to the first columns of ``result`` [rows, result_step], if it is there, and
-    times ``factors`` ([rows, size], or absent) to ``inputs``, low [rows, size], if that is.
+    ``base_step`` of 0 all have the same [3 size]. ``gates`` [rows, 4 size] receives what
+    ``gru_forward`` makes of the sums. ``before``: [.., size] from row ``at`` on; the first
+    ``going_on`` new states are written to ``after`` and, rounded, to ``after_low`` from row
+    ``following`` on (the latter is the former if not low; the former may be ``before``), all to the
+    first columns of ``result`` [rows, result_step], if it is there, and times ``factors`` ([rows,
+    size], or absent) to ``inputs``, low [rows, size], if that is.
     """
     cdef int part
     cdef Py_ssize_t rows = rows_of(gates, "gates of cell")
     cdef Py_ssize_t rows_before = rows_of(before, "before of cell")
     cdef Py_ssize_t rows_after = rows_of(after, "after of cell")
     within("size of cell", size, 1, INT_MAX)
-    check_step(at, count, rows, threads, "gates of cell")
-    check_step(at, count, rows_before, threads, "before of cell")
-    within("going_on of cell", going_on, 0, count)
-    check_step(following, going_on, rows_after, threads, "after of cell")
-    within("kept_start of cell", kept_start, 0, kept_step - 3 * size)
-    within("read_step of cell", read_step, 3 * size, INT_MAX)
     cdef const void *own = lows(kept, low, "kept of cell", count, kept_step)
     cdef const float *bias = floats(kept_bias, "kept_bias of cell", 3 * size)
     cdef const void *given = lows(read, read_low, "read of cell", count, read_step)
@@ -411,6 +405,12 @@ def cell(
         found = floats(result, "result of cell", rows, result_step)
     cdef const float *factor = some_floats(factors, "factors of cell", rows, size)
     cdef void *passed = some_lows(inputs, low, "inputs of cell", rows, size)
+    check_step(at, count, rows, threads, "gates of cell")
+    check_step(at, count, rows_before, threads, "before of cell")
+    within("going_on of cell", going_on, 0, count)
+    check_step(following, going_on, rows_after, threads, "after of cell")
+    within("kept_start of cell", kept_start, 0, kept_step - 3 * size)
+    within("read_step of cell", read_step, 3 * size, INT_MAX)
     if then == first and going_on and following < at + count:
         raise ArrayError(
             f"following of cell is {following}; where after is before, it must be at least "
@@ -472,19 +472,16 @@ def cell_back(
     """The way back of ``cell``.
 
     The gradient of a new state has up to three parts: ``later``, low [going_on, size], through the
-    sums of the next step, absent where none goes on; ``above``, [rows, above_step], begins with that of ``result``; ``below``,
-    low [count, size], that of ``inputs``. The last two may be absent. ``carried`` [sentences, size]
-    is what reaches the state past the gates, and updated. ``d_sums``: low [rows, d_sums_step]
-    receives from column ``d_sums_start`` on those of the four sums of ``gates``.
+    sums of the next step, absent where none goes on; ``above``, [rows, above_step], begins with
+    that of ``result``; ``below``, low [count, size], that of ``inputs``. The last two may be
+    absent. ``carried`` [sentences, size] is what reaches the state past the gates, and updated.
+    ``d_sums``: low [rows, d_sums_step] receives from column ``d_sums_start`` on those of the four
+    sums of ``gates``.
     """
     cdef int part
     cdef Py_ssize_t rows = rows_of(gates, "gates of cell_back")
     cdef Py_ssize_t sentences = rows_of(carried, "carried of cell_back")
     within("size of cell_back", size, 1, INT_MAX)
-    check_step(at, count, rows, threads, "gates of cell_back")
-    within("count of cell_back", count, 0, sentences)
-    within("going_on of cell_back", going_on, 0, count)
-    within("d_sums_start of cell_back", d_sums_start, 0, d_sums_step - 4 * size)
     cdef const void *through = NULL
     if going_on:
         through = lows(later, low, "later of cell_back", going_on, size)
@@ -498,6 +495,10 @@ def cell_back(
     cdef const float *first = floats(before, "before of cell_back", rows, size)
     cdef float *past = floats(carried, "carried of cell_back", sentences, size)
     cdef void *sums = lows(d_sums, low, "d_sums of cell_back", rows, d_sums_step)
+    check_step(at, count, rows, threads, "gates of cell_back")
+    within("count, rows of carried of cell_back,", count, 0, sentences)
+    within("going_on of cell_back", going_on, 0, count)
+    within("d_sums_start of cell_back", d_sums_start, 0, d_sums_step - 4 * size)
     for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
         cell_back_part(
             through, over, above_step, under, factor, low, active, first, past, sums, d_sums_step,

@@ -7,10 +7,10 @@ halves and then all position halves, so that both halves are contiguous matrices
 
 Arguments are contiguous tensors (None where an optional one is absent), which the callers in
 ``spmrl_bench.nn`` allocate; what they are is looked at first (``_tensors.pyx``). Those called *low*
-are bfloat16 if ``low`` is true, else float32; everything else is float32 and all sums are float32 over several lanes, which is what
-lets a compiler vectorise them. Rows are divided among ``threads`` in fixed parts, so the same
-number of threads gives the same bits. The twins are the operations of torch in
-``spmrl_bench/nn/encoder.py`` and ``lexical.py``; they agree up to rounding.
+are bfloat16 if ``low`` is true, else float32; everything else is float32 and all sums are float32
+over several lanes, which is what lets a compiler vectorise them. Rows are divided among ``threads``
+in fixed parts, so the same number of threads gives the same bits. The twins are the operations of
+torch in ``spmrl_bench/nn/encoder.py`` and ``lexical.py``; they agree up to rounding.
 """
 
 from cython.parallel cimport prange
@@ -22,7 +22,8 @@ from libc.string cimport memcpy
 from spmrl_bench.errors import ArrayError
 
 from spmrl_bench.nn._tensors cimport (
-    dropped_below, floats, indices, integers, lows, rows_of, some_floats, some_lows, within
+    MOST_THREADS, dropped_below, floats, indices, integers, lows, rows_of, some_floats, some_lows,
+    within
 )
 
 cdef extern from "_rows.h":
@@ -87,7 +88,7 @@ cdef const float *masks_of(masks, Py_ssize_t width) except? NULL:
 cdef int check_sizes(Py_ssize_t tokens, Py_ssize_t width, int threads) except -1:
     within("tokens", tokens, 0, INT64_MAX)
     within("width", width, 1, INT_MAX)
-    return within("threads", threads, 1, INT_MAX)
+    return within("threads", threads, 1, MOST_THREADS)
 
 
 def masks(uint64_t seed, double p, out):

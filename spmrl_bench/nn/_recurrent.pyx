@@ -12,7 +12,7 @@ from libc.stdint cimport uint16_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from spmrl_bench.nn._tensors cimport floats, lows, some_lows, within
+from spmrl_bench.nn._tensors cimport MOST_THREADS, floats, lows, some_lows, within
 
 cdef extern from "_rows.h":
     void widen(Py_ssize_t, const uint16_t *, float *) nogil
@@ -36,7 +36,7 @@ cdef int check_step(
     within("count of a step", count, 0, sequences)
     within("going_on of a step", going_on, 0, count)
     within("at of a step", at, 0, rows - count - going_on)
-    return within("threads", threads, 1, INT_MAX)
+    return within("threads", threads, 1, MOST_THREADS)
 
 
 def step_forward(

@@ -4,10 +4,9 @@ Tensors and threads are as in ``_factored.pyx``; the twin is ``SpanScorer.hidden
 """
 
 from cython.parallel cimport prange
-from libc.limits cimport INT_MAX
 from libc.stdint cimport int64_t
 
-from spmrl_bench.nn._tensors cimport floats, indices, rows_of, within
+from spmrl_bench.nn._tensors cimport MOST_THREADS, floats, indices, rows_of, within
 
 cdef extern from "_rows.h":
     float row_sum(Py_ssize_t, const float *) nogil
@@ -29,8 +28,6 @@ def hidden(
     cdef int part
     cdef Py_ssize_t rows = rows_of(projected, "projected of hidden")
     cdef Py_ssize_t room = rows_of(out, "out of hidden")
-    within("spans of hidden", spans, 0, room)
-    within("threads", threads, 1, INT_MAX)
     cdef const float *posts = floats(projected, "projected of hidden", rows, width)
     cdef const int64_t *first = indices(start, "start of hidden", spans, 0, rows)
     cdef const int64_t *last = indices(end, "end of hidden", spans, 0, rows)
@@ -38,6 +35,8 @@ def hidden(
     cdef const float *factor = floats(gain, "gain of hidden", width)
     cdef const float *moved = floats(shift, "shift of hidden", width)
     cdef float *found = floats(out, "out of hidden", room, width)
+    within("spans, rows of out of hidden,", spans, 0, room)
+    within("threads", threads, 1, MOST_THREADS)
     for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
         hidden_part(
             posts, first, last, spans * part // threads, spans * (part + 1) // threads, width,

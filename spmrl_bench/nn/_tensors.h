@@ -8,4 +8,7 @@
 
 #define NO_SIZE PTRDIFF_MIN
 
+/* So many can be started anywhere; OpenMP ends the program where it cannot. */
+#define MOST_THREADS 1024
+
 #endif

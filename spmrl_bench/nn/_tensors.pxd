@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "_tensors.h":
+    int MOST_THREADS
     Py_ssize_t NO_SIZE  # in place of the size of a dimension that a tensor has not
 
 cdef float *floats(

@@ -52,7 +52,9 @@ cdef void *address(
 cdef int refuse(object tensor, str name, object dtype, list shape) except -1:
     """Raise the error that says what a tensor is and what it must be."""
     allowed = f"{str(dtype).removeprefix('torch.')} {shape}"
-    raise ArrayError(f"{name} is {described(tensor)}; it must be {allowed}, contiguous, on the CPU.")
+    raise ArrayError(
+        f"{name} is {described(tensor)}; it must be {allowed}, contiguous and on the CPU."
+    )
 
 
 def described(tensor) -> str:
@@ -115,8 +117,8 @@ def check_layout(lengths, sentence, position, Py_ssize_t longest, Py_ssize_t tok
     for b in range(sentences):
         if not 1 <= length[b] <= tokens - row:
             raise ArrayError(
-                f"lengths[{b}] of the layout is {length[b]}; of {tokens} tokens, {tokens - row} are "
-                "left for it, and it must have 1."
+                f"lengths[{b}] of the layout is {length[b]}; it must be at least 1, and of "
+                f"{tokens} tokens {tokens - row} are left."
             )
         most = max(most, length[b])
         for k in range(length[b]):
