@@ -137,7 +137,8 @@ class TransitionParser(NeuralParser):
         rows, _ = step_rows(steps)
         legal = torch.from_numpy(history.legal_actions()).flatten(0, 1)[rows].to(self.device)
         chosen = torch.from_numpy(actions).flatten()[rows].to(self.device)
-        scores = scores.float().masked_fill(~legal, -torch.inf)
+        least = torch.promote_types(scores.dtype, torch.float32)
+        scores = scores.to(least).masked_fill(~legal, -torch.inf)
         return torch.nn.functional.cross_entropy(scores, chosen, reduction="sum")
 
     def sources(self, tokens: Tensor, batch: Batch, order: NDArray[np.integer]) -> Sources:
