@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.processes import Interrupted
+from spmrl_bench.interrupts import Interrupted
 from spmrl_bench.training.checkpoint import read_progress
 from tests.training.trainers import break_off, make_trainer, real_score
 
