@@ -51,8 +51,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Replace a file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _first_visit(path.parent.absolute())
+    _make_folder(path.parent)
     new = _hidden(path, "new")
     try:
         put(new, [data], forced=True)
@@ -92,7 +91,7 @@ def put(path: Path, pieces: Iterable[Data], *, forced: bool = False) -> None:
 
 def append(path: Path, data: bytes) -> None:
     """Write to the end of a file; where that fails, nothing of it stays there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(path.parent)
     descriptor = os.open(path, _END, 0o644)
     try:
         size = os.fstat(descriptor).st_size
@@ -113,8 +112,7 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
     Raises:
         OSError: the version before is there, unharmed.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _first_visit(path.parent.absolute())
+    _make_folder(path.parent)
     new, old = _hidden(path, "new"), _hidden(path, "old")
     try:
         os.mkdir(new)
@@ -249,6 +247,12 @@ def _is_left_behind(entry: os.DirEntry[str]) -> bool:
     return time.time() - entry.stat(follow_symlinks=False).st_mtime > FORGOTTEN
 
 
+def _make_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+    _first_visit(folder.absolute())
+
+
 @cache
 def _first_visit(folder: Path) -> None:
     """Clear up a folder once in the life of a process."""
@@ -311,5 +315,5 @@ def _remove(place: Path) -> None:
     with suppress(OSError):
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place, ignore_errors=True)
-        else:
+        elif os.path.lexists(place):
             os.unlink(place)
