@@ -1,5 +1,5 @@
 """``python -m spmrl_bench`` is the command ``spmrl-bench``."""
 
-from spmrl_bench.cli import main
+from spmrl_bench.entry import main
 
 main()

@@ -19,6 +19,9 @@ Handler = Callable[[int, FrameType | None], None]
 #: Seconds that an import has to come to its end when a signal arrives in the middle of it.
 PATIENCE = 5.0
 
+#: What is said where nothing was in work.
+INTERRUPTED = "\nspmrl-bench: interrupted"
+
 _AGAIN = 0.05  # seconds between two looks whether it has
 _since: dict[int, float] = {}  # when a signal came that waits for that
 
@@ -50,6 +53,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
         _since.pop(number, None)
         raise Interrupted(number)
     if time.monotonic() - _since.setdefault(number, time.monotonic()) > PATIENCE:
+        os.write(2, f"{INTERRUPTED}\n".encode())
         os._exit(128 + number)
     later = threading.Timer(_AGAIN, os.kill, (os.getpid(), number))
     later.daemon = True

@@ -40,5 +40,5 @@ def test_parts_of_other_tensors_are_written_in_their_own_order() -> None:
 
 
 def test_numbers_that_the_format_lacks_are_named() -> None:
-    with pytest.raises(TypeError, match="tensor z: torch.complex64 has no place"):
+    with pytest.raises(TypeError, match=r"tensor z: torch\.complex64 has no place"):
         written({"z": torch.zeros(1, dtype=torch.complex64)})

@@ -3,62 +3,27 @@
 Every command parses its arguments, calls one function of the package and prints what it
 returns: results on standard output, everything else on standard error. What a command needs
 is imported when it runs, so that ``--help`` answers at once and only the commands that train
-or parse load torch. The commands themselves are imported by :func:`main`, when it has made sure
-that an interrupt is answered in words.
+or parse load torch.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-from typing import TYPE_CHECKING, Any
-
-from spmrl_bench.interrupts import exit_status, interrupt
-
-if TYPE_CHECKING:
-    from spmrl_bench.cli.commands import app
+# Importing a module of commands registers them with the application.
+from spmrl_bench.cli import (  # noqa: F401
+    attention,
+    bench,
+    comparisons,
+    dependencies,
+    heads,
+    listings,
+    multilingual,
+    parsing,
+    runs,
+    scores,
+    study,
+    treebanks,
+)
+from spmrl_bench.cli.app import app
+from spmrl_bench.entry import main
 
 __all__ = ["app", "main"]
-
-
-def __getattr__(name: str) -> Any:
-    if name != "app":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from spmrl_bench.cli.commands import app
-
-    return app
-
-
-def main() -> None:
-    """Entry point: the command line, with UTF-8 output and quiet when a reader goes away."""
-    # What was ignored from the start, as nohup and background jobs of scripts have it, stays so.
-    answered = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if signal.getsignal(number) != signal.SIG_IGN
-    ]
-    for number in answered:
-        signal.signal(number, interrupt)
-    # GNU OpenMP threads spin while they wait. When another program needs a core, that slows
-    # training down twentyfold; a short spin keeps most of the speed of an idle machine.
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    try:
-        try:
-            from spmrl_bench.cli.commands import app
-
-            app(prog_name="spmrl-bench")
-        finally:
-            sys.stdout.flush()
-    except KeyboardInterrupt as stopped:  # before a command has begun, or after its end
-        print("\nspmrl-bench: interrupted", file=sys.stderr)
-        sys.exit(exit_status(stopped))
-    except BrokenPipeError:
-        # Python flushes once more at exit; give it a place where that succeeds.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    finally:
-        for number in answered:  # nothing is left to be saved
-            signal.signal(number, signal.SIG_DFL)

@@ -17,7 +17,7 @@ from spmrl_bench.errors import (
 )
 from spmrl_bench.parsers.registry import load_parser
 from tests.experiments.running import FIRST, RUNS, evaluate, plan, train
-from tests.laboratory import MODEL, QUICK, SIZES, TRAIN, Laboratory
+from tests.laboratory import MODEL, QUICK, TRAIN, Laboratory
 
 
 def everything(folder: Path) -> dict[Path, bytes]:

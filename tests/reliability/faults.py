@@ -1,8 +1,8 @@
 """Failing and dying at the k-th call of the system that writes, for every k.
 
 All that the program writes goes through functions of :mod:`os` (see ``spmrl_bench/files.py``),
-which are replaced here by ones that count. A process dies in a fork of the test, by SIGKILL, so that
-nothing of it is tidied up; a failure is raised in the test itself.
+which are replaced here by ones that count. A process dies in a fork of the test, by SIGKILL, so
+that nothing of it is tidied up; a failure is raised in the test itself.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from tests.laboratory import make_trees, train_config
 from tests.parsers.test_kinds import settings_of
 
 KINDS = ("chart", "biaffine", "joint", "transition")
-#: Batches of an epoch, and epochs; a rate that falls whenever an epoch brings nothing new.
-BATCHES, EPOCHS = 12, 3
+#: Batches of an epoch.
+BATCHES = 12
 RULES = {"brackets": {"prm": "spmrl"}}
 DROPOUT = {f"{name}_dropout": 0.2 for name in ("attention", "relu", "word", "char", "biaffine")}
 
@@ -54,6 +54,7 @@ def make_trainer(
     run_dir: Path,
     *,
     seed: int = 1,
+    epochs: int = 1,
     watch: Callable[[str], None] = lambda _: None,
 ) -> Trainer:
     """A trainer that says what it does: ``step``, ``score``, ``best``, ``save``."""
@@ -77,9 +78,9 @@ def make_trainer(
         parser,
         train_config(
             batch_size=4,
-            max_epochs=EPOCHS,
+            max_epochs=epochs,
             evaluations_per_epoch=3,
-            decay_batches=5,
+            decay_batches=4,
             averaging=0.9,
             learning_rate=0.005,
         ),

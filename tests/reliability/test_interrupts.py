@@ -21,7 +21,7 @@ from tests.reliability.tally import Tally
 
 ROOT = Path(__file__).resolve().parents[2]
 # The handler is in place an instant after the word, before anything heavy is imported.
-CODE = "import sys; from spmrl_bench.cli import main; print('begun', flush=True); main()"
+CODE = "import sys; from spmrl_bench.entry import main; print('begun', flush=True); main()"
 SETTINGS = {"max_epochs": 100_000, "stop_patience": 100_000, "batch_size": 8}
 SOON = 10.0
 
