@@ -21,14 +21,16 @@ from tests.reliability.tally import Tally
 STUDY = """
 title = "Heads"
 source = "none"
-variant = "charlstm"
+measured = "nothing else"
+metric = "brackets.f1"
 reference = "one"
+[shared]
+lexical = ["charlstm"]
 [[rows]]
 name = "one"
 [[rows]]
 name = "two"
-[rows.settings.model]
-heads = 2
+limit = { content = "none" }
 """
 
 
@@ -77,12 +79,12 @@ def test_commands_that_train_or_compare_on_dev_do_not_open_test(
     assert CliRunner().invoke(app, ["eval", recipe, "--variant", "charlstm"]).exit_code == 1
     assert "test" in opened
     opened.clear()
-    for arguments in (
-        ("eval", recipe, "--variant", "charlstm"),
-        ("validate", "tiny-open"),
-    ):
+    (bank / "test.mrg").write_bytes(whole)
+    options = ("--variant", "charlstm", "--runs", "others")
+    run("train", recipe, *options)
+    assert "test" not in opened
+    for arguments in (("eval", recipe, *options), ("validate", "tiny-open")):
         held.add()
-        (bank / "test.mrg").write_bytes(whole)
         run(*arguments)
         assert "test" in opened, arguments
         opened.clear()
