@@ -7,6 +7,7 @@ other exception is a defect of the program and keeps its traceback.
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from os import PathLike
 
@@ -82,6 +83,15 @@ class PretrainedError(SpmrlError):
 
 class RecordError(SpmrlError):
     """A result record or a published table cannot be written or read."""
+
+
+def remedy(error: OSError) -> str:
+    """What the user can do where something cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "Make room"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "See to it that you may write there"
+    return "Look whether the disk is in order"
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.interrupts import exit_status
 
 FAILED = 1
 
@@ -53,8 +53,7 @@ class _Commands(TyperGroup):
             if ctx.invoked_subcommand in ("train", "eval", "multilingual", "study"):
                 message += "; give the same command again (without --fresh) to continue"
             typer.echo(f"\nspmrl-bench: {message}", err=True)
-            # What a shell says of a program that a signal ended: 130 for Ctrl-C, 143 for SIGTERM.
-            raise typer.Exit(128 + getattr(interrupt, "number", signal.SIGINT)) from None
+            raise typer.Exit(exit_status(interrupt)) from None
 
 
 app = typer.Typer(

@@ -24,13 +24,18 @@ from spmrl_bench.trees.parse import Layer
 class Plan:
     """What one command works on: a treebank and the settings of each run.
 
-    The runs of a variant, one for each seed, follow each other.
+    The runs of a variant, one for each seed, follow each other. The test split of the treebank is
+    closed (:meth:`Treebank.without_test`), whatever the plan was made with: of all that works
+    with plans, the evaluation alone opens it.
     """
 
     treebank: Treebank
     configs: tuple[RunConfig, ...]
     note: str
     """Which treebank was taken and why, for the user."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "treebank", self.treebank.without_test())
 
     def folder(self, runs_dir: Path, config: RunConfig) -> Path:
         """Folder of one run; its name has the settings that were changed."""

@@ -158,7 +158,8 @@ def _score(work: Plan, runs: Sequence[_Run], device: str, *, selected: bool) -> 
     The baselines are scored with the test of a single run. The settings of the first run are
     those of all.
     """
-    bank, config, weights = work.treebank, runs[0].config, [run.weights for run in runs]
+    bank = work.treebank.with_test() if selected else work.treebank
+    config, weights = runs[0].config, [run.weights for run in runs]
     kind, alone = kind_named(config.kind), len(runs) == 1
     parsers = [load_parser(run.folder, device) for run in runs]
     scored = parsers[0] if alone else combine(parsers)

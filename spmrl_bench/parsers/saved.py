@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from spmrl_bench.errors import CheckpointError, PretrainedError
+from spmrl_bench.files import put
 from spmrl_bench.parsers.base import not_a_parser, read_description
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.pretrained.digests import file_digest
+from spmrl_bench.tensors import safetensors_bytes
 
 Parser = TypeVar("Parser", bound=nn.Module)
 
@@ -27,13 +29,12 @@ Parser = TypeVar("Parser", bound=nn.Module)
 def save_parser(
     parser: nn.Module, description: Mapping[str, Any], config: ParserConfig, folder: Path
 ) -> None:
-    """Write ``parser.json`` and ``weights.safetensors`` into an existing folder."""
+    """Write ``parser.json`` and ``weights.safetensors`` into a folder without them."""
     files = {str(path): file_digest(path) for path in pretrained_files(config)}
     content = {**description, **({"pretrained": files} if files else {})}
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    (folder / "parser.json").write_text(text + "\n", encoding="utf-8")
-    weights = {name: tensor.contiguous() for name, tensor in parser.state_dict().items()}
-    save_file(weights, folder / "weights.safetensors")
+    put(folder / "parser.json", [f"{text}\n".encode()])
+    put(folder / "weights.safetensors", safetensors_bytes(parser.state_dict()))
 
 
 def load_saved(folder: Path, build: Callable[[Mapping[str, Any]], Parser]) -> Parser:

@@ -15,11 +15,12 @@ from pathlib import Path
 import torch
 from pydantic import ValidationError
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
-from spmrl_bench.errors import CheckpointError
-from spmrl_bench.files import recover_folder, write_folder
+from spmrl_bench.errors import CheckpointError, remedy
+from spmrl_bench.files import put, read_folder, write_folder
 from spmrl_bench.parsers.trained import TrainedParser
+from spmrl_bench.tensors import safetensors_bytes
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.schedule import Progress
@@ -43,11 +44,11 @@ def save_checkpoint(
         moments = {}
         for name, parameter in parser.named_parameters():
             for key, value in optimiser.state.get(parameter, {}).items():
-                moments[f"{key}/{name}"] = value.contiguous()
+                moments[f"{key}/{name}"] = value
         for name, mean in average.means.items() if average is not None else ():
             moments[f"average/{name}"] = mean
-        save_file(moments, folder / "optimiser.safetensors")
-        (folder / "progress.json").write_text(progress.model_dump_json(indent=1) + "\n")
+        put(folder / "optimiser.safetensors", safetensors_bytes(moments))
+        put(folder / "progress.json", [f"{progress.model_dump_json(indent=1)}\n".encode()])
 
     _write(run_dir / LAST, fill)
 
@@ -64,10 +65,10 @@ def save_best(run_dir: Path, parser: TrainedParser) -> None:
 def _write(folder: Path, fill: Callable[[Path], None]) -> None:
     try:
         write_folder(folder, fill)
-    except (OSError, SafetensorError) as error:
+    except OSError as error:
         raise CheckpointError(
-            f"{folder}: cannot be written ({error}); what was saved before is kept. Make room, "
-            "then give the same command again (without --fresh) to continue"
+            f"{folder}: cannot be written ({error}); what was saved before is kept. "
+            f"{remedy(error)}, then give the same command again (without --fresh) to continue"
         ) from None
 
 
@@ -77,6 +78,10 @@ def read_progress(folder: Path) -> Progress | None:
     Raises:
         CheckpointError: the checkpoint is incomplete.
     """
+    return read_folder(folder, _read_progress)
+
+
+def _read_progress(folder: Path) -> Progress | None:
     if not folder.exists():
         return None
     path = folder / "progress.json"
@@ -85,8 +90,6 @@ def read_progress(folder: Path) -> Progress | None:
     except ValidationError as error:
         raise _broken(path, error.errors()[0]["msg"]) from None
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and (path.exists() or not folder.exists()):
-            return read_progress(folder)  # the process that trains has just replaced it
         raise _broken(path, error.strerror) from None
 
 
@@ -105,9 +108,17 @@ def load_checkpoint(
     Raises:
         CheckpointError: the checkpoint is incomplete or belongs to another model.
     """
-    recover_folder(run_dir / LAST)
-    recover_folder(run_dir / BEST)
-    folder = run_dir / LAST
+    return read_folder(
+        run_dir / LAST, lambda folder: _load_checkpoint(folder, parser, optimiser, average)
+    )
+
+
+def _load_checkpoint(
+    folder: Path,
+    parser: TrainedParser,
+    optimiser: torch.optim.Optimizer,
+    average: WeightAverage | None,
+) -> Progress | None:
     if not folder.exists():
         return None
     saved = type(parser).load(folder)
@@ -117,7 +128,7 @@ def load_checkpoint(
             "Train into another folder, or start anew with --fresh"
         )
     parser.load_state_dict(saved.state_dict())
-    progress = read_progress(folder)
+    progress = _read_progress(folder)
     path = folder / "optimiser.safetensors"
     try:
         moments = load_file(path)

@@ -20,6 +20,8 @@ class Progress(BaseModel):
     """Epoch in work, from 0."""
     next_batch: int = 0
     """First batch of the epoch that is not done."""
+    evaluation_due: bool = False
+    """Whether dev is still to be scored before the next batch; training was stopped there."""
     steps: int = 0
     """Optimiser steps done."""
     rate_factor: float = 1.0
