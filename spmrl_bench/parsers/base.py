@@ -8,13 +8,14 @@ besides is :class:`~spmrl_bench.parsers.trained.TrainedParser`.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
+from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, SpmrlError
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.trees.parse import Parse
 
 #: Bound on a batch of sentences that are parsed at once: their number times the longest.
@@ -37,11 +38,11 @@ def read_description(folder: Path) -> dict[str, Any]:
     """
     path = folder / "parser.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parsed_json(read_regular(path))
         if not isinstance(found, dict):
             raise ValueError(f"no object but a {type(found).__name__}")
     except (OSError, ValueError) as error:
-        raise not_a_parser(path, error) from None
+        raise not_a_parser(path, getattr(error, "strerror", None) or error) from None
     return found
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Self
 
 from spmrl_bench.trees.chains import Label, LabelRow, label_rows
@@ -26,6 +27,8 @@ UNK, START, STOP = 0, 1, 2
 FIRST_WORD = FIRST_TAG = 3  # words and tags both begin with UNK, START and STOP
 CHAR_UNK, CHAR_WORD_START, CHAR_WORD_STOP, CHAR_START, CHAR_STOP = 0, 1, 2, 3, 4
 FIRST_CHAR = 5
+#: Nonterminals over one span that a saved parser may know; treebanks have five or so.
+LONGEST_CHAIN = 1000
 #: START and STOP are spelt by this many copies of a character of their own.
 BOUNDARY_CHARACTERS = 3
 
@@ -130,13 +133,71 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Vocabulary:
-        """The inverse of :meth:`to_json`."""
-        return cls(
-            dict(value["words"]),
-            tuple(value["characters"]),
-            tuple(tuple(label) for label in value["labels"]),
-            tuple(value.get("tags", ())),  # parsers saved before they were recorded have none
-            str(value.get("root", TOP)),  # likewise
-            {name: (to_root, to_word) for name, to_root, to_word in value.get("relations", ())},
-            bool(value.get("projective", True)),
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ValueError: an inventory has something twice, or what no training sentence gives it;
+                KeyError, TypeError, AttributeError: one is missing or no list.
+        """
+        labels = [*map(tuple, value["labels"])]
+        # Parsers saved before tags, the root and relations were recorded have none.
+        relations = [*map(tuple, value.get("relations", ()))]
+        words = [*map(tuple, value["words"])]
+        projective, root = value.get("projective", True), value.get("root", TOP)
+        _check_rows("words", words, (str, int))
+        _check_rows("relations", relations, (str, bool, bool))
+        found = cls(
+            dict(words),
+            _distinct("characters", value["characters"], str),
+            _distinct("labels", labels, tuple),
+            _distinct("tags", value.get("tags", ()), str),
+            root,
+            {name: (to_root, to_word) for name, to_root, to_word in relations},
+            projective,
         )
+        _distinct("words", [word for word, _ in words], str)
+        _distinct("relations", [name for name, *_ in relations], str)
+        if type(projective) is not bool or type(root) is not str:
+            raise ValueError(f"projective is {projective!r:.40} and root is {root!r:.40}")
+        if any(count < 0 for count in found.words.values()):
+            raise ValueError("words: a count is negative")
+        if any(len(character) != 1 for character in found.characters):
+            raise ValueError("characters: one is no single character")
+        _check_labels(found.labels)
+        for name in found.relations:
+            if not name or any(character.isspace() for character in name):
+                raise ValueError(f"relations: found {name!r:.40}, which no file can hold")
+        return found
+
+
+def _check_rows(what: str, rows: list[tuple[Any, ...]], types: tuple[type, ...]) -> None:
+    """Make sure that each row of an inventory has values of these types."""
+    for row in set(map(_types, rows)) - {types}:
+        found = next(each for each in rows if _types(each) == row)
+        wanted = ", ".join(each.__name__ for each in types)
+        raise ValueError(f"{what}: found {list(found)!r:.80}, expected a row of {wanted}")
+
+
+def _types(row: tuple[Any, ...]) -> tuple[type, ...]:
+    return tuple(map(type, row))
+
+
+def _distinct(what: str, values: Iterable[Any], kind: type) -> tuple[Any, ...]:
+    """The values of an inventory, which are of one type and different."""
+    found = tuple(values)
+    if isinstance(values, str) or not {*map(type, found)} <= {kind}:
+        raise ValueError(f"{what}: found something else than a list of {kind.__name__}")
+    if len({*found}) < len(found):
+        twice = next(value for value, count in Counter(found).items() if count > 1)
+        raise ValueError(f"{what}: {twice!r:.80} is there twice")
+    return found
+
+
+def _check_labels(labels: tuple[Label, ...]) -> None:
+    """Make sure that the first label is the empty one, and that all are short chains of texts."""
+    if labels[:1] != ((),):
+        raise ValueError("labels: the first is not the empty one")
+    if not {*map(type, chain.from_iterable(labels))} <= {str}:
+        raise ValueError("labels: found something else than a chain of texts")
+    if max(map(len, labels)) > LONGEST_CHAIN:
+        raise ValueError(f"labels: a chain of more than {LONGEST_CHAIN} nonterminals")
