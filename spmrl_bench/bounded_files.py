@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from spmrl_bench.errors import SpmrlError
 
@@ -18,7 +18,7 @@ from spmrl_bench.errors import SpmrlError
 LIMIT = 32 << 20
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """A file for reading; whatever else stands at the path is refused, and not waited for.
 
     Raises:

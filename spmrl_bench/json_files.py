@@ -63,7 +63,8 @@ def read_json(path: Path, error: type[SpmrlError], limit: int = LIMIT) -> Any:
     """The value of a JSON file.
 
     Raises:
-        SpmrlError: of the class given: the file is none, too large, or no JSON (:func:`parsed_json`).
+        SpmrlError: of the class given: there is no such file, it is too large, or no JSON, as of
+            :func:`parsed_json`.
     """
     data = read_within(path, error, limit)
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import reprlib
 import tomllib
 import types
@@ -27,6 +28,9 @@ Model = TypeVar("Model", bound=BaseModel)
 #: Bytes that a recipe, a manifest or a grammar may have.
 MAX_BYTES = 4 << 20
 
+_KEY = r"(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')"
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_KEY}[ \t]*\.[ \t]*){{{DEPTH}}}", re.ASCII)
+
 
 def read_toml(path: Path, error: type[SpmrlError]) -> dict[str, Any]:
     """The content of a TOML file; a syntax error or unreadable file raises ``error``."""
@@ -44,6 +48,8 @@ def parsed_toml(text: str) -> dict[str, Any]:
         ValueError: it is none, or has numbers that are not finite, whole ones of more than 64
             bits, or tables and arrays too deep inside each other.
     """
+    if _LONG_KEY.search(text):  # for which the parser takes the cube of its length
+        raise ValueError(f"a key of more than {DEPTH} parts")
     try:
         content = tomllib.loads(text, parse_float=_finite)
     except RecursionError:

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from spmrl_bench.data import data_dirs
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.leaderboard.columns import Key
 from spmrl_bench.json_files import parsed_json
+from spmrl_bench.leaderboard.columns import Key
 from spmrl_bench.leaderboard.identity import defaults
 from spmrl_bench.leaderboard.store import problems
 from spmrl_bench.scoring.metric import Criterion

@@ -21,7 +21,7 @@ from spmrl_bench.trees.parse import Parse
 
 _ROOT = "root"
 
-Relation = Annotated[str, Field(pattern=r"^\S+$")]
+Relation = Annotated[str, Field(pattern=r"^[^\t\r\n]+$")]
 """What a column of CoNLL can hold."""
 
 

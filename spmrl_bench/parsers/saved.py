@@ -1,7 +1,8 @@
 """A parser as two files: what it is (JSON) and its weights (safetensors).
 
-The weights' file has, as a note, a digest of what the description says of their meaning: a vocabulary
-in another order would give other words to the rows of a table, and nothing else could tell.
+The weights' file has, as a note, a digest of what the description says of their meaning: a
+vocabulary in another order would give other words to the rows of a table, and nothing else could
+tell.
 
 Weights that training leaves as they are lie in files of their own, which may be large and are
 not copied. The description has their names and SHA-256, and they must be there again, unchanged.
@@ -22,7 +23,8 @@ from torch import nn
 
 from spmrl_bench.bounded_files import LIMIT
 from spmrl_bench.errors import CheckpointError, PretrainedError, SpmrlError
-from spmrl_bench.parsers.base import not_a_parser, read_description
+from spmrl_bench.garbage import no_collection
+from spmrl_bench.parsers.base import not_a_parser, read_whole_description
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.pretrained.digests import file_digest
 from spmrl_bench.tensor_budget import TensorBudget
@@ -35,7 +37,14 @@ Parser = TypeVar("Parser", bound=nn.Module)
 _NOTE = "description"
 
 # What comes of values that are of the wrong type or size, in whatever is built of them.
-_OF_WRONG_VALUES = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError)
+_OF_WRONG_VALUES = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+)
 
 
 def save_parser(
@@ -52,13 +61,15 @@ def save_parser(
     data = text.encode()
     if len(data) > LIMIT:
         raise CheckpointError(
-            f"{folder / 'parser.json'}: would have {len(data)} bytes, and {LIMIT} are read at most. "
-            "Train on fewer different words"
+            f"{folder / 'parser.json'}: would have {len(data)} bytes, and at most {LIMIT} are "
+            "read. Train on fewer different words"
         )
     (folder / "parser.json").write_bytes(data)
     weights = {name: tensor.contiguous() for name, tensor in parser.state_dict().items()}
-    # One note alone: the library writes several in any order.
-    save_file(weights, folder / "weights.safetensors", {_NOTE: digest_of(content, config)})
+    # One note alone: the library writes several in any order. Whoever finds the file as it was
+    # written need not look into it.
+    note = f"{hashlib.sha256(data).hexdigest()} {digest_of(content, config)}"
+    save_file(weights, folder / "weights.safetensors", {_NOTE: note})
 
 
 def load_saved(
@@ -83,7 +94,7 @@ def load_saved(
         PretrainedError: a file that the parser was trained with is missing or has changed.
     """
     path, weights_path = folder / "parser.json", folder / "weights.safetensors"
-    description = read_description(folder)
+    description, digest = read_whole_description(folder)
     try:
         config = config_class.model_validate(description["config"])
         # Before anything is hashed or read that the description names.
@@ -92,7 +103,7 @@ def load_saved(
         raise not_a_parser(path, _in_words(error, config_class)) from None
     with _weights(weights_path, path) as weights:
         try:
-            with TensorBudget(len(weights.tensors), weights.numbers):
+            with no_collection(), TensorBudget(len(weights.tensors), weights.numbers):
                 parser = build(config, description)
         except SpmrlError:
             raise
@@ -104,8 +115,8 @@ def load_saved(
             parser.load_state_dict(weights.read(), assign=True)
         except (OSError, ValueError, RuntimeError) as error:
             raise _unfit(weights_path, path, error) from None
-        digest = weights.notes.get(_NOTE)
-        if digest is not None and digest != digest_of(description, config):
+        whole, _, meaning = weights.notes.get(_NOTE, "").partition(" ")
+        if whole not in ("", digest) and meaning != digest_of(description, config):
             raise CheckpointError(
                 f"{path}: has changed since the weights beside it were saved: its inventories or "
                 "settings are not those that they were trained with, or are in another order. Put "

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Any, Self
 
 from spmrl_bench.trees.chains import Label, LabelRow, label_rows
+from spmrl_bench.trees.conll import UNWRITABLE
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import is_projective
 
@@ -139,53 +140,57 @@ class Vocabulary:
             ValueError: an inventory has something twice, or what no training sentence gives it;
                 KeyError, TypeError, AttributeError: one is missing or no list.
         """
-        labels = [*map(tuple, value["labels"])]
+        for part in ("words", "characters", "labels", "tags", "relations"):
+            if not isinstance(value.get(part, []), list):
+                raise ValueError(f"{part}: found {value[part]!r:.40}, expected a list")
         # Parsers saved before tags, the root and relations were recorded have none.
-        relations = [*map(tuple, value.get("relations", ()))]
-        words = [*map(tuple, value["words"])]
+        words, counts = _columns("words", value["words"], (str, int))
+        relations, *places = _columns("relations", value.get("relations", []), (str, bool, bool))
         projective, root = value.get("projective", True), value.get("root", TOP)
-        _check_rows("words", words, (str, int))
-        _check_rows("relations", relations, (str, bool, bool))
         found = cls(
-            dict(words),
+            dict(zip(words, counts, strict=True)),
             _distinct("characters", value["characters"], str),
-            _distinct("labels", labels, tuple),
+            _distinct("labels", [*map(tuple, value["labels"])], tuple),
             _distinct("tags", value.get("tags", ()), str),
             root,
-            {name: (to_root, to_word) for name, to_root, to_word in relations},
+            dict(zip(relations, zip(*places, strict=True), strict=True)),
             projective,
         )
-        _distinct("words", [word for word, _ in words], str)
-        _distinct("relations", [name for name, *_ in relations], str)
         if type(projective) is not bool or type(root) is not str:
             raise ValueError(f"projective is {projective!r:.40} and root is {root!r:.40}")
-        if any(count < 0 for count in found.words.values()):
+        if min(counts, default=0) < 0:
             raise ValueError("words: a count is negative")
-        if any(len(character) != 1 for character in found.characters):
+        if not {*map(len, found.characters)} <= {1}:
             raise ValueError("characters: one is no single character")
         _check_labels(found.labels)
         for name in found.relations:
-            if not name or any(character.isspace() for character in name):
+            if UNWRITABLE.search(name):
                 raise ValueError(f"relations: found {name!r:.40}, which no file can hold")
         return found
 
 
-def _check_rows(what: str, rows: list[tuple[Any, ...]], types: tuple[type, ...]) -> None:
-    """Make sure that each row of an inventory has values of these types."""
-    for row in set(map(_types, rows)) - {types}:
-        found = next(each for each in rows if _types(each) == row)
-        wanted = ", ".join(each.__name__ for each in types)
-        raise ValueError(f"{what}: found {list(found)!r:.80}, expected a row of {wanted}")
-
-
-def _types(row: tuple[Any, ...]) -> tuple[type, ...]:
-    return tuple(map(type, row))
+def _columns(
+    what: str, rows: list[list[Any]], types: tuple[type, ...]
+) -> tuple[tuple[Any, ...], ...]:
+    """The columns of an inventory, each of one type; the values of the first are different."""
+    if not rows:
+        return ((),) * len(types)
+    wanted = ", ".join(each.__name__ for each in types)
+    if {*map(type, rows)} != {list} or {*map(len, rows)} != {len(types)}:
+        raise ValueError(f"{what}: expected rows of {wanted}")
+    columns = tuple(zip(*rows, strict=True))
+    for column, kind in zip(columns, types, strict=True):
+        if {*map(type, column)} != {kind}:
+            odd = next(value for value in column if type(value) is not kind)
+            raise ValueError(f"{what}: found {odd!r:.40}, expected rows of {wanted}")
+    _distinct(what, columns[0], types[0])
+    return columns
 
 
 def _distinct(what: str, values: Iterable[Any], kind: type) -> tuple[Any, ...]:
     """The values of an inventory, which are of one type and different."""
     found = tuple(values)
-    if isinstance(values, str) or not {*map(type, found)} <= {kind}:
+    if not {*map(type, found)} <= {kind}:
         raise ValueError(f"{what}: found something else than a list of {kind.__name__}")
     if len({*found}) < len(found):
         twice = next(value for value, count in Counter(found).items() if count > 1)

@@ -347,7 +347,7 @@ def _without_pooler(encoder: nn.Module) -> nn.Module:
 
 def _shapes(files: Iterable[Path]) -> dict[str, list[int]]:
     """The shapes of all tensors of some files."""
-    found = {}
+    found: dict[str, list[int]] = {}
     for path in files:
         with TensorFile(path) as file:
             found |= {name: list(stored.shape) for name, stored in file.tensors.items()}

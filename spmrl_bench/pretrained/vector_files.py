@@ -43,7 +43,7 @@ MOST_PACKED = 100
 
 _GZIP, _ZIP, _FASTTEXT = b"\x1f\x8b", b"PK\x03\x04", b"\xba\x16\x4f\x2f"
 _BOM = b"\xef\xbb\xbf"
-_HEADER = re.compile(rb"([0-9]{1,12})[ \t]+([0-9]{1,6})[ \t]*\r?\n?")
+_HEADER = re.compile(rb"([0-9]{1,40})[ \t]+([0-9]{1,40})[ \t]*\r?\n?")
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _OF_NUMBERS = b"0123456789+-.eE "  # all that lines of plain numbers consist of
 
@@ -112,7 +112,9 @@ class _File:
         data = self.stream.read(size)
         self.room -= len(data)
         if self.room < 0:
-            self.fail(f"unpacked it has more than {MOST_PACKED} times its bytes, as no vectors have")
+            self.fail(
+                f"unpacked it has more than {MOST_PACKED} times its bytes, as no vectors have"
+            )
         return data
 
     def read(self) -> None:

@@ -150,7 +150,7 @@ def _read_moments(
     Raises:
         CheckpointError: the file is broken, or not of this parser and optimiser.
     """
-    expected = {}
+    expected: dict[str, Stored] = {}
     for name, parameter in parser.named_parameters():
         own = Stored.of(parameter)
         if isinstance(optimiser, torch.optim.Adam):

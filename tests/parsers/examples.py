@@ -126,6 +126,6 @@ def batch_of(
 
 
 def forget_digest(folder: Path) -> None:
-    """Make a saved parser one of an earlier release, whose weights know nothing of its description."""
+    """Make a saved parser one of an earlier release, whose weights do not know its description."""
     path = folder / "weights.safetensors"
     save_file({name: tensor.clone() for name, tensor in load_file(path).items()}, path)
