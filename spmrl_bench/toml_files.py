@@ -41,8 +41,8 @@ def read_toml(path: Path, error: type[SpmrlError]) -> dict[str, Any]:
         raise error(f"{path}: not valid TOML: {problem}") from None
 
 
-def parsed_toml(text: str) -> dict[str, Any]:
-    """The content of a text in TOML.
+def parsed_toml(text: str, *, finite: bool = True) -> dict[str, Any]:
+    """The content of a text in TOML; numbers need not be ``finite`` where that is checked later.
 
     Raises:
         ValueError: it is none, or has numbers that are not finite, whole ones of more than 64
@@ -51,7 +51,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
     if _LONG_KEY.search(text):  # for which the parser takes the cube of its length
         raise ValueError(f"a key of more than {DEPTH} parts")
     try:
-        content = tomllib.loads(text, parse_float=_finite)
+        content = tomllib.loads(text, parse_float=_finite if finite else float)
     except RecursionError:
         raise ValueError(f"arrays or tables more than {DEPTH} deep inside each other") from None
     check_depth(content)

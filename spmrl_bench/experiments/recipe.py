@@ -405,7 +405,7 @@ def _changed(
 def _toml_value(text: str) -> Any:
     """A command-line value as TOML reads it, else the text itself."""
     try:
-        return parsed_toml(f"value = {text}")["value"]
+        return parsed_toml(f"value = {text}", finite=False)["value"]
     except tomllib.TOMLDecodeError:
         return text
     except ValueError as error:

@@ -10,7 +10,7 @@ a parser asks for the most frequent ones alone; all others are UNK to it, wherev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Self
@@ -170,13 +170,13 @@ class Vocabulary:
 
 
 def _columns(
-    what: str, rows: list[list[Any]], types: tuple[type, ...]
+    what: str, rows: list[Sequence[Any]], types: tuple[type, ...]
 ) -> tuple[tuple[Any, ...], ...]:
     """The columns of an inventory, each of one type; the values of the first are different."""
     if not rows:
         return ((),) * len(types)
     wanted = ", ".join(each.__name__ for each in types)
-    if {*map(type, rows)} != {list} or {*map(len, rows)} != {len(types)}:
+    if not {*map(type, rows)} <= {list, tuple} or {*map(len, rows)} != {len(types)}:
         raise ValueError(f"{what}: expected rows of {wanted}")
     columns = tuple(zip(*rows, strict=True))
     for column, kind in zip(columns, types, strict=True):
