@@ -8,14 +8,15 @@ several studies may add at once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import RecordError
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.record import SCHEMA_VERSION, MetricResult, SplitResult
 from spmrl_bench.leaderboard.store import Documents, Part, problems
@@ -71,7 +72,7 @@ def write_score(key: ScoreKey, result: SplitResult, folder: Path) -> None:
 
 def _version_1(path: Path) -> list[StudyScore]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(read_regular(path))
         if content["version"] != 1:
             raise ValueError(f"version {content['version']} is not one of such a file")
         return [_upgraded(score) for score in content["scores"]]

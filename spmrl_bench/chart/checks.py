@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import packing
+from spmrl_bench.errors import SpmrlError
 
 #: Beyond this the sums of scores of a structure, and their differences, could overflow.
 LARGEST = 1e300
 
 
-class NotFiniteError(ValueError):
+class NotFiniteError(SpmrlError, ValueError):
     """A score is NaN or infinite, as those of a model whose training diverged are."""
 
 

@@ -36,7 +36,7 @@ from spmrl_bench.parsers.registry import Kind, kind_named, trained_kinds
 from spmrl_bench.pretrained.digests import digests
 from spmrl_bench.scoring.metric import Criterion
 from spmrl_bench.settings_text import variant_text
-from spmrl_bench.toml_files import read_toml, validated
+from spmrl_bench.toml_files import parsed_toml, read_toml, validated
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.manifest import Track
 
@@ -171,7 +171,7 @@ class RunConfig(BaseModel):
     select: str = "brackets.f1"
     """What of dev is best, see :class:`~spmrl_bench.scoring.metric.Criterion`."""
     size: Size
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
     model: SerializeAsAny[ParserConfig]
     """Of the kind's configuration class."""
     train: TrainConfig
@@ -405,9 +405,11 @@ def _changed(
 def _toml_value(text: str) -> Any:
     """A command-line value as TOML reads it, else the text itself."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return parsed_toml(f"value = {text}", finite=False)["value"]
     except tomllib.TOMLDecodeError:
         return text
+    except ValueError as error:
+        raise RecipeError(f"setting '{text[:40]}': {error}") from None
 
 
 def list_recipes() -> list[str]:

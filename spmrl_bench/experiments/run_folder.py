@@ -9,13 +9,14 @@ runs, so it is refused, with the keys that differ.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from spmrl_bench.bounded_files import open_regular, read_regular
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.experiments.recipe import RunConfig, run_config
 from spmrl_bench.files import discard, read_folder, write_text
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import Progress
 
@@ -92,12 +93,14 @@ def read_config(path: Path) -> RunConfig:
         CheckpointError: it is absent (nothing was trained there) or broken.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        data = read_regular(path)
     except FileNotFoundError:
         raise CheckpointError(
             f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"
         ) from None
-    return run_config(_json(text, path), path, CheckpointError)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+    return run_config(_json(data, path), path, CheckpointError)
 
 
 def best_weights(folder: Path) -> str:
@@ -109,16 +112,17 @@ def best_weights(folder: Path) -> str:
 
     def digest(place: Path) -> str:
         try:
-            return hashlib.sha256((place / "weights.safetensors").read_bytes()).hexdigest()
+            with open_regular(place / "weights.safetensors") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise CheckpointError(f"{folder / BEST}: no weights ({error.strerror})") from None
 
     return read_folder(folder / BEST, digest)
 
 
-def _json(text: str, path: Path) -> dict[str, object]:
+def _json(data: bytes, path: Path) -> dict[str, object]:
     try:
-        value = json.loads(text)
+        value = parsed_json(data)
     except ValueError as error:
         raise CheckpointError(f"{path}: not JSON ({error}). Start anew with --fresh") from None
     if not isinstance(value, dict):

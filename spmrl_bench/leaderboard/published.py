@@ -9,7 +9,6 @@ that a run must have to be that model; only with such a run is it compared.
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from spmrl_bench.data import data_dirs
 from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.columns import Key
 from spmrl_bench.leaderboard.identity import defaults
 from spmrl_bench.leaderboard.store import problems
@@ -72,7 +72,7 @@ class PublishedFigure(BaseModel):
     def needed(self) -> dict[str, Any]:
         """The settings of :attr:`recipe` by key."""
         pairs = (word.partition("=") for word in self.recipe.split())
-        return {key: json.loads(value) for key, _, value in pairs}
+        return {key: parsed_json(value.encode()) for key, _, value in pairs}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

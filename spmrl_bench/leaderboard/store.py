@@ -17,8 +17,10 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import RecordError
 from spmrl_bench.files import write_text
+from spmrl_bench.json_files import parsed_json
 
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
 
@@ -82,13 +84,13 @@ class Documents(Generic[Content]):
                 the program, or does not follow the layout; all problems are listed at once.
         """
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except OSError as error:
             raise RecordError(
                 f"{path}: cannot read the {self.what}: {error.strerror or error}"
             ) from error
         try:
-            found = json.loads(data, parse_constant=_reject_constant)
+            found = parsed_json(data)
         except ValueError as error:
             raise RecordError(
                 f"{path}: not a {self.what}: {error}; delete it or restore it"
@@ -138,7 +140,3 @@ def problems(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}" for item in error.errors()
     )
-
-
-def _reject_constant(name: str) -> float:
-    raise ValueError(f"the number {name}")

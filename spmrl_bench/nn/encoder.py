@@ -238,7 +238,7 @@ class Encoder(TokenEncoder):
                 "position-only layers need an added position and full matrices, not "
                 f"position = '{position}' and matrices = '{matrices}'"
             )
-        if absent := self.position_only - set(range(layers)):
+        if absent := {number for number in self.position_only if not 0 <= number < layers}:
             raise ValueError(f"position-only layer {min(absent)}: {_allowed(layers)}")
         self.positions = table_of(position_table, max_positions, content_width(d_model, position))
         self.input_norm = norm_of(d_model, layer_norm) if input_norm else nn.Identity()

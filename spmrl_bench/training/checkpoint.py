@@ -14,16 +14,20 @@ from pathlib import Path
 
 import torch
 from pydantic import ValidationError
-from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import save
 
+from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.files import put, read_folder, write_folder
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.parsers.trained import TrainedParser
-from spmrl_bench.tensors import safetensors_bytes
+from spmrl_bench.tensor_files import Stored, TensorFile
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.schedule import Progress
+
+#: What Adam remembers of a weight.
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 def save_checkpoint(
@@ -44,10 +48,10 @@ def save_checkpoint(
         moments = {}
         for name, parameter in parser.named_parameters():
             for key, value in optimiser.state.get(parameter, {}).items():
-                moments[f"{key}/{name}"] = value
+                moments[f"{key}/{name}"] = value.contiguous()
         for name, mean in average.means.items() if average is not None else ():
             moments[f"average/{name}"] = mean
-        put(folder / "optimiser.safetensors", safetensors_bytes(moments))
+        put(folder / "optimiser.safetensors", [save(moments)])
         put(folder / "progress.json", [f"{progress.model_dump_json(indent=1)}\n".encode()])
 
     _write(run_dir / LAST, fill)
@@ -86,9 +90,12 @@ def _read_progress(folder: Path) -> Progress | None:
         return None
     path = folder / "progress.json"
     try:
-        return Progress.model_validate_json(path.read_bytes())
+        return Progress.model_validate(parsed_json(read_regular(path)))
     except ValidationError as error:
-        raise _broken(path, error.errors()[0]["msg"]) from None
+        mistake = error.errors()[0]
+        raise _broken(path, f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}") from None
+    except ValueError as error:
+        raise _broken(path, error) from None
     except OSError as error:
         raise _broken(path, error.strerror) from None
 
@@ -130,19 +137,41 @@ def _load_checkpoint(
     parser.load_state_dict(saved.state_dict())
     progress = _read_progress(folder)
     path = folder / "optimiser.safetensors"
-    try:
-        moments = load_file(path)
-    except FileNotFoundError:
-        raise _broken(path, "missing") from None
-    except (OSError, SafetensorError) as error:
-        raise _broken(path, error) from None
+    moments = _read_moments(path, parser, optimiser, average)
     for name, parameter in parser.named_parameters():
-        for key in ("step", "exp_avg", "exp_avg_sq"):
+        for key in MOMENTS:
             if f"{key}/{name}" in moments:
                 # The fused optimiser wants its step counters beside the weights too.
                 optimiser.state[parameter][key] = moments[f"{key}/{name}"].to(parameter.device)
     for name, mean in average.means.items() if average is not None else ():
-        if f"average/{name}" not in moments:
-            raise _broken(path, f"no average of {name}")
         mean.copy_(moments[f"average/{name}"])
     return progress
+
+
+def _read_moments(
+    path: Path,
+    parser: TrainedParser,
+    optimiser: torch.optim.Optimizer,
+    average: WeightAverage | None,
+) -> dict[str, torch.Tensor]:
+    """What the optimiser remembers, and the averages, by name.
+
+    Raises:
+        CheckpointError: the file is broken, or not of this parser and optimiser.
+    """
+    expected: dict[str, Stored] = {}
+    for name, parameter in parser.named_parameters():
+        own = Stored.of(parameter)
+        if isinstance(optimiser, torch.optim.Adam):
+            step = Stored(own.dtype, ())
+            expected |= {f"{key}/{name}": step if key == "step" else own for key in MOMENTS}
+        if average is not None:
+            expected[f"average/{name}"] = own
+    try:
+        with TensorFile(path) as file:
+            file.check(expected)
+            return file.read()
+    except FileNotFoundError:
+        raise _broken(path, "missing") from None
+    except (OSError, ValueError) as error:
+        raise _broken(path, getattr(error, "strerror", None) or error) from None

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from spmrl_bench.chart import NotFiniteError
-from spmrl_bench.errors import TrainingError
+from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.interrupts import Interrupted, on_signals
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.training.averaging import WeightAverage
@@ -98,6 +98,11 @@ class Trainer:
         """
         saved = load_checkpoint(self.run_dir, self.parser, self.optimiser, self.average)
         if saved is not None:
+            if saved.next_batch > self.batches:
+                raise CheckpointError(
+                    f"{self.run_dir}: the checkpoint is of batch {saved.next_batch} of an epoch, "
+                    f"but there are {self.batches}. Start anew with --fresh"
+                )
             self.progress = saved
             self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
         with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
