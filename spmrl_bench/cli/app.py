@@ -75,9 +75,10 @@ def _outside(error: OSError) -> str:
         os.getcwd()
     except OSError:
         return "the working directory is gone: change to one that is there"
-    if error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
-    return error.strerror if error.errno in _OUTSIDE else ""
+    reason = error.strerror or str(error)
+    if isinstance(error.filename, str | bytes):
+        return f"{os.fsdecode(error.filename)}: {reason}"
+    return reason if error.errno in _OUTSIDE else ""
 
 
 app = typer.Typer(

@@ -54,8 +54,8 @@ def table(
     name_left_out([*mistakes, *wrong], strict)
     if not records:
         raise SpmrlError(
-            f"no records {'that can be read ' if mistakes else ''}in {results / 'runs'}: 'spmrl-bench eval LANG' writes them "
-            "(after 'spmrl-bench train LANG')"
+            f"no records {'that can be read ' if mistakes else ''}in {results / 'runs'}: "
+            "'spmrl-bench eval LANG' writes them (after 'spmrl-bench train LANG')"
         )
     frame = records_frame(records)
     texts = {

@@ -88,7 +88,8 @@ def confirm(
             printed = _run(path, gold, test, prm, timeout, len(expected) + _TOO_MUCH)
         except OSError as error:
             raise ScoreError(
-                f"cannot be run in a folder of its own (for temporary files, see TMPDIR): {error.strerror or error}"
+                "cannot be run in a folder of its own (for temporary files, see TMPDIR): "
+                f"{error.strerror or error}"
             ) from None
         _check_same(printed, expected, len(counts))
     except ScoreError as error:

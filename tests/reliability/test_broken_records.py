@@ -157,9 +157,7 @@ def break_it(folder: Path, how: str) -> str:
 
 
 @pytest.mark.parametrize("how", [*CONTENTS, *OTHERS])
-def test_a_broken_record_is_refused_with_the_reason(
-    results: Path, how: str, tally: Tally
-) -> None:
+def test_a_broken_record_is_refused_with_the_reason(results: Path, how: str, tally: Tally) -> None:
     held = tally("R11", "broken files among results")
     sound, _ = readable_records(results / "runs")
     before = set((results / "runs").iterdir())

@@ -39,7 +39,16 @@ def run_program(name: str, missing: MissingParse, folder: Path) -> str:
     binary = program(prm.program)
     # EVALB and EVALB_SPMRL read what they need of our parameter files; the rest is comments.
     shipped = Path(__file__).parents[2] / "evalb" / f"{name}.prm"
-    command = [binary, *OPTIONS[missing].split()[1:], "-p", str(shipped), "-e", str(NO_END), "gold", "test"]
+    command = [
+        binary,
+        *OPTIONS[missing].split()[1:],
+        "-p",
+        str(shipped),
+        "-e",
+        str(NO_END),
+        "gold",
+        "test",
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=True, timeout=600)
     return done.stdout.decode()
 

@@ -96,10 +96,14 @@ FAILURES = {
         f"in line 38 {END} is 'Segmentation fault' and should be ''",
     ),
     "one row more": (prints(OUTPUT.replace(ROW_2, 2 * ROW_2)), "in line 6"),
-    "one error": (prints(OUTPUT.replace("Error sentence  =      0", "Error sentence  =      1")),
-                  "in line 13 .* 1' and"),
-    "one skipped": (prints(OUTPUT.replace("Skip  sentence  =      0", "Skip  sentence  =      1")),
-                    "in line 14 .* 1' and"),
+    "one error": (
+        prints(OUTPUT.replace("Error sentence  =      0", "Error sentence  =      1")),
+        "in line 13 .* 1' and",
+    ),
+    "one skipped": (
+        prints(OUTPUT.replace("Skip  sentence  =      0", "Skip  sentence  =      1")),
+        "in line 14 .* 1' and",
+    ),
     "commas in numbers": (prints(OUTPUT.replace(".", ",")), "in line 1 .*'  Sent,"),
     "commas in figures": (prints(OUTPUT.replace("62.50", "62,50")), "in line 8 .*62,50"),
     "Latin-1": (prints(OUTPUT.replace("All", "\xc4ll").encode("latin-1")), "in line 11"),
@@ -111,9 +115,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_program_that_fails_gives_no_score(
-    tmp_path: Path, failure: str, tally: Tally
-) -> None:
+def test_a_program_that_fails_gives_no_score(tmp_path: Path, failure: str, tally: Tally) -> None:
     tally("R3", "ways in which a program fails").add()
     body, message = FAILURES[failure]
     binary = fake_program(tmp_path / "evalb", body)

@@ -61,7 +61,9 @@ CASES = {
     "blank line, counted as missed": Case(
         "spmrl", GOLD, "", (3, MISSED, 0, 3, 0, 0, 3, 0), COUNTED
     ),
-    "(()), counted as missed": Case("COLLINS", GOLD, "(())", (3, MISSED, 0, 3, 0, 0, 2, 0), COUNTED),
+    "(()), counted as missed": Case(
+        "COLLINS", GOLD, "(())", (3, MISSED, 0, 3, 0, 0, 2, 0), COUNTED
+    ),
     "another word": Case("spmrl", GOLD, GOLD.replace("NN a", "NN z"), (3, WORDS, *6 * (0,))),
     "a word less": Case("spmrl", GOLD, GOLD.replace("(NN a)", "(NN)"), (3, LENGTH, *6 * (0,))),
     "only punctuation": Case("COLLINS", "(TOP (X (. .)))", "(TOP (X (. .)))", (1, NONE, *6 * (0,))),
