@@ -29,6 +29,7 @@ from spmrl_bench.files import write_bytes
 
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
 MOST_BYTES = 2**28  # of a file; the counts of a million sentences are a quarter of it
+_MOST_PROBLEMS = 20  # told of one document
 _DEEPEST = 100  # lists and objects inside each other
 
 
@@ -63,10 +64,15 @@ class Documents(Generic[Content]):
         It is JSON on one line with sorted keys, so that equal contents are equal bytes.
 
         Raises:
-            RecordError: the folder or the file cannot be written.
+            RecordError: the folder or the file cannot be written, or the document not be read
+                again.
         """
+        found = content.model_dump(mode="json")
+        # As JSON, an infinite number would be none at all.
+        if problem := unfit(content.model_dump()) or unfit(found):
+            raise RecordError(f"{folder}: cannot write the {self.what}: {problem}")
         text = json.dumps(
-            content.model_dump(mode="json"),
+            found,
             ensure_ascii=False,
             allow_nan=False,
             sort_keys=True,
@@ -232,7 +238,7 @@ def unfit(content: Any) -> str:
                 inner += ((f"{place}{n}.", depth + 1, part) for n, part in enumerate(value))
         if problem:
             where = place.rstrip(".").encode("utf-8", "replace").decode()
-            return f"{where or 'document'}: {problem}"
+            return f"{where[:200] or 'document'}: {problem}"
     return ""
 
 
@@ -251,9 +257,12 @@ def document_name(data: bytes) -> str:
 
 def problems(error: ValidationError) -> str:
     """What is wrong in a document, each with its place."""
-    return "; ".join(
-        f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}" for item in error.errors()
-    )
+    found = [
+        f"{'.'.join(map(str, item['loc']))[:200] or 'document'}: {item['msg']}"
+        for item in error.errors()
+    ]
+    more = len(found) - _MOST_PROBLEMS
+    return "; ".join(found[:_MOST_PROBLEMS]) + (f"; and {more:,} more" if more > 0 else "")
 
 
 def _reject_constant(name: str) -> float:

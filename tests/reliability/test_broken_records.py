@@ -77,6 +77,7 @@ CONTENTS: dict[str, tuple[bytes, str]] = {
     "a deep recipe": (changed(recipe=json.loads('{"a":' * 100 + "1" + "}" * 100)), "nested more"),
     "settings that are none": (changed(recipe={"settings": ["a"]}), "settings"),
     "files that are none": (changed(recipe={"files": 3}), "files"),
+    "100,000 problems": (changed(ensemble=[None] * 100_000), "and 99,980 more$"),
     "counts of another length": (changed().replace(b'"words": [3, 4]', b'"words": [3]'), "entries"),
 }  # fmt: skip
 
@@ -208,6 +209,13 @@ def test_a_folder_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
     found = run("table", "--results", str(tmp_path))
     assert (found.exit_code, found.stdout) == (1, "")
     assert found.stderr == f"spmrl-bench: {tmp_path}/runs: cannot be read: Not a directory\n"
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    for recipe in ({"a": "\ud800"}, {"a": 10**40}, {"a": float("inf")}):
+        with pytest.raises(RecordError, match=r"cannot write the record: recipe\.a: "):
+            write_record(make_record(recipe=recipe), tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_hidden_files_are_no_records(results: Path) -> None:

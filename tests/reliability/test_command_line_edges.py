@@ -258,5 +258,5 @@ def test_results_that_may_not_be_written(folder: Path, locked: Path, tally: Tall
     tally("R19", "commands without home, letters or folders").add()
     (status,), output, errors = call(folder, "table", after=f"--results {locked}", anybody=True)
     assert (status, output) == (2, "")
-    assert "is not readable" in errors
+    assert "Usage: spmrl-bench table" in errors
     assert "Traceback" not in errors
