@@ -10,10 +10,14 @@ import signal
 import sys
 
 from spmrl_bench.interrupts import INTERRUPTED, exit_status, interrupt
+from spmrl_bench.standard_streams import standard_streams
+
+#: Exit status of a command that did not do what it was asked for.
+FAILED = 1
 
 
 def main() -> None:
-    """Entry point: the command line, with UTF-8 output and quiet when a reader goes away."""
+    """Entry point: the command line, whatever its standard streams are."""
     # What was ignored from the start, as nohup and background jobs of scripts have it, stays so.
     answered = [
         number
@@ -25,22 +29,14 @@ def main() -> None:
     # GNU OpenMP threads spin while they wait. When another program needs a core, that slows
     # training down twentyfold; a short spin keeps most of the speed of an idle machine.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     try:
-        try:
+        with standard_streams(FAILED):
             from spmrl_bench.cli import app
 
             app(prog_name="spmrl-bench")
-        finally:
-            sys.stdout.flush()
     except KeyboardInterrupt as stopped:  # before a command has begun, or after its end
         print(INTERRUPTED, file=sys.stderr)
         sys.exit(exit_status(stopped))
-    except BrokenPipeError:
-        # Python flushes once more at exit; give it a place where that succeeds.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     finally:
         for number in answered:  # nothing is left to be saved
             signal.signal(number, signal.SIG_DFL)

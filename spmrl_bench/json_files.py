@@ -8,6 +8,7 @@ written again, a whole number beyond 64 bits, the last of two values of one key.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ CONTAINERS = 1 << 22
 _LARGEST = 2**63 - 1
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_LARGE_NUMBER = re.compile(rb"[eE]\+?[0-9]{3}|[0-9]{300}")
 _HALF_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -38,12 +40,14 @@ def parsed_json(data: bytes, *, wide: bool = False) -> Any:
     """
     if data.count(b"[") + 4 * data.count(b"{") > CONTAINERS:
         raise ValueError("more lists and objects than any file of the program has")
-    # The usual reader of whole numbers is much faster.
+    # The usual readers of numbers are much faster.
     whole = _whole if not wide and _LONG_NUMBER.search(data) else None
+    finite = _finite if _LARGE_NUMBER.search(data) else None
     try:
         value = json.loads(
             data.decode("utf-8-sig"),
             parse_int=whole,
+            parse_float=finite,
             parse_constant=_no_constant,
             object_pairs_hook=_object,
         )
@@ -109,6 +113,13 @@ def check_whole(number: int) -> int:
 
 def _whole(text: str) -> int:
     return check_whole(int(text) if len(text) <= 20 else _LARGEST + 1)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:40]}, which is too large")
+    return number
 
 
 def _no_constant(name: str) -> float:
