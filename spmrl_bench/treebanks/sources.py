@@ -10,12 +10,21 @@ from __future__ import annotations
 import codecs
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.named_paths import check_folder, check_path
 from spmrl_bench.readers.conll import MultiwordTokens
 from spmrl_bench.readers.formats import FORMATS, Format
-from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_range
+from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_pattern, check_range
 from spmrl_bench.trees.brackets import escapes_named
 
 SplitName = Literal["train", "dev", "test"]
@@ -25,8 +34,23 @@ SplitT = TypeVar("SplitT", bound=BaseModel)
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(gt=0)]
 Some = Annotated[int, Field(ge=0)]
-Patterns = Annotated[list[Text], Field(min_length=1)]
+InFolder = Annotated[Text, AfterValidator(check_path)]  # a path under a folder
+Pattern = Annotated[Text, AfterValidator(check_pattern)]
+Patterns = Annotated[list[Pattern], Field(min_length=1)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+def _folders(text: str) -> str:
+    """One folder or several to look for in turn."""
+    for one in text.split(ALTERNATIVE):
+        check_folder(one)
+    return text
+
+
+Folders = Annotated[Text, AfterValidator(_folders)]
+
+#: Codecs of Python that no file is written in; some take a time that grows with its square.
+_NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 
 class Closed(BaseModel):
@@ -48,7 +72,7 @@ class Rows(Closed):
     sentence of the files, in their order.
     """
 
-    table: Text
+    table: InFolder
     column: Text
     equals: Text
 
@@ -62,7 +86,7 @@ class Split(Closed):
 
     files: Patterns
     #: Patterns of files to leave out.
-    exclude: list[Text] = []
+    exclude: list[Pattern] = []
     #: Patterns of files with a line of tags for each sentence, in place of the trees' own tags.
     tag_files: Patterns | None = None
     #: ``"1..1000"``: only these sentences of the files, counted from 1 before anything is left out.
@@ -87,7 +111,7 @@ class Split(Closed):
 class MiniSplit(Closed):
     """The number of sentences to generate."""
 
-    sentences: Count
+    sentences: Annotated[Count, Field(le=1_000_000)]
 
 
 class Splits(Closed, Generic[SplitT]):
@@ -178,9 +202,12 @@ class InFormat(Closed):
     def _encoding_is_known(cls, names: str | None) -> str | None:
         for name in names.split(ALTERNATIVE) if names is not None else ():
             try:
-                codecs.lookup(name)
-            except LookupError:
-                raise ValueError("no such text encoding") from None
+                known = codecs.lookup(name).name.replace("_", "-") not in _NO_ENCODINGS
+                b"".decode(name)  # some codecs are not for text
+            except (LookupError, ValueError):
+                known = False
+            if not known:
+                raise ValueError("no such text encoding")
         return names
 
     @property
@@ -207,7 +234,7 @@ class DependencyLayer(InFormat):
     """
 
     #: Its folder under the directory of treebanks, if not that of the trees.
-    path: Text | None = None
+    path: Folders | None = None
     #: Patterns of its files; or the ending by which they are called otherwise than those of the
     #: trees, such as ``".conllx"``.
     train: Patterns | None = None
