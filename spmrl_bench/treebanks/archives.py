@@ -31,13 +31,16 @@ from spmrl_bench.named_paths import path_fault
 #: Bytes that an archive may unpack to, unless the manifest states more. The largest treebanks that
 #: are handed out have some hundred megabytes.
 UNPACKED = 4 << 30
-#: Members; a treebank with a file for each sentence has tens of thousands.
-MEMBERS = 100_000
+#: Members, or one for every :data:`MEMBER` bytes of the size that the manifest states, if these are
+#: more: a treebank with a file for each sentence can have tens of thousands.
+MEMBERS = 50_000
+MEMBER = 4096
 #: How many times its own size an archive may unpack to. Text becomes ten times smaller, XML thirty.
 RATIO = 100
 #: Below this, in bytes, the ratio says nothing.
 SMALL = 16 << 20
 
+_STATE = "If that is meant, state in the manifest, beside its url, the size that it unpacks to"
 _CHUNK = 1 << 18
 _HEADERS = 16 << 20  # bytes: of one member of a tar file, of all members of a zip file
 _MEMORY = 128 << 20  # bytes that decoding xz may take
@@ -87,7 +90,7 @@ def unpack(
             caller to remove.
         OSError: ``into`` cannot be written.
     """
-    bounds = _Bounds(name, archive.stat().st_size, max(size or 0, UNPACKED))
+    bounds = _Bounds(name, archive.stat().st_size, size or 0)
     found: dict[str, Path] = {}
     taken: dict[str, str] = {}
     members = _members(archive, bounds)
@@ -148,10 +151,11 @@ def _take(wanted: str, member: str, taken: dict[str, str], bounds: _Bounds) -> N
 class _Bounds:
     """Counts what comes out of an archive, and raises where that is too much."""
 
-    def __init__(self, name: str, packed: int, largest: int) -> None:
+    def __init__(self, name: str, packed: int, stated: int) -> None:
         self._name = name
         self._packed = packed
-        self._largest = largest
+        self._largest = max(stated, UNPACKED)
+        self._most = max(stated // MEMBER, MEMBERS)
         self._bytes = 0
         self._members = 0
 
@@ -163,16 +167,13 @@ class _Bounds:
                 f"has {self._packed:,} bytes and unpacks to more than {RATIO} times as many"
             )
         if self._bytes > self._largest:
-            raise self.refused(
-                f"unpacks to more than {self._largest:,} bytes. If that is meant, state in the "
-                "manifest, beside its url, to how many: size"
-            )
+            raise self.refused(f"unpacks to more than {self._largest:,} bytes. {_STATE}")
 
     def member(self) -> None:
         """There is one member more."""
         self._members += 1
-        if self._members > MEMBERS:
-            raise self.refused(f"has more than {MEMBERS:,} members")
+        if self._members > self._most:
+            raise self.refused(f"has more than {self._most:,} members. {_STATE}")
 
     def unsafe(self, member: str, problem: str) -> TreebankError:
         """The error of a member that no honest archive has."""
@@ -213,24 +214,24 @@ def _zip_content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, bounds: _Bound
 
 def _tar_members(file: BinaryIO, bounds: _Bounds) -> Iterator[_Member]:
     stream = _Counted(_decompressed(file), bounds)
+    stream.expect(_HEADERS)  # opening reads the first
     with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as archive:
-        while True:
-            stream.expect(_HEADERS)
-            member = archive.next()
-            if member is None:
-                return
+        while (member := archive.next()) is not None:
             archive.members = []  # type: ignore[attr-defined]  # else it keeps them all
             stream.expect(None)
             if member.isdir():
                 yield member.name, None
-                continue
-            if not member.isfile() or member.sparse is not None or member.size < 0:
+            elif not member.isfile() or member.sparse is not None or member.size < 0:
                 raise bounds.unsafe(member.name, "is no plain file")
-            content = archive.extractfile(member)
-            assert content is not None  # it is a plain file
-            yield member.name, lambda content=content: content  # type: ignore[misc]
-            while content.read(_CHUNK):
-                pass
+            elif (content := archive.extractfile(member)) is not None:
+                yield member.name, partial(_same, content)
+                while content.read(_CHUNK):  # what was not wanted
+                    pass
+            stream.expect(_HEADERS)
+
+
+def _same(content: IO[bytes]) -> IO[bytes]:
+    return content
 
 
 def _decompressed(file: BinaryIO) -> _Source:

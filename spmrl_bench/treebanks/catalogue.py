@@ -35,6 +35,25 @@ def is_known(name: str) -> bool:
     return _place(name) is not None
 
 
+def language_of(name: str) -> str | None:
+    """What the manifest of a treebank gives as its language, whatever else is wrong there.
+
+    None if there is no manifest of that name, or it gives none.
+
+    Raises:
+        TreebankError: a file is no TOML.
+    """
+    place = _place(name)
+    if place is None:
+        return None
+    content = read_toml(place[0], TreebankError)
+    found = content.get("language")
+    if place[1] is not None:
+        edition = content["editions"][place[1]]
+        found = edition.get("language", found) if isinstance(edition, dict) else found
+    return found if isinstance(found, str) else None
+
+
 def load_manifest(name: str) -> Manifest:
     """The manifest of a treebank.
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -107,6 +108,17 @@ class Attachment(Closed):
         return name
 
 
+def _address(text: str) -> str:
+    try:
+        found = urlsplit(text)
+        _ = found.port  # is checked when it is asked for
+    except ValueError as error:
+        raise ValueError(f"no address: {error}") from None
+    if not found.hostname or not text.isprintable() or " " in text:
+        raise ValueError("no address: expected http or https, a server, and a path")
+    return text
+
+
 class Fetch(Closed):
     """Where files of a treebank can be downloaded.
 
@@ -115,7 +127,7 @@ class Fetch(Closed):
     """
 
     #: Of the archive (zip or tar), or of the folder, then with a slash at its end.
-    url: Annotated[str, Field(pattern="^https?://")]
+    url: Annotated[str, Field(pattern="^https?://"), AfterValidator(_address)]
     #: The folder under the directory of treebanks, if not that of the treebank.
     path: InFolder | None = None
     #: Of the archive.

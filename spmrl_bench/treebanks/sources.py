@@ -53,6 +53,18 @@ Folders = Annotated[Text, AfterValidator(_folders)]
 _NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 
+def _is_encoding(name: str) -> bool:
+    """Whether files can be written in a codec of Python's; some are not for text."""
+    try:
+        known = codecs.lookup(name).name.replace("_", "-")
+        b"a".decode(name)
+    except UnicodeDecodeError:  # half a letter
+        return True
+    except (LookupError, ValueError):
+        return False
+    return known not in _NO_ENCODINGS
+
+
 class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -201,12 +213,7 @@ class InFormat(Closed):
     @classmethod
     def _encoding_is_known(cls, names: str | None) -> str | None:
         for name in names.split(ALTERNATIVE) if names is not None else ():
-            try:
-                known = codecs.lookup(name).name.replace("_", "-") not in _NO_ENCODINGS
-                b"".decode(name)  # some codecs are not for text
-            except (LookupError, ValueError):
-                known = False
-            if not known:
+            if not _is_encoding(name):
                 raise ValueError("no such text encoding")
         return names
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import io
 import os
 import signal
 import subprocess
 import sys
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 
 import pytest
 
@@ -26,59 +23,14 @@ from spmrl_bench.treebanks.download import fetch_treebank
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.conftest import PATIENCE
 from tests.treebanks.conftest import FILES, WriteManifest
+from tests.treebanks.serving import Server, serving
 from tests.treebanks.test_manifest import MINI
-
-
-@dataclass
-class Server:
-    """Serves ``files`` by path; see the methods of the handler for the ways it fails."""
-
-    url: str = ""
-    files: dict[str, bytes] = field(default_factory=dict)
-    cut: set[str] = field(default_factory=set)  # paths whose connection closes half-way
-    slow: set[str] = field(default_factory=set)  # paths that never end
-    asked: list[str] = field(default_factory=list)
-    halfway: Event = field(default_factory=Event)  # one of those has sent what it ever will
-    over: Event = field(default_factory=Event)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    state = Server()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.asked.append(self.path)
-            data = state.files.get(self.path)
-            if data is None:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            half = len(data) // 2
-            if self.path in state.cut:
-                self.wfile.write(data[:half])
-                return
-            if self.path in state.slow:
-                self.wfile.write(data[:half])
-                self.wfile.flush()
-                state.halfway.set()
-                state.over.wait()
-                return
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.daemon_threads = True
-    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
-    state.url = f"http://127.0.0.1:{httpd.server_port}"
-    yield state
-    state.over.set()
-    httpd.shutdown()
-    httpd.server_close()
+    with serving() as server:
+        yield server
 
 
 def sha256(data: bytes) -> str:
