@@ -99,6 +99,13 @@ def _inputs_alone(value: Any) -> Any:
     return {"inputs": value} if isinstance(value, list | tuple) else value
 
 
+def _one_at_least(value: tuple[Size, ...]) -> tuple[Size, ...]:
+    # Unlike a bound of the schema's, this says nothing where an item is wrong.
+    if not value:
+        raise ValueError("expected one at least")
+    return value
+
+
 class Variant(Layer):
     """A model that a recipe trains: a kind of parser, what it reads of a word, own settings."""
 
@@ -106,7 +113,7 @@ class Variant(Layer):
     like: str | None = None
     """Another variant, whose inputs and settings this one has too, its own over them."""
     inputs: tuple[LexicalInput, ...] = ()
-    sizes: Annotated[tuple[Size, ...], Field(min_length=1)] = get_args(Size)
+    sizes: Annotated[tuple[Size, ...], AfterValidator(_one_at_least)] = get_args(Size)
     """The sizes that its settings are for."""
     optional: bool = False
     """Whether it is trained only where it is named, or where no other variant can learn."""

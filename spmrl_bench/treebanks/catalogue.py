@@ -85,6 +85,8 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
     name = content.get("name")
     misnamed = isinstance(name, str) and name != path.stem
     also = [f"name: must be {path.stem!r}, as the file is called; found {name!r}"]
+    if misnamed:
+        content["name"] = name = path.stem  # it is said once
     editions = content.pop("editions", {})
     if not isinstance(editions, dict) or not all(isinstance(e, dict) for e in editions.values()):
         raise TreebankError(f"{path}: editions: must be tables, [editions.NAME]")

@@ -142,7 +142,9 @@ class Fetch(Closed):
     @field_validator("members")
     @classmethod
     def _an_archive_has_members(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        is_folder = str(info.data.get("url", "")).endswith("/")
+        if not {"url", "sha256"} <= info.data.keys():
+            return value  # one of them has a mistake of its own
+        is_folder = info.data["url"].endswith("/")
         if is_folder == bool(value) or is_folder == bool(info.data.get("sha256")):
             raise ValueError(
                 "an archive needs sha256 and members; a folder, a URL with / at its end, has "
@@ -217,7 +219,11 @@ class FileManifest(_Manifest, InFormat):
         first = form.yields == "dependencies"
         if info.field_name == "dependencies" and first:
             raise ValueError(f"{form.name} has dependencies, and they are the first layer")
-        if info.field_name == "attachment" and not first and not info.data.get("dependencies"):
+        if (
+            info.field_name == "attachment"
+            and not first
+            and not info.data.get("dependencies", True)
+        ):
             raise ValueError("has no dependencies to score: leave it out")
         splits = info.data.get("splits")
         if isinstance(value, DependencyLayer) and value.ids and splits is not None:

@@ -19,6 +19,7 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.named_paths import check_folder, check_path
@@ -73,7 +74,7 @@ def _numbers(value: Any) -> tuple[int, ...]:
     """One number or a list of them, as a tuple."""
     found = value if isinstance(value, list) else [value]
     if not found or any(type(number) is not int or number < 1 for number in found):
-        raise ValueError("expected a number from 1, or a list of such numbers")
+        raise PydanticCustomError("numbers", "expected a number from 1, or a list of such numbers")
     return tuple(found)
 
 
@@ -266,7 +267,9 @@ class DependencyLayer(InFormat):
     @field_validator("ending")
     @classmethod
     def _has_files(cls, value: str | None, info: ValidationInfo) -> str | None:
-        named = [name for name in SPLITS if info.data.get(name) is not None]
+        if not set(SPLITS) <= info.data.keys():
+            return value  # one of them has a mistake of its own
+        named = [name for name in SPLITS if info.data[name] is not None]
         if (value is None and len(named) < len(SPLITS)) or (value is not None and named):
             raise ValueError("needs the files of train, dev and test, or else their ending")
         return value

@@ -8,6 +8,7 @@ listed by hand, so a new field is tried as soon as it is there.
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import types
 import typing
@@ -47,9 +48,19 @@ def fields_of(model: type[BaseModel], at: Path = ()) -> Iterator[tuple[Path, Fie
             yield from fields_of(inner, place)
 
 
-def mistakes(model: type[BaseModel], document: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Every mistake of the four kinds in each field that the document has or could have."""
+def mistakes(
+    model: type[BaseModel], document: Mapping[str, Any], *, few: bool = False
+) -> Iterator[Mistake]:
+    """Every mistake of the four kinds in each field that the document has or could have.
+
+    ``few``: of each field only one place, one value of a wrong type and one out of its range.
+    """
+    seen: set[str] = set()
     for path, field in fields_of(model):
+        if few and (what := repr((path[-1], field))) in seen:
+            continue
+        elif few:
+            seen.add(what)
         key = ".".join(map(str, path))
         whole = with_tables(document, path)
         if whole is None:
@@ -59,7 +70,8 @@ def mistakes(model: type[BaseModel], document: Mapping[str, Any]) -> Iterator[Mi
             shorter = copy.deepcopy(whole)
             del _at(shorter, above)[name]
             yield Mistake("missing", key, shorter)
-        for kind, value in _wrong_values(field):
+        wrong = list(_wrong_values(field))
+        for kind, value in dict(wrong).items() if few else wrong:
             yield Mistake(kind, key, _with(whole, path, value))
         misspelt = f"{name}x"
         yield Mistake(
@@ -71,7 +83,7 @@ def with_tables(document: Mapping[str, Any], path: Path) -> dict[str, Any] | Non
     """The document with empty tables where a path needs some; None if a value is in the way."""
     whole = copy.deepcopy(dict(document))
     inner: Any = whole
-    for part, following in zip(path[:-1], path[1:], strict=True):
+    for part, following in itertools.pairwise(path):
         if isinstance(part, int):
             if not isinstance(inner, list) or len(inner) <= part:
                 return None
@@ -108,7 +120,7 @@ def _with(document: Mapping[str, Any], path: Path, value: object) -> dict[str, A
 
 def _models_in(annotation: Any, at: Path) -> Iterator[tuple[type[BaseModel], Path]]:
     """The models inside an annotation, with the place of one of each."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if _is_model(annotation):
         yield annotation, at
         return
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -125,6 +137,10 @@ def _models_in(annotation: Any, at: Path) -> Iterator[tuple[type[BaseModel], Pat
         yield from _models_in(arguments[0], (*at, 0))
 
 
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
 def _parts(annotation: Any) -> list[Any]:
     """The type of an annotation, and that of what it may be instead."""
     origin = typing.get_origin(annotation)
@@ -139,7 +155,11 @@ def _wrong_values(field: FieldInfo) -> Iterator[tuple[Any, object]]:
     """What a field does not take, and why."""
     full = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
     takes: TypeAdapter[Any] = TypeAdapter(full)
+    kinds = {typing.get_origin(part) or part for part in _parts(field.annotation)}
+    tables = any(kind in (dict, Mapping) or _is_model(kind) for kind in kinds)
     for value in _ODD:
+        if tables and isinstance(value, dict):
+            continue  # of the right type; what is in it is tried by itself
         if not _accepted(takes, value):
             yield "wrong type", value
     for value in _beyond(full):
@@ -168,7 +188,10 @@ def _beyond(annotation: Any) -> Iterator[object]:
     elif origin is Literal:
         yield "nope"
     elif origin in (list, tuple):
-        yield from ([value] for value in _beyond(arguments[0]))
+        item: TypeAdapter[Any] = TypeAdapter(arguments[0])
+        right = [value for value in (0.5, 1, "a") if _accepted(item, value)][:1]
+        more = 0 if origin is list or ... in arguments else len(arguments) - 1
+        yield from ([value, *right * more] for value in _beyond(arguments[0]))
 
 
 def _outside(check: Any) -> Iterator[object]:
