@@ -1,4 +1,4 @@
-"""Files that no treebank has, for the reader of every format: each by a name, made from a small one.
+"""Files that no treebank has, for the reader of every format: each by name, from a small one.
 
 What they have in common with a treebank is the format: a few golden sentences that are then
 stretched, cut, written in other ways or put where they do not belong.

@@ -59,8 +59,9 @@ def test_extremes(extreme: Extreme, tmp_path: Path, tally: Tally) -> None:
     sentences, errors = read(extreme.form, path)
     assert time.process_time() - begun < SECONDS
     check_errors(errors, path)
-    for sentence in sentences[:10]:
-        check_whole(sentence)
+    if path.stat().st_size < 300_000:  # else it takes longer than to read it
+        for sentence in sentences[:10]:
+            check_whole(sentence)
 
 
 def test_there_are_many_files_with_a_mistake() -> None:
