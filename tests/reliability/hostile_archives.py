@@ -7,6 +7,7 @@ import io
 import lzma
 import struct
 import tarfile
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -78,7 +79,10 @@ def overlapping_zip(members: int, megabytes: int) -> bytes:
 def zip_of(members: Iterable[tuple[str, bytes]]) -> bytes:
     """An honest zip file, whose names need not be."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+    with (
+        warnings.catch_warnings(action="ignore"),  # of names that are there twice
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file,
+    ):
         for name, data in members:
             info = zipfile.ZipInfo("x")
             info.filename = name  # the constructor would change it

@@ -133,7 +133,7 @@ def test_every_mistake_of_every_field(
     if not few:
         assert counts["misspelt"] == fields
     assert counts["wrong type"] >= counts["misspelt"] > 10
-    assert min(counts.values()) > 3
+    assert min(counts.values()) >= 3
 
 
 def _fault(message: str, mistake: Mistake, file: str) -> str | None:
