@@ -157,9 +157,15 @@ def _wrong_values(field: FieldInfo) -> Iterator[tuple[Any, object]]:
     takes: TypeAdapter[Any] = TypeAdapter(full)
     kinds = {typing.get_origin(part) or part for part in _parts(field.annotation)}
     tables = any(kind in (dict, Mapping) or _is_model(kind) for kind in kinds)
+    pair = any(
+        typing.get_origin(part) is tuple and ... not in typing.get_args(part)
+        for part in _parts(field.annotation)
+    )
     for value in _ODD:
         if tables and isinstance(value, dict):
             continue  # of the right type; what is in it is tried by itself
+        if pair and isinstance(value, list):
+            continue  # two mistakes: the items, and how many they are
         if not _accepted(takes, value):
             yield "wrong type", value
     for value in _beyond(full):
