@@ -79,21 +79,24 @@ def make_plan(
             "'spmrl-bench score-dependencies' work on it, or choose another treebank with "
             "--treebank"
         )
-    fingerprints = fingerprints_of(recipe, chosen, names)
-    configs = tuple(
-        recipe.resolve(
-            treebank=chosen.name,
-            track=chosen.track,
-            fingerprints=fingerprints,
-            variant=variant,
-            size=chosen_size,
-            seed=seed,
-            settings=settings,
+
+    def resolved(fingerprints: Mapping[str, str]) -> tuple[RunConfig, ...]:
+        return tuple(
+            recipe.resolve(
+                treebank=chosen.name,
+                track=chosen.track,
+                fingerprints=fingerprints,
+                variant=variant,
+                size=chosen_size,
+                seed=seed,
+                settings=settings,
+            )
+            for variant in names
+            for seed in dict.fromkeys(seeds)
         )
-        for variant in names
-        for seed in dict.fromkeys(seeds)
-    )
-    return Plan(chosen, configs, note)
+
+    resolved(dict.fromkeys(chosen.layers, ""))  # mistakes are told before any file is read
+    return Plan(chosen, resolved(fingerprints_of(recipe, chosen, names)), note)
 
 
 def fingerprints_of(recipe: Recipe, bank: Treebank, variants: Iterable[str]) -> dict[str, str]:
