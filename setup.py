@@ -1,8 +1,19 @@
 """What pyproject.toml cannot say: the compiled kernels, and the data folders inside a wheel.
 
 The kernels are optional: without Cython or a C compiler the package installs all the same and
-runs their plain-Python twins. With SPMRL_BENCH_BOUNDS_CHECKS=1 in the environment of the build
-they check every array index, for debugging; the build is much slower to run.
+runs their plain-Python twins. Two switches in the environment of the build are for debugging; what
+they build is much slower to run:
+
+- SPMRL_BENCH_BOUNDS_CHECKS=1 checks every index of an array.
+- SPMRL_BENCH_SANITIZE=address,undefined has the compiler watch every read and write of memory, and
+  what C leaves undefined. The first finding ends the program. Python has to be started with the
+  compiler's libraries loaded first; in a copy of the checkout, lest the kernels in use be replaced::
+
+      SPMRL_BENCH_SANITIZE=address,undefined python setup.py build_ext --inplace
+      LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)" \
+          ASAN_OPTIONS=detect_leaks=0 python -m pytest tests/chart
+
+  ``tests/reliability/test_sanitizers.py`` does both.
 """
 
 from __future__ import annotations
@@ -26,6 +37,7 @@ KERNELS = (
     "nn._factored",
     "nn._recurrent",
     "nn._span_scorer",
+    "nn._tensors",
     "readers._brackets",
     "scoring._counting",
     "scoring._scanning",
@@ -50,9 +62,14 @@ HEADERS = {
         "spmrl_bench/chart/_joint_loops.h",
         "spmrl_bench/chart/_team.h",
     ],
-    **{name: ["spmrl_bench/nn/_rows.h"] for name in OPENMP_KERNELS if name.startswith("nn.")},
-    "nn._attention": ["spmrl_bench/nn/_attention.h", "spmrl_bench/nn/_rows.h"],
-    "nn._decoder": ["spmrl_bench/nn/_decoder.h", "spmrl_bench/nn/_rows.h"],
+    **{
+        name: ["spmrl_bench/nn/_rows.h", "spmrl_bench/nn/_tensors.h"]
+        for name in OPENMP_KERNELS
+        if name.startswith("nn.")
+    },
+    "nn._attention": [f"spmrl_bench/nn/{name}.h" for name in ("_attention", "_rows", "_tensors")],
+    "nn._decoder": [f"spmrl_bench/nn/{name}.h" for name in ("_decoder", "_rows", "_tensors")],
+    "nn._tensors": ["spmrl_bench/nn/_tensors.h"],
 }
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")
 
@@ -76,10 +93,15 @@ class BuildKernels(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         ext.extra_compile_args = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O3"]
+        sanitizers = os.environ.get("SPMRL_BENCH_SANITIZE", "")
+        if sanitizers:
+            watch = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
+            ext.extra_compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *watch]
+            ext.extra_link_args = watch
         if ext.name.removeprefix("spmrl_bench.") in OPENMP_KERNELS:
             flags = self._openmp_flags()
             ext.extra_compile_args += flags
-            ext.extra_link_args = flags
+            ext.extra_link_args += flags
         super().build_extension(ext)
 
     def _openmp_flags(self) -> list[str]:

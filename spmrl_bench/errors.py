@@ -45,6 +45,13 @@ class ReadError(SpmrlError):
         self.sentence = sentence
 
 
+class ArrayError(SpmrlError, ValueError):
+    """An array or tensor that a computation cannot take: of a wrong type, shape, order or range.
+
+    The message names the argument, what was found and what is allowed.
+    """
+
+
 class TreeError(SpmrlError):
     """Spans that form no tree, or a tree that an operation cannot handle."""
 

@@ -15,8 +15,8 @@ from spmrl_bench.chart import packing
 from spmrl_bench.chart.checks import (
     check_columns,
     checked_gold,
-    checked_integers,
     checked_lengths,
+    checked_maxima,
     checked_scores,
     checked_threads,
     refuse_not_finite,
@@ -24,6 +24,7 @@ from spmrl_bench.chart.checks import (
 from spmrl_bench.chart.decoded import Decoded
 from spmrl_bench.chart.kernels import load_kernel
 from spmrl_bench.chart.threads import team_size
+from spmrl_bench.errors import ArrayError
 
 
 class BlockDecoder:
@@ -35,7 +36,7 @@ class BlockDecoder:
             :func:`spmrl_bench.chart.decode`; None for none.
 
     Raises:
-        ValueError: an array has the wrong type, shape or range.
+        ArrayError: an array has the wrong type, shape or range.
     """
 
     def __init__(self, lengths: ArrayLike, gold: ArrayLike | None = None) -> None:
@@ -56,7 +57,7 @@ class BlockDecoder:
                 :func:`spmrl_bench.chart.decode`.
 
         Raises:
-            ValueError: there are more rows than cells are left, or a wrong type or shape, or
+            ArrayError: there are more rows than cells are left, or a wrong type or shape, or
                 the gold label of a cell has no column.
             NotFiniteError: a score is NaN or infinite.
         """
@@ -72,6 +73,7 @@ class BlockDecoder:
         found = None if labels is None else labels[block]
         if not self._kernel.label_maxima(table, gold, self._values[block], found, team):
             refuse_not_finite(table, self._words, block.start)
+        self._done = block.stop
 
     def add_maxima(self, values: ArrayLike, labels: ArrayLike) -> None:
         """Take the best label of each of the next cells, and its score.
@@ -83,15 +85,16 @@ class BlockDecoder:
             labels: integers [cells], the lowest label with this score, 1 or more.
 
         Raises:
-            ValueError: as in :meth:`add`.
+            ArrayError: as in :meth:`add`.
             NotFiniteError: a value is.
         """
-        given = np.asarray(values, dtype=np.float64)
+        given, best = checked_maxima(values, labels)
         block = self._next(len(given))
-        self._values[block] = given
-        self._labels[block] = checked_integers("labels", labels)
         if not np.isfinite(given).all():
             refuse_not_finite(given[:, None], self._words, block.start)
+        self._values[block] = given
+        self._labels[block] = best
+        self._done = block.stop
 
     def maxima(self) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """The best label of each cell but the empty one, and its score, which is first.
@@ -99,7 +102,7 @@ class BlockDecoder:
         All cells must have been taken. With gold labels all others have 1 more.
         """
         if self._done != len(self._values):
-            raise ValueError(
+            raise ArrayError(
                 f"scores of {self._done} cells were added; the batch has {len(self._values)}."
             )
         return self._values, self._labels
@@ -134,6 +137,10 @@ class BlockDecoder:
         """As :func:`spmrl_bench.chart.decode`: only labels of the trees have to be found."""
         checked_threads(threads)
         table = checked_scores(scores)
+        if self._done:
+            raise ArrayError(
+                f"scores of {self._done} cells were added before; here all must come at once."
+            )
         team = team_size(self._kernel, threads, len(self._words), table.size)
         self._add(table, None, team)
         self._labels.fill(1)  # stands for whatever is not the empty one
@@ -144,12 +151,11 @@ class BlockDecoder:
         return decoded
 
     def _next(self, cells: int) -> slice:
-        """Where the next cells lie."""
+        """Where the next cells lie; they are done once their scores are known to be finite."""
         first = self._done
         if first + cells > len(self._values):
-            raise ValueError(
+            raise ArrayError(
                 f"scores of {first} and now {cells} cells were added; the batch has "
                 f"{len(self._values)}."
             )
-        self._done += cells
-        return slice(first, self._done)
+        return slice(first, first + cells)

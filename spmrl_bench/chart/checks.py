@@ -8,20 +8,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import packing
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.errors import ArrayError
 
 #: Beyond this the sums of scores of a structure, and their differences, could overflow.
 LARGEST = 1e300
 
 
-class NotFiniteError(SpmrlError, ValueError):
+class NotFiniteError(ArrayError):
     """A score is NaN or infinite, as those of a model whose training diverged are."""
 
 
 def checked_threads(threads: int | None) -> None:
     """Refuse a number of threads that is none."""
-    if threads is not None and operator.index(threads) < 1:
-        raise ValueError(f"threads is {threads}; it must be at least 1, or None for the default.")
+    if threads is None:
+        return
+    try:
+        number = operator.index(threads)
+    except TypeError:
+        raise ArrayError(f"threads is {threads!r}; it must be a whole number, or None.") from None
+    if number < 1:
+        raise ArrayError(f"threads is {threads}; it must be at least 1, or None for the default.")
 
 
 def checked_lengths(lengths: ArrayLike) -> NDArray[np.int32]:
@@ -29,7 +35,12 @@ def checked_lengths(lengths: ArrayLike) -> NDArray[np.int32]:
     words = checked_integers("lengths", lengths)
     if words.size and words.min() < 1:
         b = int((words < 1).argmax())
-        raise ValueError(f"lengths[{b}] is {words[b]}; a sentence has at least 1 word.")
+        raise ArrayError(f"lengths[{b}] is {words[b]}; a sentence has at least 1 word.")
+    # Beyond this the numbers of cells and arcs, which are about the squares, would overflow.
+    if words.size and np.square(words, dtype=np.float64).sum() > 2.0**61:
+        raise ArrayError(
+            f"lengths has sentences of up to {words.max()} words; no chart is so large."
+        )
     return words
 
 
@@ -37,9 +48,9 @@ def checked_scores(scores: ArrayLike) -> NDArray[np.float32]:
     """``scores`` as contiguous float32 [any number, labels - 1]."""
     table = np.asarray(scores)
     if table.dtype != np.float32:
-        raise ValueError(f"scores has dtype {table.dtype}; it must be float32.")
+        raise ArrayError(f"scores has dtype {table.dtype}; it must be float32.")
     if table.ndim != 2 or table.shape[1] < 1:
-        raise ValueError(
+        raise ArrayError(
             f"scores has shape {table.shape}; it must be [cells, labels - 1] with at least one "
             "column (label 0 has none)."
         )
@@ -50,7 +61,7 @@ def checked_gold(gold: ArrayLike, cells: int) -> NDArray[np.int32]:
     """``gold`` as contiguous int32 [cells]; :func:`check_columns` is still to be asked."""
     targets = checked_integers("gold", gold)
     if len(targets) != cells:
-        raise ValueError(f"gold has {len(targets)} entries; scores has {cells} cells.")
+        raise ArrayError(f"gold has {len(targets)} entries; scores has {cells} cells.")
     return targets
 
 
@@ -59,7 +70,25 @@ def check_columns(gold: NDArray[np.int32], columns: int, first: int = 0) -> None
     # As unsigned numbers the negative ones are the largest.
     if gold.size and gold.view(np.uint32).max() > columns:
         cell = int(((gold < 0) | (gold > columns)).argmax())
-        raise ValueError(f"gold[{first + cell}] is {gold[cell]}; labels are 0..{columns}.")
+        raise ArrayError(f"gold[{first + cell}] is {gold[cell]}; labels are 0..{columns}.")
+
+
+def checked_maxima(
+    values: ArrayLike, labels: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """``values`` as float64 and ``labels`` as int32, both [any number], labels from 1 on."""
+    given, best = np.asarray(values), checked_integers("labels", labels)
+    if given.dtype not in (np.float32, np.float64) or given.ndim != 1:
+        raise ArrayError(
+            f"values has dtype {given.dtype} and shape {given.shape}; it must be float64 or "
+            "float32, with one dimension."
+        )
+    if len(best) != len(given):
+        raise ArrayError(f"labels has {len(best)} entries; values has {len(given)}.")
+    if best.size and best.min() < 1:
+        cell = int((best < 1).argmax())
+        raise ArrayError(f"labels[{cell}] is {best[cell]}; the best label of a cell is 1 or more.")
+    return given.astype(np.float64, copy=False), best
 
 
 def refuse_not_finite(
@@ -116,11 +145,11 @@ def checked_arcs(arcs: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.floa
 def _checked_doubles(name: str, values: ArrayLike, count: int, counted: str) -> NDArray[np.float64]:
     array = np.asarray(values)
     if array.dtype not in (np.float32, np.float64):
-        raise ValueError(f"{name} has dtype {array.dtype}; it must be float64 or float32.")
+        raise ArrayError(f"{name} has dtype {array.dtype}; it must be float64 or float32.")
     if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}; it must have one dimension.")
+        raise ArrayError(f"{name} has shape {array.shape}; it must have one dimension.")
     if len(array) != count:
-        raise ValueError(f"{name} has {len(array)} entries; the batch has {count} {counted}.")
+        raise ArrayError(f"{name} has {len(array)} entries; the batch has {count} {counted}.")
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -131,20 +160,20 @@ def _within_bounds(array: NDArray[np.float64]) -> bool:
 def _refuse(place: str, score: float) -> None:
     if not np.isfinite(score):
         raise NotFiniteError(f"{place} is {score}; every score must be finite.")
-    raise ValueError(f"{place} is {score}; scores from {-LARGEST} to {LARGEST} can be added up.")
+    raise ArrayError(f"{place} is {score}; scores from {-LARGEST} to {LARGEST} can be added up.")
 
 
 def checked_integers(name: str, values: ArrayLike) -> NDArray[np.int32]:
     """``values`` as a contiguous int32 vector; other integer types are converted."""
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}; it must have one dimension.")
+        raise ArrayError(f"{name} has shape {array.shape}; it must have one dimension.")
     if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"{name} has dtype {array.dtype}; it must hold integers.")
+        raise ArrayError(f"{name} has dtype {array.dtype}; it must hold integers.")
     if not np.can_cast(array.dtype, np.int32) and array.size:
         limits = np.iinfo(np.int32)
         if array.min() < limits.min or array.max() > limits.max:
-            raise ValueError(
+            raise ArrayError(
                 f"{name} ranges from {array.min()} to {array.max()}; it must fit 32-bit integers."
             )
     return np.ascontiguousarray(array, dtype=np.int32)

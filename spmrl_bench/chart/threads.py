@@ -16,6 +16,9 @@ from spmrl_bench.chart.kernels import AnyKernel
 # would hardly have woken up.
 WORTH_A_TEAM = 200_000
 
+# OpenMP ends the program where it cannot start as many as it was told.
+MOST_THREADS = 1024
+
 # The flag PF_FORKNOEXEC in the ninth field of Linux's /proc/PID/stat.
 FORKED_WITHOUT_EXEC = 0x40
 
@@ -55,4 +58,4 @@ def team_size(kernel: AnyKernel, threads: int | None, parts: int, work: int) -> 
     """
     if _forked or (threads is None and work < WORTH_A_TEAM):
         return 1
-    return min(default_threads(kernel) if threads is None else threads, max(1, parts))
+    return min(default_threads(kernel) if threads is None else threads, max(1, parts), MOST_THREADS)

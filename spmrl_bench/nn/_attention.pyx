@@ -1,18 +1,23 @@
 """Attention between its products: every head over every sentence, forwards and backwards.
 
 The arrays are packed halves first, ``[2, tokens, heads * half]`` for each of queries, keys and
-values: a head's vectors are two pieces of ``half`` values. Addresses, *low* arrays and
-``threads`` are as in ``_factored.pyx``. A head over a sentence is worked on by one thread, in
-float32, so the number of threads does not change a bit. Dropout factors are those of
-``_factored.masks`` for an array ``[tokens, heads, longest]``, where ``longest`` is that of the
-batch, a multiple of the lanes; the weights are computed again on the way back rather than kept.
-The twin is ``SelfAttention`` in ``encoder.py``; both agree up to rounding.
+values: a head's vectors are two pieces of ``half`` values. Tensors, *low* ones and ``threads`` are
+as in ``_factored.pyx``. A head over a sentence is worked on by one thread, in float32, so the
+number of threads does not change a bit. Dropout factors are those of ``_factored.masks`` for a
+tensor ``[tokens, heads, longest]``, where ``longest`` is that of the batch, a multiple of the
+lanes; the weights are computed again on the way back rather than kept. The twin is
+``SelfAttention`` in ``encoder.py``; both agree up to rounding.
 """
 
 from cython.parallel cimport prange
+from libc.limits cimport INT_MAX
 from libc.stdint cimport int64_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
+
+from spmrl_bench.errors import ArrayError
+
+from spmrl_bench.nn._tensors cimport MOST_THREADS, dropped_below, integers, lows, rows_of, within
 
 cdef extern from "_attention.h":
     int LANES
@@ -51,46 +56,78 @@ cdef Py_ssize_t whole(Py_ssize_t n) noexcept nogil:
     return (n + LANES - 1) // LANES * LANES
 
 
+cdef Sizes sizes_of(
+    starts, lengths, Py_ssize_t tokens, Py_ssize_t heads, Py_ssize_t half, Py_ssize_t longest,
+    bint low, double scale, uint64_t seed, double p, int threads,
+):
+    """The sizes, once sentences have been found to lie side by side, none longer than longest."""
+    cdef Py_ssize_t k, free_from = 0, sentences = rows_of(lengths, "lengths of attention")
+    cdef const int64_t *first = integers(starts, "starts of attention", sentences)
+    cdef const int64_t *length = integers(lengths, "lengths of attention", sentences)
+    within("threads", threads, 1, MOST_THREADS)
+    within("heads", heads, 1, INT_MAX)
+    within("half", half, 1, INT_MAX)
+    within("longest", longest, 0, whole(tokens))
+    if longest % LANES:
+        raise ArrayError(f"longest is {longest}; it must be a multiple of {LANES}.")
+    for k in range(sentences):
+        if not 1 <= length[k] <= longest or not free_from <= first[k] <= tokens - length[k]:
+            raise ArrayError(
+                f"starts[{k}] and lengths[{k}] of attention are {first[k]} and {length[k]}; a "
+                f"sentence has 1 to {longest} tokens, all in {free_from}..{tokens - 1}."
+            )
+        free_from = first[k] + length[k]
+    return Sizes(
+        tokens, heads, half, whole(2 * half), longest, low, scale, seed, dropped_below(p)
+    )
+
+
 def forward(
-    size_t packed, size_t starts, size_t lengths, Py_ssize_t sentences, Py_ssize_t tokens,
-    Py_ssize_t heads, Py_ssize_t half, Py_ssize_t longest, bint low, double scale, uint64_t seed,
-    double p, size_t context, int threads,
+    packed, starts, lengths, Py_ssize_t tokens, Py_ssize_t heads, Py_ssize_t half,
+    Py_ssize_t longest, bint low, double scale, uint64_t seed, double p, context, int threads,
 ):
     """``softmax(scale q k) v`` of each head with dropout on the weights.
 
-    ``packed``: low [2, tokens, 3, heads, half]; ``starts``, ``lengths``: int64 [sentences];
-    ``context``: low [2, tokens, heads, half], of which only rows of sentences are written.
+    ``packed``: low [2, tokens, 3 heads half], these three dimensions one after the other;
+    ``starts``, ``lengths``: int64 [sentences], in the order of the tokens; ``context``: low
+    [2, tokens, heads half], of which only rows of sentences are written.
     """
-    cdef int part
-    cdef Sizes sizes = Sizes(
-        tokens, heads, half, whole(2 * half), longest, low, scale, seed,
-        <unsigned int>(p * 65536 + 0.5),
+    cdef int part, failed = 0
+    cdef Sizes sizes = sizes_of(
+        starts, lengths, tokens, heads, half, longest, low, scale, seed, p, threads
     )
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            forward_part(
-                &sizes, <const void *>packed, <const int64_t *>starts, <const int64_t *>lengths,
-                sentences, <void *>context, part, threads,
-            )
+    cdef Py_ssize_t sentences = len(lengths)
+    cdef const void *given = lows(packed, low, "packed of attention", 2, tokens, 3 * heads * half)
+    cdef const int64_t *first = integers(starts, "starts of attention", sentences)
+    cdef const int64_t *length = integers(lengths, "lengths of attention", sentences)
+    cdef void *found = lows(context, low, "context of attention", 2, tokens, heads * half)
+    for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+        failed += forward_part(&sizes, given, first, length, sentences, found, part, threads)
+    if failed:
+        raise MemoryError
 
 
 def backward(
-    size_t packed, size_t d_context, size_t starts, size_t lengths, Py_ssize_t sentences,
-    Py_ssize_t tokens, Py_ssize_t heads, Py_ssize_t half, Py_ssize_t longest, bint low,
-    double scale, uint64_t seed, double p, size_t d_packed, int threads,
+    packed, d_context, starts, lengths, Py_ssize_t tokens, Py_ssize_t heads, Py_ssize_t half,
+    Py_ssize_t longest, bint low, double scale, uint64_t seed, double p, d_packed, int threads,
 ):
     """The gradient of ``packed`` from that of the context; as ``forward`` otherwise."""
-    cdef int part
-    cdef Sizes sizes = Sizes(
-        tokens, heads, half, whole(2 * half), longest, low, scale, seed,
-        <unsigned int>(p * 65536 + 0.5),
+    cdef int part, failed = 0
+    cdef Sizes sizes = sizes_of(
+        starts, lengths, tokens, heads, half, longest, low, scale, seed, p, threads
     )
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            backward_part(
-                &sizes, <const void *>packed, <const void *>d_context, <const int64_t *>starts,
-                <const int64_t *>lengths, sentences, <void *>d_packed, part, threads,
-            )
+    cdef Py_ssize_t sentences = len(lengths), width = heads * half
+    cdef const void *given = lows(packed, low, "packed of attention", 2, tokens, 3 * width)
+    cdef const void *above = lows(d_context, low, "d_context of attention", 2, tokens, width)
+    cdef const int64_t *first = integers(starts, "starts of attention", sentences)
+    cdef const int64_t *length = integers(lengths, "lengths of attention", sentences)
+    cdef void *found = lows(d_packed, low, "d_packed of attention", 2, tokens, 3 * width)
+    for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+        failed += backward_part(
+            &sizes, given, above, first, length, sentences, found, part, threads
+        )
+    if failed:
+        raise MemoryError
 
 
 cdef void fetch(
@@ -144,16 +181,21 @@ cdef void drop(
         multiply(width, weights + i * width, mask, out + i * width)
 
 
-cdef void forward_part(
+cdef int forward_part(
     const Sizes *sizes, const void *packed, const int64_t *starts, const int64_t *lengths,
     Py_ssize_t sentences, void *context, int part, int threads,
 ) noexcept nogil:
-    """Every ``threads``-th head, from ``part`` on; neighbours take about as long."""
+    """Every ``threads``-th head, from ``part`` on; neighbours take about as long.
+
+    0, or 1 where there is no memory.
+    """
     cdef Py_ssize_t d = 2 * sizes.half, dp = sizes.width, item, h, start, n, np
     cdef float *q = <float *>malloc(
         (3 * sizes.longest * dp + dp * sizes.longest + sizes.longest * (sizes.longest + 1))
         * sizeof(float)
     )
+    if q == NULL:
+        return 1
     cdef float *k = q + sizes.longest * dp
     cdef float *v = k + sizes.longest * dp
     cdef float *turned = v + sizes.longest * dp
@@ -175,15 +217,18 @@ cdef void forward_part(
         product(n, dp, n, weights, np, 1, v, 1, q)
         put(sizes, q, 1, h, start, n, context)
     free(q)
+    return 0
 
 
-cdef void backward_part(
+cdef int backward_part(
     const Sizes *sizes, const void *packed, const void *d_context, const int64_t *starts,
     const int64_t *lengths, Py_ssize_t sentences, void *d_packed, int part, int threads,
 ) noexcept nogil:
     cdef Py_ssize_t d = 2 * sizes.half, dp = sizes.width, item, h, start, n, np
     cdef Py_ssize_t vectors = sizes.longest * dp, square = sizes.longest * sizes.longest
     cdef float *q = <float *>malloc((6 * vectors + 3 * square + sizes.longest) * sizeof(float))
+    if q == NULL:
+        return 1
     cdef float *k = q + vectors
     cdef float *v = k + vectors
     cdef float *above = v + vectors
@@ -220,3 +265,4 @@ cdef void backward_part(
         product(n, dp, n, d_weights, 1, np, q, sizes.scale, result)
         put(sizes, result, 3, sizes.heads + h, start, n, d_packed)
     free(q)
+    return 0

@@ -5,18 +5,26 @@ step, which takes longer than the products themselves. Each kernel here does at 
 belongs together. Token vectors are stored halves first: ``[2, tokens, width]``, all content
 halves and then all position halves, so that both halves are contiguous matrices.
 
-Arguments are addresses of contiguous arrays (0 where an optional one is absent); the callers in
-``spmrl_bench.nn`` allocate them. Arrays called *low* are bfloat16 if ``low`` is true, else
-float32; everything else is float32 and all sums are float32 over several lanes, which is what
-lets a compiler vectorise them. Rows are divided among ``threads`` in fixed parts, so the same
-number of threads gives the same bits. The twins are the operations of torch in
-``spmrl_bench/nn/encoder.py`` and ``lexical.py``; they agree up to rounding.
+Arguments are contiguous tensors (None where an optional one is absent), which the callers in
+``spmrl_bench.nn`` allocate; what they are is looked at first (``_tensors.pyx``). Those called *low*
+are bfloat16 if ``low`` is true, else float32; everything else is float32 and all sums are float32
+over several lanes, which is what lets a compiler vectorise them. Rows are divided among ``threads``
+in fixed parts, so the same number of threads gives the same bits. The twins are the operations of
+torch in ``spmrl_bench/nn/encoder.py`` and ``lexical.py``; they agree up to rounding.
 """
 
 from cython.parallel cimport prange
-from libc.stdint cimport int64_t, uint16_t, uint64_t
+from libc.limits cimport INT_MAX
+from libc.stdint cimport INT64_MAX, int64_t, uint16_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
+
+from spmrl_bench.errors import ArrayError
+
+from spmrl_bench.nn._tensors cimport (
+    MOST_THREADS, dropped_below, floats, indices, integers, lows, rows_of, some_floats, some_lows,
+    within
+)
 
 cdef extern from "_rows.h":
     void widen(Py_ssize_t, const uint16_t *, float *) nogil
@@ -65,13 +73,35 @@ cdef void store(
         memcpy(<float *>array + at, values, n * sizeof(float))
 
 
-def masks(uint64_t seed, double p, Py_ssize_t values, size_t out):
-    """Dropout factors: 0 with probability ``p`` (to 16 bits), else 1 / (1 - p)."""
-    cdef unsigned int below = <unsigned int>(p * 65536 + 0.5)
+cdef const int64_t *sentences_of(sentence, masks, Py_ssize_t tokens) except? NULL:
+    """Which row of the masks is a token's; where there are none, nobody asks."""
+    if masks is None:
+        return integers(sentence, "sentence", tokens)
+    return indices(sentence, "sentence", tokens, 0, rows_of(masks, "masks"))
+
+
+cdef const float *masks_of(masks, Py_ssize_t width) except? NULL:
+    """Of float32 [sentences, width], or None."""
+    return NULL if masks is None else floats(masks, "masks", rows_of(masks, "masks"), width)
+
+
+cdef int check_sizes(Py_ssize_t tokens, Py_ssize_t width, int threads) except -1:
+    within("tokens", tokens, 0, INT64_MAX)
+    within("width", width, 1, INT_MAX)
+    return within("threads", threads, 1, MOST_THREADS)
+
+
+def masks(uint64_t seed, double p, out):
+    """Dropout factors: 0 with probability ``p`` (to 16 bits), else 1 / (1 - p).
+
+    ``out``: [values].
+    """
+    cdef unsigned int below = dropped_below(p)
     cdef float scale = 65536.0 / (65536.0 - below)
+    cdef Py_ssize_t values = rows_of(out, "out of masks")
     cdef Py_ssize_t whole = values // 4 * 4
     cdef float rest[4]
-    cdef float *target = <float *>out
+    cdef float *target = floats(out, "out of masks", values)
     with nogil:
         draw_mask(seed, 0, whole, below, scale, target)
         if whole < values:
@@ -83,28 +113,38 @@ def masks(uint64_t seed, double p, Py_ssize_t values, size_t out):
 
 
 def residual_norm(
-    size_t x, size_t branch, bint low, size_t bias, size_t masks, size_t sentence,
-    Py_ssize_t tokens, Py_ssize_t width, size_t gain, size_t shift, double eps,
-    size_t z, size_t stats, size_t y, size_t y_low, int threads,
+    x, branch, bint low, bias, masks, sentence, Py_ssize_t tokens, Py_ssize_t width, gain, shift,
+    double eps, z, stats, y, y_low, int threads,
 ):
     """``y = LayerNorm(z)``, ``z = x + (branch + bias) * mask`` over both halves of a token.
 
     ``x``, ``z``, ``y``: [2, tokens, width]; ``branch``: the same, low, or absent, and then
-    ``z`` is given and ``x`` not read; ``bias``, ``gain``, ``shift``: [2 width]; ``masks``:
-    [sentences, 2 width] or absent; ``sentence``: int64 [tokens]; ``stats`` [tokens, 2]
-    receives mean and 1 / deviation; ``y_low``: ``y`` rounded, if low. ``z`` may be ``x``,
-    or ``branch`` if that is not low.
+    ``z`` is given and ``x`` not read; ``gain``, ``shift``: [2 width], and so is ``bias``, which is
+    absent with ``branch``; ``masks``: [sentences, 2 width] or absent; ``sentence``: int64 [tokens];
+    ``stats`` [tokens, 2] receives mean and 1 / deviation; ``y_low``: ``y`` rounded, if low, else
+    ``y``. ``z`` may be ``x``, or ``branch`` if that is not low.
     """
     cdef int part
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            residual_norm_part(
-                <const float *>x, <const void *>branch, low, <const float *>bias,
-                <const float *>masks, <const int64_t *>sentence, tokens, width,
-                <const float *>gain, <const float *>shift, eps, <float *>z, <float *>stats,
-                <float *>y, <void *>y_low,
-                part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
-            )
+    check_sizes(tokens, width, threads)
+    if (branch is None) != (bias is None):
+        raise ArrayError("bias of residual_norm must be there where branch is, and only there.")
+    cdef const float *rows = floats(x, "x of residual_norm", 2, tokens, width)
+    cdef const void *added = some_lows(branch, low, "branch of residual_norm", 2, tokens, width)
+    cdef const float *biases = some_floats(bias, "bias of residual_norm", 2 * width)
+    cdef const float *factors = masks_of(masks, 2 * width)
+    cdef const int64_t *of_token = sentences_of(sentence, masks, tokens)
+    cdef const float *gains = floats(gain, "gain of residual_norm", 2 * width)
+    cdef const float *shifts = floats(shift, "shift of residual_norm", 2 * width)
+    cdef float *sums = floats(z, "z of residual_norm", 2, tokens, width)
+    cdef float *moments = floats(stats, "stats of residual_norm", tokens, 2)
+    cdef float *found = floats(y, "y of residual_norm", 2, tokens, width)
+    cdef void *rounded = lows(y_low, low, "y_low of residual_norm", 2, tokens, width)
+    for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+        residual_norm_part(
+            rows, added, low, biases, factors, of_token, tokens, width, gains, shifts, eps, sums,
+            moments, found, rounded,
+            part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
+        )
 
 
 cdef void residual_norm_part(
@@ -149,9 +189,8 @@ cdef void residual_norm_part(
 
 
 def residual_norm_back(
-    size_t dy, size_t more, bint low, size_t z, size_t stats, size_t masks, size_t sentence,
-    Py_ssize_t tokens, Py_ssize_t width, size_t gain, size_t dz, size_t d_branch,
-    size_t sums, int threads,
+    dy, more, bint low, z, stats, masks, sentence, Py_ssize_t tokens, Py_ssize_t width, gain, dz,
+    d_branch, sums, int threads,
 ):
     """Gradients of ``residual_norm``: of ``z`` (and so of ``x``), of the branch, of the vectors.
 
@@ -160,15 +199,25 @@ def residual_norm_back(
     of the gradients of gain, shift and bias. ``d_branch`` is low, or absent.
     """
     cdef int part
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            residual_norm_back_part(
-                <const float *>dy, <const void *>more, low, <const float *>z,
-                <const float *>stats, <const float *>masks, <const int64_t *>sentence, tokens,
-                width, <const float *>gain, <float *>dz, <void *>d_branch,
-                <float *>sums + part * 6 * width,
-                part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
-            )
+    check_sizes(tokens, width, threads)
+    cdef const float *given = floats(dy, "dy of residual_norm_back", 2, tokens, width)
+    cdef const void *added = some_lows(more, low, "more of residual_norm_back", 2, tokens, width)
+    cdef const float *rows = floats(z, "z of residual_norm_back", 2, tokens, width)
+    cdef const float *moments = floats(stats, "stats of residual_norm_back", tokens, 2)
+    cdef const float *factors = masks_of(masks, 2 * width)
+    cdef const int64_t *of_token = sentences_of(sentence, masks, tokens)
+    cdef const float *gains = floats(gain, "gain of residual_norm_back", 2 * width)
+    cdef float *found = floats(dz, "dz of residual_norm_back", 2, tokens, width)
+    cdef void *below = some_lows(
+        d_branch, low, "d_branch of residual_norm_back", 2, tokens, width
+    )
+    cdef float *shares = floats(sums, "sums of residual_norm_back", threads, 3, 2 * width)
+    for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+        residual_norm_back_part(
+            given, added, low, rows, moments, factors, of_token, tokens, width, gains, found, below,
+            shares + part * 6 * width,
+            part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
+        )
 
 
 cdef void residual_norm_back_part(
@@ -222,18 +271,23 @@ cdef void residual_norm_back_part(
 
 
 def relu_drop(
-    size_t hidden, bint low, size_t bias, size_t masks, size_t sentence, Py_ssize_t tokens,
-    Py_ssize_t width, int threads,
+    hidden, bint low, bias, masks, sentence, Py_ssize_t tokens, Py_ssize_t width, int threads
 ):
-    """``relu(hidden + bias) * mask`` in place; ``hidden`` is low, [2, tokens, width]."""
+    """``relu(hidden + bias) * mask`` in place; ``hidden`` is low, [2, tokens, width].
+
+    ``bias``, ``masks`` and ``sentence`` are as in ``residual_norm``.
+    """
     cdef int part
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            relu_drop_part(
-                <void *>hidden, low, <const float *>bias, <const float *>masks,
-                <const int64_t *>sentence, tokens, width,
-                part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
-            )
+    check_sizes(tokens, width, threads)
+    cdef void *rows = lows(hidden, low, "hidden of relu_drop", 2, tokens, width)
+    cdef const float *biases = floats(bias, "bias of relu_drop", 2 * width)
+    cdef const float *factors = masks_of(masks, 2 * width)
+    cdef const int64_t *of_token = sentences_of(sentence, masks, tokens)
+    for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+        relu_drop_part(
+            rows, low, biases, factors, of_token, tokens, width,
+            part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
+        )
 
 
 cdef void relu_drop_part(
@@ -258,8 +312,8 @@ cdef void relu_drop_part(
 
 
 def relu_drop_back(
-    size_t d_hidden, size_t hidden, bint low, double scale, Py_ssize_t tokens, Py_ssize_t width,
-    size_t sums, int threads,
+    d_hidden, hidden, bint low, double scale, Py_ssize_t tokens, Py_ssize_t width, sums,
+    int threads,
 ):
     """Gradient through ``relu_drop`` in place, given its result; both low.
 
@@ -267,13 +321,15 @@ def relu_drop_back(
     ``sums`` [threads, 2 width], zero at the start, receives shares of the bias's gradient.
     """
     cdef int part
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            relu_drop_back_part(
-                <void *>d_hidden, <const void *>hidden, low, scale, tokens, width,
-                <float *>sums + part * 2 * width,
-                part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
-            )
+    check_sizes(tokens, width, threads)
+    cdef void *rows = lows(d_hidden, low, "d_hidden of relu_drop_back", 2, tokens, width)
+    cdef const void *result = lows(hidden, low, "hidden of relu_drop_back", 2, tokens, width)
+    cdef float *shares = floats(sums, "sums of relu_drop_back", threads, 2 * width)
+    for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+        relu_drop_back_part(
+            rows, result, low, scale, tokens, width, shares + part * 2 * width,
+            part_start(tokens, part, threads), part_start(tokens, part + 1, threads),
+        )
 
 
 cdef void relu_drop_back_part(

@@ -1,15 +1,18 @@
 """One step of the cells of an LSTM or a GRU, forwards and backwards, in one pass over memory.
 
 The matrix products of a step are made outside; here the gates are activated and the states
-updated. Addresses, *low* arrays and threads are as in ``_factored.pyx``. Both directions are
+updated. Tensors, *low* ones and threads are as in ``_factored.pyx``. Both directions are
 worked on at once. A step takes part of all sequences, longest first, so those that go on come
 before those that end. What a cell carries on in float32 is an LSTM's memory and a GRU's state.
 """
 
 from cython.parallel cimport prange
+from libc.limits cimport INT_MAX
 from libc.stdint cimport uint16_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
+
+from spmrl_bench.nn._tensors cimport MOST_THREADS, floats, lows, some_lows, within
 
 cdef extern from "_rows.h":
     void widen(Py_ssize_t, const uint16_t *, float *) nogil
@@ -24,10 +27,22 @@ cdef extern from "_rows.h":
         Py_ssize_t, const float *, const float *, const float *, float *, float *) nogil
 
 
+cdef int check_step(
+    Py_ssize_t rows, Py_ssize_t sequences, Py_ssize_t size, Py_ssize_t at, Py_ssize_t count,
+    Py_ssize_t going_on, int threads,
+) except -1:
+    """Refuse a step that leads out of the rows or sequences."""
+    within("size of a cell", size, 1, INT_MAX)
+    within("count of a step", count, 0, sequences)
+    within("going_on of a step", going_on, 0, count)
+    within("at of a step", at, 0, rows - count - going_on)
+    return within("threads", threads, 1, MOST_THREADS)
+
+
 def step_forward(
-    bint gru, size_t gates, size_t more, Py_ssize_t more_rows, bint low, size_t states,
-    size_t cells, size_t last, size_t last_cells, Py_ssize_t rows, Py_ssize_t sequences,
-    Py_ssize_t size, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on, int threads,
+    bint gru, gates, more, Py_ssize_t more_rows, bint low, states, cells, last, last_cells,
+    Py_ssize_t rows, Py_ssize_t sequences, Py_ssize_t size, Py_ssize_t at, Py_ssize_t count,
+    Py_ssize_t going_on, int threads,
 ):
     """Activate the gates of rows ``at : at + count`` and hand the new states on.
 
@@ -37,16 +52,25 @@ def step_forward(
     [2, rows, size], hold the states that each step starts from: those of the first ``going_on``
     sequences are written into the rows of the next step, the others into ``last`` and
     ``last_cells``, [2, sequences, size], at the place of the sequence. A GRU's ``cells`` are its
-    states, and may be the same arrays.
+    states, and may be the same tensors.
     """
     cdef int part
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            forward_part(
-                gru, <void *>gates, <const void *>more, more_rows, low, <void *>states,
-                <float *>cells, <float *>last, <float *>last_cells, rows, sequences, size, at,
-                count, going_on, count * part // threads, count * (part + 1) // threads,
-            )
+    check_step(rows, sequences, size, at, count, going_on, threads)
+    if more is not None:
+        within("count of a step", count, 0, more_rows)
+    cdef void *sums = lows(gates, low, "gates of a step", 2, rows, 4 * size)
+    cdef const void *added = some_lows(
+        more, low, "more of a step", 2, more_rows, (3 if gru else 4) * size
+    )
+    cdef void *before = lows(states, low, "states of a step", 2, rows, size)
+    cdef float *carried = floats(cells, "cells of a step", 2, rows, size)
+    cdef float *ends = floats(last, "last of a step", 2, sequences, size)
+    cdef float *end_cells = floats(last_cells, "last_cells of a step", 2, sequences, size)
+    for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+        forward_part(
+            gru, sums, added, more_rows, low, before, carried, ends, end_cells, rows, sequences,
+            size, at, count, going_on, count * part // threads, count * (part + 1) // threads,
+        )
 
 
 cdef void forward_part(
@@ -98,9 +122,9 @@ cdef void forward_part(
 
 
 def step_backward(
-    bint gru, size_t gates, bint low, size_t cells, size_t last_cells, size_t d_states,
-    size_t d_cells, Py_ssize_t rows, Py_ssize_t sequences, Py_ssize_t size, Py_ssize_t at,
-    Py_ssize_t count, Py_ssize_t going_on, int threads,
+    bint gru, gates, bint low, cells, last_cells, d_states, d_cells, Py_ssize_t rows,
+    Py_ssize_t sequences, Py_ssize_t size, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on,
+    int threads,
 ):
     """Turn the activated gates of a step into the gradients of their sums, in place.
 
@@ -109,13 +133,17 @@ def step_backward(
     are the sums of both.
     """
     cdef int part
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            backward_part(
-                gru, <void *>gates, low, <const float *>cells, <const float *>last_cells,
-                <const float *>d_states, <float *>d_cells, rows, sequences, size, at, count,
-                going_on, count * part // threads, count * (part + 1) // threads,
-            )
+    check_step(rows, sequences, size, at, count, going_on, threads)
+    cdef void *active = lows(gates, low, "gates of a step", 2, rows, 4 * size)
+    cdef const float *carried = floats(cells, "cells of a step", 2, rows, size)
+    cdef const float *ends = floats(last_cells, "last_cells of a step", 2, sequences, size)
+    cdef const float *of_states = floats(d_states, "d_states of a step", 2, sequences, size)
+    cdef float *of_cells = floats(d_cells, "d_cells of a step", 2, sequences, size)
+    for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+        backward_part(
+            gru, active, low, carried, ends, of_states, of_cells, rows, sequences, size, at, count,
+            going_on, count * part // threads, count * (part + 1) // threads,
+        )
 
 
 cdef void backward_part(

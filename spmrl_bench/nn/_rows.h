@@ -162,7 +162,7 @@ CLONES static void relu_back(ptrdiff_t n, const float *h, float scale, float *d,
                              float *d_bias) {
     INDEPENDENT
     for (ptrdiff_t i = 0; i < n; i++) {
-        float value = h[i] > 0 ? d[i] * scale : 0;
+        float value = h[i] <= 0 ? 0 : d[i] * scale; /* as of torch, also where h is NaN */
         d[i] = value;
         d_bias[i] += value;
     }

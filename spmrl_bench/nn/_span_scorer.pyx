@@ -1,10 +1,12 @@
 """The hidden layer of the span scorer for many spans, in one pass over memory.
 
-Addresses and threads are as in ``_factored.pyx``; the twin is ``SpanScorer.hidden``.
+Tensors and threads are as in ``_factored.pyx``; the twin is ``SpanScorer.hidden``.
 """
 
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t
+
+from spmrl_bench.nn._tensors cimport MOST_THREADS, floats, indices, rows_of, within
 
 cdef extern from "_rows.h":
     float row_sum(Py_ssize_t, const float *) nogil
@@ -15,22 +17,31 @@ cdef extern from "_rows.h":
 
 
 def hidden(
-    size_t projected, size_t start, size_t end, Py_ssize_t spans, Py_ssize_t width, size_t bias,
-    size_t gain, size_t shift, double eps, size_t out, int threads,
+    projected, start, end, Py_ssize_t spans, Py_ssize_t width, bias, gain, shift, double eps, out,
+    int threads,
 ):
     """``relu(LayerNorm(projected[end] - projected[start] + bias))``, float32 [spans, width].
 
-    ``start``, ``end``: int64 [spans], rows of ``projected``, which the caller guarantees.
+    ``projected``: [rows, width]; ``start``, ``end``: int64 [spans], rows of it; ``bias``, ``gain``,
+    ``shift``: [width]; ``out``: [at least spans, width].
     """
     cdef int part
-    with nogil:
-        for part in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            hidden_part(
-                <const float *>projected, <const int64_t *>start, <const int64_t *>end,
-                spans * part // threads, spans * (part + 1) // threads, width,
-                <const float *>bias, <const float *>gain, <const float *>shift, eps,
-                <float *>out,
-            )
+    cdef Py_ssize_t rows = rows_of(projected, "projected of hidden")
+    cdef Py_ssize_t room = rows_of(out, "out of hidden")
+    cdef const float *posts = floats(projected, "projected of hidden", rows, width)
+    cdef const int64_t *first = indices(start, "start of hidden", spans, 0, rows)
+    cdef const int64_t *last = indices(end, "end of hidden", spans, 0, rows)
+    cdef const float *added = floats(bias, "bias of hidden", width)
+    cdef const float *factor = floats(gain, "gain of hidden", width)
+    cdef const float *moved = floats(shift, "shift of hidden", width)
+    cdef float *found = floats(out, "out of hidden", room, width)
+    within("spans, rows of out of hidden,", spans, 0, room)
+    within("threads", threads, 1, MOST_THREADS)
+    for part in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
+        hidden_part(
+            posts, first, last, spans * part // threads, spans * (part + 1) // threads, width,
+            added, factor, moved, eps, found,
+        )
 
 
 cdef void hidden_part(

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import call
 from spmrl_bench.nn.ragged import Ragged
 
 
@@ -47,16 +46,13 @@ class Attention:
             seed: of the dropout.
         """
         context = self._packed(module.heads * module.d_kv // 2)
-        call(self.kernel.forward, packed, *self._about(module, seed), context, self._threads)
+        self.kernel.forward(packed, *self._about(module, seed), context, self._threads)
         return context
 
     def backward(self, module: Any, packed: Tensor, seed: int, d_context: Tensor) -> Tensor:
         """Gradient of the packed queries, keys and values, from that of :meth:`forward`."""
         gradient = self._packed(packed.shape[2])
-        call(
-            self.kernel.backward, packed, d_context, *self._about(module, seed), gradient,
-            self._threads,
-        )  # fmt: skip
+        self.kernel.backward(packed, d_context, *self._about(module, seed), gradient, self._threads)
         return gradient
 
     @property
@@ -66,7 +62,7 @@ class Attention:
     def _about(self, module: Any, seed: int) -> tuple[Any, ...]:
         """The arguments that both ways have in common."""
         return (
-            self.starts, self.lengths, len(self.lengths), self.tokens, module.heads,
+            self.starts, self.lengths, self.tokens, module.heads,
             module.d_kv // 2, self.longest, self.dtype != torch.float32, module.factor, seed,
             module.dropout if self.training else 0.0,
         )  # fmt: skip

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_attention import Attention
-from spmrl_bench.nn.kernels import ByHand, call, keep_scale, product_rows
+from spmrl_bench.nn.kernels import ByHand, keep_scale, product_rows
 from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.ragged import Ragged
 
@@ -27,7 +28,22 @@ if TYPE_CHECKING:
 
 
 def encode(module: Encoder, content: Tensor, layout: Ragged) -> Tensor:
-    """What ``module.stack(content, layout)`` computes, from ``[tokens, half]``."""
+    """What ``module.stack(content, layout)`` computes, from ``[tokens, half]``.
+
+    Raises:
+        ArrayError: the content, the layout or a parameter is of a type or shape that does not fit.
+    """
+    tensors, places = kernels.load("_tensors"), module.positions.weight
+    tensors.check_layout(
+        layout.lengths, layout.sentence, layout.position, layout.longest, len(content)
+    )
+    tensors.check(content.contiguous(), "content", torch.float32, len(content), module.half)
+    kernels.check_types(module)
+    kernels.check_weight(module, places, len(places), module.half)
+    if layout.longest > len(places):
+        raise ArrayError(
+            f"a sentence has {layout.longest} tokens; the encoder has {len(places)} positions."
+        )
     needed = torch.is_grad_enabled() and (
         content.requires_grad or any(weight.requires_grad for weight in module.parameters())
     )
@@ -119,9 +135,9 @@ class _Pass:
 
         hidden, bias = self._linear(layer.expand, middle_low), _bias(layer.expand)
         relu_masks = self._masks(layer.relu_dropout.p, seeds[2], hidden.shape[2])
-        call(
-            self.kernel.relu_drop, hidden, self.low, bias, relu_masks, self.sentence, self.tokens,
-            hidden.shape[2], self.threads,
+        self.kernel.relu_drop(
+            hidden, self.low, bias, relu_masks, self.sentence, self.tokens, hidden.shape[2],
+            self.threads,
         )  # fmt: skip
         branch = self._linear(layer.contract, hidden)
         masks = self._masks(layer.residual_dropout.p, seeds[3], rows.shape[2])
@@ -136,7 +152,10 @@ class _Pass:
 
     def _weight(self, linear: FactoredLinear, side: int) -> Tensor:
         """One half's matrix, low; rounded on the way forwards and used backwards."""
-        weight = (linear.content if side == 0 else linear.position).weight
+        half = linear.content if side == 0 else linear.position
+        weight = half.weight
+        # A product into a place of another shape would go elsewhere.
+        kernels.check_weight(self.module, weight, half.out_features, half.in_features)
         if not self.low:
             return weight.detach()
         found = self.low_weights.get(weight)
@@ -156,7 +175,7 @@ class _Pass:
         if not self.training or p == 0:
             return None
         masks = torch.empty(self.sentences, 2 * width)
-        call(self.kernel.masks, seed, p, masks.numel(), masks)
+        self.kernel.masks(seed, p, masks.view(-1))
         return masks
 
     def _norm(
@@ -178,10 +197,9 @@ class _Pass:
         result = torch.empty_like(rows) if self.keep or branch is None else z
         low = torch.empty_like(result, dtype=self.dtype) if self.low else result
         stats = torch.empty(self.tokens, 2)
-        call(
-            self.kernel.residual_norm, rows, branch, self.low, bias, masks, self.sentence,
-            self.tokens, width, norm.weight, norm.bias, norm.eps, z, stats, result, low,
-            self.threads,
+        self.kernel.residual_norm(
+            rows, branch, self.low, bias, masks, self.sentence, self.tokens, width, norm.weight,
+            norm.bias, norm.eps, z, stats, result, low, self.threads,
         )  # fmt: skip
         return result, low, _Normed(z, stats, masks)
 
@@ -219,9 +237,9 @@ class _Pass:
         hidden = self._back(layer.contract, branch)
         p = layer.relu_dropout.p if self.training else 0.0
         sums = torch.zeros(self.threads, 2 * hidden.shape[2])
-        call(
-            self.kernel.relu_drop_back, hidden, kept.hidden, self.low, keep_scale(p), self.tokens,
-            hidden.shape[2], sums, self.threads,
+        self.kernel.relu_drop_back(
+            hidden, kept.hidden, self.low, keep_scale(p), self.tokens, hidden.shape[2], sums,
+            self.threads,
         )  # fmt: skip
         expand = self._weight_gradients(hidden, kept.middle)
         more = self._back(layer.expand, hidden)
@@ -260,10 +278,9 @@ class _Pass:
         width = rows.shape[2]
         below = torch.empty_like(rows, dtype=self.dtype) if branch else None
         sums = torch.zeros(self.threads, 3, 2 * width)
-        call(
-            self.kernel.residual_norm_back, rows, more, self.low, normed.z, normed.stats,
-            normed.masks, self.sentence, self.tokens, width, norm.weight, rows, below, sums,
-            self.threads,
+        self.kernel.residual_norm_back(
+            rows, more, self.low, normed.z, normed.stats, normed.masks, self.sentence, self.tokens,
+            width, norm.weight, rows, below, sums, self.threads,
         )  # fmt: skip
         return rows, below if below is not None else rows, sums.sum(0)
 
@@ -275,4 +292,6 @@ def _with_biases(weights: list[Tensor], biases: Tensor) -> list[Tensor]:
 
 
 def _bias(linear: FactoredLinear) -> Tensor:
+    for half in (linear.content, linear.position):
+        kernels.check_weight(half, half.bias, half.out_features)
     return torch.cat((linear.content.bias, linear.position.bias)).detach()

@@ -21,8 +21,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import ByHand, call, product_rows
+from spmrl_bench.nn.kernels import ByHand, product_rows
 
 RecurrentLayer = nn.LSTM | nn.GRU
 
@@ -43,6 +44,14 @@ class Steps:
     """
 
     def __init__(self, lengths: Tensor) -> None:
+        """The order for sequences of these lengths, int64 ``[sequences]``, each at least 1.
+
+        Raises:
+            ArrayError: they are none, or others.
+        """
+        if not len(lengths):
+            raise ArrayError("lengths is empty; there must be at least 1 sequence.")
+        kernels.load("_tensors").check_indices(lengths, "lengths", len(lengths), 1, 1 << 40)
         of_sequence = lengths.numpy()
         order = np.argsort(-of_sequence, kind="stable")
         in_order = of_sequence[order]
@@ -66,6 +75,9 @@ def last_states(layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torc
         inputs: float32 ``[items, features]``, in the order of ``steps``.
         steps: of the sequences' lengths.
         dtype: of the factors of the matrix products.
+
+    Raises:
+        ArrayError: the inputs or a weight are of another type or shape.
     """
     return _states(layer, inputs, steps, dtype, every=False)
 
@@ -83,6 +95,14 @@ def _states(
 ) -> Tensor:
     work = _Pass(steps, dtype, gru=isinstance(layer, nn.GRU), every=every)
     weights = [weight for each in layer.all_weights for weight in each]
+    sums = (3 if work.gru else 4) * layer.hidden_size
+    shapes = [(sums, layer.input_size), (sums, layer.hidden_size), (sums,), (sums,)]
+    for weight, shape in zip(weights, 2 * shapes, strict=True):
+        kernels.check_weight(layer, weight, *shape)
+    items = sum(steps.counts)
+    kernels.load("_tensors").check(
+        inputs.contiguous(), "inputs", torch.float32, items, layer.input_size
+    )
     result: Tensor = ByHand.apply(work, inputs, *weights)
     return result
 
@@ -158,10 +178,10 @@ class _Pass:
             if added is not None:
                 states = self.states[:, at : at + read]
                 torch.bmm(states, self.of_states.transpose(1, 2), out=added)
-            call(
-                self.kernel.step_forward, self.gru, self.gates, added, read, self.low,
-                self.states, self.cells, last, self.last_cells, rows, sequences, size, at, count,
-                self._going_on(step), self._threads(count),
+            self.kernel.step_forward(
+                self.gru, self.gates, added, read, self.low, self.states, self.cells, last,
+                self.last_cells, rows, sequences, size, at, count, self._going_on(step),
+                self._threads(count),
             )  # fmt: skip
             at += count
         if self.every:
@@ -204,10 +224,9 @@ class _Pass:
             at -= count
             if self.every:
                 d_states[:, :count] += d_every[:, at : at + count]
-            call(
-                self.kernel.step_backward, self.gru, self.gates, self.low, self.cells,
-                self.last_cells, d_states, d_cells, self.rows, sequences, size, at, count,
-                going_on, self._threads(count),
+            self.kernel.step_backward(
+                self.gru, self.gates, self.low, self.cells, self.last_cells, d_states, d_cells,
+                self.rows, sequences, size, at, count, going_on, self._threads(count),
             )  # fmt: skip
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
         later = 0 if self.rounded else sequences

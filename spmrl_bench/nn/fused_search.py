@@ -22,9 +22,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_steps import FEW, asking_words, of_states
-from spmrl_bench.nn.kernels import call
 from spmrl_bench.nn.stack_attention import Sources, Stacks
 
 if TYPE_CHECKING:
@@ -36,6 +36,14 @@ class FusedSearch:
 
     @torch.no_grad()
     def __init__(self, decoder: ActionDecoder, sources: Sources, dtype: torch.dtype) -> None:
+        """Prepare for the sentences of ``sources``.
+
+        Raises:
+            ArrayError: a parameter, or what there is of the words, is not float32 on the CPU.
+        """
+        kernels.check_types(decoder)
+        for part in sources:
+            kernels.check_weight(decoder, part, *part.shape)
         self._kernel = kernels.load("_decoder")
         self._dtype = dtype
         self._low = dtype != torch.float32
@@ -81,9 +89,22 @@ class FusedSearch:
 
     @torch.no_grad()
     def step(self, last: Tensor, parents: Tensor, stacks: Stacks) -> Tensor:
-        """As :meth:`Search.step <spmrl_bench.nn.action_decoder.Search.step>`."""
+        """As :meth:`Search.step <spmrl_bench.nn.action_decoder.Search.step>`.
+
+        Raises:
+            ArrayError: a tensor is of another type or shape, or the action before does not exist.
+        """
         count, size, low, top = len(last), self._size, self._low, self._layers - 1
+        if stacks.removed.dim() != 3 or stacks.pushed.shape != stacks.removed.shape:
+            raise ArrayError(
+                f"pushed and removed have the shapes {list(stacks.pushed.shape)} and "
+                f"{list(stacks.removed.shape)}; both must be [sentences, hypotheses, words]."
+            )
         each = stacks.removed.shape[1]
+        check_indices = kernels.load("_tensors").check_indices
+        check_indices(last, "last", len(stacks.removed) * each, 0, len(self._read_table))
+        if self._after:
+            check_indices(parents, "parents", count, 0, len(self._after[0]))
         asking, wide = self._attentions * self._width, 4 * size
         threads = self._threads(count)
         if self._after:
@@ -99,9 +120,9 @@ class FusedSearch:
         # What comes of the contexts.
         read = torch.empty(count, wide)
         words = stacks.removed.shape[2]
-        call(
-            self._kernel.attend, kept[top], asking + 3 * size, low, self._keys, self._values, True,
-            stacks.pushed.contiguous(), stacks.removed.contiguous(), self._score, self._pushed,
+        self._kernel.attend(
+            kept[top], asking + 3 * size, low, self._keys, self._values, True,
+            stacks.pushed.flatten(0, 1), stacks.removed.flatten(0, 1), self._score, self._pushed,
             None, torch.empty(count, asking), torch.empty(count, self._attentions, words), read,
             wide, 0, None, 0, count, each, words, self._attentions, self._width, wide, threads,
         )  # fmt: skip
@@ -111,8 +132,8 @@ class FusedSearch:
             if layer:
                 rows = torch.mm(after_low[layer - 1], self._of_inputs[layer - 1])
             lead = asking if layer == top else 0
-            call(
-                self._kernel.cell, kept[layer], lead + 3 * size, lead, self._biases[layer], rows,
+            self._kernel.cell(
+                kept[layer], lead + 3 * size, lead, self._biases[layer], rows,
                 3 * size if layer else wide, low and layer > 0, self._bases[layer],
                 0 if layer else 3 * size, None if layer else last, low, gates, before[layer],
                 after[layer], after_low[layer], None, 0, None, None, size, 0, 0, count, count,

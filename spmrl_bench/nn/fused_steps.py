@@ -19,15 +19,16 @@ turned to it. *Low* arrays have the type of the factors of products.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import ByHand, call
+from spmrl_bench.nn.kernels import ByHand
 from spmrl_bench.nn.known_actions import Known, Weights
 
 # States of a step below which a second thread costs more than it does.
@@ -77,7 +78,12 @@ def fused_steps(
     context_weight: Tensor,
     cells: Sequence[Weights],
 ) -> tuple[Tensor, Tensor]:
-    """As :func:`~spmrl_bench.nn.known_actions.known_steps`, with the kernels."""
+    """As :func:`~spmrl_bench.nn.known_actions.known_steps`, with the kernels.
+
+    Raises:
+        ArrayError: a tensor is of another type or shape, or the counts do not fit the rows.
+    """
+    _check(known, words, keys, read, score, pushed, queries, context_weight, cells)
     size = read.shape[1] // 3
     with torch.autocast("cpu", dtype, enabled=dtype != torch.float32):
         asking = asking_words(words, keys, queries, size)
@@ -100,6 +106,49 @@ def fused_steps(
         *biases,
     )
     return found[:, :size], found[:, size:]
+
+
+def _check(
+    known: Known,
+    words: Tensor,
+    keys: Tensor,
+    read: Tensor,
+    score: Tensor,
+    pushed: Tensor | None,
+    queries: Weights,
+    context_weight: Tensor,
+    cells: Sequence[Weights],
+) -> None:
+    """Refuse what does not fit; the kernels look at what they are given themselves."""
+    check = kernels.load("_tensors").check
+    counts, rows = known.counts, sum(known.counts)
+    if not counts or counts[-1] < 1 or any(a < b for a, b in pairwise(counts)):
+        raise ArrayError(f"counts is {counts}; sentences of a step are at least 1, and never more.")
+    for name, tensor, dimensions in (("words", words, 3), ("score", score, 1), ("read", read, 2)):
+        if tensor.dim() != dimensions:
+            raise ArrayError(
+                f"{name} has the shape {list(tensor.shape)}; it must have {dimensions} dimensions."
+            )
+    size, width, d_words = read.shape[1] // 3, len(score), words.shape[2]
+    float32 = torch.float32
+    check(words.contiguous(), "words", float32, counts[0], words.shape[1], d_words)
+    check(keys.contiguous(), "keys", float32, counts[0], words.shape[1], width)
+    check(read.contiguous(), "read", float32, rows, 3 * size)
+    check(score.contiguous(), "score", float32, width)
+    if pushed is not None:
+        check(pushed.contiguous(), "pushed", float32, width)
+    for layer, query in enumerate(queries):
+        reads = size + d_words if layer else size
+        check(query.contiguous(), f"queries[{layer}]", float32, width, reads)
+    seen = len(queries) * d_words
+    check(context_weight.contiguous(), "context_weight", float32, 3 * size, seen)
+    for layer, cell in enumerate(cells):
+        for part, weight in enumerate(cell):
+            shape = (3 * size,) if part % 2 else (3 * size, size)
+            check(weight.contiguous(), f"cells[{layer}][{part}]", float32, *shape)
+    factors = known.state_factors
+    if factors is not None:
+        check(factors, "state_factors", float32, len(cells) - 1, rows, size)
 
 
 class Shapes(NamedTuple):
@@ -184,23 +233,23 @@ class _Steps:
                 for layer in range(layers)
             ]
             threads = self._threads(count)
-            call(
-                self.kernel.attend, kept[top], asking + 3 * size, self.low, self.keys, self.words,
-                False, known.pushed, known.removed, self.score, self.pushed, known.context_factors,
-                self.asks, self.alphas, result, size + seen, size, self.dropped, at, count, 1,
-                *self._widths, threads,
+            self.kernel.attend(
+                kept[top], asking + 3 * size, self.low, self.keys, self.words, False, known.pushed,
+                known.removed, self.score, self.pushed, known.context_factors, self.asks,
+                self.alphas, result, size + seen, size, self.dropped, at, count, 1, *self._widths,
+                threads,
             )  # fmt: skip
             read = torch.mm(self.dropped[at:following], of_inputs[0])
             for layer in range(layers):
                 lead = shapes.asked(layer)
-                call(
-                    self.kernel.cell, kept[layer], lead + 3 * size, lead, self.biases[layer], read,
-                    3 * size, self.low, self.bases[layer], 0 if layer else 3 * size, None,
-                    self.low, self.gates[layer], self.before[layer], self.before[layer],
+                self.kernel.cell(
+                    kept[layer], lead + 3 * size, lead, self.biases[layer], read, 3 * size,
+                    self.low, self.bases[layer], 0 if layer else 3 * size, None, self.low,
+                    self.gates[layer], self.before[layer], self.before[layer],
                     self.before_low[layer], result if layer == top else None, size + seen,
                     None if layer == top else self._factors(layer),
-                    None if layer == top else self.inputs[layer],
-                    size, at, following, count, self._going_on(step), threads,
+                    None if layer == top else self.inputs[layer], size, at, following, count,
+                    self._going_on(step), threads,
                 )  # fmt: skip
                 if layer < top:
                     read = torch.mm(self.inputs[layer][at:following], of_inputs[layer + 1])
@@ -241,20 +290,19 @@ class _Steps:
             below: Tensor | None = None
             for layer in range(top, -1, -1):
                 lead, d_sums = shapes.asked(layer), self.d_sums[layer]
-                call(
-                    self.kernel.cell_back, later[layer], gradient if layer == top else None,
-                    size + seen, below, None if layer == top else self._factors(layer), self.low,
-                    self.gates[layer], self.before[layer], carried[layer], d_sums,
-                    lead + 4 * size, lead, size, at, count, self._going_on(step), threads,
+                self.kernel.cell_back(
+                    later[layer], gradient if layer == top else None, size + seen, below,
+                    None if layer == top else self._factors(layer), self.low, self.gates[layer],
+                    self.before[layer], carried[layer], d_sums, lead + 4 * size, lead, size, at,
+                    count, self._going_on(step), threads,
                 )  # fmt: skip
                 weight = self.of_inputs[layer - 1] if layer else self.of_context
                 below = torch.mm(d_sums[at:following, lead + size :], weight)
-            call(
-                self.kernel.attend_back, below, self.low, known.context_factors, gradient,
-                size + seen, size, self.keys, self.words, known.pushed, known.removed, self.score,
-                self.pushed, self.asks, self.alphas, self.d_contexts, self.d_asks,
-                self.d_sums[top], asking + 4 * size, self.d_keys, d_score, d_pushed, at, count,
-                *self._widths, threads,
+            self.kernel.attend_back(
+                below, self.low, known.context_factors, gradient, size + seen, size, self.keys,
+                self.words, known.pushed, known.removed, self.score, self.pushed, self.asks,
+                self.alphas, self.d_contexts, self.d_asks, self.d_sums[top], asking + 4 * size,
+                self.d_keys, d_score, d_pushed, at, count, *self._widths, threads,
             )  # fmt: skip
             if step:
                 for layer in range(layers):
@@ -276,8 +324,8 @@ class _Steps:
         d_words = torch.zeros_like(self.words)
         counts = torch.tensor(self.known.counts)
         steps = (counts > torch.arange(len(d_words))[:, None]).sum(dim=1)
-        call(
-            self.kernel.spread, self.known.removed, self.alphas, self.d_contexts, self.d_asks,
+        self.kernel.spread(
+            self.known.removed, self.alphas, self.d_contexts, self.d_asks,
             torch.tensor(self.starts), steps, d_words, self.d_keys, len(d_words), *self._widths,
             self._threads(len(self.read)),
         )  # fmt: skip

@@ -6,20 +6,23 @@ the compiled kernels ``_factored``, ``_recurrent``, ``_span_scorer`` and ``_deco
 work in fewer passes, with gradients written by hand around them (``fused_encoder.py``,
 ``fused_recurrent.py``, ``fused_steps.py``). Both ways agree up to rounding; the tests hold them
 against each other.
+
+Every kernel looks at the tensors it is given (``_tensors.pyx``), so that none can be misread. The
+products by torch between them take other types too where they are rounded to bfloat16 anyway, and
+write results of any shape; there :func:`check_types` and :func:`check_weight` look first.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-_NAMES = ("_attention", "_decoder", "_factored", "_recurrent", "_span_scorer")
+_NAMES = ("_attention", "_decoder", "_factored", "_recurrent", "_span_scorer", "_tensors")
 
 
 @functools.cache
@@ -37,16 +40,28 @@ def usable(rows: Tensor) -> bool:
     return rows.device.type == "cpu" and rows.dtype == torch.float32 and all(map(load, _NAMES))
 
 
-def call(function: Callable[..., None], *arguments: object) -> None:
-    """Call a kernel's function, which takes addresses, with contiguous tensors or None (0)."""
-    function(*map(_address, arguments))
+def check_types(module: nn.Module) -> None:
+    """Refuse a module whose parameters are not all float32 on the CPU.
+
+    Raises:
+        ArrayError: one is not.
+    """
+    for weight in module.parameters():
+        if weight.dtype is not torch.float32 or not weight.is_cpu:
+            check_weight(module, weight, *weight.shape)
 
 
-def _address(argument: object) -> object:
-    if not isinstance(argument, Tensor):
-        return 0 if argument is None else argument
-    assert argument.is_contiguous()
-    return argument.data_ptr()
+def check_weight(module: nn.Module, weight: Tensor, *shape: int) -> None:
+    """Refuse a parameter of a module that is not float32, on the CPU and of this shape.
+
+    Raises:
+        ArrayError: it is not.
+    """
+    if weight.dtype is torch.float32 and weight.shape == shape and weight.is_cpu:
+        return
+    names = (name for name, own in module.named_parameters() if own is weight)
+    name = f"{next(names, 'a weight')} of {type(module).__name__}"
+    load("_tensors").check(weight.detach().contiguous(), name, torch.float32, *shape)
 
 
 class ByHand(torch.autograd.Function):
@@ -83,7 +98,7 @@ def dropout_factors(shape: torch.Size, p: float) -> Tensor:
     """
     factors = torch.empty(shape)
     seed = int(torch.randint(2**62, ()))
-    call(load("_factored").masks, seed, p, factors.numel(), factors)
+    load("_factored").masks(seed, p, factors.view(-1))
     return factors
 
 

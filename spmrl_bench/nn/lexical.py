@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.choices import Join
 from spmrl_bench.nn.fused_recurrent import Steps, last_states
@@ -76,6 +77,11 @@ class CharLSTM(nn.Module):
         """
         if kernels.usable(self.embedding.weight):
             steps = Steps(lengths)
+            if characters.dim() != 2 or characters.shape[1] != len(lengths):
+                raise ArrayError(
+                    f"characters has the shape {list(characters.shape)}; it must have two "
+                    f"dimensions, with a column for each of {len(lengths)} lengths."
+                )
             embedded = self.embedding(characters[steps.step, steps.sequence])
             if self.training and self.dropout.p:
                 embedded = embedded * kernels.dropout_factors(embedded.shape, self.dropout.p)

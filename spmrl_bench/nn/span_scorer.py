@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.choices import LayerNormForm
-from spmrl_bench.nn.kernels import call, product_rows
+from spmrl_bench.nn.kernels import product_rows
 from spmrl_bench.nn.norms import layer_norm as norm_of
 
 # Cells scored at once without a gradient: on the CPU their hidden layer and their scores stay in
@@ -82,7 +82,15 @@ class SpanScorer(nn.Module):
         """Scores ``[some spans, labels - 1]`` of many spans, without a gradient, in order.
 
         A block is to be used up before the next one is asked for, which takes its place.
+
+        Raises:
+            ArrayError: on the CPU, a row does not exist, or something is of another type or shape.
         """
+        if kernels.usable(projected):
+            # A product into a place of another shape would go elsewhere.
+            weight, width = self.second.weight, self.second.in_features
+            kernels.check_weight(self, weight, self.second.out_features, width)
+            kernels.check_weight(self, self.second.bias, self.second.out_features)
         size = BLOCK if projected.device.type == "cpu" else GPU_BLOCK
         rows = product_rows(min(size, len(start)), projected.dtype)
         scores = projected.new_empty(rows, self.second.out_features)
@@ -100,9 +108,9 @@ class SpanScorer(nn.Module):
         kernel, width = kernels.load("_span_scorer"), projected.shape[1]
         result = projected.new_empty(product_rows(len(start), projected.dtype), width)
         result[len(start) :] = 0
-        call(
-            kernel.hidden, projected, start, end, len(start), width, self.first.bias,
-            self.norm.weight, self.norm.bias, self.norm.eps, result, torch.get_num_threads(),
+        kernel.hidden(
+            projected, start, end, len(start), width, self.first.bias, self.norm.weight,
+            self.norm.bias, self.norm.eps, result, torch.get_num_threads(),
         )  # fmt: skip
         return result
 

@@ -10,6 +10,8 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from spmrl_bench.errors import ArrayError
+
 
 cdef struct Numbers:
     int* data
@@ -49,7 +51,7 @@ cdef inline bint is_atom(Py_UCS4 c) noexcept:
     return c != 40 and c != 41 and not is_space(c)
 
 
-def scan(str source, Py_ssize_t start, Py_ssize_t end, Py_ssize_t most, words, labels):
+def scan(str source not None, Py_ssize_t start, Py_ssize_t end, Py_ssize_t most, words, labels):
     """The plain trees from an offset on.
 
     Args:
@@ -64,7 +66,14 @@ def scan(str source, Py_ssize_t start, Py_ssize_t end, Py_ssize_t most, words, l
         constituents (list of str) and their bounds (int32 ``[2 * constituents]``: start and end
         fencepost in the tree of each); the numbers of tokens and of constituents up to the end
         of each tree (int32 ``[trees]``); the offset after the last tree.
+
+    Raises:
+        ArrayError: the offsets are not within the text.
     """
+    if not 0 <= start <= end <= len(source):
+        raise ArrayError(
+            f"start and end are {start} and {end}; they must be in order, from 0 to {len(source)}."
+        )
     cdef int kind = PyUnicode_KIND(source)
     cdef void* data = PyUnicode_DATA(source)
     cdef list found_words = [], found_tags = [], found_labels = []

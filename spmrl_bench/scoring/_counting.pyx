@@ -15,6 +15,8 @@ copied, so that a debug build (SPMRL_BENCH_BOUNDS_CHECKS=1, see setup.py) checks
 
 import numpy as np
 
+from spmrl_bench.errors import ArrayError
+
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
@@ -331,7 +333,7 @@ cdef bint same_words(Side gold, tuple gold_words, Side test, tuple test_words) e
 
 
 def count_trees(
-    list gold, list test, classify, bint ask_about_words, bint ask_about_no_words
+    list gold not None, list test not None, classify, bint ask_about_words, bint ask_about_no_words
 ):
     """Rows of counts, int64 ``[sentences, columns]``; status -1 where the caller must count.
 
@@ -343,6 +345,8 @@ def count_trees(
     cdef Counter counter = Counter(atoms, len(gold))
     cdef Py_ssize_t k
     cdef int verdict
+    if len(gold) != len(test):
+        raise ArrayError(f"test has {len(test)} trees; gold has {len(gold)}, and both must agree.")
     for k in range(len(gold)):
         if not read_tree(gold_side, gold[k], atoms) or not gold_side.settle(atoms):
             verdict = ASK

@@ -260,7 +260,9 @@ cdef class Scanner:
         return True
 
 
-def count_texts(str gold, str test, classify, decode_label, bint ask_about_no_words):
+def count_texts(
+    str gold not None, str test not None, classify, decode_label, bint ask_about_no_words
+):
     """Counts of two texts whose layout is told from their brackets; None where it gives up.
 
     That is where a text is malformed or holds no tree, or where the texts hold different

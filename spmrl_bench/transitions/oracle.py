@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart.checks import checked_integers, checked_lengths
 from spmrl_bench.chart.packing import word_offsets
-from spmrl_bench.errors import TreeError
+from spmrl_bench.errors import ArrayError, TreeError
 from spmrl_bench.transitions.checks import checked_actions
 from spmrl_bench.transitions.kernels import load_kernel
 from spmrl_bench.transitions.states import States, Trees
@@ -64,7 +64,7 @@ def oracle_actions(
         NonProjectiveError: arcs of a tree cross.
         TreeError: heads form no tree, or not one with as many roots as the system has, or a
             relation is not permitted where it is.
-        ValueError: an array has the wrong type, shape or range.
+        ArrayError: an array has the wrong type, shape or range.
     """
     words = checked_lengths(lengths)
     governors = checked_integers("heads", heads)
@@ -72,11 +72,11 @@ def oracle_actions(
     offsets = word_offsets(words)
     for name, array in (("heads", governors), ("relations", names)):
         if len(array) != offsets[-1]:
-            raise ValueError(f"{name} has {len(array)} entries; the batch has {offsets[-1]} words.")
+            raise ArrayError(f"{name} has {len(array)} entries; the batch has {offsets[-1]} words.")
     wrong = (names < 0) | (names >= system.relations)
     if wrong.any():
         place = int(wrong.argmax())
-        raise ValueError(
+        raise ArrayError(
             f"relations[{place}] is {names[place]}; relations are 0..{system.relations - 1}."
         )
     beyond = (governors < 0) | (governors > np.repeat(words, words))
@@ -111,13 +111,13 @@ def replay(system: TransitionSystem, actions: ArrayLike, lengths: ArrayLike) -> 
 
     Raises:
         IllegalActionError: an action is not legal.
-        ValueError: an array has the wrong type, shape or range, or there are too few actions.
+        ArrayError: an array has the wrong type, shape or range, or there are too few actions.
     """
     words = checked_lengths(lengths)
     table = checked_actions(actions, words)
     longest = int(words.max(initial=0))
     if table.shape[1] < 2 * longest:
-        raise ValueError(
+        raise ArrayError(
             f"actions has {table.shape[1]} columns; {longest} words need {2 * longest} actions."
         )
     states = States.start(system, words)

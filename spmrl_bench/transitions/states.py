@@ -21,6 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart.checks import checked_integers, checked_lengths
 from spmrl_bench.chart.packing import word_offsets
+from spmrl_bench.errors import ArrayError
+from spmrl_bench.transitions.checks import Arrays, check_states
 from spmrl_bench.transitions.kernels import load_kernel
 from spmrl_bench.transitions.moves import MOVES, NONE
 from spmrl_bench.transitions.system import IllegalActionError, TransitionSystem
@@ -113,9 +115,25 @@ class States:
         heads: NDArray[np.int32],
         relations: NDArray[np.int32],
     ) -> None:
-        """Take over arrays that fit each other."""
+        """Take over arrays; see the attributes.
+
+        Raises:
+            ArrayError: one has another type, order or shape, or its numbers are those of no state.
+        """
+        arrays = (sentences, lengths, stack, sizes, fronts, heads, relations)
+        check_states(arrays, system.relations)
+        self._take_over(system, arrays)
+
+    @classmethod
+    def _of(cls, system: TransitionSystem, arrays: Arrays) -> Self:
+        """States of arrays that have been made here, and so fit each other."""
+        states = cls.__new__(cls)
+        states._take_over(system, arrays)
+        return states
+
+    def _take_over(self, system: TransitionSystem, arrays: Arrays) -> None:
         self.system = system
-        self._arrays = (sentences, lengths, stack, sizes, fronts, heads, relations)
+        self._arrays = arrays
         views = [array.view() for array in self._arrays]
         for view in views:
             view.setflags(write=False)
@@ -133,15 +151,14 @@ class States:
                 ``b * beams : (b + 1) * beams``.
 
         Raises:
-            ValueError: ``lengths`` has the wrong type, shape or range, or there would be no state.
+            ArrayError: ``lengths`` has the wrong type, shape or range, or there would be no state.
         """
         words = checked_lengths(lengths)
         if operator.index(beams) < 1:
-            raise ValueError(f"beams is {beams}; a sentence begins with at least 1 state.")
+            raise ArrayError(f"beams is {beams}; a sentence begins with at least 1 state.")
         count = len(words) * beams
         shape = count, int(words.max(initial=0)) + 1
-        return cls(
-            system,
+        arrays = (
             np.repeat(np.arange(len(words), dtype=np.int32), beams),
             np.repeat(words, beams),
             np.zeros(shape, dtype=np.int32),
@@ -150,6 +167,7 @@ class States:
             np.full(shape, NONE, dtype=np.int32),
             np.full(shape, NONE, dtype=np.int32),
         )
+        return cls._of(system, arrays)
 
     def __len__(self) -> int:
         """Number of states."""
@@ -209,11 +227,11 @@ class States:
 
         Raises:
             IllegalActionError: an action is not legal; then no state has changed.
-            ValueError: ``actions`` has the wrong type or shape.
+            ArrayError: ``actions`` has the wrong type or shape.
         """
         numbers = checked_integers("actions", actions)
         if len(numbers) != len(self):
-            raise ValueError(f"actions has {len(numbers)} entries; there are {len(self)} states.")
+            raise ArrayError(f"actions has {len(numbers)} entries; there are {len(self)} states.")
         system = self.system
         _, lengths, stack, sizes, fronts, heads, relations = self._arrays
         wrong = load_kernel().advance(
@@ -246,11 +264,13 @@ class States:
             parents: integers [K], the numbers of states, in any order and any number of times.
 
         Raises:
-            ValueError: ``parents`` has the wrong type or shape, or there is no such state.
+            ArrayError: ``parents`` has the wrong type or shape, or there is no such state.
         """
         # A copy by rows moves nothing but memory; numpy does it as fast as a kernel.
         rows = self._checked_rows("parents", parents)
-        return States(self.system, *(array.take(rows, axis=0) for array in self._arrays))
+        sentences, lengths, stack, *others = (array.take(rows, axis=0) for array in self._arrays)
+        sizes, fronts, heads, relations = others
+        return self._of(self.system, (sentences, lengths, stack, sizes, fronts, heads, relations))
 
     def trees(self, rows: ArrayLike | None = None) -> Trees:
         """The trees of finished states.
@@ -259,14 +279,14 @@ class States:
             rows: integers [K], the numbers of states; None for all.
 
         Raises:
-            ValueError: ``rows`` has the wrong type or shape, or there is no such state, or it is
+            ArrayError: ``rows`` has the wrong type or shape, or there is no such state, or it is
                 not finished.
         """
         chosen = np.arange(len(self)) if rows is None else self._checked_rows("rows", rows)
         unfinished = chosen[~self.finished()[chosen]]
         if len(unfinished):
             state = int(unfinished[0])
-            raise ValueError(
+            raise ArrayError(
                 f"state {state} (sentence {self.sentences[state]}) has done {self.steps[state]} of "
                 f"{2 * self.lengths[state]} actions; only finished states are trees."
             )
@@ -281,7 +301,7 @@ class States:
         numbers = checked_integers(name, rows).astype(np.int64)
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(self)):
             place = int(((numbers < 0) | (numbers >= len(self))).argmax())
-            raise ValueError(
+            raise ArrayError(
                 f"{name}[{place}] is {numbers[place]}; there are {len(self)} states, from 0."
             )
         return numbers

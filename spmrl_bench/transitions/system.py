@@ -12,7 +12,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spmrl_bench.errors import unknown_name
+from spmrl_bench.errors import ArrayError, unknown_name
 from spmrl_bench.transitions.kernels import load_kernel
 from spmrl_bench.transitions.moves import (
     LEFT_ARC,
@@ -120,15 +120,15 @@ class TransitionSystem:
             bool [..., 1 + 2R].
 
         Raises:
-            ValueError: an array has the wrong type or shape.
+            ArrayError: an array has the wrong type or shape.
         """
         legal, root = np.asarray(moves), np.asarray(at_root)
         if legal.dtype != np.bool_ or legal.shape[-1:] != (len(MOVES),):
-            raise ValueError(
+            raise ArrayError(
                 f"moves has dtype {legal.dtype} and shape {legal.shape}; it must be bool [..., 3]."
             )
         if root.dtype != np.bool_ or root.shape != legal.shape[:-1]:
-            raise ValueError(
+            raise ArrayError(
                 f"at_root has dtype {root.dtype} and shape {root.shape}; it must be bool "
                 f"{list(legal.shape[:-1])}."
             )
@@ -213,12 +213,12 @@ def _checked_table(permitted: ArrayLike, relations: int) -> NDArray[np.bool_]:
     """A copy of a table of what is permitted."""
     table = np.array(permitted, order="C")
     if table.dtype != np.bool_ or table.shape != (relations, 2):
-        raise ValueError(
+        raise ArrayError(
             f"permitted has dtype {table.dtype} and shape {table.shape}; it must be bool "
             f"[{relations}, 2]: for each relation whether it may be at the root, and at words."
         )
     for column, place in enumerate(("at the root", "between words")):
         if not table[:, column].any():
-            raise ValueError(f"permitted bars every relation {place}; at least 1 must be allowed.")
+            raise ArrayError(f"permitted bars every relation {place}; at least 1 must be allowed.")
     table.setflags(write=False)
     return table
