@@ -7,8 +7,11 @@ as for writing, and is stated here alone:
 
 * as text (:func:`check_path`, which schemas apply): relative, with ``/`` between its parts, none of
   which is ``..``, and nothing that some system takes for more than a name;
-* on the disk (:func:`require_inside`, where the path is used): what it leads to, through whatever
-  links, lies in its folder.
+* on the disk (:func:`require_inside`, where the path is used): it lies in its folder, and for
+  writing so does what it leads to, through whatever links.
+
+Reading goes through links: archives cannot bring any, so whoever owns the folder has made them, as
+is usual with corpora that lie elsewhere.
 
 What the user names is no stranger's word: folders on the command line, and those that the file
 ``folders.txt`` in the user's own folder (:func:`~spmrl_bench.data.home`) lists, one on each line.
@@ -110,7 +113,7 @@ def check_name(text: str) -> str:
 def require_inside(
     folder: Path | None, path: Path, error: type[SpmrlError], *, to: str = "read"
 ) -> Path:
-    """The path, if what it leads to lies in a folder or, for reading, in one the user listed.
+    """The path, if it lies in a folder or, for reading, in one the user listed.
 
     Args:
         folder: it must lie in, or be; None if there is no such folder.
@@ -118,10 +121,11 @@ def require_inside(
         error: is raised if it lies elsewhere.
         to: ``"read"``, or ``"write"``.
     """
-    real = os.path.realpath(path)
-    if folder is not None and _lies_in(real, os.path.realpath(folder)):
+    place = os.path.abspath if to == "read" else os.path.realpath
+    real = place(path)
+    if folder is not None and _lies_in(real, place(folder)):
         return path
-    if to == "read" and any(_lies_in(real, os.path.realpath(one)) for one in listed_folders(error)):
+    if to == "read" and any(_lies_in(real, place(one)) for one in listed_folders(error)):
         return path
     leads = "lies" if real == os.path.abspath(path) else f"leads to {real}, which lies"
     advice = (

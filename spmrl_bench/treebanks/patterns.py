@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
-from spmrl_bench.errors import TreebankError
-from spmrl_bench.named_paths import check_path, require_inside
+from spmrl_bench.named_paths import check_path
 
 #: Stands between alternatives.
 ALTERNATIVE = " | "
@@ -50,9 +49,6 @@ def find_files(
     """The files under a folder that some patterns mean, without those of the patterns to exclude.
 
     ``tags`` is what ``{tags}`` stands for.
-
-    Raises:
-        TreebankError: a link among them leads out of the folder.
     """
     paths: list[Path] = []
     missing: list[str] = []
@@ -62,17 +58,7 @@ def find_files(
         missing += lacking
     unwanted = {path for pattern in exclude for path in _matches(folder, pattern)[0]}
     wanted = tuple(path for path in paths if path not in unwanted)
-    _require_inside(folder, wanted)
     return FoundFiles(wanted, tuple(missing))
-
-
-def _require_inside(folder: Path, paths: Iterable[Path]) -> None:
-    """Raise a TreebankError where links lead out of the folder."""
-    parents = set()
-    for path in paths:
-        if path.parent not in parents or path.is_symlink():
-            parents.add(path.parent)
-            require_inside(folder, path, TreebankError)
 
 
 def check_pattern(text: str) -> str:

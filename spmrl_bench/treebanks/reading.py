@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from spmrl_bench.errors import ReadError, TreebankError, TreeError
-from spmrl_bench.named_paths import require_inside
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.readers.text import OnError, fail, read_text
@@ -59,20 +58,13 @@ class SplitContent:
 
 
 def split_files(manifest: FileManifest, folder: Path, split: Split) -> FoundFiles:
-    """The files of a split; among the missing ones also its table and its files of tags.
-
-    Raises:
-        TreebankError: a link among them leads out of the folder.
-    """
+    """The files of a split; among the missing ones also its table and its files of tags."""
     found = find_files(
         folder, split.files, exclude=split.exclude, tags=_TAGS_IN_NAMES[manifest.tags]
     )
     missing = found.missing
-    if split.rows is not None:
-        if (table := folder / split.rows.table).is_file():
-            require_inside(folder, table, TreebankError)
-        else:
-            missing = (*missing, split.rows.table)
+    if split.rows is not None and not (folder / split.rows.table).is_file():
+        missing = (*missing, split.rows.table)
     if split.tag_files is not None:
         missing = (*missing, *find_files(folder, split.tag_files).missing)
     return FoundFiles(found.paths, missing)
