@@ -104,6 +104,7 @@ def load_saved(
         raise not_a_parser(path, _in_words(error, config_class)) from None
     with _weights(weights_path, path) as weights:
         try:
+            _check_inventories(description["vocabulary"], weights.numbers)
             with no_collection(), TensorBudget(len(weights.tensors), weights.numbers):
                 parser = build(config, description)
         except SpmrlError:
@@ -124,6 +125,16 @@ def load_saved(
                 "the file of that time back, or copy the whole folder anew"
             )
     return parser
+
+
+def _check_inventories(vocabulary: Mapping[str, Any], numbers: int) -> None:
+    """Make sure that there are weights for the labels and relations, of which each has some."""
+    for part in ("labels", "relations"):
+        if len(vocabulary.get(part, ())) > numbers:
+            raise ValueError(
+                f"{len(vocabulary[part])} {part}, which is too large for the weights, which are "
+                f"{numbers} numbers"
+            )
 
 
 def digest_of(description: Mapping[str, Any], config: ParserConfig) -> str:

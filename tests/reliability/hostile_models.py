@@ -225,7 +225,7 @@ def _numbers() -> Iterator[Harm]:
         yield Harm("a tensor flat", model, first(_is_matrix, lambda x: x.flatten()), UNFIT)
         yield Harm("a tensor missing", model, tensors(lambda x: x.pop(max(x))), UNFIT)
         yield Harm("one more", model, tensors(lambda x: x.update(more=torch.zeros(1))), UNFIT)
-        yield Harm("none at all", model, tensors(lambda x: x.clear()), UNFIT)
+        yield Harm("none at all", model, tensors(lambda x: x.clear()), NO_PARSER)
     for model in ("chart", "biaffine", "transition"):
         yield Harm(
             "finite weights beyond all use",

@@ -110,12 +110,17 @@ def test_harmed_models_are_refused_or_harmless(
 
 
 COMMAND = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv.pop(1)) << 20,) * 2)
+import atexit, re, resource, sys
+from pathlib import Path
+megabytes = int(sys.argv.pop(1))
+if megabytes:
+    resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
+else:
+    status = Path("/proc/self/status")
+    atexit.register(lambda: sys.stderr.write(re.search("VmPeak:.*", status.read_text())[0]))
 from spmrl_bench.cli import main
 main()
 """
-
 OPTIONS = ("--device", "cpu", "--input", "brackets")
 
 
@@ -127,7 +132,7 @@ def spent(model: Path, megabytes: int) -> tuple[int, str, float]:
         input="(S (D the) (N dog) (V sees) (N zebras) (P .))\n(S (N dogs))\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -139,10 +144,10 @@ def spent(model: Path, megabytes: int) -> tuple[int, str, float]:
 def test_harmed_models_by_the_command_line(models: Path, tmp_path: Path, tally: Tally) -> None:
     held = tally("R17", "harmed folders of saved parsers, by the command line")
     # The libraries alone map a gigabyte or two, most of which is never touched.
-    baseline = next(
-        limit for limit in range(1000, 20_000, 500) if spent(models / "chart", limit)[0] == 0
-    )
-    usual = max(spent(models / name, baseline + MEGABYTES)[2] for name in ("chart", "joint"))
+    status, said, _ = spent(models / "chart", 0)
+    assert status == 0, said
+    baseline = int(said.split()[-2]) >> 10
+    usual = spent(models / "joint", baseline + MEGABYTES)[2]
     problems = []
     heavy = [harm for harm in HARMS if any(word in harm.name for word in SLOW)]
     for number, harm in enumerate([*heavy, *HARMS[::6]]):
@@ -152,7 +157,7 @@ def test_harmed_models_by_the_command_line(models: Path, tmp_path: Path, tally: 
         found = problem_of(harm, None if status == 0 else said)
         if "Traceback" in said or status not in (0, 1):
             found = f"status {status}: {said[-300:]}"
-        elif took - usual > SECONDS:
+        elif took - usual > 2 * SECONDS:  # processes share the machine
             found = f"took {took - usual:.1f} s more than a parse"
         if found is not None:
             problems.append(f"{harm}: {found}"[:500])
