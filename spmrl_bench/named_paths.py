@@ -121,13 +121,14 @@ def require_inside(
         error: is raised if it lies elsewhere.
         to: ``"read"``, or ``"write"``.
     """
-    place = os.path.abspath if to == "read" else os.path.realpath
-    real = place(path)
-    if folder is not None and _lies_in(real, place(folder)):
+    named, real = os.path.abspath(path), os.path.realpath(path)
+    if folder is not None and _lies_in(real, os.path.realpath(folder)):
         return path
-    if to == "read" and any(_lies_in(real, place(one)) for one in listed_folders(error)):
-        return path
-    leads = "lies" if real == os.path.abspath(path) else f"leads to {real}, which lies"
+    if to == "read":
+        allowed = [*listed_folders(error), *([folder] if folder is not None else [])]
+        if any(_lies_in(named, os.path.abspath(one)) for one in allowed):
+            return path
+    leads = "lies" if real == named else f"leads to {real}, which lies"
     advice = (
         f"To allow it to be read, add the folder as a line to {_list()}"
         if to == "read"

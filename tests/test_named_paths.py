@@ -82,7 +82,9 @@ def test_what_is_no_name(text: str) -> None:
         check_name(text)
 
 
-def test_places_are_where_links_lead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_may_lead_readers_out_but_no_writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
     root, outside = tmp_path / "root", tmp_path / "root-beside"
     for folder in (root / "in", outside):
@@ -93,10 +95,14 @@ def test_places_are_where_links_lead(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for path in (root, root / "in", root / "good" / "new", tmp_path / "alias" / "in"):
         assert require_inside(root, path, TreebankError) == path
     assert require_inside(tmp_path / "alias", root / "in", TreebankError)
-    for path in (outside, root / "bad", root / "bad" / "new", root / ".." / "x"):
+    for path in (outside, root / ".." / "x"):
         for to in ("read", "write"):
             with pytest.raises(TreebankError, match="outside of"):
                 require_inside(root, path, TreebankError, to=to)
+    for path in (root / "bad", root / "bad" / "new"):
+        assert require_inside(root, path, TreebankError) == path
+        with pytest.raises(TreebankError, match="leads to .* outside of .*Nothing is written"):
+            require_inside(root, path, TreebankError, to="write")
     with pytest.raises(TreebankError, match="in no folder that was named"):
         require_inside(None, outside, TreebankError)
 

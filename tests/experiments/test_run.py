@@ -78,7 +78,9 @@ def test_unknown_names(laboratory: Laboratory) -> None:
     with pytest.raises(TreebankError, match=r"tiny-opne.*tiny-open"):
         plan(laboratory, treebank="tiny-opne")
     laboratory.write_recipe(["tiny-opne"])
-    with pytest.raises(RecipeError, match=r"elvish.toml: unknown treebank 'tiny-opne'. Did you m"):
+    with pytest.raises(
+        RecipeError, match=r"elvish.toml: treebanks: unknown treebank 'tiny-opne'. Did you m"
+    ):
         plan(laboratory)
 
 
