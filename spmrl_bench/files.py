@@ -89,6 +89,27 @@ def put(path: Path, pieces: Iterable[Data], *, forced: bool = False) -> None:
         raise
 
 
+def create(path: Path, data: bytes) -> None:
+    """Write a file that is not there yet, of which nobody ever sees a part.
+
+    Raises:
+        FileExistsError: it is there; of several processes that do this at once, one succeeds.
+    """
+    new = _hidden(path, "new")
+    try:
+        put(new, [data])
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+                raise
+            put(path, [data])  # a file system without second names
+    finally:
+        _remove(new)
+
+
 def append(path: Path, data: bytes) -> None:
     """Write to the end of a file; where that fails, nothing of it stays there."""
     _make_folder(path.parent)

@@ -14,6 +14,7 @@ from spmrl_bench import files
 from spmrl_bench.files import (
     append,
     clear_up,
+    create,
     discard,
     put,
     read_folder,
@@ -285,6 +286,35 @@ def test_a_folder_is_discarded_at_once_or_not_at_all(tmp_path: Path, tally: Tall
         assert not target.exists() or content(target) == OLD
         clear_up(target.parent)
         assert hidden(tmp_path) == []
+
+
+def test_a_file_is_created_whole_by_one_process(tmp_path: Path, tally: Tally) -> None:
+    held = tally("R14", "kill points of creating a file")
+    create(tmp_path / "count", b"mine")
+    with pytest.raises(FileExistsError):
+        create(tmp_path / "count", b"another's")
+    assert (tmp_path / "count").read_bytes() == b"mine"
+    (tmp_path / "count").unlink()
+    for step in range(len(counted(tmp_path, lambda: create(tmp_path / "count", b"mine")))):
+        held.add()
+        path = tmp_path / str(step)
+        assert killed(tmp_path, step, partial(create, path, b"mine"))
+        assert not path.exists() or path.read_bytes() == b"mine"
+        clear_up(tmp_path)
+        assert hidden(tmp_path) == []
+
+
+def test_a_file_system_without_second_names_has_exclusive_creation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("spmrl_bench.files.os.link", refuse)
+    create(tmp_path / "a", b"mine")
+    with pytest.raises(FileExistsError):
+        create(tmp_path / "a", b"another's")
+    assert names(tmp_path) == ["a"]
 
 
 def test_text_is_written_with_its_folders_for_all_to_read(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
-from spmrl_bench.files import clear_up, put
+from spmrl_bench.files import clear_up, create
 from spmrl_bench.living import birth_of, is_gone, this_machine
 
 #: Seconds without a sign of life after which the lock of another machine's process counts as left
@@ -108,7 +108,7 @@ def _take(lock: Path, me: _Owner, folder: Path) -> None:
     """
     while True:
         try:
-            put(lock, [me.model_dump_json().encode()])
+            create(lock, me.model_dump_json().encode())
             return
         except FileExistsError:
             pass

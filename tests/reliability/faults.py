@@ -21,7 +21,7 @@ from spmrl_bench import files
 
 CALLS = (
     *("open", "write", "fsync", "close", "ftruncate"),
-    *("rename", "replace", "unlink", "rmdir", "mkdir", "utime"),
+    *("rename", "replace", "unlink", "rmdir", "mkdir", "link"),
 )
 
 Act = Callable[[int, str, Callable[[], Any]], Any]
