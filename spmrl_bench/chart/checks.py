@@ -37,7 +37,7 @@ def checked_lengths(lengths: ArrayLike) -> NDArray[np.int32]:
         b = int((words < 1).argmax())
         raise ArrayError(f"lengths[{b}] is {words[b]}; a sentence has at least 1 word.")
     # Beyond this the numbers of cells and arcs, which are about the squares, would overflow.
-    if words.size and np.square(words, dtype=np.float64).sum() > 2.0**61:
+    if words.size and np.square(words, dtype=np.float64).sum() > 2.0**58:
         raise ArrayError(
             f"lengths has sentences of up to {words.max()} words; no chart is so large."
         )

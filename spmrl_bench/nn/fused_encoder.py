@@ -34,9 +34,7 @@ def encode(module: Encoder, content: Tensor, layout: Ragged) -> Tensor:
         ArrayError: the content, the layout or a parameter is of a type or shape that does not fit.
     """
     tensors, places = kernels.load("_tensors"), module.positions.weight
-    tensors.check_layout(
-        layout.lengths, layout.sentence, layout.position, layout.longest, len(content)
-    )
+    kernels.check_layout(layout, len(content))
     tensors.check(content.contiguous(), "content", torch.float32, len(content), module.half)
     kernels.check_types(module)
     kernels.check_weight(module, places, len(places), module.half)

@@ -22,6 +22,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from spmrl_bench.nn.ragged import Ragged
+
 _NAMES = ("_attention", "_decoder", "_factored", "_recurrent", "_span_scorer", "_tensors")
 
 
@@ -62,6 +64,17 @@ def check_weight(module: nn.Module, weight: Tensor, *shape: int) -> None:
     names = (name for name, own in module.named_parameters() if own is weight)
     name = f"{next(names, 'a weight')} of {type(module).__name__}"
     load("_tensors").check(weight.detach().contiguous(), name, torch.float32, *shape)
+
+
+def check_layout(layout: Ragged, tokens: int) -> None:
+    """Refuse sentences that do not divide so many tokens between them.
+
+    Raises:
+        ArrayError: they do not.
+    """
+    load("_tensors").check_layout(
+        layout.lengths, layout.sentence, layout.position, layout.longest, tokens
+    )
 
 
 class ByHand(torch.autograd.Function):

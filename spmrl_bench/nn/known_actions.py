@@ -238,7 +238,7 @@ class _Steps:
         sums = active.square_().neg_().add_(1).mul_(self.score).mul_(d_energies.unsqueeze(2))
         self.d_keys[: len(sums)] += sums
         if self.d_pushed is not None:
-            self.d_pushed += self.known.pushed[place].flatten() @ sums.flatten(0, 1)
+            self.d_pushed += self.known.pushed[place].flatten().to(sums.dtype) @ sums.flatten(0, 1)
         return sums.sum(dim=1)
 
     # Gradients over all steps at once -------------------------------------------------

@@ -87,8 +87,16 @@ class RecurrentEncoder(TokenEncoder):
         yield
 
     def stack(self, content: Tensor, layout: Ragged) -> Tensor:
-        """Content ``[tokens, d_content]`` to ``[tokens, d_model]``."""
-        states = _fused(layout) if kernels.usable(content) else _packed(layout)
+        """Content ``[tokens, d_content]`` to ``[tokens, d_model]``.
+
+        Raises:
+            ArrayError: on the CPU, a weight, the content or the layout does not fit.
+        """
+        if kernels.usable(content):
+            kernels.check_layout(layout, len(content))
+            states = _fused(layout)
+        else:
+            states = _packed(layout)
         rows = content
         each = self.masks == "token" and len(self.layers) > 0
         for number, layer in enumerate(self.layers):

@@ -10,6 +10,7 @@ import pytest
 
 from tests.chart import dependency_oracles as oracles
 from tests.chart.arcs import Shape, decode_on, random_arcs, random_batch, sentence_arcs
+from tests.reliability.tally import Tally
 
 compiled = importlib.util.find_spec("spmrl_bench.chart._dependency") is not None
 KERNELS = [
@@ -17,14 +18,19 @@ KERNELS = [
     pytest.param("cython", marks=pytest.mark.skipif(not compiled, reason="kernel not built")),
 ]
 LENGTHS = [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6]
+ARCS = "arc scores of sentences against all dependency trees"
 shapes = pytest.mark.parametrize("shape", get_args(Shape))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @shapes
 @pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
-def test_decoding_is_the_best_of_all_trees(kernel: str, shape: Shape, projective: bool) -> None:
+def test_decoding_is_the_best_of_all_trees(
+    kernel: str, shape: Shape, projective: bool, tally: Tally
+) -> None:
+    held = tally("R4", ARCS)
     for seed in range(4):
+        held.add(len(LENGTHS))
         arcs = random_batch(np.random.default_rng(seed), LENGTHS, shape)
         decoded = decode_on(kernel, arcs, LENGTHS, projective)
         for b, n in enumerate(LENGTHS):
@@ -86,10 +92,12 @@ def test_the_scores_test_what_they_should() -> None:
 @pytest.mark.campaign
 @pytest.mark.skipif(not compiled, reason="kernel not built")
 @pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
-def test_ten_thousand_sentences(projective: bool) -> None:
+def test_ten_thousand_sentences(projective: bool, tally: Tally) -> None:
+    held = tally("R4", ARCS)
     rng = np.random.default_rng(1996)
     for turn in range(400):
         lengths = rng.integers(1, 7, 25).tolist()
+        held.add(len(lengths))
         arcs = random_batch(rng, lengths, get_args(Shape)[turn % 4])
         decoded = decode_on("cython", arcs, lengths, projective)
         for b, n in enumerate(lengths):

@@ -10,12 +10,15 @@ import pytest
 from spmrl_bench.chart import packing
 from tests.chart import enumeration
 from tests.chart.charts import Batch, assert_same, decode_on, one_sentence, random_batch
+from tests.reliability.tally import Tally
 
 compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
 KERNELS = [
     "python",
     pytest.param("cython", marks=pytest.mark.skipif(not compiled, reason="kernel not built")),
 ]
+
+CHARTS = "charts of labels against all binary trees"
 
 
 def check_against_enumeration(batch: Batch, kernel: str) -> None:
@@ -42,9 +45,12 @@ def check_against_enumeration(batch: Batch, kernel: str) -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
 @pytest.mark.parametrize("columns", [1, 2, 3, 9, 20])
-def test_decoding_is_the_best_of_all_trees(kernel: str, gold: bool, columns: int) -> None:
+def test_decoding_is_the_best_of_all_trees(
+    kernel: str, gold: bool, columns: int, tally: Tally
+) -> None:
     rng = np.random.default_rng(columns)
     lengths = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 6]
+    tally("R4", CHARTS).add(len(lengths))
     batch = random_batch(rng, lengths, columns, gold=gold, ties=True)
     check_against_enumeration(batch, kernel)
 
@@ -67,12 +73,15 @@ def test_enumeration_knows_every_tree() -> None:
 
 @pytest.mark.campaign
 @pytest.mark.skipif(not compiled, reason="kernel not built")
-def test_ten_thousand_charts() -> None:
-    """10,000 random charts with n <= 7: Cython, plain Python and enumeration agree."""
+def test_ten_thousand_charts(tally: Tally) -> None:
+    """10,000 random charts with n <= 8: Cython, plain Python and enumeration agree."""
+    best, alike = tally("R4", CHARTS), tally("R9", "charts decoded by the kernel and its twin")
     rng = np.random.default_rng(2018)
     charts = 0
     while charts < 10_000:
-        lengths = rng.integers(1, 8, 25).tolist()
+        lengths = rng.integers(1, 9, 25).tolist()
+        best.add(len(lengths))
+        alike.add(len(lengths))
         columns = int(rng.choice([1, 2, 3, 9, 20]))
         batch = random_batch(rng, lengths, columns, gold=bool(rng.integers(2)), ties=True)
         assert_same(decode_on("cython", batch), decode_on("python", batch))

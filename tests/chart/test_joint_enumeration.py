@@ -20,7 +20,9 @@ from tests.chart.joint_charts import (
     sentence_of,
 )
 from tests.chart.joint_enumeration import structures
+from tests.reliability.tally import Tally
 
+JOINT = "charts of spans and heads against all trees and choices of heads"
 SEEDS = {False: 19, True: 20}
 
 
@@ -44,12 +46,13 @@ def check_against_enumeration(batch: JointBatch, kernel: str, *, ties: bool) -> 
 
 @pytest.mark.parametrize("ties", [False, True], ids=["floats", "integers"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_decoding_is_the_best_of_all_structures(kernel: str, ties: bool) -> None:
+def test_decoding_is_the_best_of_all_structures(kernel: str, ties: bool, tally: Tally) -> None:
     """1,000 charts of each kind for the compiled kernel, 200 for the twin."""
     rng = np.random.default_rng(SEEDS[ties])
     lengths = [1, 2, 2, *[3] * 4, *[4] * 6, *[5] * 17, *[6] * 20] * (
         4 if kernel == "python" else 20
     )
+    tally("R6", JOINT).add(len(lengths))
     check_against_enumeration(random_batch(rng, lengths, ties=ties), kernel, ties=ties)
 
 
@@ -76,12 +79,15 @@ def test_random_charts_need_the_rules() -> None:
 
 @pytest.mark.campaign
 @needs_compiled
-def test_five_thousand_charts() -> None:
+def test_five_thousand_charts(tally: Tally) -> None:
     """5,000 charts with n <= 7: both kinds of vectors, plain Python and enumeration agree."""
+    best, alike = tally("R6", JOINT), tally("R9", "joint charts decoded by kernels and their twin")
     rng = np.random.default_rng(2019)
     for turn in range(200):
         ties = bool(turn % 2)
         batch = random_batch(rng, rng.integers(1, 8, 25).tolist(), ties=ties)
+        best.add(25)
+        alike.add(2 * 25)
         check_against_enumeration(batch, "two lanes", ties=ties)
         for kernel in ("widest", "python"):
             assert_same(decode_on(kernel, batch), decode_on("two lanes", batch))

@@ -15,6 +15,7 @@ from spmrl_bench.transitions import (
     oracle_actions,
     replay,
 )
+from tests.reliability.tally import Tally
 from tests.transitions.kernels import KERNELS, needs_compiled, running_on
 from tests.transitions.simulation import all_trees, legal_after, projective_count, sequences
 from tests.transitions.walks import every_walk
@@ -39,13 +40,15 @@ def written(moves: np.ndarray) -> list[str]:
 @root_settings
 @pytest.mark.parametrize(("longest", "kernel"), LARGER)
 def test_legal_sequences_are_those_that_end_in_a_tree(
-    name: str, roots: str, longest: int, kernel: str
+    name: str, roots: str, longest: int, kernel: str, tally: Tally
 ) -> None:
+    held = tally("R7", "legal sequences of moves, all that there are")
     system = TransitionSystem(name, 1, roots=roots)  # type: ignore[arg-type]
     for n in range(1, longest + 1):
         with running_on(kernel):
             actions, states = every_walk(system, n)
             trees = [tuple(heads.tolist()) for heads, _ in states.trees()]
+        held.add(len(trees))
         found = dict(zip(written(system.moves(actions)), trees, strict=True))
         assert actions.shape == (len(found), 2 * n)
         assert found == sequences(name, n, roots)
@@ -83,12 +86,13 @@ def test_a_move_is_legal_if_a_tree_can_follow(
 @root_settings
 @pytest.mark.parametrize(("longest", "kernel"), LARGER)
 def test_the_oracle_makes_every_projective_tree(
-    name: str, roots: str, longest: int, kernel: str
+    name: str, roots: str, longest: int, kernel: str, tally: Tally
 ) -> None:
     """By the sequence that is first of all that make it, if arcs come before SHIFT."""
     rng = np.random.default_rng(longest)
     system = TransitionSystem(name, 5, roots=roots)  # type: ignore[arg-type]
     trees = [tree for n in range(1, longest + 1) for tree in all_trees(n, roots)[0]]
+    tally("R7", "projective trees made by the oracle, all of up to so many words").add(len(trees))
     lengths = list(map(len, trees))
     relations = rng.integers(0, 5, sum(lengths))
     heads = np.concatenate([np.array(tree) for tree in trees])
@@ -112,12 +116,16 @@ ARCS_LAST = str.maketrans("slr", "abb")
 @systems
 @root_settings
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_trees_with_crossing_arcs_are_refused(name: str, roots: str, kernel: str) -> None:
+def test_trees_with_crossing_arcs_are_refused(
+    name: str, roots: str, kernel: str, tally: Tally
+) -> None:
+    held = tally("R7", "trees with crossing arcs, which are refused")
     system = TransitionSystem(name, 1, roots=roots)  # type: ignore[arg-type]
     good = [2, 0, 2]
     seen: Counter[int] = Counter()
     for n in range(1, 6 if kernel == "cython" else 5):
         for tree in all_trees(n, roots)[1]:
+            held.add()
             with running_on(kernel), pytest.raises(NonProjectiveError) as raised:
                 oracle_actions(system, [*good, *tree, *good], [0] * (n + 6), [3, n, 3])
             error = raised.value

@@ -19,11 +19,13 @@ from spmrl_bench.transitions import (
     TransitionSystem,
     kernels,
 )
+from tests.reliability.tally import Tally
 from tests.transitions.kernels import KERNELS, needs_compiled, running_on
 from tests.transitions.walks import assert_trees, random_legal
 
 systems = pytest.mark.parametrize("name", SYSTEMS)
 root_settings = pytest.mark.parametrize("roots", ["one", "several"])
+WALKS = "random legal walks, which end in trees"
 MIXED = [1, 2, 9, 10, 17, 33, 2, 1, 5, 40]
 
 
@@ -59,8 +61,10 @@ def random_program(seed: int, name: str, roots: str) -> Iterator[States]:
 @needs_compiled
 @systems
 @root_settings
-def test_kernels_agree_bit_for_bit(name: str, roots: str) -> None:
+def test_kernels_agree_bit_for_bit(name: str, roots: str, tally: Tally) -> None:
+    held = tally("R9", "programs of transitions done by the kernel and its twin")
     for seed in range(3):
+        held.add()
         seen: dict[str, list[bytes]] = {}
         finished = 0
         for kernel in ("python", "cython"):
@@ -113,7 +117,8 @@ def test_states_say_what_was_done(kernel: str, name: Any) -> None:
 @needs_compiled
 @systems
 @root_settings
-def test_random_walks_end_in_trees(name: str, roots: str) -> None:
+def test_random_walks_end_in_trees(name: str, roots: str, tally: Tally) -> None:
+    tally("R7", WALKS).add(100_000)
     walks_end_in_trees(name, roots, seed=0)
 
 
@@ -121,8 +126,10 @@ def test_random_walks_end_in_trees(name: str, roots: str) -> None:
 @needs_compiled
 @systems
 @root_settings
-def test_a_million_random_walks_end_in_trees(name: str, roots: str) -> None:
+def test_a_million_random_walks_end_in_trees(name: str, roots: str, tally: Tally) -> None:
+    held = tally("R7", WALKS)
     for seed in range(1, 11):
+        held.add(100_000)
         walks_end_in_trees(name, roots, seed)
 
 
@@ -140,9 +147,10 @@ def walks_end_in_trees(name: str, roots: str, seed: int) -> None:
 @systems
 @root_settings
 def test_scores_that_ask_for_illegal_moves_do_not_get_them(
-    kernel: str, name: str, roots: str
+    kernel: str, name: str, roots: str, tally: Tally
 ) -> None:
     """By the mask the best legal action is taken, and each illegal one is refused."""
+    held = tally("R7", "illegal actions that have the best score, which are refused")
     rng = np.random.default_rng(5)
     system = random_system(rng, name, roots)
     with running_on(kernel):
@@ -155,6 +163,7 @@ def test_scores_that_ask_for_illegal_moves_do_not_get_them(
                 wanted = np.where(legal.any(axis=1), legal.argmax(axis=1), 0)
                 wanted[state] = scores[state].argmax()
                 assert not legal[state, wanted[state]]
+                held.add()
                 before = [array.copy() for array in arrays(states)]
                 with pytest.raises(IllegalActionError) as raised:
                     states.advance(wanted)

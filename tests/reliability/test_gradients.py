@@ -1,0 +1,77 @@
+"""The gradient of every parser's loss against finite differences, on random scores."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from spmrl_bench.nn.biaffine import arc_loss, relation_loss
+from tests.parsers.examples import batch_of
+from tests.reliability.parsers import KINDS, examples, parser_of
+from tests.reliability.tally import Tally
+
+sizes = pytest.mark.parametrize("charts", [4, pytest.param(200, marks=pytest.mark.campaign)])
+
+
+@sizes
+@pytest.mark.parametrize("kind", KINDS)
+def test_losses_of_parsers(kind: str, charts: int, tally: Tally) -> None:
+    """Of whatever the encoder gives; the kinks of a max-margin loss are not hit by chance."""
+    held = tally("R8", "random charts against finite differences, of every parser's loss")
+    given = examples(30, longest=5)
+    parser = parser_of(kind, given).double()
+    indexer = parser.indexer()
+    generator = torch.Generator().manual_seed(3)
+    rng = np.random.default_rng(3)
+    moving = 0
+    for _ in range(charts):
+        held.add()
+        chosen = [given[k] for k in rng.choice(len(given), 2, replace=False)]
+        sentences = [indexer.sentence(each.words, each.tags) for each in chosen]
+        gold = [parser.gold(each) for each in chosen]
+        sentences = [
+            dataclasses.replace(sentence, gold=one)
+            for sentence, one in zip(sentences, gold, strict=True)
+        ]
+        batch, _ = batch_of(parser, indexer, sentences)
+        width = parser.encoder.d_out
+        rows = sum(len(each) + 2 for each in chosen)
+        encoded = torch.randn(rows, width, generator=generator, dtype=torch.float64)
+
+        def loss(tokens: Tensor, batch: Any = batch, gold: Any = gold) -> Tensor:
+            found = parser.loss(tokens, batch, gold)
+            return tokens.sum() * 0 if found is None else found
+
+        encoded.requires_grad_()
+        (gradient,) = torch.autograd.grad(loss(encoded), encoded)
+        moving += bool(gradient.abs().max() > 1e-3)
+        assert torch.autograd.gradcheck(loss, (encoded,), eps=1e-6, fast_mode=True)
+    assert moving > charts / 2
+
+
+@sizes
+@pytest.mark.parametrize("loss", [arc_loss, relation_loss])
+def test_losses_of_scores(
+    loss: Callable[[Tensor, Tensor], Tensor], charts: int, tally: Tally
+) -> None:
+    held = tally("R8", "random charts against finite differences, of losses of arcs and relations")
+    generator = torch.Generator().manual_seed(5)
+    for _ in range(charts):
+        held.add()
+        scores = torch.randn(4, 6, generator=generator, dtype=torch.float64)
+        right = torch.randint(6, (4,), generator=generator)
+        barred = torch.rand(4, 6, generator=generator) < 0.3
+        barred[torch.arange(4), right] = False
+        assert torch.autograd.gradcheck(
+            lambda rows, barred=barred, right=right: loss(
+                rows.masked_fill(barred, -torch.inf), right
+            ),
+            (scores.requires_grad_(),),
+            eps=1e-6,
+        )
