@@ -101,7 +101,7 @@ def test_links_may_lead_readers_out_but_no_writers(
                 require_inside(root, path, TreebankError, to=to)
     for path in (root / "bad", root / "bad" / "new"):
         assert require_inside(root, path, TreebankError) == path
-        with pytest.raises(TreebankError, match="leads to .* outside of .*Nothing is written"):
+        with pytest.raises(TreebankError, match=r"leads to .* outside of .*Nothing is written"):
             require_inside(root, path, TreebankError, to="write")
     with pytest.raises(TreebankError, match="in no folder that was named"):
         require_inside(None, outside, TreebankError)

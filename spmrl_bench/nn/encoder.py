@@ -231,7 +231,7 @@ class Encoder(TokenEncoder):
         self.added = position == "added"
         # Whether content and position stay apart; the kernels are made for this.
         self.halves = matrices == "factored" and not self.added
-        self.half = content_width(d_model, position)
+        self.content_width = content_width(d_model, position)
         self.fused = self.halves and layer_norm == "usual" and input_norm
         self.position_only = frozenset(position_only_layers)
         if self.position_only and not (self.added and matrices == "full"):
