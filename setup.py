@@ -7,7 +7,8 @@ they build is much slower to run:
 - SPMRL_BENCH_BOUNDS_CHECKS=1 checks every index of an array.
 - SPMRL_BENCH_SANITIZE=address,undefined has the compiler watch every read and write of memory, and
   what C leaves undefined. The first finding ends the program. Python has to be started with the
-  compiler's libraries loaded first; in a copy of the checkout, lest the kernels in use be replaced::
+  compiler's libraries loaded first. Work in a copy of the checkout, lest the kernels in use be
+  replaced::
 
       SPMRL_BENCH_SANITIZE=address,undefined python setup.py build_ext --inplace
       LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)" \

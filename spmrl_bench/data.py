@@ -44,16 +44,41 @@ def data_dir(kind: DataKind) -> Path:
 
 
 def home() -> Path:
-    """The user's own folder: ``$SPMRL_BENCH_HOME``, or ``~/.spmrl_bench``; it may not exist."""
+    """The user's own folder: ``$SPMRL_BENCH_HOME``, or ``~/.spmrl_bench``; it may not exist.
+
+    Raises:
+        SpmrlError: the variable names something that is no folder.
+    """
     chosen = os.environ.get(HOME_VARIABLE)
-    return Path(chosen).expanduser().absolute() if chosen else Path.home() / ".spmrl_bench"
+    try:
+        if not chosen:
+            return Path.home() / ".spmrl_bench"
+        folder = Path(chosen).expanduser().absolute()
+    except RuntimeError as error:  # whose home folder is not known
+        if not chosen:
+            return Path("/nonexistent/.spmrl_bench")  # as systems write it
+        raise SpmrlError(f"{HOME_VARIABLE}: {chosen}: {error}; name a folder") from None
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise SpmrlError(f"{HOME_VARIABLE}: {folder}: not a folder; name one, or unset it")
+    return folder
 
 
 def data_dirs(kind: DataKind) -> list[Path]:
     """The folders to look in for one kind of data file: the program's, then the user's.
 
+    A home folder that this user may not read, as that of another in a container, holds nothing
+    of theirs; one that was named has to be readable.
+
     Raises:
-        SpmrlError: as :func:`data_dir`.
+        SpmrlError: as :func:`data_dir` and :func:`home`; the user's folder cannot be read.
     """
     own = home() / kind
-    return [data_dir(kind), *([own] if own.is_dir() else [])]
+    try:
+        with os.scandir(own):
+            return [data_dir(kind), own]
+    except (FileNotFoundError, NotADirectoryError):
+        return [data_dir(kind)]
+    except OSError as error:
+        if os.environ.get(HOME_VARIABLE):
+            raise SpmrlError(f"{own}: cannot be read ({HOME_VARIABLE}): {error.strerror}") from None
+        return [data_dir(kind)]

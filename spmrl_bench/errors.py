@@ -7,6 +7,7 @@ other exception is a defect of the program and keeps its traceback.
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 from os import PathLike
 
@@ -37,7 +38,7 @@ class ReadError(SpmrlError):
     ) -> None:
         place = ":".join(str(part) for part in (path, line, column) if part is not None)
         which = f" sentence {sentence}:" if sentence is not None else ""
-        super().__init__(f"{place}:{which} {problem}")
+        super().__init__(f"{place}:{which} {_shortened(problem)}")
         self.path = str(path)
         self.line = line
         self.column = column
@@ -91,8 +92,29 @@ class RecordError(SpmrlError):
     """A result record or a published table cannot be written or read."""
 
 
+def remedy(error: OSError) -> str:
+    """What the user can do where something cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "Make room"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "See to it that you may write there"
+    return "Look whether the disk is in order"
+
+
+_LONGEST = 1000  # characters of what is said of a file, which may quote a line of it
+
+
+def _shortened(text: str) -> str:
+    """The text, or its beginning and end with the number of characters between them."""
+    if len(text) <= _LONGEST:
+        return text
+    half = _LONGEST // 2
+    return f"{text[:half]} ... ({len(text) - 2 * half:,} characters) ... {text[-half:]}"
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     """Message for a look-up that failed: what was asked, near matches, what exists."""
+    name = _shortened(name)
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""

@@ -7,46 +7,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
-from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from joblib.externals.loky import ProcessPoolExecutor
-
-
-class Interrupted(KeyboardInterrupt):
-    """The program was asked to stop, and what it had in work is saved.
-
-    Attributes:
-        number: of the signal, SIGINT (Ctrl-C) or SIGTERM.
-    """
-
-    def __init__(self, number: int = signal.SIGINT) -> None:
-        super().__init__()
-        self.number = number
-
-
-def interrupt(number: int, frame: FrameType | None) -> None:
-    """A signal's handler that ends what goes on, as Ctrl-C does where nothing else is said."""
-    raise Interrupted(number)
-
-
-@contextmanager
-def on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
-    """Within it, these signals call the handler; in a thread, where none can, nothing changes."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
 
 
 def end_with_parent(parent: int) -> None:

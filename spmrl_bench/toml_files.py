@@ -7,6 +7,9 @@ allowed, with near matches for an unknown key.
 from __future__ import annotations
 
 import difflib
+import math
+import re
+import reprlib
 import tomllib
 import types
 import typing
@@ -16,20 +19,56 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from spmrl_bench.bounded_files import read_within
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.json_files import DEPTH, check_depth, check_whole
 
 Model = TypeVar("Model", bound=BaseModel)
+
+#: Bytes that a recipe, a manifest or a grammar may have.
+MAX_BYTES = 4 << 20
+
+_KEY = r"(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')"
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_KEY}[ \t]*\.[ \t]*){{{DEPTH}}}", re.ASCII)
 
 
 def read_toml(path: Path, error: type[SpmrlError]) -> dict[str, Any]:
     """The content of a TOML file; a syntax error or unreadable file raises ``error``."""
+    data = read_within(path, error, MAX_BYTES)
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        return parsed_toml(data.decode())
+    except ValueError as problem:
         raise error(f"{path}: not valid TOML: {problem}") from None
-    except OSError as problem:
-        raise error(f"{path}: cannot be read: {problem.strerror}") from None
+
+
+def parsed_toml(text: str, *, finite: bool = True) -> dict[str, Any]:
+    """The content of a text in TOML; numbers need not be ``finite`` where that is checked later.
+
+    Raises:
+        ValueError: it is none, or has numbers that are not finite, whole ones of more than 64
+            bits, or tables and arrays too deep inside each other.
+    """
+    if _LONG_KEY.search(text):  # for which the parser takes the cube of its length
+        raise ValueError(f"a key of more than {DEPTH} parts")
+    try:
+        content = tomllib.loads(text, parse_float=_finite if finite else float)
+    except RecursionError:
+        raise ValueError(f"arrays or tables more than {DEPTH} deep inside each other") from None
+    check_depth(content)
+    level: list[Any] = [content]
+    for value in level:  # which grows meanwhile
+        if isinstance(value, dict | list):
+            level += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, int):
+            check_whole(value)
+    return content
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text}, which is not finite")
+    return value
 
 
 def validated(
@@ -69,7 +108,15 @@ def describe_mistake(model: type[BaseModel], mistake: Mapping[str, Any]) -> str:
     message = message[:1].lower() + message[1:]
     if mistake["type"] == "value_error" and isinstance(mistake["input"], Mapping):
         return f"{key}: {message}"  # of several keys, which it names
-    return f"{key}: {message}; found {mistake['input']!r}"
+    return f"{key}: {message}; found {_shown(mistake['input'])}"
+
+
+def _shown(value: Any) -> str:
+    """A value for a message, cut where it is long."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = short.maxlong = 200
+    short.maxlist = short.maxtuple = short.maxdict = 20
+    return short.repr(value)
 
 
 def _keys_at(model: type[BaseModel], location: tuple[Any, ...]) -> set[str]:

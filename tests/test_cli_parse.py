@@ -118,12 +118,11 @@ def test_output_that_the_parser_has_not_is_refused(model: str, neighbours: str) 
     assert "Did you mean json" in result.stderr
 
 
-def test_what_cannot_be_written_is_named_behind_all_answers(tmp_path: Path) -> None:
-    counted = {"side": "right", "root": "root", "any": "a\tb", "by_tag": {}}
-    AttachNeighbour(counted).save(tmp_path)
-    result = parse(str(tmp_path), stdin=b"dog\nthe dog\ncat\n")
+def test_what_cannot_be_written_is_named_behind_all_answers(neighbours: str) -> None:
+    stdin = rb"(N dog) (S (D the) (N a\x09b)) (N cat)"
+    result = parse(neighbours, "--input", "brackets", "--output", "conllu", stdin=stdin)
     assert (result.exit_code, result.stdout.count("\troot\t")) == (1, 1)
-    problem = "<standard input>:2: word 1: CoNLL cannot hold 'a\\tb'"
+    problem = "<standard input>: sentence 2: word 2: CoNLL cannot hold 'a\\tb'"
     assert result.stderr == f"spmrl-bench: {problem}\n"
 
 

@@ -53,6 +53,21 @@ def own(laboratory: Laboratory) -> tuple[str, ...]:
 # study ----------------------------------------------------------------------------------
 
 
+def test_scores_that_cannot_be_read_are_named_and_parsed_anew(own: tuple[str, ...]) -> None:
+    sound = run(*own)
+    assert sound.exit_code == 0, sound.output
+    scores = Path("results/studies/scores")
+    broken = sorted(scores.glob("*.json"))[0]
+    broken.write_text("{", encoding="utf-8")
+    strict = run(*own, "--strict")
+    assert (strict.exit_code, strict.stdout) == (1, "")
+    assert f"{broken}: not a score of a study: " in strict.stderr
+    found = run(*own)
+    assert (found.exit_code, found.stdout) == (0, sound.stdout)
+    assert f"{broken}: not a score of a study: " in found.stderr
+    assert "LEFT OUT: 1 file or line that cannot be read\n" in found.stderr
+
+
 def test_without_a_name_the_studies_are_listed() -> None:
     lines = run("study").stdout.splitlines()
     assert lines[0].split() == ["study", "rows", "title", "source"]

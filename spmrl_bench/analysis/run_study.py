@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from spmrl_bench.analysis.attention_maps import limited
-from spmrl_bench.analysis.scores import ScoreKey, read_scores, write_score
+from spmrl_bench.analysis.scores import ScoreKey, readable_scores, write_score
 from spmrl_bench.analysis.trials import Attentive, StudyPlan, Trial, joint_plan
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import rules_of, score_split
@@ -114,19 +114,19 @@ def run_study(
     Args:
         work: the study on a treebank.
         runs_dir: folder of the training runs, shared with other studies and with ``train``.
-        scores_dir: folder of the scores of studies; what it holds is not parsed again.
+        scores_dir: folder of the scores of studies; what it holds is not parsed again, unless its
+            file cannot be read.
         device: as of ``train``.
         jobs: as of :func:`~spmrl_bench.experiments.campaign.train_all`.
 
     Raises:
-        SpmrlError: as of training; a file of scores is broken.
+        SpmrlError: as of training; the folder of scores cannot be read.
     """
-    read_scores(scores_dir)  # raises before hours of training
     plan = joint_plan(work)
     train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs)
     folders = [plan.folder(runs_dir, config) for config in plan.configs]
     states = {folder: ended(folder) for folder in folders}
-    scores = read_scores(scores_dir)  # with what other studies left meanwhile
+    scores, _ = readable_scores(scores_dir)  # with what other studies left meanwhile
     # The runs of a row are in the order of its seeds, since each row has the same seeds.
     results: list[list[SplitResult]] = [[] for _ in work.trials]
     for config, folder in zip(plan.configs, folders, strict=True):

@@ -8,7 +8,6 @@ several studies may add at once.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from spmrl_bench.errors import RecordError
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.record import SCHEMA_VERSION, MetricResult, SplitResult
-from spmrl_bench.leaderboard.store import Documents, Part, problems
+from spmrl_bench.leaderboard.store import Documents, Part, file_bytes, files_of, problems
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.scoring.signature import Signature
 
@@ -51,17 +51,39 @@ class StudyScore(Part):
 SCORES = Documents("score of a study", StudyScore, SCHEMA_VERSION)
 
 
-def read_scores(folder: Path) -> dict[ScoreKey, SplitResult]:
-    """All scores in the documents under ``scores`` and in the files of version 1 beside it.
+def readable_scores(folder: Path) -> tuple[dict[ScoreKey, SplitResult], list[str]]:
+    """The scores in the documents under ``scores`` and in the files of version 1 beside it.
 
     Version 1 had the bracket scores of one study on one treebank in one file, without counts.
     Those files are read as they are and not written any more.
 
+    Returns:
+        The scores, and a message for each file that holds none.
+
     Raises:
-        RecordError: a file cannot be read, or is not of such scores.
+        RecordError: a folder cannot be read.
     """
-    found = [score for path in sorted(folder.glob("*.json")) for score in _version_1(path)]
-    return {score.key: score.result for score in found + SCORES.read_all(folder / "scores")}
+    found: list[StudyScore] = []
+    mistakes: list[str] = []
+    for path in files_of(folder, ".json"):
+        try:
+            found += _version_1(path)
+        except RecordError as error:
+            mistakes.append(str(error))
+    documents, wrong = SCORES.readable(folder / "scores")
+    return {score.key: score.result for score in found + documents}, mistakes + wrong
+
+
+def read_scores(folder: Path) -> dict[ScoreKey, SplitResult]:
+    """All scores of a folder.
+
+    Raises:
+        RecordError: a file cannot be read, or is not of such scores; names every one.
+    """
+    found, mistakes = readable_scores(folder)
+    if mistakes:
+        raise RecordError("\n".join(mistakes))
+    return found
 
 
 def write_score(key: ScoreKey, result: SplitResult, folder: Path) -> None:
@@ -70,14 +92,13 @@ def write_score(key: ScoreKey, result: SplitResult, folder: Path) -> None:
 
 
 def _version_1(path: Path) -> list[StudyScore]:
+    data = file_bytes(path, "the scores of a study")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(data)
         if content["version"] != 1:
             raise ValueError(f"version {content['version']} is not one of such a file")
         return [_upgraded(score) for score in content["scores"]]
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror}") from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         found = problems(error) if isinstance(error, ValidationError) else repr(error)
         raise RecordError(
             f"{path}: not the scores of a study: {found}. Move it elsewhere to parse anew"

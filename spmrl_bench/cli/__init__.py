@@ -8,9 +8,6 @@ or parse load torch.
 
 from __future__ import annotations
 
-import os
-import sys
-
 # Importing a module of commands registers them with the application.
 from spmrl_bench.cli import (  # noqa: F401
     attention,
@@ -26,24 +23,7 @@ from spmrl_bench.cli import (  # noqa: F401
     study,
     treebanks,
 )
-from spmrl_bench.cli.app import FAILED, app
+from spmrl_bench.cli.app import app
+from spmrl_bench.entry import main
 
 __all__ = ["app", "main"]
-
-
-def main() -> None:
-    """Entry point: the command line, with UTF-8 output and quiet when a reader goes away."""
-    # GNU OpenMP threads spin while they wait. When another program needs a core, that slows
-    # training down twentyfold; a short spin keeps most of the speed of an idle machine.
-    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    try:
-        try:
-            app(prog_name="spmrl-bench")
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        # Python flushes once more at exit; give it a place where that succeeds.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(FAILED)

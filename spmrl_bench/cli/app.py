@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import signal
+import errno
+import os
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from spmrl_bench.entry import FAILED
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.interrupts import exit_status
 
-FAILED = 1
+# What the system can run out of, whatever the program does.
+_OUTSIDE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
 
 # As --help lists them: the way of a run first.
@@ -48,13 +52,31 @@ class _Commands(TyperGroup):
         except SpmrlError as error:
             typer.echo(f"spmrl-bench: {error}", err=True)
             raise typer.Exit(FAILED) from None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if not (problem := _outside(error)):
+                raise
+            typer.echo(f"spmrl-bench: {problem}", err=True)
+            raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as interrupt:
             message = str(interrupt) or "interrupted"
             if ctx.invoked_subcommand in ("train", "eval", "multilingual", "study"):
                 message += "; give the same command again (without --fresh) to continue"
             typer.echo(f"\nspmrl-bench: {message}", err=True)
-            # What a shell says of a program that a signal ended: 130 for Ctrl-C, 143 for SIGTERM.
-            raise typer.Exit(128 + getattr(interrupt, "number", signal.SIGINT)) from None
+            raise typer.Exit(exit_status(interrupt)) from None
+
+
+def _outside(error: OSError) -> str:
+    """What the system refused to do with which file; empty if it is the program that is wrong."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working directory is gone: change to one that is there"
+    reason = error.strerror or str(error)
+    if isinstance(error.filename, str | bytes):
+        return f"{os.fsdecode(error.filename)}: {reason}"
+    return reason if error.errno in _OUTSIDE else ""
 
 
 app = typer.Typer(

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import ResultsFolder, check_choice, print_rows
+from spmrl_bench.cli.options import (
+    ResultsFolder,
+    StrictFiles,
+    check_choice,
+    name_left_out,
+    print_rows,
+)
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
@@ -45,6 +51,7 @@ def compare(
         str, typer.Option("--format", help="What to print: `table` or `json`.")
     ] = "table",
     results: ResultsFolder = Path("results"),
+    strict: StrictFiles = False,
 ) -> None:
     """Say whether the difference between the scores of two runs can be chance.
 
@@ -61,7 +68,7 @@ def compare(
     import json
     from dataclasses import asdict
 
-    from spmrl_bench.experiments.find_record import find_record
+    from spmrl_bench.experiments.find_record import find_records
     from spmrl_bench.leaderboard.comparison import (
         common_metric,
         common_split,
@@ -71,7 +78,8 @@ def compare(
     from spmrl_bench.scoring.metric import metric_named
 
     check_choice("format", form, ("table", "json"))
-    one, other = find_record(first, results), find_record(second, results)
+    (one, other), mistakes = find_records((first, second), results)
+    name_left_out(mistakes, strict)
     split = split or common_split(one, other)
     scored_by = metric_named(metric or common_metric(one, other))
     both = comparable_counts(one, other, split, scored_by.name)
@@ -141,6 +149,7 @@ def explain(
     first: First,
     second: Second,
     results: ResultsFolder = Path("results"),
+    strict: StrictFiles = False,
 ) -> None:
     """List what differs in the making of two runs: one line for each key.
 
@@ -153,8 +162,9 @@ def explain(
 
         spmrl-bench explain runs/german-mini/small-charlstm-seed{1,2}
     """
-    from spmrl_bench.experiments.find_record import find_record
+    from spmrl_bench.experiments.find_record import find_records
     from spmrl_bench.leaderboard.comparison import record_differences
 
-    records = [find_record(name, results) for name in (first, second)]
+    records, mistakes = find_records((first, second), results)
+    name_left_out(mistakes, strict)
     print_rows(("key", "A", "B"), record_differences(*records))

@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import ResultsFolder, check_choice, print_rows
+from spmrl_bench.cli.options import (
+    ResultsFolder,
+    StrictFiles,
+    check_choice,
+    name_left_out,
+    print_rows,
+)
 from spmrl_bench.errors import SpmrlError
 
 
@@ -18,13 +24,14 @@ def table(
     form: Annotated[
         str, typer.Option("--format", help="What to print: `markdown` or `csv`.")
     ] = "markdown",
+    strict: StrictFiles = False,
 ) -> None:
     """Print the tables of all result records, and write them to table.md and table.csv.
 
     Scores of different treebanks or tracks, or scores counted in different ways, never share
     a table. Of several records of one run the newest is shown. Tracks with records of two
     languages or more also get the table that `multilingual` prints, as multilingual-TRACK.md,
-    .csv, .tex and .html.
+    .csv, .tex and .html. Files that cannot be read are named, counted and left out.
 
     Examples:
 
@@ -35,20 +42,22 @@ def table(
     from spmrl_bench.leaderboard.formats import to_markdown, write_tables
     from spmrl_bench.leaderboard.frame import records_frame
     from spmrl_bench.leaderboard.markdown import results_document
-    from spmrl_bench.leaderboard.published import read_published
-    from spmrl_bench.leaderboard.record import read_records
+    from spmrl_bench.leaderboard.published import readable_published
+    from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.leaderboard.table import result_rows, to_csv
     from spmrl_bench.leaderboard.track import tracks_of
     from spmrl_bench.leaderboard.track_tables import SUFFIXES, track_file, write_track
 
     check_choice("format", form, ("markdown", "csv"))
-    records = read_records(results / "runs")
+    records, mistakes = readable_records(results / "runs")
+    published, wrong = readable_published()
+    name_left_out([*mistakes, *wrong], strict)
     if not records:
         raise SpmrlError(
-            f"no records in {results / 'runs'}: 'spmrl-bench eval LANG' writes them "
-            "(after 'spmrl-bench train LANG')"
+            f"no records {'that can be read ' if mistakes else ''}in {results / 'runs'}: "
+            "'spmrl-bench eval LANG' writes them (after 'spmrl-bench train LANG')"
         )
-    frame, published = records_frame(records), read_published()
+    frame = records_frame(records)
     texts = {
         "markdown": to_markdown(results_document(frame, published)),
         "csv": to_csv(result_rows(frame, published)),

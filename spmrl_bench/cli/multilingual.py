@@ -16,8 +16,10 @@ from spmrl_bench.cli.options import (
     Seeds,
     Settings,
     Size,
+    StrictFiles,
     Variant,
     chosen_seeds,
+    name_left_out,
     parse_settings,
 )
 
@@ -42,6 +44,7 @@ def multilingual(
     settings: Settings = None,
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
+    strict: StrictFiles = False,
 ) -> None:
     """Train and score the variants of every language of a track, and print one table of all.
 
@@ -56,8 +59,8 @@ def multilingual(
         spmrl-bench multilingual --track spmrl --languages german,french
     """
     from spmrl_bench.experiments.multilingual import plan_track, run_track
-    from spmrl_bench.leaderboard.published import read_published
-    from spmrl_bench.leaderboard.record import read_records
+    from spmrl_bench.leaderboard.published import readable_published
+    from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.leaderboard.track_tables import write_track
 
     work = plan_track(
@@ -68,10 +71,15 @@ def multilingual(
         seeds=chosen_seeds(None, seeds),
         settings=parse_settings(settings),
     )
+    if strict:  # before hours of training
+        name_left_out([*readable_records(results / "runs")[1], *readable_published()[1]], strict)
     for name, where in work.absent:
         typer.echo(f"absent: {name} ({where})", err=True)
     done, failure = run_track(work, runs_dir=runs, results_dir=results, device=device, jobs=jobs)
-    typer.echo(write_track(read_records(results / "runs"), track, results, read_published()))
+    records, mistakes = readable_records(results / "runs")
+    published, wrong = readable_published()
+    name_left_out([*mistakes, *wrong], strict)
+    typer.echo(write_track(records, track, results, published))
     seconds = sum(record.training.wall_seconds for record in done)
     typer.echo(f"Training time of {len(done)} runs: {_duration(seconds)}.")
     if work.absent:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.errors import RecordError, SpmrlError, unknown_name
 
 Lang = Annotated[
     str | None,
@@ -64,6 +64,27 @@ ResultsFolder = Annotated[
 Model = Annotated[
     Path, typer.Option(help="A run folder of `train`, or the folder of a saved parser.")
 ]
+StrictFiles = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Fail if a file of results or of published figures cannot be read."
+    ),
+]
+
+
+def name_left_out(mistakes: Sequence[str], strict: bool) -> None:
+    """Say which files or lines a table goes without, and how many they are.
+
+    Raises:
+        RecordError: the user wants a table of all or none.
+    """
+    if not mistakes:
+        return
+    listed = "".join(f"{mistake}\n" for mistake in mistakes)
+    number = "1 file or line" if len(mistakes) == 1 else f"{len(mistakes)} files or lines"
+    if strict:
+        raise RecordError(f"{listed}{number} cannot be read, so there is no table (--strict)")
+    typer.echo(f"{listed}spmrl-bench: LEFT OUT: {number} that cannot be read", err=True)
 
 
 def required_lang(lang: str | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -10,7 +9,6 @@ import typer
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import Device, Model, check_choice
-from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.bulk import OnLong, Tally
@@ -117,15 +115,8 @@ def _write(text: str) -> None:
         BrokenPipeError: nobody reads any more.
         SpmrlError: they cannot be written, as on a full disk.
     """
-    try:
-        sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        # What could not be written is still in the buffer; let it go where that succeeds.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SpmrlError(f"standard output: cannot be written: {error.strerror}") from None
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
 
 
 def _long_sentences(tally: Tally, on_long: OnLong) -> str:

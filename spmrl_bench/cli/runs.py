@@ -18,10 +18,12 @@ from spmrl_bench.cli.options import (
     Seeds,
     Settings,
     Size,
+    StrictFiles,
     Track,
     TreebankName,
     Variant,
     chosen_seeds,
+    name_left_out,
     parse_settings,
     required_lang,
 )
@@ -91,6 +93,7 @@ def evaluate(
             "--ensemble", help="Also score all runs of the selected variant as one parser."
         ),
     ] = False,
+    strict: StrictFiles = False,
 ) -> None:
     """Select the variant with the best dev F1, score it on test, and print the table.
 
@@ -109,7 +112,8 @@ def evaluate(
     from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import evaluate as run_evaluate
     from spmrl_bench.leaderboard.markdown import results_markdown
-    from spmrl_bench.leaderboard.published import read_published
+    from spmrl_bench.leaderboard.published import readable_published
+    from spmrl_bench.leaderboard.record import readable_records
 
     work = make_plan(
         required_lang(lang),
@@ -120,7 +124,9 @@ def evaluate(
         seeds=chosen_seeds(seed, seeds),
         settings=parse_settings(settings),
     )
+    published, wrong = readable_published()
+    name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
     records = run_evaluate(
         work, runs_dir=runs, results_dir=results, device=device, ensemble=ensemble
     )
-    typer.echo(results_markdown(records, read_published()), nl=False)
+    typer.echo(results_markdown(records, published), nl=False)

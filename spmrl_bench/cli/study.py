@@ -15,6 +15,8 @@ from spmrl_bench.cli.options import (
     RunsFolder,
     Settings,
     Size,
+    StrictFiles,
+    name_left_out,
     parse_settings,
     print_rows,
 )
@@ -42,6 +44,7 @@ def study(
     device: Device = "auto",
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
+    strict: StrictFiles = False,
 ) -> None:
     """Repeat an analysis of the paper: train its systems, score them on dev, set them side by side.
 
@@ -70,6 +73,7 @@ def study(
     chosen = load_study(name)
     from spmrl_bench.analysis.findings import Findings
     from spmrl_bench.analysis.run_study import run_study
+    from spmrl_bench.analysis.scores import readable_scores
     from spmrl_bench.analysis.study_table import study_document, write_study
     from spmrl_bench.analysis.trials import plan_study
     from spmrl_bench.leaderboard.formats import to_markdown
@@ -83,6 +87,7 @@ def study(
         settings=parse_settings(settings),
     )
     folder = results / "studies"
+    name_left_out(readable_scores(folder)[1], strict)  # before hours of training
     measured = run_study(work, runs_dir=runs, scores_dir=folder, device=device, jobs=jobs)
     findings = Findings(work, measured)
     problem = write_study(findings, folder / f"{chosen.name}-{work.treebank.name}")

@@ -14,13 +14,16 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from spmrl_bench.errors import ReadError, RecipeError, SpmrlError
+from spmrl_bench.errors import CheckpointError, ReadError, RecipeError, SpmrlError
 from spmrl_bench.experiments.one_run import Failure, Run, train_run
+from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
-from spmrl_bench.experiments.run_folder import check_settings, finished
+from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
 from spmrl_bench.experiments.side_by_side import train_side_by_side
+from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.parsers.device import choose_device
-from spmrl_bench.processes import available_threads, interrupt, on_signals
+from spmrl_bench.processes import available_threads
+from spmrl_bench.training.schedule import Progress
 
 #: The cost of a model (see its configuration) that gains little from a second thread, at most.
 SMALL = 1e6
@@ -45,28 +48,26 @@ def train_all(
 
     Raises:
         SpmrlError: before anything is trained: a run folder was trained with other settings,
-            or the device is not there. After all else is trained: a run failed.
+            or the device is not there. After all else is trained: a run failed, or what its
+            folder holds cannot be read.
         Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
     """
     if jobs is not None and jobs < 1:
         raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
     runs = _runs(plans, runs_dir)
     at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
-    if not fresh:
-        for run in runs:
-            check_settings(run.folder, run.config)
     console = Console(stderr=True)
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    left = []
-    for run in runs:
-        if fresh or (state := finished(run.folder)) is None:
-            left.append(run)
-        else:
-            title = run.config.criterion.title
-            say(f"{run.title}: already trained, best dev {title} {state.best_score:.2f}")
+    left, done, failures = (runs, [], []) if fresh else _looked_at(runs)
+    for run, state in done:
+        score = f"best dev {run.config.criterion.title} {state.best_score:.2f}"
+        say(f"{run.title}: already trained, {score}")
+    for failure in failures if left else ():
+        say(str(failure))
+    tried = len(left) + len(failures)
     if at_once > 1:  # the longest first, so that it is not left to run alone at the end
         left.sort(key=lambda run: run.config.model.cost, reverse=True)
     notes = _notes(plans, left)
@@ -74,10 +75,38 @@ def train_all(
         say(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
     with on_signals(interrupt, signal.SIGTERM):
         if at_once > 1:
-            failures = train_side_by_side(left, notes, device, fresh=fresh, jobs=at_once, say=say)
+            failures += train_side_by_side(left, notes, device, fresh=fresh, jobs=at_once, say=say)
         else:
-            failures = _train_in_turn(left, notes, device, fresh=fresh, say=say)
-    _raise(failures, len(left))
+            failures += _train_in_turn(left, notes, device, fresh=fresh, say=say)
+    _raise(failures, tried)
+
+
+def _looked_at(
+    runs: Sequence[Run],
+) -> tuple[list[Run], list[tuple[Run, Progress]], list[Failure]]:
+    """The runs that are to be trained, those that are, and those whose folders are broken.
+
+    Raises:
+        OtherSettingsError: a folder was trained with other settings.
+    """
+    left: list[Run] = []
+    done: list[tuple[Run, Progress]] = []
+    failures: list[Failure] = []
+    for run in runs:
+        try:
+            check_settings(run.folder, run.config)
+            state = finished(run.folder)
+        except OtherSettingsError:
+            raise
+        except CheckpointError as error:
+            failures.append(Failure(run, error))
+            continue
+        if state is None:
+            left.append(run)
+        else:
+            done.append((run, state))
+            put_in_order(run.folder)
+    return left, done, failures
 
 
 def usual_jobs(runs: Sequence[Run], device: torch.device) -> int:

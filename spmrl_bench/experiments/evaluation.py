@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.parsers.base import Parser
@@ -55,6 +56,17 @@ def gold_parses(bank: Treebank, split: str, metrics: Sequence[str]) -> list[Pars
     return bank.examples(split, layers or bank.layers[:1])
 
 
+def check_lengths(parser: Parser, bank: Treebank, split: str, examples: Sequence[Parse]) -> None:
+    """Refuse a split with a sentence for which the parser has no room.
+
+    Raises:
+        SentenceTooLongError: with the treebank, the split and the sentence.
+    """
+    for number, example in enumerate(examples, start=1):
+        if problem := parser.length_problem(example.words):
+            raise SentenceTooLongError(f"{bank.name}, split {split}, sentence {number}: {problem}")
+
+
 def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, Any]) -> Evaluated:
     """Parse the words of gold parses and count, and count right tags if the parser tags.
 
@@ -95,10 +107,15 @@ def score_split(
         config: of the run that parses; None for a baseline, whose signature then names its kind
             as the variant.
         members: of how many runs the parser is an ensemble; 1 for a parser of its own.
+
+    Raises:
+        SentenceTooLongError: before anything is parsed: the parser has no room for a sentence.
     """
     kind = kind_named(parser.kind)
     rules = rules_of(bank, kind.metrics)
-    found = evaluate_parser(parser, gold_parses(bank, split, kind.metrics), rules)
+    gold = gold_parses(bank, split, kind.metrics)
+    check_lengths(parser, bank, split, gold)
+    found = evaluate_parser(parser, gold, rules)
     results = {}
     for name, counts in found.counts.items():
         metric = metric_named(name)

@@ -12,7 +12,12 @@ from typing import NamedTuple
 from rich.console import Console
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
-from spmrl_bench.experiments.evaluation import evaluate_parser, gold_parses, rules_of
+from spmrl_bench.experiments.evaluation import (
+    check_lengths,
+    evaluate_parser,
+    gold_parses,
+    rules_of,
+)
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import check_settings, claim
@@ -26,7 +31,6 @@ from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report, speed
 from spmrl_bench.training.substitution import Substitution
 from spmrl_bench.training.trainer import Trainer
-from spmrl_bench.treebanks.sources import SPLITS
 from spmrl_bench.treebanks.treebank import Treebank
 
 
@@ -111,26 +115,19 @@ def train_run(
 
 
 def _indexed(bank: Treebank, kind: Kind, parser: TrainedParser) -> list[Indexed]:
-    """The training sentences, indexed; one too long in any split is found now, not after hours.
+    """The training sentences, indexed; one too long, of dev too, is found now, not after hours.
+
+    (Test is not opened: whether its sentences are too long is the evaluation's affair.)
 
     Raises:
         SentenceTooLongError, TreeError: with the treebank, the split and the sentence.
     """
     sentences: list[Indexed] = []
-    for split in SPLITS:
-        examples = bank.examples(split, kind.layers)
-        number = 1
-        try:
-            if split == "train":
-                for sentence in parser.index(examples):
-                    sentences.append(sentence)
-                    number += 1
-                continue
-            for example in examples:
-                if problem := parser.length_problem(example.words):
-                    raise SentenceTooLongError(problem)
-                number += 1
-        except (SentenceTooLongError, TreeError) as error:
-            place = f"{bank.name}, split {split}, sentence {number}"
-            raise type(error)(f"{place}: {error}") from None
+    try:
+        for sentence in parser.index(bank.examples("train", kind.layers)):
+            sentences.append(sentence)
+    except (SentenceTooLongError, TreeError) as error:
+        place = f"{bank.name}, split train, sentence {len(sentences) + 1}"
+        raise type(error)(f"{place}: {error}") from None
+    check_lengths(parser, bank, "dev", bank.examples("dev", kind.layers))
     return sentences

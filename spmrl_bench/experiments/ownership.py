@@ -16,7 +16,6 @@ from __future__ import annotations
 import datetime
 import os
 import secrets
-import socket
 import tempfile
 import threading
 import time
@@ -26,7 +25,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from spmrl_bench.errors import CheckpointError, RunOwnedError
+from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
+from spmrl_bench.files import clear_up, create
+from spmrl_bench.living import birth_of, is_gone, this_machine
 
 #: Seconds without a sign of life after which the lock of another machine's process counts as left
 #: behind, and seconds between two such signs.
@@ -53,34 +54,49 @@ class _Owner(BaseModel):
 def owned(folder: Path) -> Iterator[None]:
     """Within it, this process and no other owns the run folder, which need not exist.
 
+    What processes that are gone have left there is removed, see
+    :func:`~spmrl_bench.files.clear_up`.
+
     Raises:
         RunOwnedError: another process, or another thread of this one, owns it.
         CheckpointError: no lock can be written.
     """
     lock = folder.with_name(f".{folder.name}.lock")
     me = _Owner(
-        machine=_machine(),
+        machine=this_machine(),
         pid=os.getpid(),
-        birth=_birth(os.getpid()) or "",
+        birth=birth_of(os.getpid()) or "",
         since=datetime.datetime.now(datetime.UTC),
         token=secrets.token_hex(4),
     )
-    try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        _take(lock, me, folder)
-    except OSError as error:
-        raise CheckpointError(
-            f"{folder}: the run folder cannot be written: {error.strerror}. "
-            "Choose another --runs folder"
-        ) from None
     ended = threading.Event()
-    threading.Thread(target=_beat, args=(lock, ended), daemon=True).start()
     try:
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            clear_up(lock.parent)
+            _take(lock, me, folder)
+        except OSError as error:
+            raise CheckpointError(
+                f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, "
+                "or choose another --runs folder"
+            ) from None
+        clear_up(folder)
+        threading.Thread(target=_beat, args=(lock, ended), daemon=True).start()
         yield
     finally:
         ended.set()
-        if (found := _read(lock)) is not None and found[0].token == me.token:
-            lock.unlink(missing_ok=True)
+        with suppress(OSError):  # it is seen to be left behind
+            if (found := _read(lock)) is not None and found[0].token == me.token:
+                os.unlink(lock)
+
+
+def put_in_order(folder: Path) -> None:
+    """Remove what processes that are gone have left in and beside a run folder, if anybody may.
+
+    Where another process owns the folder, or it cannot be written, all stays as it is.
+    """
+    with suppress(RunOwnedError, CheckpointError), owned(folder):
+        pass
 
 
 def _take(lock: Path, me: _Owner, folder: Path) -> None:
@@ -92,8 +108,7 @@ def _take(lock: Path, me: _Owner, folder: Path) -> None:
     """
     while True:
         try:
-            with lock.open("x", encoding="utf-8") as file:
-                file.write(me.model_dump_json())
+            create(lock, me.model_dump_json().encode())
             return
         except FileExistsError:
             pass
@@ -134,41 +149,15 @@ def _read(lock: Path) -> tuple[_Owner, float] | None:
 
 def _left_behind(owner: _Owner, touched: float, folder: Path) -> bool:
     """Whether the process that wrote a lock is gone, as far as this one can tell."""
-    if owner.machine == _machine():
-        birth = _birth(owner.pid)
-        return birth is None or (birth != owner.birth and "" not in (birth, owner.birth))
+    if owner.machine == this_machine():
+        return is_gone(owner.pid, owner.birth)
     with tempfile.TemporaryFile(dir=folder) as file:
         return os.fstat(file.fileno()).st_mtime - touched > SILENCE
 
 
-def _machine() -> str:
-    parts = [socket.gethostname()]
-    with suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
-    with suppress(OSError):
-        parts.append(os.readlink("/proc/self/ns/pid"))
-    return " ".join(parts)
-
-
-def _birth(pid: int) -> str | None:
-    """When a process of this machine started; empty where that is not told, None if it is gone."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass  # another user's
-    try:
-        # The second field is the name in brackets, in which anything may stand.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return None if fields[0] == "Z" else fields[19]
-
-
 def _refusal(owner: _Owner, folder: Path, lock: Path) -> str:
     host, since = owner.machine.partition(" ")[0], f"{owner.since:%Y-%m-%d %H:%M:%S} UTC"
-    if owner.machine == _machine():
+    if owner.machine == this_machine():
         advice = f"Wait until it has ended, or end it ('kill {owner.pid}' lets it save)"
     else:
         advice = (

@@ -24,13 +24,18 @@ from spmrl_bench.trees.parse import Layer
 class Plan:
     """What one command works on: a treebank and the settings of each run.
 
-    The runs of a variant, one for each seed, follow each other.
+    The runs of a variant, one for each seed, follow each other. The test split of the treebank is
+    closed (:meth:`Treebank.without_test`), whatever the plan was made with: of all that works
+    with plans, the evaluation alone opens it.
     """
 
     treebank: Treebank
     configs: tuple[RunConfig, ...]
     note: str
     """Which treebank was taken and why, for the user."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "treebank", self.treebank.without_test())
 
     def folder(self, runs_dir: Path, config: RunConfig) -> Path:
         """Folder of one run; its name has the settings that were changed."""
@@ -74,21 +79,24 @@ def make_plan(
             "'spmrl-bench score-dependencies' work on it, or choose another treebank with "
             "--treebank"
         )
-    fingerprints = fingerprints_of(recipe, chosen, names)
-    configs = tuple(
-        recipe.resolve(
-            treebank=chosen.name,
-            track=chosen.track,
-            fingerprints=fingerprints,
-            variant=variant,
-            size=chosen_size,
-            seed=seed,
-            settings=settings,
+
+    def resolved(fingerprints: Mapping[str, str]) -> tuple[RunConfig, ...]:
+        return tuple(
+            recipe.resolve(
+                treebank=chosen.name,
+                track=chosen.track,
+                fingerprints=fingerprints,
+                variant=variant,
+                size=chosen_size,
+                seed=seed,
+                settings=settings,
+            )
+            for variant in names
+            for seed in dict.fromkeys(seeds)
         )
-        for variant in names
-        for seed in dict.fromkeys(seeds)
-    )
-    return Plan(chosen, configs, note)
+
+    resolved(dict.fromkeys(chosen.layers, ""))  # mistakes are told before any file is read
+    return Plan(chosen, resolved(fingerprints_of(recipe, chosen, names)), note)
 
 
 def fingerprints_of(recipe: Recipe, bank: Treebank, variants: Iterable[str]) -> dict[str, str]:

@@ -31,16 +31,31 @@ from pydantic_core import PydanticUndefined
 
 from spmrl_bench.data import data_dir, data_dirs
 from spmrl_bench.errors import RecipeError, ScoreError, SpmrlError, unknown_name
-from spmrl_bench.parsers.config import LexicalInput, ParserConfig
+from spmrl_bench.named_paths import check_name, check_path, require_inside
+from spmrl_bench.parsers.config import FILES, LexicalInput, ParserConfig
 from spmrl_bench.parsers.registry import Kind, kind_named, trained_kinds
 from spmrl_bench.pretrained.digests import digests
 from spmrl_bench.scoring.metric import Criterion
 from spmrl_bench.settings_text import variant_text
-from spmrl_bench.toml_files import read_toml, validated
+from spmrl_bench.toml_files import parsed_toml, read_toml, validated
 from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
+
+# Settings that name pre-trained files or folders of them.
+_PRETRAINED = frozenset(key for keys in FILES.values() for key in keys)
+
+
+def _pretrained(text: str) -> str:
+    """A pre-trained file or folder, or the name of one on a hub, as a recipe may name it."""
+    try:
+        return check_path(text)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; the command line can name any other: --set model.KEY=PATH"
+        ) from None
 
 
 def _all_optional(*models: type[BaseModel], without: frozenset[str] = frozenset()) -> Any:
@@ -56,6 +71,8 @@ def _all_optional(*models: type[BaseModel], without: frozenset[str] = frozenset(
                 checked: Any = field.annotation
                 for check in field.metadata:
                     checked = Annotated[checked, check]
+                if name in _PRETRAINED:
+                    checked = Annotated[str, AfterValidator(_pretrained)]
                 fields[name] = (checked | None, None)
     name = f"Some{models[0].__name__}"
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
@@ -82,6 +99,13 @@ def _inputs_alone(value: Any) -> Any:
     return {"inputs": value} if isinstance(value, list | tuple) else value
 
 
+def _one_at_least(value: tuple[Size, ...]) -> tuple[Size, ...]:
+    # Unlike a bound of the schema's, this says nothing where an item is wrong.
+    if not value:
+        raise ValueError("expected one at least")
+    return value
+
+
 class Variant(Layer):
     """A model that a recipe trains: a kind of parser, what it reads of a word, own settings."""
 
@@ -89,7 +113,7 @@ class Variant(Layer):
     like: str | None = None
     """Another variant, whose inputs and settings this one has too, its own over them."""
     inputs: tuple[LexicalInput, ...] = ()
-    sizes: Annotated[tuple[Size, ...], Field(min_length=1)] = get_args(Size)
+    sizes: Annotated[tuple[Size, ...], AfterValidator(_one_at_least)] = get_args(Size)
     """The sizes that its settings are for."""
     optional: bool = False
     """Whether it is trained only where it is named, or where no other variant can learn."""
@@ -110,7 +134,10 @@ class Variant(Layer):
         return name
 
 
-Variants = dict[str, Annotated[Variant, BeforeValidator(_inputs_alone)]]
+Variants = dict[
+    Annotated[str, AfterValidator(check_name)],  # it becomes part of a folder's name
+    Annotated[Variant, BeforeValidator(_inputs_alone)],
+]
 
 
 def _criterion(text: str) -> str:
@@ -171,7 +198,7 @@ class RunConfig(BaseModel):
     select: str = "brackets.f1"
     """What of dev is best, see :class:`~spmrl_bench.scoring.metric.Criterion`."""
     size: Size
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
     model: SerializeAsAny[ParserConfig]
     """Of the kind's configuration class."""
     train: TrainConfig
@@ -281,6 +308,7 @@ class Recipe(BaseModel):
                     values.update(getattr(layer, section).model_dump(exclude_unset=True))
         merged["model"]["lexical"] = self.inputs_of(variant)
         recipe_own = {section: dict(values) for section, values in merged.items()}
+        self._check_pretrained(merged["model"], settings or {})
         for key, text in (settings or {}).items():
             section, _, name = key.partition(".")
             if section not in merged or not name:
@@ -309,6 +337,12 @@ class Recipe(BaseModel):
                 "files": digests(config.model.pretrained()),
             }
         )
+
+    def _check_pretrained(self, model: Mapping[str, Any], settings: Mapping[str, str]) -> None:
+        """Raise where a pre-trained file of the recipe lies outside of the working directory."""
+        for key in sorted(_PRETRAINED & model.keys()):
+            if model[key] is not None and f"model.{key}" not in settings:
+                require_inside(Path.cwd(), Path(model[key]), RecipeError)
 
     def inputs_of(self, variant: str) -> tuple[LexicalInput, ...]:
         """The lexical inputs of a variant, its own or those of the one that it is like."""
@@ -405,9 +439,11 @@ def _changed(
 def _toml_value(text: str) -> Any:
     """A command-line value as TOML reads it, else the text itself."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return parsed_toml(f"value = {text}", finite=False)["value"]
     except tomllib.TOMLDecodeError:
         return text
+    except ValueError as error:
+        raise RecipeError(f"setting '{text[:40]}': {error}") from None
 
 
 def list_recipes() -> list[str]:
@@ -446,5 +482,29 @@ def load_recipe(name: str) -> Recipe:
     ]
     if missing:
         raise RecipeError("\n".join(f"{base_path}: {key}: missing" for key in missing))
-    language = validated(LanguageRecipe, read_toml(path, RecipeError), path, RecipeError)
+    content = read_toml(path, RecipeError)
+    also = _unknown_names(content)
+    language = validated(LanguageRecipe, content, path, RecipeError, also=also)
     return Recipe(name=path.stem, path=path, base=base, language=language)
+
+
+def _unknown_names(content: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the treebanks that a recipe names, and with its language."""
+    language, listed = content.get("language"), content.get("treebanks")
+    if not isinstance(listed, list) or not all(isinstance(bank, str) for bank in listed):
+        listed = []  # the schema says so
+    mistakes = [
+        f"treebanks: {unknown_name('treebank', bank, manifest_names())}"
+        for bank in listed
+        if not is_known(bank)
+    ]
+    known = {bank: found for bank in listed if (found := language_of(bank)) is not None}
+    if not isinstance(language, str) or language in known.values():
+        return mistakes
+    every = {found for bank in manifest_names() if (found := language_of(bank)) is not None}
+    if language not in every:
+        mistakes.append(f"language: {unknown_name('language', language, every)}")
+    elif known:
+        bank, other = next(iter(known.items()))
+        mistakes.append(f"language: found {language!r}, but treebank {bank} is {other}")
+    return mistakes

@@ -28,7 +28,7 @@ from spmrl_bench.leaderboard.record import (
     Record,
     Training,
     TreebankInfo,
-    read_records,
+    readable_records,
     write_record,
 )
 from spmrl_bench.parsers.device import choose_device
@@ -53,7 +53,7 @@ def evaluate(
     The best variant is the one with the highest mean dev score over its seeds; ties go to the one
     that the recipe names first. Records are written to ``results_dir/runs``. A run that was
     scored before with the same weights, trees and parameters is not scored again, unless it has
-    been selected since, or another variant instead of it.
+    been selected since, or another variant instead of it, or its record cannot be read.
 
     Args:
         ensemble: also score the runs of the best variant as one parser; its record is the last.
@@ -61,7 +61,7 @@ def evaluate(
     Raises:
         CheckpointError: a run is not trained to its end, or with other settings.
         RecipeError: an ensemble of a single run.
-        RecordError: an earlier record is broken, or the new one cannot be written.
+        RecordError: the folder of records cannot be read, or a record cannot be written.
     """
     choose_device(device)
     seeds = {config.seed for config in work.configs}
@@ -72,7 +72,7 @@ def evaluate(
         )
     runs = [_finished_run(work, config, runs_dir) for config in work.configs]
     members = _best(runs)
-    earlier = read_records(results_dir / "runs")
+    earlier, _ = readable_records(results_dir / "runs")
     records = []
     for scored in [*([run] for run in runs), *([members] if ensemble else [])]:
         selected = scored[0] in members
@@ -158,7 +158,8 @@ def _score(work: Plan, runs: Sequence[_Run], device: str, *, selected: bool) -> 
     The baselines are scored with the test of a single run. The settings of the first run are
     those of all.
     """
-    bank, config, weights = work.treebank, runs[0].config, [run.weights for run in runs]
+    bank = work.treebank.with_test() if selected else work.treebank
+    config, weights = runs[0].config, [run.weights for run in runs]
     kind, alone = kind_named(config.kind), len(runs) == 1
     parsers = [load_parser(run.folder, device) for run in runs]
     scored = parsers[0] if alone else combine(parsers)

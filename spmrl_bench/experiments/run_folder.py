@@ -9,33 +9,42 @@ runs, so it is refused, with the keys that differ.
 from __future__ import annotations
 
 import hashlib
-import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from spmrl_bench.errors import CheckpointError
+from spmrl_bench.bounded_files import open_regular, read_regular
+from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.experiments.recipe import RunConfig, run_config
-from spmrl_bench.files import write_text
+from spmrl_bench.files import discard, read_folder, write_text
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import Progress
+
+
+class OtherSettingsError(CheckpointError):
+    """The folder holds a run with other settings."""
 
 
 def claim(folder: Path, config: RunConfig, fresh: bool) -> None:
     """Note the settings in the run folder, emptied first for a fresh start."""
     try:
-        if fresh and folder.exists():
-            shutil.rmtree(folder)
+        if fresh:
+            discard(folder)
         write_text(folder / "run.json", config.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise CheckpointError(
-            f"{folder}: the run folder cannot be written: {error.strerror}. "
-            "Choose another --runs folder"
+            f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, or "
+            "choose another --runs folder"
         ) from None
 
 
 def check_settings(folder: Path, config: RunConfig) -> None:
-    """Check that the run folder, where there is one, was trained with these settings."""
+    """Check that the run folder, where there is one, was trained with these settings.
+
+    Raises:
+        OtherSettingsError: it was not.
+        CheckpointError: what it was trained with cannot be read.
+    """
     path = folder / "run.json"
     if not path.exists():
         return
@@ -43,7 +52,7 @@ def check_settings(folder: Path, config: RunConfig) -> None:
     earlier, now = read_config(path).model_dump(mode="json"), config.model_dump(mode="json")
     if earlier != now:
         differing = _differences(earlier, now)
-        raise CheckpointError(
+        raise OtherSettingsError(
             f"{folder}: holds a run with other settings: {'; '.join(differing)}. "
             "Start anew with --fresh, choose another --runs folder, or give the earlier settings"
         )
@@ -84,12 +93,14 @@ def read_config(path: Path) -> RunConfig:
         CheckpointError: it is absent (nothing was trained there) or broken.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        data = read_regular(path)
     except FileNotFoundError:
         raise CheckpointError(
             f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"
         ) from None
-    return run_config(_json(text, path), path, CheckpointError)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+    return run_config(_json(data, path), path, CheckpointError)
 
 
 def best_weights(folder: Path) -> str:
@@ -98,16 +109,20 @@ def best_weights(folder: Path) -> str:
     Raises:
         CheckpointError: there is no such parser.
     """
-    path = folder / BEST / "weights.safetensors"
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise CheckpointError(f"{path.parent}: no weights ({error.strerror})") from None
+
+    def digest(place: Path) -> str:
+        try:
+            with open_regular(place / "weights.safetensors") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise CheckpointError(f"{folder / BEST}: no weights ({error.strerror})") from None
+
+    return read_folder(folder / BEST, digest)
 
 
-def _json(text: str, path: Path) -> dict[str, object]:
+def _json(data: bytes, path: Path) -> dict[str, object]:
     try:
-        value = json.loads(text)
+        value = parsed_json(data)
     except ValueError as error:
         raise CheckpointError(f"{path}: not JSON ({error}). Start anew with --fresh") from None
     if not isinstance(value, dict):

@@ -31,15 +31,8 @@ from rich.console import Console
 
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.experiments.one_run import Failure, Run, train_run
-from spmrl_bench.processes import (
-    Interrupted,
-    available_threads,
-    ending,
-    interrupt,
-    interrupts_blocked,
-    on_signals,
-    worker_pool,
-)
+from spmrl_bench.interrupts import Interrupted, interrupt, on_signals
+from spmrl_bench.processes import available_threads, ending, interrupts_blocked, worker_pool
 
 # Seconds between two looks whether a signal has come, and in which a dead process has a status.
 _GLANCE, _PATIENCE = 0.2, 10

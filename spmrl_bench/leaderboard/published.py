@@ -9,7 +9,7 @@ that a run must have to be that model; only with such a run is it compared.
 from __future__ import annotations
 
 import csv
-import json
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -18,9 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from spmrl_bench.data import data_dirs
 from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.columns import Key
 from spmrl_bench.leaderboard.identity import defaults
-from spmrl_bench.leaderboard.store import problems
+from spmrl_bench.leaderboard.store import file_bytes, files_of, problems
 from spmrl_bench.scoring.metric import Criterion
 
 Text = Annotated[str, Field(min_length=1)]
@@ -66,13 +67,14 @@ class PublishedFigure(BaseModel):
     @property
     def family(self) -> str:
         """Of treebanks, which follows the language in the name of this one."""
-        return self.treebank.split("-")[1]
+        language, _, rest = self.treebank.partition("-")
+        return rest.partition("-")[0] or language
 
     @property
     def needed(self) -> dict[str, Any]:
         """The settings of :attr:`recipe` by key."""
         pairs = (word.partition("=") for word in self.recipe.split())
-        return {key: json.loads(value) for key, _, value in pairs}
+        return {key: parsed_json(value.encode()) for key, _, value in pairs}
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -81,8 +83,8 @@ class PublishedFigure(BaseModel):
             _ = self.needed
         except ScoreError as error:
             raise ValueError(error) from None
-        except ValueError:
-            raise ValueError(f"recipe '{self.recipe}' is not KEY=VALUE ...") from None
+        except (ValueError, RecursionError):
+            raise ValueError(f"recipe '{self.recipe:.80}' is not KEY=VALUE ...") from None
         return self
 
     def is_of(self, settings: Mapping[str, Any]) -> bool:
@@ -108,22 +110,55 @@ def read_published(path: Path | None = None) -> list[PublishedFigure]:
 
     Raises:
         RecordError: a file cannot be read, a column or a field is missing, or a value is no
-            percentage; names the line.
+            percentage; names every line that is wrong.
     """
-    if path is None:
-        files = [file for folder in data_dirs("published") for file in sorted(folder.glob("*.csv"))]
-        return [figure for file in files for figure in read_published(file)]
+    found, mistakes = readable_published() if path is None else _readable(path)
+    if mistakes:
+        raise RecordError("\n".join(mistakes))
+    return found
+
+
+def readable_published() -> tuple[list[PublishedFigure], list[str]]:
+    """All figures that the program and the user have, and why the others cannot be read.
+
+    Returns:
+        The figures, and a message for each line, or each file, that holds none.
+
+    Raises:
+        RecordError: a folder cannot be read.
+    """
+    found: list[PublishedFigure] = []
+    mistakes: list[str] = []
+    for folder in data_dirs("published"):
+        for path in files_of(folder, ".csv"):
+            figures, wrong = _readable(path)
+            found += figures
+            mistakes += wrong
+    return found, mistakes
+
+
+def _readable(path: Path) -> tuple[list[PublishedFigure], list[str]]:
+    found: list[PublishedFigure] = []
+    mistakes: list[str] = []
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            reader = csv.DictReader(stream)
-            if tuple(reader.fieldnames or ()) != COLUMNS:
-                raise RecordError(
-                    f"{path}:1: columns are {','.join(reader.fieldnames or ())}; "
-                    f"needed: {','.join(COLUMNS)}"
-                )
-            return [_figure(row, f"{path}:{reader.line_num}") for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise RecordError(f"{path}: cannot read published figures: {error}") from error
+        text = file_bytes(path, "published figures").decode()
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise RecordError(
+                f"{path}:1: columns are {','.join(reader.fieldnames or ())[:200]}; "
+                f"needed: {','.join(COLUMNS)}"
+            )
+        for row in reader:
+            try:
+                found.append(_figure(row, f"{path}:{reader.line_num}"))
+            except RecordError as error:
+                mistakes.append(str(error))
+    except RecordError as error:
+        mistakes.append(str(error))
+    except (UnicodeDecodeError, csv.Error) as error:
+        # Where a file is no text or no CSV, its other lines are not to be trusted.
+        return [], [f"{path}: cannot read published figures: {error}"]
+    return found, mistakes
 
 
 def _figure(row: dict[str, str], place: str) -> PublishedFigure:

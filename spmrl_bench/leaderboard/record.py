@@ -9,6 +9,7 @@ later), the versions, the machine and the cost. How it is kept is told in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -37,7 +38,11 @@ class TreebankInfo(Part):
     """Which treebank the run used."""
 
     name: str = Field(description="Name of the manifest, such as german-squoia.")
-    track: str = Field(description="Track of the manifest: mini, open, spmrl, ptb or ctb.")
+    track: str = Field(
+        # It is a part of the names of files.
+        pattern=r"^[\w-]{1,40}$",
+        description="Track of the manifest: mini, open, spmrl, ptb or ctb.",
+    )
     language: str = Field(description="Language of the manifest, such as german.")
     fingerprints: dict[str, str] = Field(
         description="Of each layer of annotation: SHA-256 over what decides it (files, division, "
@@ -78,6 +83,9 @@ class MetricResult(Part):
         Figures and columns that the metric has got or lost since are none: a stored result is
         what was counted then.
         """
+        signed = dict(part.partition(":")[::2] for part in self.signature_long.split("|"))
+        if not re.fullmatch("[0-9]{1,9}", skipped := signed.get("skipped", "0")):
+            return f"signature_long: skipped is '{skipped:.20}', which is no number of sentences"
         for column, values in self.counts.items():
             if len(values) != sentences:
                 return f"counts['{column}'] has {len(values)} entries for {sentences} sentences"
@@ -227,6 +235,9 @@ class Record(Part):
             raise ValueError("baselines without test scores")
         if len(self.ensemble) == 1:
             raise ValueError("an ensemble of one member")
+        for table in ("settings", "files"):
+            if not isinstance(self.recipe.get(table) or {}, dict):
+                raise ValueError(f"recipe.{table} is no table of keys and values")
         return self
 
     @property
@@ -274,3 +285,13 @@ def read_record(path: Path) -> Record:
 def read_records(folder: Path) -> list[Record]:
     """All records of a folder, oldest first; raises as :meth:`Documents.read_all`."""
     return sorted(RECORDS.read_all(folder), key=lambda record: record.finished)
+
+
+def readable_records(folder: Path) -> tuple[list[Record], list[str]]:
+    """The records of a folder that can be read, oldest first, and why others cannot.
+
+    Raises:
+        RecordError: the folder cannot be read.
+    """
+    records, mistakes = RECORDS.readable(folder)
+    return sorted(records, key=lambda record: record.finished), mistakes

@@ -4,12 +4,18 @@ A result is a JSON document in a file of its own, named by the hash of its bytes
 begins with the name of the file. It is written whole under another name, then renamed, and never
 changed. So writers need not wait for each other, the same result written twice is one file, and a
 reader sees a document whole or not yet.
+
+A folder of results is also what disks, other programs and other people make of it. Whatever is
+found under the name of a document is read as one or refused with a reason, within bounds of time
+and memory; tables go without it and say so.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +23,15 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import RecordError
-from spmrl_bench.files import write_text
+from spmrl_bench.files import write_bytes
+from spmrl_bench.json_files import parsed_json
 
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
+MOST_BYTES = 2**28  # of a file; the counts of a million sentences are a quarter of it
+_MOST_PROBLEMS = 20  # told of one document
+_DEEPEST = 100  # lists and objects inside each other
 
 
 class Part(BaseModel):
@@ -54,18 +65,29 @@ class Documents(Generic[Content]):
         It is JSON on one line with sorted keys, so that equal contents are equal bytes.
 
         Raises:
-            RecordError: the folder or the file cannot be written.
+            RecordError: the folder or the file cannot be written, or the document not be read
+                again.
         """
+        found = content.model_dump(mode="json")
+        # As JSON, an infinite number would be none at all.
+        if problem := unfit(content.model_dump()) or unfit(found):
+            raise RecordError(f"{folder}: cannot write the {self.what}: {problem}")
         text = json.dumps(
-            content.model_dump(mode="json"),
+            found,
             ensure_ascii=False,
             allow_nan=False,
             sort_keys=True,
             separators=(",", ":"),
         )
-        path = folder / document_name(f"{text}\n".encode())
+        data = f"{text}\n".encode()
+        path = folder / document_name(data)
+        if len(data) > MOST_BYTES:
+            raise RecordError(
+                f"{path}: the {self.what} has {len(data):,} bytes; at most {MOST_BYTES:,} can be "
+                "read again, so it is not written: score fewer sentences at once"
+            )
         try:
-            write_text(path, f"{text}\n")
+            write_bytes(path, data)
         except OSError as error:
             raise RecordError(
                 f"{path}: cannot write the {self.what}: {error.strerror or error}; "
@@ -81,14 +103,9 @@ class Documents(Generic[Content]):
                 (its bytes do not have the hash of its name), was written by a newer version of
                 the program, or does not follow the layout; all problems are listed at once.
         """
+        data = file_bytes(path, f"the {self.what}")
         try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise RecordError(
-                f"{path}: cannot read the {self.what}: {error.strerror or error}"
-            ) from error
-        try:
-            found = json.loads(data, parse_constant=_reject_constant)
+            found = parsed_json(data)
         except ValueError as error:
             raise RecordError(
                 f"{path}: not a {self.what}: {error}; delete it or restore it"
@@ -99,8 +116,14 @@ class Documents(Generic[Content]):
                 f"{path}: written by a newer version of spmrl_bench (schema {version}; this one "
                 f"reads up to {self.version}): update the program"
             )
+        found = self.upgraded(found)
+        if isinstance(found, Mapping) and found.get("schema_version") != self.version:
+            raise RecordError(
+                f"{path}: not a {self.what}: schema_version is {json.dumps(version):.40}, and no "
+                "version of spmrl_bench has written that; delete it or restore it"
+            )
         try:
-            content = self.content.model_validate(self.upgraded(found))
+            content = self.content.model_validate(found)
         except ValidationError as error:
             raise RecordError(f"{path}: not a {self.what}: {problems(error)}") from error
         if path.name != document_name(data):
@@ -110,22 +133,110 @@ class Documents(Generic[Content]):
             )
         return content
 
-    def read_all(self, folder: Path) -> list[Content]:
-        """All documents of a folder in the order of their names; an absent folder has none.
+    def readable(self, folder: Path) -> tuple[list[Content], list[str]]:
+        """The documents of a folder in the order of their names, and what is wrong with others.
+
+        Files whose names begin with a point are none, such as those that are being written. An
+        absent folder has no documents.
+
+        Returns:
+            What could be read, and a message for each file that could not.
 
         Raises:
-            RecordError: at least one document is wrong; names every wrong file.
+            RecordError: the folder cannot be read.
         """
         found: list[Content] = []
         mistakes: list[str] = []
-        for path in sorted(folder.glob("*.json")):
+        for path in files_of(folder, ".json"):
             try:
                 found.append(self.read(path))
             except RecordError as error:
                 mistakes.append(str(error))
+        return found, mistakes
+
+    def read_all(self, folder: Path) -> list[Content]:
+        """All documents of a folder in the order of their names; an absent folder has none.
+
+        Raises:
+            RecordError: the folder cannot be read, or at least one document is wrong; names
+                every wrong file.
+        """
+        found, mistakes = self.readable(folder)
         if mistakes:
             raise RecordError("\n".join(mistakes))
         return found
+
+
+def files_of(folder: Path, ending: str) -> list[Path]:
+    """What has names with an ending in a folder, hidden files left out; nothing if it is absent.
+
+    Raises:
+        RecordError: the folder cannot be read.
+    """
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be read: {error.strerror or error}") from None
+    return [folder / name for name in sorted(names) if name.endswith(ending) and name[0] != "."]
+
+
+def file_bytes(path: Path, what: str) -> bytes:
+    """The content of a file of results, whatever lies under its name.
+
+    Raises:
+        RecordError: it cannot be read, is no file (opening a named pipe would wait for somebody
+            who writes into it), or is larger than any that the program writes.
+    """
+    try:
+        return read_regular(path, MOST_BYTES)
+    except OSError as error:
+        raise RecordError(
+            f"{path}: cannot read {what}: {error.strerror or error}; restore it, delete it or "
+            "move it away"
+        ) from error
+
+
+def unfit(content: Any) -> str:
+    """What JSON can say but tables, CSV and other readers cannot take; empty if nothing is.
+
+    That is a number that needs more than 64 bits or is infinite, text that has no UTF-8 (half of
+    a surrogate pair), and what is nested too deep to be written again.
+    """
+    inner: list[tuple[str, int, Any]] = [("", 0, content)]
+    while inner:
+        place, depth, value = inner.pop()
+        problem = ""
+        if isinstance(value, str):
+            problem = "" if _is_text(value) else "text with half of a surrogate pair"
+        elif isinstance(value, float):
+            problem = "" if math.isfinite(value) else "a number that is too large"
+        elif isinstance(value, int):
+            problem = "" if -(2**63) <= value < 2**63 else "a number of more than 64 bits"
+        elif isinstance(value, (list, dict)):
+            if depth == _DEEPEST:
+                problem = f"nested more than {_DEEPEST} times"
+            elif isinstance(value, dict):
+                if not all(map(_is_text, value)):
+                    problem = "a key with half of a surrogate pair"
+                inner += ((f"{place}{key}.", depth + 1, part) for key, part in value.items())
+            elif set(map(type, value)) == {int}:  # counts, of which there are many
+                inner += ((place, depth + 1, end(value)) for end in (min, max))
+            else:
+                inner += ((f"{place}{n}.", depth + 1, part) for n, part in enumerate(value))
+        if problem:
+            where = place.rstrip(".").encode("utf-8", "replace").decode()
+            return f"{where[:200] or 'document'}: {problem}"
+    return ""
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def document_name(data: bytes) -> str:
@@ -135,10 +246,9 @@ def document_name(data: bytes) -> str:
 
 def problems(error: ValidationError) -> str:
     """What is wrong in a document, each with its place."""
-    return "; ".join(
-        f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}" for item in error.errors()
-    )
-
-
-def _reject_constant(name: str) -> float:
-    raise ValueError(f"the number {name}")
+    found = [
+        f"{'.'.join(map(str, item['loc']))[:200] or 'document'}: {item['msg']}"
+        for item in error.errors()
+    ]
+    more = len(found) - _MOST_PROBLEMS
+    return "; ".join(found[:_MOST_PROBLEMS]) + (f"; and {more:,} more" if more > 0 else "")

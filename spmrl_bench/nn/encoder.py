@@ -231,7 +231,7 @@ class Encoder(TokenEncoder):
         self.added = position == "added"
         # Whether content and position stay apart; the kernels are made for this.
         self.halves = matrices == "factored" and not self.added
-        self.half = content_width(d_model, position)
+        self.content_width = content_width(d_model, position)
         self.fused = self.halves and layer_norm == "usual" and input_norm
         self.position_only = frozenset(position_only_layers)
         if self.position_only and not (self.added and matrices == "full"):
@@ -239,7 +239,7 @@ class Encoder(TokenEncoder):
                 "position-only layers need an added position and full matrices, not "
                 f"position = '{position}' and matrices = '{matrices}'"
             )
-        if absent := self.position_only - set(range(layers)):
+        if absent := {number for number in self.position_only if not 0 <= number < layers}:
             raise ValueError(f"position-only layer {min(absent)}: {_allowed(layers)}")
         self.positions = table_of(position_table, max_positions, content_width(d_model, position))
         self.input_norm = norm_of(d_model, layer_norm) if input_norm else nn.Identity()

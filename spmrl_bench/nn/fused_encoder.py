@@ -35,9 +35,11 @@ def encode(module: Encoder, content: Tensor, layout: Ragged) -> Tensor:
     """
     tensors, places = kernels.load("_tensors"), module.positions.weight
     kernels.check_layout(layout, len(content))
-    tensors.check(content.contiguous(), "content", torch.float32, len(content), module.half)
+    tensors.check(
+        content.contiguous(), "content", torch.float32, len(content), module.content_width
+    )
     kernels.check_types(module)
-    kernels.check_weight(module, places, len(places), module.half)
+    kernels.check_weight(module, places, len(places), module.content_width)
     if layout.longest > len(places):
         raise ArrayError(
             f"a sentence has {layout.longest} tokens; the encoder has {len(places)} positions."

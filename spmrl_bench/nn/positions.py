@@ -16,16 +16,18 @@ from spmrl_bench.nn.choices import PositionTable
 
 #: The longest wave is this many times as long as the shortest, at the limit of many features.
 BASE = 10000.0
+# Computed at once.
+_ROWS = 4096
 
 
-def sinusoids(places: int, width: int) -> NDArray[np.float64]:
-    """The fixed table of Vaswani et al. 2017 (section 3.5), ``[places, width]``.
+def sinusoids(places: int, width: int, first: int = 0) -> NDArray[np.float64]:
+    """The fixed table of Vaswani et al. 2017 (section 3.5), ``[places - first, width]``.
 
     Feature ``2 i`` of place ``p`` is ``sin(p / 10000^(2 i / width))``, feature ``2 i + 1`` the
     cosine of the same angle. The width is even.
     """
-    angles = np.arange(places)[:, None] / BASE ** (np.arange(0, width, 2) / width)
-    table = np.empty((places, width))
+    angles = np.arange(first, places)[:, None] / BASE ** (np.arange(0, width, 2) / width)
+    table = np.empty((places - first, width))
     table[:, 0::2], table[:, 1::2] = np.sin(angles), np.cos(angles)
     return table
 
@@ -38,7 +40,11 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, places: int, width: int) -> None:
         super().__init__()
         self.embedding_dim = width
-        table = torch.from_numpy(sinusoids(places, width)).float()
+        # Made before it is filled: whoever bounds what a model may take is asked first.
+        table = torch.empty(places, width)
+        for first in range(0, places, _ROWS):
+            rows = sinusoids(min(places, first + _ROWS), width, first)
+            table[first : first + _ROWS] = torch.from_numpy(rows).float()
         self.register_buffer("weight", table, persistent=False)
 
     def forward(self, places: Tensor) -> Tensor:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.baseline import Baseline, body_end
@@ -21,14 +21,17 @@ from spmrl_bench.trees.parse import Parse
 
 _ROOT = "root"
 
+Relation = Annotated[str, Field(pattern=r"^[^\t\r\n]+$")]
+"""What a column of CoNLL can hold."""
+
 
 class Attachments(BaseModel):
     """Where heads are, and the relations of the root, of any other word, and by its tag."""
 
     side: Literal["left", "right"]
-    root: str
-    any: str
-    by_tag: dict[str, str]
+    root: Relation
+    any: Relation
+    by_tag: dict[str, Relation]
 
 
 class AttachNeighbour(Baseline):

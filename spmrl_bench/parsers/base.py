@@ -8,13 +8,18 @@ besides is :class:`~spmrl_bench.parsers.trained.TrainedParser`.
 
 from __future__ import annotations
 
-import json
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
+from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, SpmrlError
+from spmrl_bench.garbage import no_collection
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.trees.parse import Parse
 
 #: Bound on a batch of sentences that are parsed at once: their number times the longest.
@@ -29,20 +34,45 @@ class EnsembleError(SpmrlError):
     """Parsers that cannot parse together."""
 
 
+_kept: ContextVar[tuple[dict[str, Any], str] | None] = ContextVar("_kept", default=None)
+
+
 def read_description(folder: Path) -> dict[str, Any]:
     """What ``parser.json`` says of the parser of a folder.
 
     Raises:
         CheckpointError: it is missing or broken.
     """
+    return read_whole_description(folder)[0]
+
+
+def read_whole_description(folder: Path) -> tuple[dict[str, Any], str]:
+    """As :func:`read_description`, and the SHA-256 of the file, in hex."""
     path = folder / "parser.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        data = read_regular(path)
+        digest = hashlib.sha256(data).hexdigest()
+        kept = _kept.get()
+        if kept is not None and kept[1] == digest:  # of the same bytes, as load_parser has read
+            return kept
+        with no_collection():
+            found = parsed_json(data)
         if not isinstance(found, dict):
             raise ValueError(f"no object but a {type(found).__name__}")
     except (OSError, ValueError) as error:
-        raise not_a_parser(path, error) from None
-    return found
+        raise not_a_parser(path, getattr(error, "strerror", None) or error) from None
+    return found, digest
+
+
+@contextmanager
+def described(folder: Path) -> Iterator[dict[str, Any]]:
+    """As :func:`read_description`, which within it is quick for whoever reads it again."""
+    kept = read_whole_description(folder)
+    token = _kept.set(kept)
+    try:
+        yield kept[0]
+    finally:
+        _kept.reset(token)
 
 
 def not_a_parser(path: Path, reason: object) -> CheckpointError:

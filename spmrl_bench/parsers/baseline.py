@@ -67,6 +67,8 @@ class Baseline(Parser):
     def load(cls, folder: Path) -> Self:
         place = f"{folder / 'parser.json'}: counted"
         counted = read_description(folder).get("counted", {})
+        if not isinstance(counted, dict):
+            raise CheckpointError(f"{place}: found a {type(counted).__name__}, expected an object")
         return cls(validated(cls.facts, counted, place, CheckpointError).model_dump())
 
 

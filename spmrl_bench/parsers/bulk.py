@@ -31,17 +31,12 @@ from typing import Literal, NamedTuple
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
+from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Parser
 from spmrl_bench.parsers.output import Output, chosen_output, write_parse
 from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, windows
-from spmrl_bench.processes import (
-    available_threads,
-    interrupt,
-    interrupts_blocked,
-    on_signals,
-    worker_pool,
-)
+from spmrl_bench.processes import available_threads, interrupts_blocked, worker_pool
 from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
 

@@ -32,6 +32,9 @@ Positive = Annotated[int, Field(ge=1)]
 Even = Annotated[int, Field(ge=2, multiple_of=2)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 
+#: Numbers of the largest table of sines and cosines, which no file holds.
+LARGEST_TABLE = 1 << 25
+
 
 class ParserConfig(BaseModel):
     """What the settings of every kind of parser have; a kind adds its own."""
@@ -288,6 +291,16 @@ class NeuralParserConfig(ParserConfig):
         return self
 
     @model_validator(mode="after")
+    def _table_is_not_too_large(self) -> Self:
+        width = self._d_content if self._concatenated else self.d_model
+        if self.position_table == "sinusoidal" and self.max_positions > LARGEST_TABLE // width:
+            raise ValueError(
+                f"max_positions = {self.max_positions} makes a sinusoidal table of more than "
+                f"{LARGEST_TABLE} numbers; of this width it can have {LARGEST_TABLE // width} rows"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _limits_have_something_to_limit(self) -> Self:
         if self.relaxed_window and self.attention_window is None:
             raise ValueError("relaxed_window is set, but there is no attention_window to relax")
@@ -407,7 +420,7 @@ class TransitionParserConfig(NeuralParserConfig):
     """Whether attention leaves out the words that have been removed from the stack (vector r)."""
     system: SystemName = "arc-standard"
     """The transition system."""
-    beam: Positive = 8
+    beam: Annotated[int, Field(ge=1, le=1000)] = 8
     """Hypotheses that are kept of each sentence in parsing; 1 is greedy search."""
     nonprojective: EncodingName = "head+path"
     """How crossing arcs are learnt: lifted and lost (``projectivise``), or with an encoding in the

@@ -341,13 +341,11 @@ class NeuralParser(TrainedParser):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        config = kind_named(cls.kind).config_class
         return load_saved(
             folder,
-            lambda description: cls(
-                cast("NeuralParserConfig", config.model_validate(description["config"])),
-                Vocabulary.from_json(description["vocabulary"]),
-                assets=folder,
+            kind_named(cls.kind).config_class,
+            lambda config, description: cls(
+                config, Vocabulary.from_json(description["vocabulary"]), assets=folder
             ),
         )
 

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError
-from spmrl_bench.parsers.base import EnsembleError, Parser, not_a_parser, read_description
+from spmrl_bench.files import read_folder, whole_folder
+from spmrl_bench.parsers.base import EnsembleError, Parser, described, not_a_parser
 from spmrl_bench.registry import Registry, imported
+from spmrl_bench.training import BEST
 from spmrl_bench.trees.parse import Layer
 
 if TYPE_CHECKING:
@@ -133,23 +135,26 @@ def load_parser(folder: str | Path, device: str = "auto") -> Parser:
     Raises:
         CheckpointError: not a parser folder, an unknown kind, or weights that do not fit.
     """
-    place = Path(folder)
-    if (place / "best" / "parser.json").is_file():
-        place /= "best"
+    best = Path(folder) / BEST
+    of_run = whole_folder(best) is not None
+    return read_folder(best if of_run else Path(folder), lambda place: _load(folder, place, device))
+
+
+def _load(folder: str | Path, place: Path, device: str) -> Parser:
     path = place / "parser.json"
     if not path.exists():
         raise CheckpointError(
             f"{folder}: no trained parser here (no parser.json, no best/parser.json). "
             "Give a run folder written by 'spmrl-bench train'"
         )
-    description = read_description(place)
-    if "kind" not in description:
-        raise not_a_parser(path, "it names no kind")
-    try:
-        kind = kind_named(str(description["kind"]), CheckpointError)
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from None
-    parser: Parser = kind.parser_class.load(place)
+    with described(place) as description:
+        if "kind" not in description:
+            raise not_a_parser(path, "it names no kind")
+        try:
+            kind = kind_named(str(description["kind"]), CheckpointError)
+        except CheckpointError as error:
+            raise CheckpointError(f"{path}: {error}") from None
+        parser: Parser = kind.parser_class.load(place)
     if kind.trained:
         from spmrl_bench.parsers.device import choose_device
 

@@ -11,23 +11,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.baseline import Baseline, body_end
 from spmrl_bench.parsers.parsing import Found
-from spmrl_bench.parsers.vocabulary import Label, label_rows
+from spmrl_bench.parsers.vocabulary import LONGEST_CHAIN, Label, label_rows
 from spmrl_bench.trees.parse import Parse
+
+Chain = Annotated[list[str], Field(max_length=LONGEST_CHAIN)]
 
 
 class Labels(BaseModel):
     """The labels of the whole sentence, of its body, and of spans inside."""
 
-    whole: list[str]
-    body: list[str]
-    inner: list[str]
+    whole: Chain
+    body: Chain
+    inner: Chain
 
 
 class RightBranching(Baseline):

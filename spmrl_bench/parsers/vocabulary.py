@@ -10,11 +10,13 @@ a parser asks for the most frequent ones alone; all others are UNK to it, wherev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Self
 
 from spmrl_bench.trees.chains import Label, LabelRow, label_rows
+from spmrl_bench.trees.conll import UNWRITABLE
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import is_projective
 
@@ -26,6 +28,8 @@ UNK, START, STOP = 0, 1, 2
 FIRST_WORD = FIRST_TAG = 3  # words and tags both begin with UNK, START and STOP
 CHAR_UNK, CHAR_WORD_START, CHAR_WORD_STOP, CHAR_START, CHAR_STOP = 0, 1, 2, 3, 4
 FIRST_CHAR = 5
+#: Nonterminals over one span that a saved parser may know; treebanks have five or so.
+LONGEST_CHAIN = 1000
 #: START and STOP are spelt by this many copies of a character of their own.
 BOUNDARY_CHARACTERS = 3
 
@@ -130,13 +134,75 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Vocabulary:
-        """The inverse of :meth:`to_json`."""
-        return cls(
-            dict(value["words"]),
-            tuple(value["characters"]),
-            tuple(tuple(label) for label in value["labels"]),
-            tuple(value.get("tags", ())),  # parsers saved before they were recorded have none
-            str(value.get("root", TOP)),  # likewise
-            {name: (to_root, to_word) for name, to_root, to_word in value.get("relations", ())},
-            bool(value.get("projective", True)),
+        """The inverse of :meth:`to_json`.
+
+        Raises:
+            ValueError: an inventory has something twice, or what no training sentence gives it;
+                KeyError, TypeError, AttributeError: one is missing or no list.
+        """
+        for part in ("words", "characters", "labels", "tags", "relations"):
+            if not isinstance(value.get(part, []), list):
+                raise ValueError(f"{part}: found {value[part]!r:.40}, expected a list")
+        # Parsers saved before tags, the root and relations were recorded have none.
+        words, counts = _columns("words", value["words"], (str, int))
+        relations, *places = _columns("relations", value.get("relations", []), (str, bool, bool))
+        projective, root = value.get("projective", True), value.get("root", TOP)
+        found = cls(
+            dict(zip(words, counts, strict=True)),
+            _distinct("characters", value["characters"], str),
+            _distinct("labels", [*map(tuple, value["labels"])], tuple),
+            _distinct("tags", value.get("tags", ()), str),
+            root,
+            dict(zip(relations, zip(*places, strict=True), strict=True)),
+            projective,
         )
+        if type(projective) is not bool or type(root) is not str:
+            raise ValueError(f"projective is {projective!r:.40} and root is {root!r:.40}")
+        if min(counts, default=0) < 0:
+            raise ValueError("words: a count is negative")
+        if not {*map(len, found.characters)} <= {1}:
+            raise ValueError("characters: one is no single character")
+        _check_labels(found.labels)
+        for name in found.relations:
+            if UNWRITABLE.search(name):
+                raise ValueError(f"relations: found {name!r:.40}, which no file can hold")
+        return found
+
+
+def _columns(
+    what: str, rows: list[Sequence[Any]], types: tuple[type, ...]
+) -> tuple[tuple[Any, ...], ...]:
+    """The columns of an inventory, each of one type; the values of the first are different."""
+    if not rows:
+        return ((),) * len(types)
+    wanted = ", ".join(each.__name__ for each in types)
+    if not {*map(type, rows)} <= {list, tuple} or {*map(len, rows)} != {len(types)}:
+        raise ValueError(f"{what}: expected rows of {wanted}")
+    columns = tuple(zip(*rows, strict=True))
+    for column, kind in zip(columns, types, strict=True):
+        if {*map(type, column)} != {kind}:
+            odd = next(value for value in column if type(value) is not kind)
+            raise ValueError(f"{what}: found {odd!r:.40}, expected rows of {wanted}")
+    _distinct(what, columns[0], types[0])
+    return columns
+
+
+def _distinct(what: str, values: Iterable[Any], kind: type) -> tuple[Any, ...]:
+    """The values of an inventory, which are of one type and different."""
+    found = tuple(values)
+    if not {*map(type, found)} <= {kind}:
+        raise ValueError(f"{what}: found something else than a list of {kind.__name__}")
+    if len({*found}) < len(found):
+        twice = next(value for value, count in Counter(found).items() if count > 1)
+        raise ValueError(f"{what}: {twice!r:.80} is there twice")
+    return found
+
+
+def _check_labels(labels: tuple[Label, ...]) -> None:
+    """Make sure that the first label is the empty one, and that all are short chains of texts."""
+    if labels[:1] != ((),):
+        raise ValueError("labels: the first is not the empty one")
+    if not {*map(type, chain.from_iterable(labels))} <= {str}:
+        raise ValueError("labels: found something else than a chain of texts")
+    if max(map(len, labels)) > LONGEST_CHAIN:
+        raise ValueError(f"labels: a chain of more than {LONGEST_CHAIN} nonterminals")

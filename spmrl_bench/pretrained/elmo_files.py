@@ -30,7 +30,7 @@ higher and keep 0 for padding; here no token is padding.)
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,7 +42,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import PretrainedError
+from spmrl_bench.json_files import read_json
 from spmrl_bench.toml_files import validated
 
 Array = NDArray[np.float32]
@@ -53,6 +55,9 @@ SENTENCE_START, SENTENCE_STOP, WORD_START, WORD_STOP, PADDING = range(256, 261)
 CHARACTERS = 261
 
 Size = Annotated[int, Field(ge=1)]
+#: Bytes of tensors for each byte of a file, which may be packed.
+MOST_PACKED = 64
+
 Clip = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -145,27 +150,31 @@ def read_elmo(options_path: str | PathLike[str], weights_path: str | PathLike[st
     with _opened(Path(weights_path)) as file:
         for key, (count, option) in ends.items():
             file.check_absent(key.format(count), option)
-        tensors = {key: file.tensor(key, shape) for key, shape in _shapes(options).items()}
+        tensors = {key: file.tensor(key, shape) for key, shape in _shapes(options)}
     return ElmoWeights(options, tensors)
 
 
-def _shapes(options: ElmoOptions) -> dict[str, tuple[int, ...]]:
-    """The shape of every tensor of a model."""
+def _shapes(options: ElmoOptions) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The shape of every tensor of a model, one by one: who asks stops at the first that lacks."""
     cnn, lstm = options.char_cnn, options.lstm
     d, p, c = cnn.embedding.dim, lstm.projection_dim, lstm.dim
     n = sum(number for _, number in cnn.filters)
-    found: dict[str, tuple[int, ...]] = {"char_embed": (CHARACTERS, d)}
+    yield "char_embed", (CHARACTERS, d)
     for i, (width, number) in enumerate(cnn.filters):
-        found |= {f"CNN/W_cnn_{i}": (1, width, d, number), f"CNN/b_cnn_{i}": (number,)}
+        yield f"CNN/W_cnn_{i}", (1, width, d, number)
+        yield f"CNN/b_cnn_{i}", (number,)
     for i in range(cnn.n_highway):
         for name in ("transform", "carry"):
-            found |= {f"CNN_high_{i}/W_{name}": (n, n), f"CNN_high_{i}/b_{name}": (n,)}
-    found |= {"CNN_proj/W_proj": (n, p), "CNN_proj/b_proj": (p,)}
+            yield f"CNN_high_{i}/W_{name}", (n, n)
+            yield f"CNN_high_{i}/b_{name}", (n,)
+    yield "CNN_proj/W_proj", (n, p)
+    yield "CNN_proj/b_proj", (p,)
     for direction in (0, 1):
         for i in range(lstm.n_layers):
             cell = cell_group(direction, i)
-            found |= {f"{cell}/W_0": (2 * p, 4 * c), f"{cell}/B": (4 * c,), f"{cell}/W_P_0": (c, p)}
-    return found
+            yield f"{cell}/W_0", (2 * p, 4 * c)
+            yield f"{cell}/B", (4 * c,)
+            yield f"{cell}/W_P_0", (c, p)
 
 
 def cell_group(direction: int, layer: int) -> str:
@@ -175,16 +184,7 @@ def cell_group(direction: int, layer: int) -> str:
 
 def _read_options(path: Path) -> ElmoOptions:
     """Read the JSON file of a model's options."""
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise PretrainedError(f"{path}: cannot be read: {error.strerror}") from None
-    except json.JSONDecodeError as error:
-        raise PretrainedError(
-            f"{path}:{error.lineno}:{error.colno}: not valid JSON: {error.msg}"
-        ) from None
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise PretrainedError(f"{path}: not valid JSON: {error}") from None
+    content = read_json(path, PretrainedError)
     if not isinstance(content, dict):
         raise PretrainedError(
             f"{path}: found a JSON {type(content).__name__}, expected an object of options"
@@ -202,23 +202,28 @@ def _opened(path: Path) -> Iterator[_File]:
             "pip install 'spmrl-bench[pretrained]'"
         ) from None
     try:
-        with path.open("rb"):
-            pass  # whose errors say what is wrong, which those of h5py do not
+        with open_regular(path) as opened:  # whose errors say what is wrong, as h5py's do not
+            size = os.fstat(opened.fileno()).st_size
         file = h5py.File(path, "r")
     except OSError as error:
         reason = error.strerror if type(error) is not OSError else f"not an HDF5 file ({error})"
         raise PretrainedError(f"{path}: cannot be read: {reason}") from None
     with file:
-        yield _File(path, file, h5py.Dataset)
+        yield _File(path, file, h5py.Dataset, h5py.HardLink, size)
 
 
 class _File:
     """An HDF5 file, read with errors that name the file and the key."""
 
-    def __init__(self, path: Path, file: Any, dataset: type[Any]) -> None:
+    def __init__(
+        self, path: Path, file: Any, dataset: type[Any], inside: type[Any], size: int
+    ) -> None:
+        """A file of ``size`` bytes; the types are those of h5py: of tensors, and of own members."""
         self._path = path
         self._file = file
         self._dataset = dataset
+        self._inside = inside
+        self._room = MOST_PACKED * size
 
     def tensor(self, key: str, shape: tuple[int, ...]) -> Array:
         """One tensor, float32 of this shape."""
@@ -232,9 +237,14 @@ class _File:
                 f"found shape {_shown(found.shape)}, expected {_shown(shape)} as the options say. "
                 "Do the two files belong together?",
             )
+        if found.external or found.is_virtual:
+            raise self._error(key, "lies in another file, expected in this one")
         try:
+            self._room -= found.nbytes
+            if self._room < 0:
+                raise ValueError(f"{found.nbytes} bytes, too many for a file of this size")
             kind, array = found.dtype, found[...]
-        except (OSError, RuntimeError, ValueError, TypeError) as error:
+        except (OSError, RuntimeError, ValueError, TypeError, MemoryError) as error:
             raise self._error(key, f"cannot be read: {error}") from None
         if kind.kind != "f":
             raise self._error(key, f"found numbers of type {kind}, expected float32")
@@ -254,6 +264,13 @@ class _File:
     def _get(self, key: str) -> Any:
         """A tensor, a group, or None."""
         try:
+            parts = key.split("/")
+            for end in range(1, len(parts) + 1):
+                link = self._file.get("/".join(parts[:end]), getlink=True)
+                if link is None:
+                    return None
+                if not isinstance(link, self._inside):
+                    raise self._error(key, "is a link to elsewhere, expected in this file itself")
             return self._file.get(key)
         except (OSError, RuntimeError, KeyError, ValueError) as error:
             raise self._error(key, f"cannot be read: {error}") from None

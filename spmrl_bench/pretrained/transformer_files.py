@@ -8,8 +8,9 @@ and draws progress bars. Here a folder is read whole or not at all, and silently
 from __future__ import annotations
 
 import importlib
-import json
 import logging
+import math
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -18,10 +19,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
-from safetensors import safe_open
 from torch import nn
 
+from spmrl_bench.bounded_files import open_regular, read_regular
 from spmrl_bench.errors import PretrainedError
+from spmrl_bench.json_files import parsed_json
+from spmrl_bench.tensor_budget import TensorBudget
+from spmrl_bench.tensor_files import TensorFile, check_finite
 
 #: What is fetched from the hub: no pickled weights, and nothing made for other programs.
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
@@ -33,6 +37,8 @@ TOKENIZERS = (
     ("sentencepiece.bpe.model",),
     ("spiece.model",),
 )
+#: Bytes of the largest file of a tokenizer.
+LARGEST = 64 << 20
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 # Kept by old files beside the weights, but computed today.
@@ -170,7 +176,7 @@ def weight_files(folder: Path) -> list[Path]:
     index = folder / "model.safetensors.index.json"
     if index.is_file():
         try:
-            parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            parts = {*map(str, parsed_json(read_regular(index), wide=True)["weight_map"].values())}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             _broken(index, reason(error))
         absent = sorted(parts - {path.name for path in found})
@@ -211,14 +217,15 @@ def read_config(folder: Path) -> Any:
     """
     path = folder / "config.json"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(read_regular(path), wide=True)
     except FileNotFoundError:
         raise PretrainedError(
             f"{path}: missing, so {folder} is not the folder of an encoder. It needs config.json, "
             "model.safetensors and a tokenizer"
         ) from None
     except (OSError, ValueError) as error:
-        _broken(path, reason(error))
+        _broken(path, getattr(error, "strerror", None) or reason(error))
+    check_files(folder)
     if not isinstance(content, dict) or not isinstance(content.get("model_type"), str):
         _broken(path, "it does not say its model_type")
     kind = content["model_type"]
@@ -244,6 +251,24 @@ def read_config(folder: Path) -> Any:
     return config
 
 
+def check_files(folder: Path) -> None:
+    """Make sure that the library will find files alone, whose size is that of such files.
+
+    Raises:
+        PretrainedError: something in the folder is a pipe, a device or the like, or too large.
+    """
+    for path in sorted(folder.iterdir()):
+        if not any(path.match(pattern) for pattern in WANTED) or path.is_dir():
+            continue
+        try:
+            with open_regular(path) as file:
+                size = os.fstat(file.fileno()).st_size
+            if path.suffix != ".safetensors" and size > LARGEST:
+                raise ValueError(f"{size} bytes, where at most {LARGEST} are read")
+        except (OSError, ValueError) as error:
+            _broken(path, getattr(error, "strerror", None) or reason(error))
+
+
 def _broken(path: Path, problem: str) -> NoReturn:
     raise PretrainedError(f"{path}: cannot be read ({problem}). Copy the file anew")
 
@@ -259,7 +284,10 @@ def read_encoder(folder: Path, config: Any) -> nn.Module:
 
     def load() -> Any:
         # What the library makes up, a pooler say, must not shift the parser's random numbers.
-        with torch.random.fork_rng(devices=[]):
+        # What config.json asks for is made only as far as there are weights for it.
+        numbers = sum(map(math.prod, shapes.values()))
+        budget = TensorBudget(len(shapes), numbers, filled=True)
+        with torch.random.fork_rng(devices=[]), budget:
             return from_folder(
                 "AutoModel",
                 folder,
@@ -273,7 +301,13 @@ def read_encoder(folder: Path, config: Any) -> nn.Module:
     shapes = attempt(f"{where}: cannot be read", lambda: _shapes(files), remedy)
     encoder, report = attempt(f"{where}: cannot be read", load, remedy)
     _check_weights(where, encoder, shapes, report)
-    return _without_pooler(encoder)
+    encoder = _without_pooler(encoder)
+    for name, weight in encoder.state_dict().items():
+        try:
+            check_finite(name, weight)
+        except ValueError as error:
+            raise PretrainedError(f"{where}: {error}. {remedy}") from None
+    return encoder
 
 
 def empty_encoder(folder: Path, config: Any) -> nn.Module:
@@ -313,11 +347,10 @@ def _without_pooler(encoder: nn.Module) -> nn.Module:
 
 def _shapes(files: Iterable[Path]) -> dict[str, list[int]]:
     """The shapes of all tensors of some files."""
-    found = {}
+    found: dict[str, list[int]] = {}
     for path in files:
-        with safe_open(path, framework="pt") as file:
-            for key in file.keys():  # noqa: SIM118, it is no dictionary
-                found[key] = list(file.get_slice(key).get_shape())
+        with TensorFile(path) as file:
+            found |= {name: list(stored.shape) for name, stored in file.tensors.items()}
     return found
 
 

@@ -16,6 +16,7 @@ is wrong with it.
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import warnings
 import zlib
@@ -28,6 +29,7 @@ from typing import BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import PretrainedError
 
 Rows = NDArray[np.float32]
@@ -36,9 +38,12 @@ Rows = NDArray[np.float32]
 BLOCK = 1 << 22
 MAX_WORD = 1 << 16
 
+#: Unpacked bytes for each byte of a compressed file; numbers make three or four.
+MOST_PACKED = 100
+
 _GZIP, _ZIP, _FASTTEXT = b"\x1f\x8b", b"PK\x03\x04", b"\xba\x16\x4f\x2f"
 _BOM = b"\xef\xbb\xbf"
-_HEADER = re.compile(rb"([0-9]{1,12})[ \t]+([0-9]{1,6})[ \t]*\r?\n?")
+_HEADER = re.compile(rb"([0-9]{1,40})[ \t]+([0-9]{1,40})[ \t]*\r?\n?")
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _OF_NUMBERS = b"0123456789+-.eE "  # all that lines of plain numbers consist of
 
@@ -66,10 +71,14 @@ def read_word_vectors(path: str | PathLike[str]) -> WordVectors:
     path = Path(path)
     kind = _Binary if path.name.removesuffix(".gz").endswith(".bin") else _Text
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             magic = file.read(4)
             file.seek(0)
-            found = kind(path, gzip.GzipFile(fileobj=file) if magic.startswith(_GZIP) else file)
+            size = os.fstat(file.fileno()).st_size
+            if magic.startswith(_GZIP):
+                found = kind(path, gzip.GzipFile(fileobj=file), MOST_PACKED * size)
+            else:
+                found = kind(path, file, size)
             if magic == _ZIP:
                 found.fail("found a zip archive; unpack it and name a file of it")
             found.read()
@@ -82,9 +91,11 @@ def read_word_vectors(path: str | PathLike[str]) -> WordVectors:
 class _File:
     """A file while it is being read, block by block."""
 
-    def __init__(self, path: Path, stream: BinaryIO | gzip.GzipFile) -> None:
+    def __init__(self, path: Path, stream: BinaryIO | gzip.GzipFile, size: int) -> None:
+        """A file of ``size`` bytes at most, unpacked."""
         self.path = path
         self.stream = stream
+        self.size = self.room = size
         self.width = 0
         self.promised: int | None = None  # words, by the first line
         self.count = 0  # words so far, repeated ones too
@@ -95,6 +106,16 @@ class _File:
     def fail(self, problem: str, line: int | None = None) -> NoReturn:
         """Say what is wrong, and in which line."""
         raise PretrainedError(f"{self.path}:{'' if line is None else f'{line}:'} {problem}")
+
+    def taken(self, size: int) -> bytes:
+        """The next bytes; as many as this if there are."""
+        data = self.stream.read(size)
+        self.room -= len(data)
+        if self.room < 0:
+            self.fail(
+                f"unpacked it has more than {MOST_PACKED} times its bytes, as no vectors have"
+            )
+        return data
 
     def read(self) -> None:
         """Read all of it."""
@@ -110,6 +131,13 @@ class _File:
             self.fail(
                 f"found a header of {self.promised} words of {self.width} numbers, "
                 "expected at least one of each",
+                1,
+            )
+        # A number takes two bytes at least, itself and what separates it from the next.
+        if self.promised * self.width * 2 > self.size:
+            self.fail(
+                f"the first line promises {self.promised} words of {self.width} numbers, which "
+                "the file is too small for; it seems to be cut off. Fetch it again",
                 1,
             )
         return True
@@ -179,7 +207,7 @@ class _Text(_File):
     def _blocks(self) -> Iterator[tuple[int, bytes]]:
         """Whole lines, about ``BLOCK`` bytes at once, each time with the number of the first."""
         number, rest = 1, b""
-        while data := self.stream.read(BLOCK):
+        while data := self.taken(BLOCK):
             end = data.rfind(b"\n") + 1
             if end:
                 whole = rest + data[:end]
@@ -286,7 +314,7 @@ class _Binary(_File):
         promised, size = self.promised or 0, 4 * self.width
         data, ended = b"", False
         while self.count < promised and not ended:
-            fresh = self.stream.read(max(BLOCK, size))
+            fresh = self.taken(max(BLOCK, size))
             ended = not fresh
             data += fresh
             words: list[bytes] = []

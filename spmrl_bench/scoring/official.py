@@ -84,7 +84,13 @@ def confirm(
         )
     gold, test = (_lines(name, len(counts), encoding) for name in (gold_path, test_path))
     try:
-        printed = _run(path, gold, test, prm, timeout, len(expected) + _TOO_MUCH)
+        try:
+            printed = _run(path, gold, test, prm, timeout, len(expected) + _TOO_MUCH)
+        except OSError as error:
+            raise ScoreError(
+                "cannot be run in a folder of its own (for temporary files, see TMPDIR): "
+                f"{error.strerror or error}"
+            ) from None
         _check_same(printed, expected, len(counts))
     except ScoreError as error:
         raise ScoreError(

@@ -194,7 +194,9 @@ def _parse(text: str, path: Path, program: Program | None) -> Parameters:
 
 def _number(key: str, values: list[str], place: str) -> int:
     if len(values) != 1 or not values[0].isascii() or not values[0].isdigit():
-        raise ScoreError(f"{place}: {key} takes one number, found '{' '.join(values)}'")
+        raise ScoreError(f"{place}: {key} takes one number, found '{' '.join(values)[:80]}'")
+    if len(values[0]) > 9:
+        raise ScoreError(f"{place}: {key} takes a number of nine digits at most")
     value = int(values[0])
     if key == "LABELED" and value > 1:
         raise ScoreError(f"{place}: LABELED must be 0 or 1, found {value}")

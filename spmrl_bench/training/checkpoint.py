@@ -14,15 +14,20 @@ from pathlib import Path
 
 import torch
 from pydantic import ValidationError
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save
 
-from spmrl_bench.errors import CheckpointError
-from spmrl_bench.files import recover_folder, write_folder
+from spmrl_bench.bounded_files import read_regular
+from spmrl_bench.errors import CheckpointError, remedy
+from spmrl_bench.files import put, read_folder, write_folder
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.parsers.trained import TrainedParser
+from spmrl_bench.tensor_files import Stored, TensorFile
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.schedule import Progress
+
+#: What Adam remembers of a weight.
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 def save_checkpoint(
@@ -46,8 +51,8 @@ def save_checkpoint(
                 moments[f"{key}/{name}"] = value.contiguous()
         for name, mean in average.means.items() if average is not None else ():
             moments[f"average/{name}"] = mean
-        save_file(moments, folder / "optimiser.safetensors")
-        (folder / "progress.json").write_text(progress.model_dump_json(indent=1) + "\n")
+        put(folder / "optimiser.safetensors", [save(moments)])
+        put(folder / "progress.json", [f"{progress.model_dump_json(indent=1)}\n".encode()])
 
     _write(run_dir / LAST, fill)
 
@@ -64,10 +69,10 @@ def save_best(run_dir: Path, parser: TrainedParser) -> None:
 def _write(folder: Path, fill: Callable[[Path], None]) -> None:
     try:
         write_folder(folder, fill)
-    except (OSError, SafetensorError) as error:
+    except OSError as error:
         raise CheckpointError(
-            f"{folder}: cannot be written ({error}); what was saved before is kept. Make room, "
-            "then give the same command again (without --fresh) to continue"
+            f"{folder}: cannot be written ({error}); what was saved before is kept. "
+            f"{remedy(error)}, then give the same command again (without --fresh) to continue"
         ) from None
 
 
@@ -77,16 +82,21 @@ def read_progress(folder: Path) -> Progress | None:
     Raises:
         CheckpointError: the checkpoint is incomplete.
     """
+    return read_folder(folder, _read_progress)
+
+
+def _read_progress(folder: Path) -> Progress | None:
     if not folder.exists():
         return None
     path = folder / "progress.json"
     try:
-        return Progress.model_validate_json(path.read_bytes())
+        return Progress.model_validate(parsed_json(read_regular(path)))
     except ValidationError as error:
-        raise _broken(path, error.errors()[0]["msg"]) from None
+        mistake = error.errors()[0]
+        raise _broken(path, f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}") from None
+    except ValueError as error:
+        raise _broken(path, error) from None
     except OSError as error:
-        if isinstance(error, FileNotFoundError) and (path.exists() or not folder.exists()):
-            return read_progress(folder)  # the process that trains has just replaced it
         raise _broken(path, error.strerror) from None
 
 
@@ -105,9 +115,17 @@ def load_checkpoint(
     Raises:
         CheckpointError: the checkpoint is incomplete or belongs to another model.
     """
-    recover_folder(run_dir / LAST)
-    recover_folder(run_dir / BEST)
-    folder = run_dir / LAST
+    return read_folder(
+        run_dir / LAST, lambda folder: _load_checkpoint(folder, parser, optimiser, average)
+    )
+
+
+def _load_checkpoint(
+    folder: Path,
+    parser: TrainedParser,
+    optimiser: torch.optim.Optimizer,
+    average: WeightAverage | None,
+) -> Progress | None:
     if not folder.exists():
         return None
     saved = type(parser).load(folder)
@@ -117,21 +135,43 @@ def load_checkpoint(
             "Train into another folder, or start anew with --fresh"
         )
     parser.load_state_dict(saved.state_dict())
-    progress = read_progress(folder)
+    progress = _read_progress(folder)
     path = folder / "optimiser.safetensors"
-    try:
-        moments = load_file(path)
-    except FileNotFoundError:
-        raise _broken(path, "missing") from None
-    except (OSError, SafetensorError) as error:
-        raise _broken(path, error) from None
+    moments = _read_moments(path, parser, optimiser, average)
     for name, parameter in parser.named_parameters():
-        for key in ("step", "exp_avg", "exp_avg_sq"):
+        for key in MOMENTS:
             if f"{key}/{name}" in moments:
                 # The fused optimiser wants its step counters beside the weights too.
                 optimiser.state[parameter][key] = moments[f"{key}/{name}"].to(parameter.device)
     for name, mean in average.means.items() if average is not None else ():
-        if f"average/{name}" not in moments:
-            raise _broken(path, f"no average of {name}")
         mean.copy_(moments[f"average/{name}"])
     return progress
+
+
+def _read_moments(
+    path: Path,
+    parser: TrainedParser,
+    optimiser: torch.optim.Optimizer,
+    average: WeightAverage | None,
+) -> dict[str, torch.Tensor]:
+    """What the optimiser remembers, and the averages, by name.
+
+    Raises:
+        CheckpointError: the file is broken, or not of this parser and optimiser.
+    """
+    expected: dict[str, Stored] = {}
+    for name, parameter in parser.named_parameters():
+        own = Stored.of(parameter)
+        if isinstance(optimiser, torch.optim.Adam):
+            step = Stored(own.dtype, ())
+            expected |= {f"{key}/{name}": step if key == "step" else own for key in MOMENTS}
+        if average is not None:
+            expected[f"average/{name}"] = own
+    try:
+        with TensorFile(path) as file:
+            file.check(expected)
+            return file.read()
+    except FileNotFoundError:
+        raise _broken(path, "missing") from None
+    except (OSError, ValueError) as error:
+        raise _broken(path, getattr(error, "strerror", None) or error) from None

@@ -15,6 +15,8 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from spmrl_bench.errors import CheckpointError, remedy
+from spmrl_bench.files import append
 from spmrl_bench.training.schedule import Progress as State
 
 
@@ -56,12 +58,20 @@ class Report:
             self._live.stop()
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Append one line to the event log."""
+        """Append one line to the event log.
+
+        Raises:
+            CheckpointError: it cannot be written.
+        """
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         line = json.dumps({"event": kind, "time": now, **fields}, ensure_ascii=False)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        try:
+            append(self.path, f"{line}\n".encode())
+        except OSError as error:
+            raise CheckpointError(
+                f"{self.path}: cannot be written ({error.strerror}); the last checkpoint is kept. "
+                f"{remedy(error)}, then give the same command again (without --fresh) to continue"
+            ) from None
 
     def say(self, text: str) -> None:
         """Print a line, above the live line where there is one."""

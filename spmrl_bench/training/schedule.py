@@ -8,46 +8,55 @@ here are the recipe's.
 
 from __future__ import annotations
 
-from pydantic import AliasChoices, BaseModel, Field
+from typing import Annotated
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from spmrl_bench.training.config import TrainConfig
+
+Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
 
 
 class Progress(BaseModel):
     """All that training must remember besides weights and optimiser moments."""
 
-    epoch: int = 0
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    epoch: Count = 0
     """Epoch in work, from 0."""
-    next_batch: int = 0
+    next_batch: Count = 0
     """First batch of the epoch that is not done."""
-    steps: int = 0
+    evaluation_due: bool = False
+    """Whether dev is still to be scored before the next batch; training was stopped there."""
+    steps: Count = 0
     """Optimiser steps done."""
-    rate_factor: float = 1.0
+    rate_factor: Amount = 1.0
     """Product of all decays so far."""
     best_score: float | None = Field(
         default=None, validation_alias=AliasChoices("best_score", "best_dev_f1")
     )
     """Best dev score in percent, None before the first evaluation."""
-    best_step: int = 0
+    best_step: Count = 0
     """Optimiser step of the best evaluation."""
-    epochs_since_best: int = 0
+    epochs_since_best: Count = 0
     """Whole epochs that ended without a new best."""
-    epochs_since_decay: int = 0
+    epochs_since_decay: Count = 0
     """Whole epochs without a new best since the last decay."""
-    decay_step: int = 0
+    decay_step: Count = 0
     """Optimiser step of the last decay by batches, 0 before the first."""
     improved_this_epoch: bool = False
     loss_sum: float = 0.0
     """Sum of the mean batch losses of the epoch so far."""
-    tokens: int = 0
+    tokens: Count = 0
     """Words trained on so far."""
-    train_seconds: float = 0.0
+    train_seconds: Amount = 0.0
     """Time in optimiser steps so far."""
-    dev_seconds: float = 0.0
+    dev_seconds: Amount = 0.0
     """Time in dev evaluations so far."""
-    peak_memory_bytes: int | None = None
+    peak_memory_bytes: Count | None = None
     """Largest memory of the process so far; None where the system does not tell."""
-    peak_gpu_memory_bytes: int | None = None
+    peak_gpu_memory_bytes: Count | None = None
     """Largest memory of the run's tensors on a GPU; None without one."""
     curve: list[tuple[float, float]] = []
     """Of each dev evaluation: the seconds of training and scoring until it was done, its score."""

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 
 from spmrl_bench.chart import NotFiniteError
-from spmrl_bench.errors import TrainingError
+from spmrl_bench.errors import CheckpointError, TrainingError
+from spmrl_bench.interrupts import Interrupted, on_signals
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
-from spmrl_bench.processes import Interrupted, on_signals
 from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
@@ -84,7 +84,8 @@ class Trainer:
         self.average = None if decay is None else WeightAverage(parser, decay)
         self.progress = Progress()
         self._asked: int | None = None  # the signal that asked training to stop
-        self._saved = time.monotonic()
+        self._scoring = False  # whether that may break off what goes on
+        self._saved, self._unsaved_steps = time.monotonic(), 0
 
     def fit(self) -> Progress:
         """Train until a stopping rule holds; returns the final state of the schedule.
@@ -93,10 +94,15 @@ class Trainer:
             TrainingError: the loss or a score is no longer a number.
             CheckpointError: the folder holds a checkpoint that does not fit.
             Interrupted: Ctrl-C or SIGTERM; the checkpoint just written continues with the next
-                batch.
+                batch, or with the dev evaluation that was broken off or not begun.
         """
         saved = load_checkpoint(self.run_dir, self.parser, self.optimiser, self.average)
         if saved is not None:
+            if saved.next_batch > self.batches:
+                raise CheckpointError(
+                    f"{self.run_dir}: the checkpoint is of batch {saved.next_batch} of an epoch, "
+                    f"but there are {self.batches}. Start anew with --fresh"
+                )
             self.progress = saved
             self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
         with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
@@ -112,32 +118,34 @@ class Trainer:
     def _epoch(self) -> None:
         """Work from the current batch to the end of the epoch or of training."""
         state = self.progress
+        if state.evaluation_due:  # training was stopped before its end
+            self._evaluate()
         order = generator(self.seed, Stream.ORDER, state.epoch).permutation(len(self.sentences))
         sentences = self._sentences_of(state.epoch)
         points = evaluation_batches(self.batches, self.config.evaluations_per_epoch)
         for number in range(state.next_batch, self.batches):
+            if state.stopped_by is not None:
+                return
             low = number * self.config.batch_size
             chosen = order[low : low + self.config.batch_size]
             self._step(number, [sentences[k] for k in chosen])
             self.report.batch(state, self.batches, self.config.max_epochs)
-            if number + 1 in points:
+            state.evaluation_due = number + 1 in points
+            self._stop_if_asked()
+            if state.evaluation_due:
                 self._evaluate()
-                decayed = end_evaluation(self.config, state)
-                if number + 1 == self.batches:
-                    decayed |= end_epoch(self.config, state)
-                if decayed:
-                    self.report.event("decay", epoch=state.epoch, rate_factor=state.rate_factor)
-                state.stopped_by = stopping_rule(self.config, state)
+            elif time.monotonic() - self._saved >= 60 * self.config.checkpoint_minutes:
                 self._save()
-                if state.stopped_by is not None:
-                    self.report.event("stop", rule=state.stopped_by, steps=state.steps)
-                    return
-            old = time.monotonic() - self._saved >= 60 * self.config.checkpoint_minutes
-            if old or self._asked is not None:
-                self._save()
-            if self._asked is not None:
-                self.report.event("interrupt", epoch=state.epoch, batch=state.next_batch)
-                raise Interrupted(self._asked)
+
+    def _stop_if_asked(self) -> None:
+        """Save and end training here, if a signal has asked for that."""
+        if self._asked is None:
+            return
+        if self._unsaved_steps:
+            self._save()
+        state = self.progress
+        self.report.event("interrupt", epoch=state.epoch, batch=state.next_batch)
+        raise Interrupted(self._asked)
 
     def _sentences_of(self, epoch: int) -> Sequence[Indexed]:
         """The training sentences, a share of them with a constituent of another."""
@@ -173,6 +181,7 @@ class Trainer:
                 raise self._diverged(f"the norm of the gradient is {norm}")
         self.optimiser.step()
         state.steps += 1
+        self._unsaved_steps += 1
         if self.average is not None:
             self.average.update(state.steps)
         state.next_batch = number + 1
@@ -190,10 +199,37 @@ class Trainer:
         )
 
     def _evaluate(self) -> None:
-        """Score dev, keep the parser if it is the best so far."""
+        """Score dev, keep the parser if it is the best so far, go on in the schedule and save."""
+        state = self.progress
+        try:
+            self._score()
+        except Interrupted:
+            self._stop_if_asked()
+            raise
+        state.evaluation_due = False
+        decayed = end_evaluation(self.config, state)
+        if state.next_batch == self.batches:
+            decayed |= end_epoch(self.config, state)
+        if decayed:
+            self.report.event("decay", epoch=state.epoch, rate_factor=state.rate_factor)
+        state.stopped_by = stopping_rule(self.config, state)
+        self._save()
+        if state.stopped_by is not None:
+            self.report.event("stop", rule=state.stopped_by, steps=state.steps)
+        else:
+            self._stop_if_asked()
+
+    def _score(self) -> None:
+        """Score dev and keep the parser if it is the best so far."""
         state, begun = self.progress, time.perf_counter()
         with nullcontext() if self.average is None else self.average.in_place():
-            score = self.dev_score(self.parser)
+            try:
+                self._scoring = True
+                if self._asked is not None:  # between the batch and now
+                    raise Interrupted(self._asked)
+                score = self.dev_score(self.parser)
+            finally:
+                self._scoring = False
             best = record_dev_score(state, score)
             if best:
                 save_best(self.run_dir, self.parser)
@@ -208,13 +244,20 @@ class Trainer:
         on_gpu = peak_gpu_memory_bytes(self.parser.device)
         state.peak_gpu_memory_bytes = largest((state.peak_gpu_memory_bytes, on_gpu))
         save_checkpoint(self.run_dir, self.parser, self.optimiser, self.average, self.progress)
-        self._saved = time.monotonic()
+        self._saved, self._unsaved_steps = time.monotonic(), 0
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        """Let the batch be finished and saved; Ctrl-C after that ends at once."""
+        """Let the batch be finished and saved; Ctrl-C after that ends at once.
+
+        A dev evaluation may take long and changes nothing before its end, so it is broken off, to
+        be done when training goes on.
+        """
         if self._asked is None:
             self._asked = number
             hint = "; press Ctrl-C again to stop at once" if number == signal.SIGINT else ""
-            self.report.say(f"{self.report.title}: finishing this batch and saving{hint}")
+            doing = "breaking off the dev evaluation" if self._scoring else "finishing this batch"
+            self.report.say(f"{self.report.title}: {doing} and saving{hint}")
+            if self._scoring:
+                raise Interrupted(number)
         elif number == signal.SIGINT:
             raise KeyboardInterrupt

@@ -73,7 +73,7 @@ def beam_search(
         scorer: is asked once for each step, for all sentences that are not done.
 
     Raises:
-        NotFiniteError: no legal action of a state has a probability.
+        NotFiniteError: no legal action of a state has a probability, or one is not a number.
         ValueError: ``lengths`` is wrong, or there would be no hypothesis.
     """
     words = checked_lengths(lengths)
@@ -87,6 +87,11 @@ def beam_search(
     asked = Asked(states, np.full(len(states), -1), np.arange(len(states)), width)
     for step in range(actions.shape[1]):
         log_probabilities = np.where(states.legal_actions(), scorer(asked), -np.inf)
+        if np.isnan(log_probabilities.sum()):
+            row = int(np.isnan(log_probabilities).any(axis=1).argmax())
+            raise NotFiniteError(
+                f"sentence {int(order[row // width])}, step {step}: the scores are no numbers."
+            )
         parents, chosen, scores = _survivors(scores, log_probabilities)
         if not (scores[:, 0] > -np.inf).all():
             sentence = int(order[int((scores[:, 0] == -np.inf).argmax())])

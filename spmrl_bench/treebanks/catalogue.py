@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from spmrl_bench.data import data_dirs
 from spmrl_bench.errors import TreebankError, unknown_name
+from spmrl_bench.named_paths import check_name, path_fault
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.toml_files import read_toml, validated
 from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
@@ -24,7 +25,7 @@ def manifest_names() -> list[str]:
     """
     found = []
     for path in _paths():
-        editions = read_toml(path, TreebankError).get("editions", {})
+        editions = _editions(path)
         found += [path.stem, *(f"{path.stem}-{edition}" for edition in editions)]
     return sorted(found)
 
@@ -32,6 +33,25 @@ def manifest_names() -> list[str]:
 def is_known(name: str) -> bool:
     """Whether there is a manifest, or an edition of one, of that name."""
     return _place(name) is not None
+
+
+def language_of(name: str) -> str | None:
+    """What the manifest of a treebank gives as its language, whatever else is wrong there.
+
+    None if there is no manifest of that name, or it gives none.
+
+    Raises:
+        TreebankError: a file is no TOML.
+    """
+    place = _place(name)
+    if place is None:
+        return None
+    content = read_toml(place[0], TreebankError)
+    found = content.get("language")
+    if place[1] is not None:
+        edition = content["editions"][place[1]]
+        found = edition.get("language", found) if isinstance(edition, dict) else found
+    return found if isinstance(found, str) else None
 
 
 def load_manifest(name: str) -> Manifest:
@@ -65,9 +85,16 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
     name = content.get("name")
     misnamed = isinstance(name, str) and name != path.stem
     also = [f"name: must be {path.stem!r}, as the file is called; found {name!r}"]
+    if misnamed:
+        content["name"] = name = path.stem  # it is said once
     editions = content.pop("editions", {})
     if not isinstance(editions, dict) or not all(isinstance(e, dict) for e in editions.values()):
         raise TreebankError(f"{path}: editions: must be tables, [editions.NAME]")
+    for one in editions:
+        try:
+            check_name(one)
+        except ValueError as error:
+            raise TreebankError(f"{path}: editions.{one}: {error}") from None
     place: str | Path = path
     if edition is not None:
         content = _merged(content, editions[edition] | {"name": f"{name}-{edition}"})
@@ -90,9 +117,15 @@ def _place(name: str) -> tuple[Path, str | None] | None:
         return paths[name], None
     for cut in (match.start() for match in re.finditer("-", name)):
         base, edition = name[:cut], name[cut + 1 :]
-        if base in paths and edition in read_toml(paths[base], TreebankError).get("editions", {}):
+        if base in paths and edition in _editions(paths[base]):
             return paths[base], edition
     return None
+
+
+def _editions(path: Path) -> Collection[str]:
+    """Names of the editions in the file of a manifest, which may have mistakes."""
+    found = read_toml(path, TreebankError).get("editions", {})
+    return found if isinstance(found, dict) else ()
 
 
 def _paths() -> Iterator[Path]:
@@ -128,6 +161,11 @@ def _read_checksums(path: Path) -> dict[str, str]:
             raise TreebankError(
                 f"{path}:{number}: found {line[:80]!r}, expected 64 hex digits, two spaces "
                 "and a path"
+            )
+        if (fault := path_fault(match[2])) is not None:
+            raise TreebankError(
+                f"{path}:{number}: the path {fault}; expected one under the treebank's folder; "
+                f"found {match[2][:80]!r}"
             )
         found[match[2]] = match[1]
     return found

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from spmrl_bench.garbage import no_collection
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree, frozen
@@ -59,7 +60,7 @@ def from_bytes(data: bytes) -> tuple[list[Parse], dict[str, Any]]:
     """
     try:
         arrays = load(data)
-        notes = json.loads(arrays[_NOTES].tobytes())
+        notes = parsed_json(arrays[_NOTES].tobytes())
         with no_collection():
             return _sentences(arrays), notes
     except (SafetensorError, KeyError, IndexError, UnicodeDecodeError) as error:

@@ -16,18 +16,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
+from spmrl_bench.data import data_dir
 from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.named_paths import check_name
 from spmrl_bench.readers.formats import FORMATS, Format
 from spmrl_bench.scoring.attachment import AttachmentRules, Relations
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
+from spmrl_bench.treebanks.mini.generate import available_grammars
+from spmrl_bench.treebanks.patterns import ALTERNATIVE
 from spmrl_bench.treebanks.sources import (
     SPLITS,
     Closed,
     DependencyLayer,
     FileSplits,
+    Folders,
+    InFolder,
     InFormat,
     MiniSplits,
     Sha256,
@@ -37,13 +44,26 @@ from spmrl_bench.treebanks.sources import (
 from spmrl_bench.trees.parse import LAYERS, Layer
 from spmrl_bench.trees.transforms import Stage, transform_named
 
+#: What the size of a download may be stated as, in bytes.
+LARGEST_STATED = 64 << 30
+
 Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
+
+
+def _known_parameters(name: str) -> str:
+    known = [path.stem for path in data_dir("evalb").glob("*.prm")]
+    if name not in known:
+        raise ValueError(unknown_name("parameter set", name, known))
+    return name
+
+
+Parameters = Annotated[Text, AfterValidator(_known_parameters)]
 
 
 class _Manifest(Closed):
     """What every treebank declares."""
 
-    name: Text
+    name: Annotated[Text, AfterValidator(check_name)]
     #: Human name of the treebank.
     title: Text
     #: English name of the language in small letters, as recipes use it.
@@ -88,6 +108,17 @@ class Attachment(Closed):
         return name
 
 
+def _address(text: str) -> str:
+    try:
+        found = urlsplit(text)
+        _ = found.port  # is checked when it is asked for
+    except ValueError as error:
+        raise ValueError(f"no address: {error}") from None
+    if not found.hostname or not text.isprintable() or " " in text:
+        raise ValueError("no address: expected http or https, a server, and a path")
+    return text
+
+
 class Fetch(Closed):
     """Where files of a treebank can be downloaded.
 
@@ -96,24 +127,35 @@ class Fetch(Closed):
     """
 
     #: Of the archive (zip or tar), or of the folder, then with a slash at its end.
-    url: Annotated[str, Field(pattern="^https?://")]
+    url: Annotated[str, Field(pattern="^https?://"), AfterValidator(_address)]
     #: The folder under the directory of treebanks, if not that of the treebank.
-    path: Text | None = None
+    path: InFolder | None = None
     #: Of the archive.
     sha256: Sha256 | None = None
     #: Members of the archive, or folders of it with a slash at their end, and what they become
     #: under the treebank's folder.
-    members: dict[Text, Text] = Field(default={}, validate_default=True)
+    members: dict[InFolder, InFolder] = Field(default={}, validate_default=True)
+    #: Bytes that the archive unpacks to, or that a single file has, at most; for a release that
+    #: is larger than usual (:mod:`spmrl_bench.treebanks.archives`).
+    size: Annotated[int, Field(gt=0, le=LARGEST_STATED)] | None = None
 
     @field_validator("members")
     @classmethod
     def _an_archive_has_members(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        is_folder = str(info.data.get("url", "")).endswith("/")
+        if not {"url", "sha256"} <= info.data.keys():
+            return value  # one of them has a mistake of its own
+        is_folder = info.data["url"].endswith("/")
         if is_folder == bool(value) or is_folder == bool(info.data.get("sha256")):
             raise ValueError(
                 "an archive needs sha256 and members; a folder, a URL with / at its end, has "
                 "neither"
             )
+        for member, target in value.items():
+            if member.endswith("/") != target.endswith("/"):
+                raise ValueError(
+                    f"'{member}' becomes '{target}': a folder, with a slash at its end, becomes a "
+                    "folder, and a file a file"
+                )
         return value
 
 
@@ -121,13 +163,13 @@ class FileManifest(_Manifest, InFormat):
     """A treebank that lies in files."""
 
     #: Its folder under the directory of treebanks, or several to look for in turn; or absolute.
-    path: Text
+    path: Folders
     #: Names of transforms, in the order in which they apply.
     transforms: list[str] = Field(default_factory=list)
     #: Whether a sentence that breaks the format stops the reading or is left out and counted.
     on_error: Literal["fail", "skip"] = "fail"
     #: The evalb parameter set of its scores; a dependency treebank has none.
-    prm: Text | None = None
+    prm: Parameters | None = None
     #: The revision of the source, where that is a repository.
     commit: Text | None = None
     #: How to get it, for the message when it is absent.
@@ -139,7 +181,17 @@ class FileManifest(_Manifest, InFormat):
     #: The rules of its attachment scores, if not the usual ones.
     attachment: Attachment | None = None
     #: SHA-256 of files by their path under the folder.
-    sha256: Mapping[str, Sha256] = {}
+    sha256: Mapping[InFolder, Sha256] = {}
+
+    @field_validator("fetch")
+    @classmethod
+    def _downloads_have_a_folder(cls, value: list[Fetch], info: ValidationInfo) -> list[Fetch]:
+        first = str(info.data.get("path", "")).split(ALTERNATIVE)[0]
+        if first.startswith("/") and any(source.path is None for source in value):
+            raise ValueError(
+                f"what is downloaded goes under the directory of treebanks, but path is '{first}'"
+            )
+        return value
 
     @field_validator("transforms")
     @classmethod
@@ -167,7 +219,11 @@ class FileManifest(_Manifest, InFormat):
         first = form.yields == "dependencies"
         if info.field_name == "dependencies" and first:
             raise ValueError(f"{form.name} has dependencies, and they are the first layer")
-        if info.field_name == "attachment" and not first and not info.data.get("dependencies"):
+        if (
+            info.field_name == "attachment"
+            and not first
+            and not info.data.get("dependencies", True)
+        ):
             raise ValueError("has no dependencies to score: leave it out")
         splits = info.data.get("splits")
         if isinstance(value, DependencyLayer) and value.ids and splits is not None:
@@ -213,8 +269,15 @@ class MiniManifest(_Manifest):
     grammar: Text
     seed: int
     transforms: list[str] = Field(default_factory=list)
-    prm: Text
+    prm: Parameters
     splits: MiniSplits
+
+    @field_validator("grammar")
+    @classmethod
+    def _grammar_is_known(cls, name: str) -> str:
+        if name not in available_grammars():
+            raise ValueError(unknown_name("mini grammar", name, available_grammars()))
+        return name
 
     @field_validator("transforms")
     @classmethod

@@ -18,6 +18,7 @@ from typing import Any
 from spmrl_bench.data import data_dir, home
 from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.files import write_text
+from spmrl_bench.named_paths import list_folder
 from spmrl_bench.toml_files import validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest
 from spmrl_bench.treebanks.checksums import file_digest
@@ -54,6 +55,7 @@ class NewTreebank:
     Attributes:
         name: of the treebank.
         language: of its recipe.
+        folder: that was looked at, absolute.
         files: what the folder holds.
         how_split: where the splits come from, for people.
         surveys: the figures of each split.
@@ -64,6 +66,7 @@ class NewTreebank:
 
     name: str
     language: str
+    folder: Path
     files: GuessedFiles
     how_split: str
     surveys: dict[str, Survey] = field(default_factory=dict)
@@ -110,7 +113,7 @@ def inspect_folder(
         how = "by position: 80 % train, 10 % dev, 10 % test" + (
             "" if shared else " (of ten files, the ninth is dev and the tenth is test)"
         )
-    result = NewTreebank(name, language, files, how)
+    result = NewTreebank(name, language, folder, files, how)
     content = _settings(result, folder, options, splits)
     contents: dict[str, SplitContent] = {}
     draft = validated(FileManifest, content, f"{name}.toml", TreebankError)
@@ -131,6 +134,9 @@ def inspect_folder(
 
 def write_new_treebank(found: NewTreebank, into: Path | None = None) -> tuple[list[Path], str]:
     """Write manifest, checksums and recipe, replacing nothing.
+
+    A folder that does not lie under the directory of treebanks is listed as one that may be read
+    (:mod:`spmrl_bench.named_paths`).
 
     The recipe is named after the language, or after the treebank if there is a recipe for the
     language already.
@@ -175,6 +181,9 @@ def write_new_treebank(found: NewTreebank, into: Path | None = None) -> tuple[li
     except OSError as error:
         raise TreebankError(f"{top}: cannot write: {error.strerror}") from error
     read_manifest(manifest)  # what was written is a manifest
+    root = treebanks_root()
+    if root is None or not found.folder.resolve().is_relative_to(root.resolve()):
+        list_folder(found.folder, TreebankError)  # the user has named it
     if into is not None and not {top, top.absolute()} & {home(), checkout}:
         recipe_name = str(top / "recipes" / f"{recipe_name}.toml") if recipe_name else ""
     return list(texts), recipe_name

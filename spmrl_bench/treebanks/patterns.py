@@ -20,13 +20,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
+
+from spmrl_bench.named_paths import check_path
 
 #: Stands between alternatives.
 ALTERNATIVE = " | "
 
 _NUMBERS = re.compile(r"\{(\d+)\.\.(\d+)(\?)?\}")
 _RANGE = re.compile(r"([1-9]\d*)\.\.([1-9]\d*)")
+_NAMES = 100_000  # that one pattern may stand for
+_DIGITS = 9
+_WILD = 8  # folders of a path that may have a star
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,33 @@ def find_files(
         paths += found
         missing += lacking
     unwanted = {path for pattern in exclude for path in _matches(folder, pattern)[0]}
-    return FoundFiles(tuple(path for path in paths if path not in unwanted), tuple(missing))
+    wanted = tuple(path for path in paths if path not in unwanted)
+    return FoundFiles(wanted, tuple(missing))
+
+
+def check_pattern(text: str) -> str:
+    """The text, if it is a pattern of paths that lead downwards, for a schema.
+
+    Raises:
+        ValueError: one of its alternatives is none, or stands for too many names.
+    """
+    for pattern in text.split(ALTERNATIVE):
+        numbers = [match.groups() for match in _NUMBERS.finditer(pattern)]
+        for first, last, _ in numbers:
+            if max(len(first), len(last)) > _DIGITS or int(first) > int(last):
+                raise ValueError(
+                    f"{{{first[:12]}..{last[:12]}}}: expected two numbers in rising order, of "
+                    f"{_DIGITS} digits at most"
+                )
+        names = prod(int(last) - int(first) + 1 for first, last, _ in numbers)
+        if names > _NAMES:
+            raise ValueError(f"stands for {names:,} files; {_NAMES:,} are allowed")
+        if "**" in pattern:
+            raise ValueError("has '**'; '*' stands for characters of one name")
+        if sum("*" in part for part in pattern.split("/")) > _WILD:
+            raise ValueError(f"has a '*' in more than {_WILD} names of a path")
+        check_path(_NUMBERS.sub(lambda match: match[2], pattern.replace("*", "x")))
+    return text
 
 
 def check_range(text: str) -> tuple[int, int]:
@@ -60,7 +92,7 @@ def check_range(text: str) -> tuple[int, int]:
     Raises:
         ValueError: it is not of that form, or empty.
     """
-    match = _RANGE.fullmatch(text)
+    match = _RANGE.fullmatch(text) if len(text) < 2 * _DIGITS + 3 else None
     if match is None or int(match[1]) > int(match[2]):
         raise ValueError("expected two numbers from 1 in rising order, such as '1..1000'")
     return int(match[1]), int(match[2])

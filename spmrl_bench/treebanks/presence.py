@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from spmrl_bench.errors import TreebankError
+from spmrl_bench.named_paths import require_inside
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE
@@ -60,6 +62,10 @@ def find_folder(path: str, root: Root = None) -> Path | None:
         path: folders under the directory of treebanks, as in a manifest: ``"A | B"``. An absolute
             path needs no such directory.
         root: that directory; without it, the one that ``TREEBANKS`` names. None if there is none.
+
+    Raises:
+        TreebankError: what exists lies elsewhere, and the user has not listed it; see
+            :mod:`spmrl_bench.named_paths`.
     """
     base = treebanks_root(root)
     names = [Path(name) for name in path.split(ALTERNATIVE)]
@@ -68,7 +74,10 @@ def find_folder(path: str, root: Root = None) -> Path | None:
         folders = [folder for folder in folders if folder.is_absolute()]
     if not folders:
         return None
-    return next((folder for folder in folders if folder.is_dir()), folders[0])
+    found = next((folder for folder in folders if folder.is_dir()), None)
+    if found is None:
+        return folders[0]
+    return require_inside(base, found, TreebankError)
 
 
 def treebanks_root(root: Root = None) -> Path | None:

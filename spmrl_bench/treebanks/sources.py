@@ -10,12 +10,22 @@ from __future__ import annotations
 import codecs
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.named_paths import check_folder, check_path
 from spmrl_bench.readers.conll import MultiwordTokens
 from spmrl_bench.readers.formats import FORMATS, Format
-from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_range
+from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_pattern, check_range
 from spmrl_bench.trees.brackets import escapes_named
 
 SplitName = Literal["train", "dev", "test"]
@@ -25,8 +35,35 @@ SplitT = TypeVar("SplitT", bound=BaseModel)
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(gt=0)]
 Some = Annotated[int, Field(ge=0)]
-Patterns = Annotated[list[Text], Field(min_length=1)]
+InFolder = Annotated[Text, AfterValidator(check_path)]  # a path under a folder
+Pattern = Annotated[Text, AfterValidator(check_pattern)]
+Patterns = Annotated[list[Pattern], Field(min_length=1)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+def _folders(text: str) -> str:
+    """One folder or several to look for in turn."""
+    for one in text.split(ALTERNATIVE):
+        check_folder(one)
+    return text
+
+
+Folders = Annotated[Text, AfterValidator(_folders)]
+
+#: Codecs of Python that no file is written in; some take a time that grows with its square.
+_NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
+
+
+def _is_encoding(name: str) -> bool:
+    """Whether files can be written in a codec of Python's; some are not for text."""
+    try:
+        known = codecs.lookup(name).name.replace("_", "-")
+        b"a".decode(name)
+    except UnicodeDecodeError:  # half a letter
+        return True
+    except (LookupError, ValueError):
+        return False
+    return known not in _NO_ENCODINGS
 
 
 class Closed(BaseModel):
@@ -37,7 +74,7 @@ def _numbers(value: Any) -> tuple[int, ...]:
     """One number or a list of them, as a tuple."""
     found = value if isinstance(value, list) else [value]
     if not found or any(type(number) is not int or number < 1 for number in found):
-        raise ValueError("expected a number from 1, or a list of such numbers")
+        raise PydanticCustomError("numbers", "expected a number from 1, or a list of such numbers")
     return tuple(found)
 
 
@@ -48,7 +85,7 @@ class Rows(Closed):
     sentence of the files, in their order.
     """
 
-    table: Text
+    table: InFolder
     column: Text
     equals: Text
 
@@ -62,7 +99,7 @@ class Split(Closed):
 
     files: Patterns
     #: Patterns of files to leave out.
-    exclude: list[Text] = []
+    exclude: list[Pattern] = []
     #: Patterns of files with a line of tags for each sentence, in place of the trees' own tags.
     tag_files: Patterns | None = None
     #: ``"1..1000"``: only these sentences of the files, counted from 1 before anything is left out.
@@ -87,7 +124,7 @@ class Split(Closed):
 class MiniSplit(Closed):
     """The number of sentences to generate."""
 
-    sentences: Count
+    sentences: Annotated[Count, Field(le=1_000_000)]
 
 
 class Splits(Closed, Generic[SplitT]):
@@ -177,10 +214,8 @@ class InFormat(Closed):
     @classmethod
     def _encoding_is_known(cls, names: str | None) -> str | None:
         for name in names.split(ALTERNATIVE) if names is not None else ():
-            try:
-                codecs.lookup(name)
-            except LookupError:
-                raise ValueError("no such text encoding") from None
+            if not _is_encoding(name):
+                raise ValueError("no such text encoding")
         return names
 
     @property
@@ -207,7 +242,7 @@ class DependencyLayer(InFormat):
     """
 
     #: Its folder under the directory of treebanks, if not that of the trees.
-    path: Text | None = None
+    path: Folders | None = None
     #: Patterns of its files; or the ending by which they are called otherwise than those of the
     #: trees, such as ``".conllx"``.
     train: Patterns | None = None
@@ -232,7 +267,9 @@ class DependencyLayer(InFormat):
     @field_validator("ending")
     @classmethod
     def _has_files(cls, value: str | None, info: ValidationInfo) -> str | None:
-        named = [name for name in SPLITS if info.data.get(name) is not None]
+        if not set(SPLITS) <= info.data.keys():
+            return value  # one of them has a mistake of its own
+        named = [name for name in SPLITS if info.data[name] is not None]
         if (value is None and len(named) < len(SPLITS)) or (value is not None and named):
             raise ValueError("needs the files of train, dev and test, or else their ending")
         return value

@@ -14,7 +14,7 @@ import os
 from collections.abc import Collection, Iterable
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from spmrl_bench.errors import TreebankError, unknown_name
 from spmrl_bench.treebanks.cache import cached, digest
@@ -44,11 +44,23 @@ from spmrl_bench.trees.tree import Tree
 _log = logging.getLogger(__name__)
 
 
+class ClosedSplitError(TreebankError):
+    """The test split was asked for by what must not see it."""
+
+
 class Treebank:
     """A treebank that is present; get one from :func:`open_treebank`.
 
     Splits are read when asked for and kept, also for the next process (see
     :mod:`spmrl_bench.treebanks.cache`).
+
+    Nothing may be chosen by what the test split holds. So whatever trains, compares on dev or
+    selects (``train``, ``study``, ``multilingual``, all that is given a
+    :class:`~spmrl_bench.experiments.plan.Plan`) has a treebank whose test split is closed: asking
+    for its sentences is an error. ``eval`` opens it to score the selected variant. Commands that
+    choose nothing read all splits: ``validate`` and ``new-treebank``, which look for mistakes in
+    files, and the listings; and so does a program that opens a treebank by its name. The digest
+    of the test files is part of what a treebank is (:meth:`fingerprint_of`) and no sentence.
 
     Attributes:
         manifest: what it declares.
@@ -75,10 +87,26 @@ class Treebank:
         self._digests: dict[tuple[str, Layer], list[str]] = {}
         self._fingerprints: dict[Layer, str] = {}
         self._made: dict[str, SplitContent] = {}
+        self._test_closed = False
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process is sent: it reads the sentences anew, from the cache."""
         return self.__dict__ | {"_contents": {}, "_made": {}}
+
+    def without_test(self) -> Self:
+        """The same treebank with the test split closed; it shares what has been read."""
+        return self._like_this(test_closed=True)
+
+    def with_test(self) -> Self:
+        """The same treebank with the test split open, for what scores a parser in the end."""
+        return self._like_this(test_closed=False)
+
+    def _like_this(self, *, test_closed: bool) -> Self:
+        if self._test_closed == test_closed:
+            return self
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _test_closed=test_closed)
+        return other
 
     def examples(self, split: str, layers: Collection[Layer] | None = None) -> list[Parse]:
         """The sentences of ``"train"``, ``"dev"`` or ``"test"`` after all transforms.
@@ -91,11 +119,16 @@ class Treebank:
         Raises:
             TreebankError: no such split, it is not as the manifest declares, the treebank has
                 not these layers, or their sentences or words differ.
+            ClosedSplitError: the test split is closed.
             ReadError: a file is malformed.
         """
+        self._check_open(split)
+        return self._examples(split, layers)
+
+    def _examples(self, split: str, layers: Collection[Layer] | None) -> list[Parse]:
         found: dict[Layer, Iterable[Any]] = {}
         for layer in layers or self.layers:
-            found[layer] = [parse.layer(layer) for parse in self.content(split, layer).sentences]
+            found[layer] = [parse.layer(layer) for parse in self._content(split, layer).sentences]
         nothing = repeat(None)
         pairs = zip(*(found.get(layer, nothing) for layer in LAYERS), strict=False)
         return [Parse.of(tree, dependencies) for tree, dependencies in pairs]
@@ -115,6 +148,18 @@ class Treebank:
         Raises:
             TreebankError, ReadError: as :meth:`examples` says.
         """
+        self._check_open(split)
+        return self._content(split, layer)
+
+    def _check_open(self, split: str) -> None:
+        if self._test_closed and split == "test":
+            raise ClosedSplitError(
+                f"{self.name}: the test split was asked for where nothing may depend on it, in "
+                "training or in a comparison on dev; only the evaluation opens it "
+                "(Treebank.with_test)"
+            )
+
+    def _content(self, split: str, layer: Layer | None = None) -> SplitContent:
         if split not in SPLITS:
             raise TreebankError(unknown_name("split", split, SPLITS))
         layer = layer or self.layers[0]
@@ -163,7 +208,7 @@ class Treebank:
                 content["trees"] = self.fingerprint
             for name in SPLITS:
                 if isinstance(self.manifest, MiniManifest):
-                    content[name] = digest([_plain(s) for s in self.examples(name, [layer])])
+                    content[name] = digest([_plain(s) for s in self._examples(name, [layer])])
                 else:
                     content[name] = self._division(self.manifest, name, layer)
             self._fingerprints[layer] = digest(content)

@@ -48,6 +48,7 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 
 def test_the_studies_are_of_three_papers_and_five_questions_of_ours() -> None:
     assert study_names() == [
+        "attention-layers",
         "beam",
         "encoders",
         "joint-constituents",

@@ -10,6 +10,7 @@ import torch
 
 from spmrl_bench.analysis import run_study as module
 from spmrl_bench.analysis.run_study import Measured, parsing_with, run_study
+from spmrl_bench.analysis.scores import read_scores, readable_scores
 from spmrl_bench.analysis.trials import StudyPlan
 from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.experiments.evaluation import score_split
@@ -122,12 +123,21 @@ def test_seeds_stand_in_their_order_and_more_can_be_added(
         assert [parts["seed"] for parts in after.signatures] == ["1", "2", "3"]
 
 
-def test_a_broken_file_of_scores_is_found_before_training(laboratory: Laboratory) -> None:
-    (SCORES / "scores").mkdir(parents=True)
-    (SCORES / "scores" / "some.json").write_text("{", encoding="utf-8")
-    with pytest.raises(RecordError, match=r"some\.json: not a score of a study"):
-        run(laboratory)
-    assert not RUNS.exists()
+def test_a_broken_file_of_scores_is_parsed_anew(
+    laboratory: Laboratory, parsed: list[object]
+) -> None:
+    first = run(laboratory)
+    number = len(parsed)
+    files = sorted((SCORES / "scores").glob("*.json"))
+    files[0].write_text("{", encoding="utf-8")
+    again = run(laboratory)
+    assert len(parsed) == number + 1
+    assert [one.scores for one in again] == [one.scores for one in first]
+    with pytest.raises(RecordError, match=f"{files[0].name}: not a score of a study"):
+        read_scores(SCORES)
+    scores, (mistake,) = readable_scores(SCORES)
+    assert len(scores) == len(files)
+    assert str(files[0]) in mistake
 
 
 def test_a_run_that_has_not_ended_is_not_scored(

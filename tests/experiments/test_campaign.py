@@ -35,6 +35,7 @@ from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.treebanks.treebank import Treebank
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
+from tests.reliability.tally import Tally
 
 RUNS = Path("runs")
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,13 +75,15 @@ def one_thread() -> Iterator[None]:
 
 @pytest.mark.usefixtures("one_thread")
 def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
-    laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
+    laboratory: Laboratory, capfd: pytest.CaptureFixture[str], tally: Tally
 ) -> None:
+    held = tally("R16", "runs in another number of processes")
     plans = [plan(laboratory, seeds=[1, 2]), plan(laboratory, "tiny-mini")]
     train_all(plans, runs_dir=RUNS, jobs=2)
     lines = capfd.readouterr().err.splitlines()
     train_all(plans, runs_dir=Path("in-turn"), jobs=1)
     for folder, other in zip(folders(*plans), folders(*plans, runs=Path("in-turn")), strict=True):
+        held.add()
         assert weights(folder) == weights(other)
         events = [json.loads(line) for line in (folder / "events.jsonl").open(encoding="utf-8")]
         assert [event["event"] for event in events] == ["start", "evaluation", "stop"]
@@ -111,6 +114,23 @@ def test_a_run_that_fails_stops_no_other(
     assert weights(done)
     assert not failed.exists()
     assert "tiny-open charlstm seed 1: FAILED, tiny-open, split train" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("jobs", "file"), [(2, "last/progress.json"), (1, "run.json")])
+def test_a_broken_run_folder_keeps_no_other_run_from_being_trained(
+    laboratory: Laboratory, jobs: int, file: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    work = plan(laboratory, seeds=[1, 2])
+    broken, other = folders(work)
+    train_all([plan(laboratory)], runs_dir=RUNS)
+    (broken / file).write_text("{", encoding="utf-8")
+    with pytest.raises(CheckpointError, match=rf"{file}: .*Start anew with --fresh"):
+        train_all([work], runs_dir=RUNS, jobs=jobs)
+    assert weights(other)
+    assert "tiny-open charlstm seed 1: FAILED, " in capfd.readouterr().err
+    with pytest.raises(CheckpointError, match="Start anew with --fresh"):
+        train_all([work], runs_dir=RUNS, jobs=1)  # the other one is trained already
+    train_all([plan(laboratory)], runs_dir=RUNS, jobs=1, fresh=True)
 
 
 def test_everything_that_failed_is_said_in_the_end(laboratory: Laboratory) -> None:

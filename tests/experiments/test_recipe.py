@@ -127,7 +127,9 @@ def test_a_layer_leaves_what_it_does_not_name(laboratory: Laboratory) -> None:
 
 def test_a_users_recipe_may_stand_on_the_shipped_base(tmp_path: Path) -> None:
     path = tmp_path / "elvish.toml"
-    path.write_text('base = "base"\nlanguage = "elvish"\ntreebanks = ["t"]\n', encoding="utf-8")
+    path.write_text(
+        'base = "base"\nlanguage = "german"\ntreebanks = ["german-mini"]\n', encoding="utf-8"
+    )
     recipe = load_recipe(str(path))
     assert recipe.base == load_recipe("german").base
     assert (recipe.name, recipe.path) == ("elvish", path)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path
 
 import pytest
 
 from spmrl_bench.errors import RecordError
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.leaderboard.published import COLUMNS, PublishedFigure, read_published
+from spmrl_bench.leaderboard.published import (
+    COLUMNS,
+    PublishedFigure,
+    read_published,
+    readable_published,
+)
 from spmrl_bench.scoring.metric import Criterion
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from tests.conftest import shared_data
+from tests.reliability.tally import Tally
 
 SPMRL = ("arabic", "basque", "french", "german", "hebrew", "hungarian", "korean", "polish")
 
@@ -147,6 +154,59 @@ def test_dependency_figures_are_held_too(tmp_path: Path) -> None:
         setting="", variant="", recipe="", split="test", metric="attachment", figure="las",
         value=90.5, source="Table 1",
     )  # fmt: skip
+
+
+BROKEN_FILES = {
+    "empty.csv": (b"", ":1: columns are ; needed: system,"),
+    "latin.csv": (",".join(COLUMNS).encode() + b"\n\xe9\n", ": cannot read published figures: "),
+    "long.csv": (
+        ",".join(COLUMNS).encode() + b"\n" + b"x" * 200_000,
+        ": cannot read published figures: field",
+    ),
+    "zeros.csv": (bytes(100), ":1: columns are "),
+    "other.csv": (b"a,b\n1,2\n", ":1: columns are a,b; needed: system,"),
+}  # fmt: skip
+
+
+def test_broken_lines_and_files_are_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
+) -> None:
+    held = tally("R11", "broken lines and files among published figures")
+    folder = tmp_path / "published"
+    folder.mkdir()
+    wrong = [
+        {"value": "nan"}, {"value": "1e999"}, {"value": "-1"}, {"year": "1" + 40 * "0" + ".5"},
+        {"recipe": "model.layers=" + 100_000 * "["}, {"metric": "b"}, {"split": ""},
+        {"language": ""}, {"value": ""}, {"figure": "NaN"},
+    ]  # fmt: skip
+    lines = [{}, *(part for one in wrong for part in (one, {}))]
+    write(folder / "mine.csv", *lines)
+    for name, (data, _) in BROKEN_FILES.items():
+        (folder / name).write_bytes(data)
+    (folder / "folder.csv").mkdir()
+    os.mkfifo(folder / "pipe.csv")
+    (folder / "gone.csv").symlink_to("nowhere")
+    with (folder / "huge.csv").open("wb") as file:
+        file.truncate(2**40)
+    held.add(len(wrong) + len(BROKEN_FILES) + 4)
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
+    found, mistakes = readable_published()
+    assert len(found) == len(FIGURES) + len(wrong) + 1
+    expected = {f"{folder}/{name}{reason}" for name, (_, reason) in BROKEN_FILES.items()}
+    expected |= {f"{folder}/mine.csv:{3 + 2 * number}: " for number in range(len(wrong))}
+    expected |= {f"{folder}/{name}.csv: cannot read" for name in ("folder", "gone", "huge", "pipe")}
+    assert len(mistakes) == len(expected)
+    for beginning in expected:
+        assert any(mistake.startswith(beginning) for mistake in mistakes), beginning
+    assert max(map(len, mistakes)) < 1000
+    with pytest.raises(RecordError, match=r"(?s)empty\.csv.*huge\.csv"):
+        read_published()
+
+
+def test_a_treebank_of_any_name_has_a_family(tmp_path: Path) -> None:
+    names = ("x", "x-", "-", "german-spmrl-raw")
+    found = read_published(write(tmp_path / "own.csv", *({"treebank": name} for name in names)))
+    assert [figure.family for figure in found] == ["x", "x", "", "spmrl"]
 
 
 def test_figures_of_the_user_stand_behind_those_of_the_program(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.leaderboard.record import (
+    RECORDS,
     Hardware,
     MetricResult,
     Record,
@@ -19,17 +20,20 @@ from spmrl_bench.leaderboard.record import (
     read_records,
     write_record,
 )
+from spmrl_bench.leaderboard.store import files_of
+from tests.reliability.tally import Tally
 
 COMMON = -1
 PATIENCE = 600.0  # seconds; the other processes start faster without what conftest imports
-SENTENCES = 2000  # so that a file is larger than what is written at once
+SENTENCES = 2000  # of each tenth record, so that its file is larger than what is written at once
 
 
 def record(process: int, number: int) -> Record:
+    sentences = 1 if number % 10 else SENTENCES
     toy = MetricResult(
-        counts={"words": [number] * SENTENCES}, figures={}, signature="", signature_long=""
+        counts={"words": [number] * sentences}, figures={}, signature="", signature_long=""
     )
-    dev = SplitResult(sentences=SENTENCES, metrics={"toy": toy})
+    dev = SplitResult(sentences=sentences, metrics={"toy": toy})
     training = Training(epochs=1, updates=1, parameters=1, wall_seconds=1, tokens_per_second=1)
     hardware = Hardware(device="cpu", platform="", processor="", cpu_count=1, threads=1)
     return Record(
@@ -50,19 +54,22 @@ def record(process: int, number: int) -> Record:
 
 
 def write(folder: Path, process: int, records: int, together: Barrier) -> None:
-    """The work of one process; the last record is the same in all of them."""
+    """The work of one process; each tenth record is one that all of them write."""
     together.wait(PATIENCE)
     for number in range(records):
         write_record(record(process, number), folder)
-    write_record(record(COMMON, 0), folder)
+        if number % 10 == 0:
+            write_record(record(COMMON, number), folder)
 
 
 @pytest.mark.parametrize(
-    ("processes", "records"), [(4, 25), pytest.param(64, 100, marks=pytest.mark.campaign)]
+    ("processes", "records"), [(8, 100), pytest.param(64, 1000, marks=pytest.mark.campaign)]
 )
 def test_processes_that_write_at_once_lose_nothing(
-    tmp_path: Path, processes: int, records: int
+    tmp_path: Path, processes: int, records: int, tally: Tally
 ) -> None:
+    written = tally("R18", "records that processes write at once: none lost, torn or twice")
+    looked = tally("R18", "records read while others are written: none seen in part")
     context = get_context("spawn")
     together = context.Barrier(processes + 1)
     writers = [
@@ -72,17 +79,46 @@ def test_processes_that_write_at_once_lose_nothing(
     for writer in writers:
         writer.start()
     together.wait(PATIENCE)
-    seen: set[tuple[str, int]] = set()
+    seen: set[Path] = set()
     looks = 0
     while any(writer.is_alive() for writer in writers):
-        # Raises where a record is not whole.
-        found = {(one.variant, one.seed) for one in read_records(tmp_path)}
-        assert seen <= found
-        seen, looks = found, looks + 1
+        there = set(files_of(tmp_path, ".json"))
+        assert seen <= there
+        for path in there - seen:
+            looked.add()
+            RECORDS.read(path)  # raises where a record is not whole
+        seen, looks = there, looks + 1
     assert [writer.exitcode for writer in writers] == [0] * processes
     expected = {(str(process), number) for process in range(processes) for number in range(records)}
+    expected |= {(str(COMMON), number) for number in range(0, records, 10)}
+    written.add(processes * records)
     kept = [(one.variant, one.seed) for one in read_records(tmp_path)]
-    assert len(kept) == processes * records + 1
-    assert set(kept) == expected | {(str(COMMON), 0)}
+    assert len(kept) == len(expected)
+    assert set(kept) == expected
     assert len(list(tmp_path.iterdir())) == len(kept)
     print(f"{processes} processes: {len(kept)} records, read {looks} times meanwhile")
+
+
+@pytest.mark.parametrize("rounds", [20, pytest.param(2000, marks=pytest.mark.campaign)])
+def test_one_record_of_all_is_one_file(tmp_path: Path, rounds: int, tally: Tally) -> None:
+    held = tally("R18", "records that all processes write: one file")
+    context, processes = get_context("spawn"), 3
+    together = context.Barrier(processes)
+    writers = [
+        context.Process(target=write_the_same, args=(tmp_path, rounds, together), daemon=True)
+        for _ in range(processes)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    held.add(processes * rounds)
+    assert [writer.exitcode for writer in writers] == [0] * processes
+    assert sorted(one.seed for one in read_records(tmp_path)) == list(range(rounds))
+    assert len(list(tmp_path.iterdir())) == rounds
+
+
+def write_the_same(folder: Path, rounds: int, together: Barrier) -> None:
+    for number in range(rounds):
+        together.wait(PATIENCE)
+        write_record(record(COMMON, number), folder)

@@ -365,11 +365,11 @@ def test_no_numbers_are_drawn_for_weights_that_will_be_replaced(
 
 
 def test_weights_not_filled_yet_do_no_harm(folder: Path, tmp_path: Path) -> None:
-    from spmrl_bench.parsers.saved import _Unfilled
+    from spmrl_bench.tensor_budget import TensorBudget
 
     module = read(folder)
     module.save_assets(tmp_path)
-    with _Unfilled():
+    with TensorBudget(1000, 1_000_000):
         again = Transformer.read("gone", None, WIDTH, "last", False, 0.2, tmp_path).eval()
         frozen = Transformer.read(str(folder), None, WIDTH, "last", True, 0.2, tmp_path).eval()
     for one in (again, frozen):

@@ -24,7 +24,7 @@ from spmrl_bench.parsers.vocabulary import (
 )
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
-from tests.parsers.examples import TREES, config, gold_of, parser_of
+from tests.parsers.examples import TREES, config, forget_digest, gold_of, parser_of
 
 
 def vocabulary_of(trees: Iterable[Tree]) -> Vocabulary:
@@ -119,6 +119,7 @@ def test_words_beyond_the_limit_are_unk_in_training_and_parsing(tmp_path: Path) 
 def test_a_parser_of_before_knows_all_its_words(tmp_path: Path) -> None:
     parser = parser_of()
     parser.save(tmp_path)
+    forget_digest(tmp_path)
     path = tmp_path / "parser.json"
     saved = json.loads(path.read_text(encoding="utf-8"))
     del saved["config"]["max_words"]

@@ -172,7 +172,7 @@ def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ("data", "message"),
     [
         (binary(WORDS, ROWS)[:-2], " the first line promises 3 words, but the file ends after 2"),
-        (b"9" + binary(WORDS, ROWS), " the first line promises 93 words, but the file ends after"),
+        (b"9" + binary(WORDS, ROWS), "1: the first line promises 93 words of 3 numbers, which the"),
         (binary(WORDS, ROWS) + b"x", " found more bytes after the 3 words of 3 numbers"),
         (binary(["a", "b"], [[1], [float("nan")]]), " word 2, 'b': number 1 is nan"),
         (binary(["a", ""], [[1], [2]]), " word 2: has no bytes"),

@@ -1,25 +1,34 @@
-"""Thousands of damaged pieces of real treebanks: every reader gives sentences or typed errors.
+"""Damaged files by the thousand: every reader gives sentences or typed errors.
 
-``make campaign`` reads more of them.
+The golden sentences of every format are always there, small and full of what is special about the
+format; pieces of real treebanks, where these are, have what nobody thinks of. ``make campaign``
+reads a million of the first.
 """
 
 from __future__ import annotations
 
 import random
+import resource
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spmrl_bench.data import data_dir
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
 from tests.conftest import shared_data
+from tests.reliability.extreme_files import OPTIONS
+from tests.reliability.tally import Held, Tally
 
+GOLDEN = 10_000  # files in the quick tests, of all formats together
+MANY = 1_000_000
 PIECE = 12_000  # bytes of a file
-SECONDS = 5.0  # of the processor, far more than a piece needs
+SECONDS = 1.0  # of the processor, far more than a piece needs
+MEMORY = 1 << 30  # bytes that reading all of them may add to the process
 
 #: A file of each format, and the options that its treebank is read with.
 FILES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -57,24 +66,48 @@ def damaged(data: bytes, choose: random.Random) -> bytes:
     return data
 
 
-def check(name: str, number: int, folder: Path) -> None:
+def check(name: str, number: int, folder: Path, held: Held) -> None:
+    """Damaged pieces of the real file."""
     file, options = FILES[name]
     data = shared_data(f"treebanks/{file}").read_bytes()
     choose = random.Random(f"{name} {number}")
-    path = folder / "damaged"
-    read = FORMATS[name].read
     for _ in range(number):
         start = choose.choice((0, 0, choose.randrange(max(1, len(data) - PIECE))))
-        path.write_bytes(damaged(data[start : start + PIECE], choose))
-        errors: list[ReadError] = []
-        begun = time.process_time()
-        try:
-            for sentence in read(path, on_error=errors.append, **options):
-                check_whole(getattr(sentence, "tree", sentence))
-        except ReadError as error:  # not of the encoding
-            errors.append(error)
-        assert time.process_time() - begun < SECONDS
-        assert all(str(error).startswith(f"{path}:") for error in errors)
+        check_one(name, damaged(data[start : start + PIECE], choose), options, folder, held)
+
+
+def check_golden(name: str, number: int, folder: Path, held: Held) -> None:
+    """Damaged golden sentences of a format, now and then with those of another one among them."""
+    known = {
+        form: (data_dir("treebanks") / "golden" / f"{form}.txt").read_bytes() for form in FILES
+    }
+    data, options = known[name], OPTIONS.get(name, {})
+    choose = random.Random(f"golden {name} {number}")
+    for _ in range(number):
+        piece = damaged(data, choose)
+        if choose.random() < 0.1:
+            other = known[choose.choice(list(known))]
+            place, start = choose.randrange(len(piece) + 1), choose.randrange(len(other))
+            piece = piece[:place] + other[start : start + choose.choice((5, 50, 500))]
+        check_one(name, piece, options, folder, held)
+
+
+def check_one(name: str, data: bytes, options: dict[str, Any], folder: Path, held: Held) -> None:
+    """Read some bytes as a file of a format."""
+    path = folder / "damaged"
+    path.write_bytes(data)
+    errors: list[ReadError] = []
+    held.add()
+    begun = time.process_time()
+    try:
+        for sentence in FORMATS[name].read(path, on_error=errors.append, **options):
+            check_whole(getattr(sentence, "tree", sentence))
+    except ReadError as error:  # not of the encoding
+        errors.append(error)
+    assert time.process_time() - begun < SECONDS, data
+    for error in errors:
+        assert str(error).startswith(f"{path}:"), data
+        assert error.line is not None, data
 
 
 def check_whole(sentence: Any) -> None:
@@ -92,12 +125,16 @@ def test_every_format_has_a_file() -> None:
     assert set(FILES) == set(FORMATS)
 
 
+@pytest.mark.parametrize("number", [GOLDEN, pytest.param(MANY, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_pieces(name: str, tmp_path: Path) -> None:
-    check(name, 40, tmp_path)
+def test_damaged_golden_sentences(name: str, number: int, tmp_path: Path, tally: Tally) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    held = tally("R11", "damaged files")
+    check_golden(name, -(-number // len(FILES)), tmp_path, held)
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < MEMORY
 
 
-@pytest.mark.campaign
+@pytest.mark.parametrize("number", [40, pytest.param(5_000, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", FILES)
-def test_many_damaged_pieces(name: str, tmp_path: Path) -> None:
-    check(name, 5_000, tmp_path)
+def test_damaged_pieces(name: str, number: int, tmp_path: Path, tally: Tally) -> None:
+    check(name, number, tmp_path, tally("R11", "damaged pieces of real treebanks"))

@@ -31,4 +31,5 @@ PROPERTIES = {
     "R26": "significance is what it says",
     "R27": "memory stays level",
     "R28": "an interrupt ends a run soon, without losing it",
+    "T1": "the quick tests notice mistakes",
 }

@@ -17,6 +17,7 @@ from spmrl_bench.scoring import (
     score_trees,
 )
 from spmrl_bench.scoring.evalb_format import as_evalb
+from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees
 
 SPMRL = load_prm("spmrl")
@@ -57,7 +58,8 @@ SIZES = {
 
 @pytest.mark.parametrize("prm", [SPMRL, COLLINS], ids=["spmrl", "COLLINS"])
 @pytest.mark.parametrize("size", SIZES)
-def test_any_size_is_scored(size: str, prm: Parameters) -> None:
+def test_any_size_is_scored(size: str, prm: Parameters, tally: Tally) -> None:
+    tally("R2", "sizes beyond the room of the C programs").add()
     gold, test, counted = SIZES[size]
     expected = (counted[-1], 0, *counted, counted[-1])
     assert score_texts(gold, test, prm).rows.tolist() == [list(expected)]
@@ -69,9 +71,13 @@ def test_any_size_is_scored(size: str, prm: Parameters) -> None:
     assert f"{counted[-1]:4}" in printed.splitlines()[3]
 
 
-def test_every_length_up_to_three_hundred() -> None:
-    lines = [flat(n) for n in range(1, 301)]
-    text = "\n".join(lines)
-    counts = score_texts(text, text, SPMRL)
-    assert counts.rows.tolist() == [[n, 0, 1, 1, 1, 0, n, n] for n in range(1, 301)]
-    assert counts.up_to(70).valid == 70
+@pytest.mark.parametrize("most", [300, pytest.param(10_000, marks=pytest.mark.campaign)])
+def test_every_length(most: int, tally: Tally) -> None:
+    held = tally("R2", "sentences of each length from 1 word on")
+    for start in range(1, most + 1, 300):
+        lengths = range(start, min(start + 300, most + 1))
+        held.add(len(lengths))
+        text = "\n".join(map(flat, lengths))
+        counts = score_texts(text, text, SPMRL)
+        assert counts.rows.tolist() == [[n, 0, 1, 1, 1, 0, n, n] for n in lengths]
+        assert counts.up_to(70).valid == sum(n <= 70 for n in lengths)

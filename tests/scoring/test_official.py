@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import Parameters, Program, load_prm, score_files
 from spmrl_bench.scoring.official import confirm
 from tests.conftest import PATIENCE, shared_data
+from tests.reliability.tally import Tally
 from tests.scoring.official_examples import (
     GOLD,
     LOSING,
@@ -23,6 +26,7 @@ from tests.scoring.official_examples import (
     fake_program,
     prints,
 )
+from tests.scoring.programs import program
 
 COLLINS = load_prm("COLLINS")
 SPMRL = load_prm("spmrl")
@@ -91,13 +95,28 @@ FAILURES = {
         prints(f"{OUTPUT}Segmentation fault\n"),
         f"in line 38 {END} is 'Segmentation fault' and should be ''",
     ),
+    "one row more": (prints(OUTPUT.replace(ROW_2, 2 * ROW_2)), "in line 6"),
+    "one error": (
+        prints(OUTPUT.replace("Error sentence  =      0", "Error sentence  =      1")),
+        "in line 13 .* 1' and",
+    ),
+    "one skipped": (
+        prints(OUTPUT.replace("Skip  sentence  =      0", "Skip  sentence  =      1")),
+        "in line 14 .* 1' and",
+    ),
+    "commas in numbers": (prints(OUTPUT.replace(".", ",")), "in line 1 .*'  Sent,"),
+    "commas in figures": (prints(OUTPUT.replace("62.50", "62,50")), "in line 8 .*62,50"),
+    "Latin-1": (prints(OUTPUT.replace("All", "\xc4ll").encode("latin-1")), "in line 11"),
+    "UTF-16": (prints(OUTPUT.encode("utf-16")), "in line 1 "),
+    "lines in disorder": (prints(OUTPUT.replace("   1    3", "   9    3")), "in line 4"),
     "garbage": (prints(OUTPUT.replace("33.33", "\xff\x00\x9c", 1).encode("latin-1")), "in line 5"),
     "sentences are left out": (prints(TWO_LEFT_OUT), r"sentence 2\), .*'   2    3    1    0.00"),
 }
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_a_program_that_fails_gives_no_score(tmp_path: Path, failure: str) -> None:
+def test_a_program_that_fails_gives_no_score(tmp_path: Path, failure: str, tally: Tally) -> None:
+    tally("R3", "ways in which a program fails").add()
     body, message = FAILURES[failure]
     binary = fake_program(tmp_path / "evalb", body)
     timeout = 0.3 if failure in ("hang", "deaf") else PATIENCE
@@ -132,10 +151,34 @@ def no_program(path: Path) -> None:
         (no_program, "evalb: cannot be run: Exec format error"),
     ],
 )
-def test_what_is_no_program_gives_no_score(tmp_path: Path, make, message: str) -> None:
+def test_what_is_no_program_gives_no_score(
+    tmp_path: Path, make, message: str, tally: Tally
+) -> None:
+    tally("R3", "ways in which a program fails").add()
     make(tmp_path / "evalb")
     with pytest.raises(ScoreError, match=message):
         confirmed(tmp_path / "evalb", write(tmp_path))
+
+
+@pytest.mark.parametrize("step", ["mkdtemp", "write_text", "write_bytes", "open"])
+def test_a_full_disk_gives_no_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, tally: Tally
+) -> None:
+    tally("R3", "ways in which a program fails").add()
+    binary, files = fake_program(tmp_path / "evalb", prints(OUTPUT)), write(tmp_path)
+    counts = score_files(*files, COLLINS)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile if step == "mkdtemp" else Path, step, full)
+    if step == "open":
+        # Only what is opened in the folder of the program.
+        monkeypatch.setattr("spmrl_bench.scoring.official._lines", lambda *_: [b"()"])
+        monkeypatch.setattr("spmrl_bench.scoring.official._sha256", lambda _: 64 * "0")
+        monkeypatch.setattr("spmrl_bench.scoring.official.as_evalb", lambda *_: OUTPUT)
+    with pytest.raises(ScoreError, match=r"evalb: cannot be run in .* No space left on device\."):
+        confirm(binary, *files, counts, COLLINS)
 
 
 def test_left_out_sentences_may_be_allowed(tmp_path: Path) -> None:
@@ -224,13 +267,6 @@ def test_files_that_it_does_not_see(
     assert not (tmp_path / "ran").exists()
 
 
-def binary_of(program: Program) -> str:
-    path = os.environ.get(program)
-    if not path:
-        pytest.skip(f"no {program} binary (set the environment variable {program})")
-    return path
-
-
 PARAMETER_SETS = sorted(path.stem for path in data_dir("evalb").glob("*.prm"))
 FOLDERS = (
     "sequoia_brackets",
@@ -247,7 +283,7 @@ FOLDERS = (
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_real_programs_confirm_our_own(name: str, folder: str) -> None:
     prm = load_prm(name)
-    binary = binary_of(prm.program)
+    binary = program(prm.program)
     reference = shared_data(f"evalb_reference/{folder}")
     files = reference / "gold.txt", reference / "test.txt"
     if score_files(*files, prm).skipped > prm.max_error:
@@ -259,7 +295,7 @@ def test_the_real_programs_confirm_our_own(name: str, folder: str) -> None:
 
 @pytest.mark.parametrize(("prm", "room"), [(COLLINS, 200), (SPMRL, 1_000)])
 def test_the_real_programs_beyond_their_room(tmp_path: Path, prm: Parameters, room: int) -> None:
-    binary = binary_of(prm.program)
+    binary = program(prm.program)
 
     def of_words(number: int) -> tuple[Path, Path]:
         return write(tmp_path, *2 * (f"{GOLD}(TOP (X{number * ' (NN a)'}))\n{GOLD}",))
@@ -275,4 +311,4 @@ def test_the_other_real_program_counts_otherwise(tmp_path: Path, name: str) -> N
     other = next(program for program in Program if program is not prm.program)
     files = write(tmp_path, *2 * ("(TOP (S (NN word) (. .)))\n",))
     with pytest.raises(ScoreError, match=rf"\(sentence 1\).* is it {prm.program} as published"):
-        confirmed(binary_of(other), files, replace(prm, delete_labels=frozenset({"TOP", "."})))
+        confirmed(program(other), files, replace(prm, delete_labels=frozenset({"TOP", "."})))

@@ -17,6 +17,7 @@ from spmrl_bench.scoring import BracketCounts, Parameters, Policy, brackets, loa
 from spmrl_bench.scoring.brackets import Rules, count_brackets
 from spmrl_bench.scoring.evalb_format import as_evalb
 from spmrl_bench.trees import Tree
+from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees, hostile_trees
 from tests.scoring.test_brackets import CASES
 
@@ -57,7 +58,8 @@ def wrong_cases() -> list[str]:
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_hostile_pairs_give_what_the_programs_print(name: str) -> None:
+def test_hostile_pairs_give_what_the_programs_print(name: str, tally: Tally) -> None:
+    tally("R1", f"pairs of trees with {name}.prm, by the digest of what was printed").add(PAIRS)
     assert output_is_right(name)
 
 
@@ -96,8 +98,13 @@ def crossing_gold_brackets(gold: list[_Bracket], test: list[_Bracket], words: in
     ],
 )
 def test_each_mistake_is_found(
-    monkeypatch: pytest.MonkeyPatch, place: str, mistake: Callable[..., object], sets: set[str]
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    mistake: Callable[..., object],
+    sets: set[str],
+    tally: Tally,
 ) -> None:
+    tally("R1", "mistakes planted in the scorer, each found").add()
     assert wrong_cases() == []
     monkeypatch.setattr(brackets, place, mistake)
     assert wrong_cases() != []

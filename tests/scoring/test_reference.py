@@ -11,6 +11,7 @@ from spmrl_bench.scoring import MissingParse, Policy, Status, load_prm, score_tr
 from spmrl_bench.scoring.evalb_format import as_evalb
 from spmrl_bench.scoring.files import read_sides
 from tests.conftest import shared_data
+from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees
 
 REFERENCE = shared_data("evalb_reference")
@@ -38,7 +39,8 @@ def test_there_is_something_to_compare_with() -> None:
 
 
 @pytest.mark.parametrize("output", FINISHED)
-def test_output_byte_for_byte(output: str) -> None:
+def test_output_byte_for_byte(output: str, tally: Tally) -> None:
+    tally("R1", "whole outputs of the C programs for files, byte by byte").add()
     assert printed(output).encode() == (REFERENCE / f"{output}.out").read_bytes()
 
 
@@ -83,7 +85,8 @@ SUMMARY = {
 @pytest.mark.parametrize(
     "expected", EXPECTED, ids=[f"{row['case']} {row['prm']}{row['flags']}" for row in EXPECTED]
 )
-def test_edge_case(expected: dict[str, str]) -> None:
+def test_edge_case(expected: dict[str, str], tally: Tally) -> None:
+    tally("R1", "single pairs of trees and the rows that the C programs print").add()
     case = EDGE_CASES[expected["case"]]
     gold, test = (as_trees([AROUND, case[side] or "", AROUND]) for side in ("gold", "test"))
     prm = load_prm(expected["prm"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +10,21 @@ import pytest
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring import BracketCounts, MissingParse, Policy, Punctuation, load_prm
+from spmrl_bench.scoring import (
+    BracketCounts,
+    MissingParse,
+    Policy,
+    Punctuation,
+    Status,
+    load_prm,
+)
+from spmrl_bench.scoring.attachment import AttachmentRules
+from spmrl_bench.scoring.attachment_counts import AttachmentCounts
+from spmrl_bench.scoring.attachment_metric import ATTACHMENT
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.scoring.prm import Parameters
 from spmrl_bench.scoring.signature import KEYS, Signature, Source, sign
+from tests.reliability.tally import Tally
 from tests.scoring.test_counts import ROWS
 
 SPMRL = load_prm("spmrl")
@@ -52,6 +64,109 @@ def test_long_and_short_form() -> None:
     assert signature.as_dict()["skipped"] == "2"
     of_others = ("punctuation", "missing", "relations", "roots")
     assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
+
+
+SOURCE = Source(
+    treebank="german-mini",
+    fingerprint="ab" * 32,
+    split="dev",
+    tags="gold",
+    transforms=("drop-traces",),
+    variant="charlstm",
+    settings={"train.max_epochs": 5},
+    ensemble=2,
+    size="small",
+    precision="bf16",
+    seed=1,
+)
+POLICY = Policy(MissingParse.COUNT, Punctuation.BY_GOLD)
+UNLIKE = AttachmentRules("ptb-ctb")
+SCORED = AttachmentCounts.from_rows([(4, 2, 3, 2) * 2])
+
+
+def brackets(
+    counts: BracketCounts = COUNTS, prm: Parameters = SPMRL, policy: Policy = POLICY, **changes: Any
+) -> Signature:
+    return sign(BRACKETS, counts, BracketRules(prm, policy), replace(SOURCE, **changes))
+
+
+def attachment(counts: AttachmentCounts = SCORED, **changes: Any) -> Signature:
+    return sign(ATTACHMENT, counts, replace(UNLIKE, **changes), SOURCE)
+
+
+#: An ingredient that is another than usual, and the keys that say so.
+INGREDIENTS: dict[str, tuple[Callable[[], Signature], set[str]]] = {
+    "a label that is removed": (
+        lambda: brackets(prm=replace(SPMRL, delete_labels=frozenset({"TOP"}))), {"prm"}
+    ),
+    "a label that is another": (
+        lambda: brackets(prm=replace(SPMRL, eq_labels=frozenset({("A", "B")}))), {"prm"}
+    ),
+    "the name of the set": (lambda: brackets(prm=replace(SPMRL, name="mine")), {"prm"}),
+    # LABELED is a line of the parameter set, too.
+    "labels": (lambda: brackets(prm=replace(SPMRL, labeled=False)), {"match", "prm"}),
+    "punctuation": (lambda: brackets(policy=Policy(MissingParse.COUNT)), {"punctuation"}),
+    "missing parses": (
+        lambda: brackets(policy=Policy(punctuation=Punctuation.BY_GOLD)), {"missing"}
+    ),
+    "the treebank": (lambda: brackets(treebank="german-squoia"), {"treebank"}),
+    "its files": (lambda: brackets(fingerprint="cd" * 32), {"treebank"}),
+    "the split": (lambda: brackets(split="test"), {"split"}),
+    "a sentence more": (
+        lambda: brackets(BracketCounts.from_rows([*ROWS, (3, Status.VALID, 2, 2, 2, 0, 3, 3)])),
+        {"sentences"},
+    ),
+    "a sentence left out": (
+        lambda: brackets(BracketCounts.from_rows([(3, Status.NO_WORDS, *6 * (0,)), *ROWS[1:]])),
+        {"skipped"},
+    ),
+    "the tags": (lambda: brackets(tags="predicted"), {"tags"}),
+    "the transforms": (lambda: brackets(transforms=("drop-traces", "strip-root")), {"transforms"}),
+    "their order": (lambda: brackets(transforms=("strip-root", "drop-traces")), {"transforms"}),
+    "the variant": (lambda: brackets(variant="word"), {"variant"}),
+    "a setting": (lambda: brackets(settings={"train.max_epochs": 6}), {"settings"}),
+    "one parser": (lambda: brackets(ensemble=None), {"ensemble"}),
+    "the size": (lambda: brackets(size="published"), {"size"}),
+    "the precision": (lambda: brackets(precision="float32"), {"precision"}),
+    "the seed": (lambda: brackets(seed=2), {"seed"}),
+    "the rule of punctuation": (lambda: attachment(punctuation="none"), {"punctuation"}),
+    "the column of tags": (lambda: attachment(tags="upos"), {"punctuation"}),
+    "relations": (lambda: attachment(relations="none"), {"relations"}),
+    "roots": (lambda: attachment(roots="several"), {"roots"}),
+}  # fmt: skip
+
+
+def changed_keys(one: Signature, other: Signature) -> set[str]:
+    first, second = one.as_dict(), other.as_dict()
+    return {key for key in {*first, *second} if first.get(key) != second.get(key)}
+
+
+@pytest.mark.parametrize("name", INGREDIENTS)
+def test_each_ingredient_changes_its_key_and_no_other(name: str, tally: Tally) -> None:
+    tally("R25", "ingredients of a signature, changed one by one").add()
+    change, keys = INGREDIENTS[name]
+    other = change()
+    usual = attachment() if other.as_dict()["match"] == "attachment" else brackets()
+    assert changed_keys(usual, other) == keys
+
+
+def test_the_version_and_the_scorer_have_keys_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, tally: Tally
+) -> None:
+    tally("R25", "ingredients of a signature, changed one by one").add(2)
+    usual = brackets()
+    with monkeypatch.context() as patch:
+        patch.setattr("spmrl_bench.scoring.signature.__version__", "9.9")
+        assert changed_keys(usual, brackets()) == {"version"}
+    monkeypatch.setattr(
+        "spmrl_bench.scoring.bracket_metric.scorer_version", lambda metric: "own(0abc)"
+    )
+    assert changed_keys(usual, brackets()) == {"scorer"}
+
+
+def test_every_key_has_an_ingredient() -> None:
+    tried = {key for _, keys in INGREDIENTS.values() for key in keys} | {"version", "scorer"}
+    assert tried == set(KEYS)
 
 
 def test_a_policy_that_is_not_the_published_one_is_named() -> None:

@@ -21,6 +21,7 @@ from spmrl_bench.scoring.significance import (
     compare,
     confidence_intervals,
 )
+from tests.reliability.tally import Tally
 
 Sentence = tuple[int, int, int]  # matched, gold, test
 
@@ -60,14 +61,27 @@ def p_of_all_swaps(one: Sequence[Sentence], other: Sequence[Sentence]) -> Fracti
     return Fraction(hits, 2 ** len(one))
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_ten_sentences_agree_with_the_full_permutation(seed: int) -> None:
-    one, other = made_up(10, seed)
-    expected = p_of_all_swaps(one, other)
-    exact = compare(BRACKETS.ratios(corpus(one)), BRACKETS.ratios(corpus(other)), trials=1024)[0]
-    assert exact.exact
-    assert exact.p_randomisation == float(expected)
-    assert exact.difference == pytest.approx(float(f1(other) - f1(one)), abs=1e-12)
+@pytest.mark.parametrize(
+    ("sentences", "pairs"),
+    [
+        *((n, 3) for n in (1, 2, 3, 5, 8, 10)),
+        *(pytest.param(n, 40, marks=pytest.mark.campaign) for n in range(1, 13)),
+    ],
+)
+def test_few_sentences_agree_with_the_full_permutation(
+    sentences: int, pairs: int, tally: Tally
+) -> None:
+    held = tally("R26", "pairs of systems on 1 to 12 sentences: p of all permutations")
+    for seed in range(pairs):
+        held.add()
+        one, other = made_up(sentences, seed)
+        expected = p_of_all_swaps(one, other)
+        # F1 alone: a system without brackets has no precision.
+        ratios = (BRACKETS.ratios(corpus(side))[:1] for side in (one, other))
+        (exact,) = compare(*ratios, trials=2**sentences)
+        assert exact.exact
+        assert exact.p_randomisation == pytest.approx(float(expected), rel=1e-12)
+        assert exact.difference == pytest.approx(float(f1(other) - f1(one)), abs=1e-12)
 
 
 def test_sampled_swaps_come_close_to_the_full_permutation() -> None:
@@ -292,7 +306,8 @@ def rejections(
     return float(randomisation), float(bootstrap)
 
 
-def test_true_null_hypotheses_are_rarely_rejected_and_false_ones_often() -> None:
+def test_true_null_hypotheses_are_rarely_rejected_and_false_ones_often(tally: Tally) -> None:
+    tally("R26", "simulated pairs of equal systems: rejected at 5 %").add(300)
     # 300 pairs: 5 % is 15 rejections with a standard deviation of 3.8.
     for rate in rejections(300, 200, trials=199):
         assert 1.5 < rate < 9
@@ -301,7 +316,8 @@ def test_true_null_hypotheses_are_rarely_rejected_and_false_ones_often() -> None
 
 
 @pytest.mark.campaign
-def test_rejection_of_10000_true_null_hypotheses_is_5_per_cent() -> None:
+def test_rejection_of_10000_true_null_hypotheses_is_5_per_cent(tally: Tally) -> None:
+    tally("R26", "simulated pairs of equal systems: rejected at 5 %").add(10_000)
     # The standard deviation of both rates is 0.22 points.
     for rate in rejections(10_000, 400, trials=199):
         assert 4.4 <= rate <= 5.6

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -91,10 +93,12 @@ def test_full_disk_is_one_message_and_keeps_what_was_saved(
     trainer = make_trainer(tmp_path)
     done = trainer.fit()
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    for code, advice in ((errno.ENOSPC, "Make room"), (errno.EACCES, "you may write there")):
 
-    monkeypatch.setattr("spmrl_bench.training.checkpoint.save_file", full)
-    with pytest.raises(CheckpointError, match=r"last: cannot be written \(.*No space.*Make room"):
-        save_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None, done)
+        def full(*_: object, code: int = code, **__: object) -> None:
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr("spmrl_bench.training.checkpoint.put", full)
+        with pytest.raises(CheckpointError, match=rf"last: cannot be written \(.*{advice}, then"):
+            save_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None, done)
     assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None) == done

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.processes import Interrupted
+from spmrl_bench.interrupts import Interrupted
 from spmrl_bench.training.checkpoint import read_progress
 from tests.training.trainers import break_off, make_trainer, real_score
 
@@ -28,23 +28,57 @@ def test_training_that_is_asked_to_stop_saves_and_resumes(
 
     def score(parser: Any) -> float:
         nonlocal calls
+        found = real_score(parser)
         if calls == evaluation:
             signal.raise_signal(number)
-            signal.raise_signal(signal.SIGTERM)  # twice is no more than once
         calls += 1
-        return real_score(parser)
+        return found
 
     with pytest.raises(Interrupted) as caught:
         make_trainer(tmp_path / "parts", score=score).fit()
     assert caught.value.number == number
-    steps = [2, 3, 5, 6][evaluation]
+    saved = read_progress(tmp_path / "parts" / "last")
+    assert saved is not None
+    assert (saved.steps, saved.evaluation_due) == ([2, 3, 5, 6][evaluation], True)
     assert make_trainer(tmp_path / "parts").fit().steps == 6
     lines = (tmp_path / "parts" / "events.jsonl").read_text(encoding="utf-8").splitlines()
     kinds = [json.loads(line)["event"] for line in lines]
-    # After the last batch nothing is left to do here, but what follows must not begin either.
-    assert kinds.count("interrupt") == (0 if steps == 6 else 1)
+    assert kinds.count("interrupt") == 1
+    assert kinds.count("evaluation") == 4  # what was broken off is no evaluation
     make_trainer(tmp_path / "whole").fit()
     assert final_bytes(tmp_path / "parts") == final_bytes(tmp_path / "whole")
+
+
+def test_a_second_ctrl_c_ends_at_once_and_a_second_sigterm_does_not(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path)
+    save = trainer._save
+
+    def again(number: int) -> None:
+        signal.raise_signal(number)
+        save()
+
+    step = trainer._step
+
+    def asked(number: int, batch: list[Any]) -> None:
+        step(number, batch)
+        signal.raise_signal(signal.SIGTERM)
+
+    trainer._step = asked  # type: ignore[method-assign]
+    trainer._save = lambda: again(signal.SIGINT)  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt) as caught:
+        trainer.fit()
+    assert not isinstance(caught.value, Interrupted)
+    assert read_progress(tmp_path / "last") is None
+
+    trainer = make_trainer(tmp_path)
+    save, step = trainer._save, trainer._step
+    trainer._step = asked  # type: ignore[method-assign]
+    trainer._save = lambda: again(signal.SIGTERM)  # type: ignore[method-assign]
+    with pytest.raises(Interrupted):
+        trainer.fit()
+    saved = read_progress(tmp_path / "last")
+    assert saved is not None
+    assert saved.steps == 1
 
 
 @pytest.mark.parametrize(("minutes", "steps"), [(10, 3), (1e-9, 4)])

@@ -10,7 +10,7 @@ program's manifests for releases of this size; all else in these stays as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -254,6 +254,18 @@ CTB_DOCUMENT = """\
 </DOC>
 """
 
+#: The same sentences as Penn2Malt writes them: word, tag, governor, relation.
+CTB_PENN2MALT = """\
+朱镕基\tNR\t2\tNMOD
+{number}\tCD\t0\tROOT
+
+已\tAD\t2\tVMOD
+到达\tVV\t0\tROOT
+沪\tNN\t2\tOBJ
+。\tPU\t2\tP
+
+"""
+
 #: Numbers of the documents of the Chinese fixture: both ends of every range, and gaps.
 CTB_NUMBERS = (1, 5, 270, 271, 300, 301, 325, 400, 414, 439, 440, 815, 816, 885, 886, 931,
                1001, 1078, 1136, 1137, 1147, 1148, 1151)  # fmt: skip
@@ -266,8 +278,13 @@ def write_ctb(
     encoding: str = "gb18030",
     release: int = 5,
     line_end: str = "\n",
+    penn2malt: Callable[[str], str] | None = None,
 ) -> Path:
-    """The Chinese Treebank, release 5.1 or 8: two sentences in each document."""
+    """The Chinese Treebank, release 5.1 or 8: two sentences in each document.
+
+    With ``penn2malt``, which makes CoNLL-X of what the program of that name writes, it has a
+    second layer.
+    """
     for number in CTB_NUMBERS:
         if release == 5:
             name = f"chtb_{number:03}.fid"
@@ -275,6 +292,9 @@ def write_ctb(
             name = f"chtb_{number:04}.{'nw' if number < 1001 else 'mz'}"
         text = CTB_DOCUMENT.replace("{number}", str(number))
         _write(root / path / name, text, encoding=encoding, line_end=line_end)
+        if penn2malt is not None:
+            rows = penn2malt(CTB_PENN2MALT.replace("{number}", str(number)))
+            _write((root / "ctb_penn2malt" / name).with_suffix(".conllx"), rows)
     return root / path.split("/")[0]
 
 

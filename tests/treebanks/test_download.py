@@ -2,83 +2,43 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import hashlib
-import http.server
 import io
+import itertools
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tarfile
-import threading
+import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
+from typing import BinaryIO, cast
 
 import pytest
 
+from spmrl_bench.data import home
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.download import fetch_treebank
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.conftest import PATIENCE
+from tests.reliability.tally import Tally
 from tests.treebanks.conftest import FILES, WriteManifest
+from tests.treebanks.serving import Server, serving
 from tests.treebanks.test_manifest import MINI
-
-
-@dataclass
-class Server:
-    """Serves ``files`` by path; see the methods of the handler for the ways it fails."""
-
-    url: str = ""
-    files: dict[str, bytes] = field(default_factory=dict)
-    cut: set[str] = field(default_factory=set)  # paths whose connection closes half-way
-    slow: set[str] = field(default_factory=set)  # paths that never end
-    asked: list[str] = field(default_factory=list)
-    halfway: Event = field(default_factory=Event)  # one of those has sent what it ever will
-    over: Event = field(default_factory=Event)
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    state = Server()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.asked.append(self.path)
-            data = state.files.get(self.path)
-            if data is None:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            half = len(data) // 2
-            if self.path in state.cut:
-                self.wfile.write(data[:half])
-                return
-            if self.path in state.slow:
-                self.wfile.write(data[:half])
-                self.wfile.flush()
-                state.halfway.set()
-                state.over.wait()
-                return
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.daemon_threads = True
-    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
-    state.url = f"http://127.0.0.1:{httpd.server_port}"
-    yield state
-    state.over.set()
-    httpd.shutdown()
-    httpd.server_close()
+    with serving() as server:
+        yield server
 
 
 def sha256(data: bytes) -> str:
@@ -256,7 +216,203 @@ def test_no_server(manifests: WriteManifest, tmp_path: Path) -> None:
         fetch(tmp_path / "new")
 
 
-def test_two_at_once(archive: ArchiveMaker, tmp_path: Path) -> None:
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong with a download, and what comes of it."""
+
+    name: str
+    prepare: Callable[[ArchiveMaker, pytest.MonkeyPatch], None]
+    says: str = ""
+    """Of the refusal; without it, all is well in the end."""
+
+
+def _full(number: int) -> Callable[[ArchiveMaker, pytest.MonkeyPatch], None]:
+    """The disk is full when a file is written for the so many-th time."""
+
+    def prepare(archive: ArchiveMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+        archive(zip_of(RELEASE))
+        left = itertools.count(number, -1)
+        real = shutil.copyfileobj
+
+        def copy(source: BinaryIO, target: BinaryIO, length: int = 0) -> None:
+            if next(left) <= 0:
+                target.write(b"some")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), target.name)
+            real(source, target, length)
+
+        monkeypatch.setattr("shutil.copyfileobj", copy)
+
+    return prepare
+
+
+def _no_space_for_the_download(archive: ArchiveMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive(zip_of(RELEASE))
+
+    def call(self: object, url: str, output: str, _: object) -> None:
+        Path(output).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), output)
+
+    monkeypatch.setattr("spmrl_bench.treebanks.download._Downloader.__call__", call)
+
+
+def _no_folder(archive: ArchiveMaker, _: pytest.MonkeyPatch) -> None:
+    archive(zip_of(RELEASE))
+    folder = home() / "downloads"
+    shutil.rmtree(folder, ignore_errors=True)
+    home().mkdir(exist_ok=True)
+    folder.write_text("not a folder")
+
+
+def _with(
+    data: bytes, digest: str | None = None, **ways: object
+) -> Callable[[ArchiveMaker, pytest.MonkeyPatch], None]:
+    """The server has these bytes, in certain ways, and the manifest expects a digest."""
+
+    def prepare(archive: ArchiveMaker, _: pytest.MonkeyPatch) -> None:
+        archive(data, digest)
+        archive.server.files |= cast("dict[str, bytes]", ways.pop("files", {}))
+        for way, value in ways.items():
+            getattr(archive.server, way).update(value)
+
+    return prepare
+
+
+ZIP = zip_of(RELEASE)
+FLIPPED = bytes([*ZIP[:99], ZIP[99] ^ 4, *ZIP[100:]])
+NOT_THE_FILE = "is not the file that the manifest names"
+FAULTS = (
+    Fault("truncated", _with(ZIP, cut=["/r.zip"]), "the download failed"),
+    Fault("cut, and the server does not know", _with(ZIP[:-50], sha256(ZIP)), NOT_THE_FILE),
+    Fault("a bit flipped", _with(FLIPPED, sha256(ZIP)), NOT_THE_FILE),
+    Fault("another file", _with(tar_of(RELEASE), sha256(ZIP)), NOT_THE_FILE),
+    Fault(
+        "redirected to a page",
+        _with(ZIP, moved={"/r.zip": "/page"}, files={"/page": b"<!DOCTYPE html>"}),
+        NOT_THE_FILE,
+    ),
+    Fault("redirected in a circle", _with(ZIP, moved={"/r.zip": "/r.zip"}), "the download failed"),
+    Fault("moved to another address", _with(ZIP, moved={"/r.zip": "/n"}, files={"/n": ZIP})),
+    Fault("without end", _with(ZIP, endless=["/r.zip"]), "sends more than"),
+    Fault("compressed on the way", _with(gzip.compress(ZIP), sha256(ZIP), encoded=["/r.zip"]),
+          NOT_THE_FILE),
+    Fault("zero bytes", _with(b"", sha256(ZIP)), NOT_THE_FILE),
+    Fault("zero bytes, as the manifest says", _with(b""), "no whole zip or tar archive"),
+    Fault("an archive with ..", _with(zip_of(RELEASE | {"../x": b"evil"})), "is not safe"),
+    Fault("no folder for downloads", _no_folder, "cannot keep the download"),
+    Fault("no space for the download", _no_space_for_the_download, "No space left"),
+    *(Fault(f"no space for file {k + 1}", _full(k), "No space left") for k in range(len(FILES))),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_faults(
+    fault: Fault,
+    archive: ArchiveMaker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tally: Tally,
+) -> None:
+    """Refused, with nothing left behind; and when all is well again, it is fetched."""
+    held = tally("R24", "faults of downloads")
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("spmrl_bench.treebanks.download.UNPACKED", 1 << 20)
+    root = tmp_path / "new"
+    with monkeypatch.context() as patch:
+        fault.prepare(archive, patch)
+        held.add()
+        if fault.says:
+            with pytest.raises(TreebankError, match=fault.says):
+                fetch(root)
+            assert not list(root.rglob("*")), "nothing stays of what failed"
+        else:
+            assert fetch(root) == sorted(FILES)
+    downloads = tmp_path / "home" / "downloads"
+    if downloads.is_file():
+        downloads.unlink()
+    assert not list(downloads.glob("*"))
+    for ways in (archive.server.cut, archive.server.endless, archive.server.encoded):
+        ways.clear()
+    archive.server.moved.clear()
+    archive(ZIP)
+    fetch(root)
+    assert files_under(root) == WHOLE
+
+
+def test_single_files_that_came_are_kept_when_the_next_fails(
+    manifests: WriteManifest, server: Server, tmp_path: Path, tally: Tally
+) -> None:
+    tally("R24", "downloads taken up again").add()
+    server.files = {f"/{name}": data for name, data in CONTENT.items() if name != "d_10.mrg"}
+    write_checksums(manifests(fetch=f'[{{ url = "{server.url}/" }}]').parent)
+    with pytest.raises(TreebankError, match=r"d_10\.mrg: the download failed: 404"):
+        fetch(tmp_path / "new")
+    before = len(server.asked)
+    server.files["/d_10.mrg"] = CONTENT["d_10.mrg"]
+    fetch(tmp_path / "new")
+    assert files_under(tmp_path / "new") == WHOLE
+    assert len(server.asked) - before == 2, "d_10.mrg, and the one behind it"
+
+
+def test_without_checksums_nothing_is_replaced_either(
+    manifests: WriteManifest, server: Server, tmp_path: Path
+) -> None:
+    data = zip_of(RELEASE | EXTRA)
+    server.files["/r.zip"] = data
+    members = '{ "release/data/" = "./" }'
+    manifests(
+        fetch=f'[{{ url = "{server.url}/r.zip", sha256 = "{sha256(data)}", members = {members} }}]'
+    )
+    own = tmp_path / "new" / "tiny_data" / "more.mrg"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    with pytest.raises(TreebankError, match=r"more\.mrg is there, but it is another file"):
+        fetch(tmp_path / "new")
+    assert files_under(tmp_path / "new") == {"tiny_data/more.mrg": b"mine"}
+    own.write_bytes(EXTRA["release/data/more.mrg"])
+    assert fetch(tmp_path / "new") == sorted(FILES)
+
+
+def test_the_stated_size_allows_more(
+    manifests: WriteManifest,
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("spmrl_bench.treebanks.archives.UNPACKED", 1000)
+    monkeypatch.setattr("spmrl_bench.treebanks.archives.MEMBERS", 2)
+    data = zip_of({"x": b"", "y": b"", "release/data/a": bytes(range(256)) * 20})
+    server.files["/r.zip"] = data
+    for size, says in (
+        (None, "has more than 2 members. If that is meant, state in the manifest"),
+        (3 * 4096, None),
+    ):
+        stated = f", size = {size}" if size else ""
+        entry = f'url = "{server.url}/r.zip", sha256 = "{sha256(data)}"{stated}'
+        manifests(fetch=f'[{{ {entry}, members = {{ "release/data/a" = "a" }} }}]')
+        if says:
+            with pytest.raises(TreebankError, match=says):
+                fetch(tmp_path / "new")
+        else:
+            assert fetch(tmp_path / "new") == ["a"]
+
+
+def test_folders_of_killed_downloads_are_removed_after_a_day(
+    archive: ArchiveMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+    downloads = tmp_path / "home" / "downloads"
+    for name, age in (("old", 25 * 3600), ("new", 60)):
+        (downloads / name).mkdir(parents=True)
+        (downloads / name / "file").write_text("half")
+        then = time.time() - age
+        os.utime(downloads / name, (then, then))
+    archive(ZIP)
+    fetch(tmp_path / "new")
+    assert [path.name for path in downloads.iterdir()] == ["new"]
+
+
+def test_two_at_once(archive: ArchiveMaker, tmp_path: Path, tally: Tally) -> None:
+    tally("R24", "two downloads at once").add()
     archive(zip_of(RELEASE | EXTRA))
     with ThreadPoolExecutor(2) as pool:
         for result in [pool.submit(fetch, tmp_path / "new") for _ in range(2)]:
@@ -265,8 +421,9 @@ def test_two_at_once(archive: ArchiveMaker, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_download_is_taken_up_again(
-    archive: ArchiveMaker, tmp_path: Path, manifests: WriteManifest
+    archive: ArchiveMaker, tmp_path: Path, manifests: WriteManifest, tally: Tally
 ) -> None:
+    tally("R24", "downloads taken up again").add()
     archive(zip_of(RELEASE))
     archive.server.slow.add("/r.zip")
     folder = manifests(fetch="[]").parent  # only to learn where the manifests are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from spmrl_bench.data import data_dir
 from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.brackets import write_brackets
 from tests.conftest import shared_data
@@ -324,6 +326,17 @@ CTB_SIZES = {"train": 32, "dev": 4, "test": 4} | {
     f"dependency-split.{split}": size for split, size in (("train", 30), ("dev", 8), ("test", 8))
 }
 
+
+def conllx(tab: str) -> str:
+    """Penn2Malt's four columns as ten, by the command that the manifest tells its reader to run."""
+    obtain = load_manifest("chinese-ctb-penn2malt").obtain
+    program = re.search(r"; (awk .*) \$f\S+\.tab > ", obtain)
+    assert program is not None
+    return subprocess.run(
+        ["sh", "-c", program[1]], input=tab, capture_output=True, text=True, check=True
+    ).stdout
+
+
 CTB_FORMS: dict[str, dict[str, Any]] = {
     "5.1": {},
     "5.1 with CRLF": {"line_end": "\r\n"},
@@ -336,8 +349,8 @@ CTB_FORMS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("form", CTB_FORMS)
 def test_chinese_treebank(tmp_path: Path, use: Use, form: str) -> None:
-    write_ctb(tmp_path, **CTB_FORMS[form])
     use("chinese-ctb", **CTB_SIZES)
+    write_ctb(tmp_path, penn2malt=conllx, **CTB_FORMS[form])
     treebank = open_treebank("chinese-ctb", tmp_path)
     assert texts(treebank, "test") == [
         text
@@ -382,6 +395,14 @@ def test_chinese_treebank(tmp_path: Path, use: Use, form: str) -> None:
         "dev": [886, 931, 1148, 1151],
         "test": [816, 885, 1137, 1147],
     }
+    for name, number in (("chinese-ctb-penn2malt", 271), ("chinese-ctb-dependency-split", 816)):
+        one, two = open_treebank(name, tmp_path).examples("test")[:2]
+        assert one.dependencies is not None
+        assert two.dependencies is not None
+        assert one.words[1] == str(number)
+        assert list(one.dependencies.heads) == [2, 0]
+        assert list(two.dependencies.heads) == [2, 0, 2, 2]
+        assert list(two.dependencies.relations) == ["VMOD", "ROOT", "OBJ", "P"]
 
 
 def test_chinese_treebank_with_mistakes(tmp_path: Path, use: Use) -> None:

@@ -1,0 +1,187 @@
+"""Paths that a manifest or a recipe names: each stays inside the folder that it is meant for.
+
+Manifests and recipes are handed on, so what they name is the word of a stranger. A path in one
+of them, or in an archive that one of them names, could lead anywhere: to a parent folder, to an
+absolute place, through a link, to a device. The rule is the same for all of them and for reading
+as for writing, and is stated here alone:
+
+* as text (:func:`check_path`, which schemas apply): relative, with ``/`` between its parts, none of
+  which is ``..``, and nothing that some system takes for more than a name;
+* on the disk (:func:`require_inside`, where the path is used): it lies in its folder, and for
+  writing so does what it leads to, through whatever links.
+
+Reading goes through links: archives cannot bring any, so whoever owns the folder has made them, as
+is usual with corpora that lie elsewhere.
+
+What the user names is no stranger's word: folders on the command line, and those that the file
+``folders.txt`` in the user's own folder (:func:`~spmrl_bench.data.home`) lists, one on each line.
+``spmrl-bench new-treebank FOLDER`` adds a line there for a folder that lies elsewhere. They may be
+read; nothing is ever downloaded into them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from spmrl_bench.data import home
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.files import write_text
+
+_DRIVE = re.compile(r"[A-Za-z]:")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_DEVICE = re.compile(r"(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[0-9¹²³]) *(?:\..*)?", re.I)
+_PART = 255  # bytes of a name that file systems hold
+_WHOLE = 1024  # bytes of a path
+_NAME = re.compile(r"[^\W_][\w.+-]*")
+
+
+def path_fault(text: str) -> str | None:
+    """What keeps a text from being a relative path that leads downwards; None if nothing does.
+
+    ``./`` at its beginning and a slash at its end are allowed.
+    """
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return "has characters that are no text"
+    if _CONTROL.search(text):
+        return "has control characters"
+    if "\\" in text:
+        return "has a backslash; '/' stands between folders"
+    if text.startswith("/"):
+        return "is absolute"
+    if size > _WHOLE:
+        return f"has {size:,} bytes; {_WHOLE:,} are allowed"
+    parts = text.removeprefix("./").removesuffix("/").split("/")
+    if parts == [""]:
+        return None if text == "./" else "is empty"
+    for part in parts:
+        if part in ("", ".", ".."):
+            return f"has the part '{part}'"
+        if _DRIVE.match(part):
+            return "names a drive"
+        if _DEVICE.fullmatch(part):
+            return f"has the part '{part}', which is a device on some systems"
+        if part.endswith((" ", ".")):
+            return f"has the part '{part}', which ends with a space or a dot"
+        if len(part.encode()) > _PART:
+            return f"has a part of {len(part.encode()):,} bytes; {_PART} are allowed"
+    return None
+
+
+def check_path(text: str) -> str:
+    """The text, if it is a relative path that leads downwards, for a schema.
+
+    Raises:
+        ValueError: it is none; says why.
+    """
+    if (fault := path_fault(text)) is not None:
+        raise ValueError(
+            f"{fault}; expected a relative path inside its folder, such as 'trees/train.mrg'"
+        )
+    return text
+
+
+def check_folder(text: str) -> str:
+    """The text, if it is a path as for :func:`check_path`, or an absolute one.
+
+    Whether an absolute folder may be read is found out where it is used.
+
+    Raises:
+        ValueError: it is neither; says why.
+    """
+    check_path(text.lstrip("/") if text.startswith("/") and text.strip("/") else text)
+    return text
+
+
+def check_name(text: str) -> str:
+    """The text, if it can be the name of a folder or file everywhere, for a schema.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    if _NAME.fullmatch(text) is None or path_fault(text) is not None:
+        raise ValueError(
+            "expected a name: letters, digits and any of '_', '-', '+' and '.', "
+            "beginning with a letter or digit"
+        )
+    return text
+
+
+def require_inside(
+    folder: Path | None, path: Path, error: type[SpmrlError], *, to: str = "read"
+) -> Path:
+    """The path, if it lies in a folder or, for reading, in one the user listed.
+
+    Args:
+        folder: it must lie in, or be; None if there is no such folder.
+        path: in use; it need not exist.
+        error: is raised if it lies elsewhere.
+        to: ``"read"``, or ``"write"``.
+    """
+    named, real = os.path.abspath(path), os.path.realpath(path)
+    if folder is not None and _lies_in(real, os.path.realpath(folder)):
+        return path
+    if to == "read":
+        allowed = [*listed_folders(error), *([folder] if folder is not None else [])]
+        if any(_lies_in(named, os.path.abspath(one)) for one in allowed):
+            return path
+    leads = "lies" if real == named else f"leads to {real}, which lies"
+    advice = (
+        f"To allow it to be read, add the folder as a line to {_list()}"
+        if to == "read"
+        else "Nothing is written there"
+    )
+    where = f"outside of {folder}" if folder is not None else "in no folder that was named"
+    raise error(f"{path}: {leads} {where}. {advice}")
+
+
+def listed_folders(error: type[SpmrlError]) -> list[Path]:
+    """The folders outside that the user has allowed to be read.
+
+    Raises:
+        SpmrlError: of the class given: the list cannot be read, or a line is no absolute folder.
+    """
+    path = _list()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as problem:
+        raise error(f"{path}: cannot be read: {problem}") from None
+    found = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        try:
+            folder = Path(text).expanduser()
+        except RuntimeError:  # the home of an unknown user
+            folder = Path(text)
+        if not folder.is_absolute() or "\0" in text:
+            raise error(f"{path}:{number}: found {text[:80]!r}, expected an absolute folder")
+        found.append(folder)
+    return found
+
+
+def list_folder(folder: Path, error: type[SpmrlError]) -> None:
+    """Allow a folder to be read that the user has named, if it is not allowed already."""
+    folder = folder.absolute()
+    if folder in listed_folders(error):
+        return
+    path = _list()
+    try:
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        write_text(path, f"{before.rstrip()}\n{folder}\n".lstrip())
+    except OSError as problem:
+        raise error(f"{path}: cannot be written: {problem.strerror}") from None
+
+
+def _list() -> Path:
+    return home() / "folders.txt"
+
+
+def _lies_in(real: str, folder: str) -> bool:
+    return real == folder or real.startswith(os.path.join(folder, ""))

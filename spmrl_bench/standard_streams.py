@@ -1,0 +1,95 @@
+"""Standard input, output and error, as whoever started the program has left them.
+
+A stream may be closed, a pipe that nobody reads any more, a full disk, or in an encoding that has
+no letters but those of English. Results that cannot be written are an error, told in one line and
+by the exit status; messages that nobody can read never end a program that trains for days.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class _Results(io.FileIO):
+    """Standard output: tells once that it cannot be written, then takes everything.
+
+    What is left in buffers above it would fail again wherever they are emptied.
+    """
+
+    lost = False
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        if self.lost:
+            return memoryview(data).nbytes
+        try:
+            return _all_written(super().write, self.fileno(), data)
+        except BrokenPipeError:
+            self.lost = True
+            raise
+        except OSError as error:
+            self.lost = True
+            raise SpmrlError(
+                f"standard output: cannot be written: {error.strerror or error}"
+            ) from None
+
+
+class _Messages(io.FileIO):
+    """Standard error: what cannot be written is lost."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return _all_written(super().write, self.fileno(), data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def _all_written(write: object, descriptor: int, data: ReadableBuffer) -> int:
+    """How much was written; of a stream that does not wait, once it takes anything."""
+    while (written := write(data)) is None:  # type: ignore[operator]
+        select.select([], [descriptor], [])
+    return int(written)
+
+
+@contextmanager
+def standard_streams(status: int) -> Iterator[None]:
+    """Within it the three streams are there, in UTF-8, and can fail as said above.
+
+    Where results cannot be written, the program ends with the exit status.
+
+    A closed stream is replaced by one that fails as it would, so that no file that is opened gets
+    its number. Names of files come out with the bytes that they have.
+    """
+    if sys.stdin is None:
+        sys.stdin = open(os.open(os.devnull, os.O_WRONLY), closefd=False)  # noqa: SIM115
+    # Something else may have got the number of a closed stream meanwhile.
+    output = os.open(os.devnull, os.O_RDONLY) if sys.stdout is None else sys.stdout.fileno()
+    errors = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
+    sys.stdout = _text(_Results(output, "w", closefd=False), "surrogateescape")
+    sys.stderr = _text(_Messages(errors, "w", closefd=False), "backslashreplace", at_once=True)
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        sys.exit(status)
+    except SpmrlError as error:
+        print(f"spmrl-bench: {error}", file=sys.stderr)
+        sys.exit(status)
+
+
+def _text(raw: io.FileIO, errors: str, at_once: bool = False) -> io.TextIOWrapper:
+    by_line = at_once or raw.isatty()
+    buffer = io.BufferedWriter(raw)
+    return io.TextIOWrapper(buffer, encoding="utf-8", errors=errors, line_buffering=by_line)

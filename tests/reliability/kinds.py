@@ -1,0 +1,113 @@
+"""A trainer of a tiny parser of any kind, for what holds of all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from spmrl_bench.experiments.evaluation import evaluate_parser
+from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.trained import TrainedParser
+from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.training.random import Stream, seed_torch
+from spmrl_bench.training.report import Report
+from spmrl_bench.training.trainer import Trainer
+from spmrl_bench.trees import Tree
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+from tests.laboratory import make_trees, train_config
+from tests.parsers.test_kinds import settings_of
+
+KINDS = ("chart", "biaffine", "joint", "transition")
+#: Batches of an epoch.
+BATCHES = 12
+RULES = {"brackets": {"prm": "spmrl"}}
+DROPOUT = {f"{name}_dropout": 0.2 for name in ("attention", "relu", "word", "char", "biaffine")}
+
+
+def with_heads(tree: Tree) -> Parse:
+    """Each word hangs from the one before it, and the first from the root."""
+    relations = ["root", *("subj" if tag == "NN" else "dep" for tag in tree.tags[1:])]
+    heads = range(len(tree))
+    return Parse.of(tree, DependencyTree.build(tree.words, tree.tags, heads, relations))
+
+
+def examples(name: str, number: int, seed: int) -> list[Parse]:
+    """Sentences with the layers that a kind learns from."""
+    layers = kind_named(name).layers
+    both = [with_heads(tree) for tree in make_trees(number, seed)]
+    return [
+        Parse.of(
+            one.tree if "constituents" in layers else None,
+            one.dependencies if "dependencies" in layers else None,
+        )
+        for one in both
+    ]
+
+
+def make_trainer(
+    name: str,
+    run_dir: Path,
+    *,
+    seed: int = 1,
+    epochs: int = 1,
+    watch: Callable[[str], None] = lambda _: None,
+) -> Trainer:
+    """A trainer that says what it does: ``step``, ``score``, ``best``, ``save``."""
+    kind = kind_named(name)
+    known, dev = examples(name, 4 * BATCHES, 1), examples(name, 6, 2)
+    settings = settings_of(kind.config_class, max_positions=40, **DROPOUT)
+    seed_torch(seed, Stream.WEIGHTS)
+    parser: TrainedParser = kind.parser_class.build(settings, known)
+    rules = {one: metric_named(one).rules(RULES.get(one, {})) for one in kind.metrics}
+    criterion = Criterion.parse(
+        " + ".join({"brackets": "brackets.f1", "attachment": "attachment.las"}[m] for m in rules)
+    )
+
+    def score(model: TrainedParser) -> float:
+        watch("score")
+        found = evaluate_parser(model, dev, rules).score(criterion)
+        watch("score")
+        return found
+
+    trainer = Trainer(
+        parser,
+        train_config(
+            batch_size=4,
+            max_epochs=epochs,
+            evaluations_per_epoch=3,
+            decay_batches=4,
+            averaging=0.9,
+            learning_rate=0.005,
+        ),
+        seed=seed,
+        sentences=list(parser.index(known)),
+        dev_score=score,
+        run_dir=run_dir,
+        report=Report(run_dir, name, "score", Console(file=StringIO())),
+    )
+    gradients = parser.gradients
+
+    def watched(*arguments: object) -> float:
+        watch("step")
+        return gradients(*arguments)  # type: ignore[arg-type]
+
+    parser.gradients = watched  # type: ignore[method-assign]
+    return trainer
+
+
+def state_of(run_dir: Path) -> dict[str, bytes]:
+    """The bytes of all weights and moments, and the log of losses and scores."""
+    names = ("best/weights", "last/weights", "last/optimiser")
+    found = {name: (run_dir / f"{name}.safetensors").read_bytes() for name in names}
+    log = []
+    for line in (run_dir / "events.jsonl").read_text(encoding="utf-8").splitlines():
+        event = json.loads(line)
+        if event["event"] in ("evaluation", "decay", "stop"):
+            left_out = ("time", "tokens_per_second", "train_seconds", "dev_seconds")
+            log.append({key: value for key, value in event.items() if key not in left_out})
+    return found | {"log": json.dumps(log).encode()}

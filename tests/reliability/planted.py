@@ -1,0 +1,270 @@
+"""Mistakes that a programmer makes, to be planted one at a time: the tests must notice them.
+
+Each is a change of one place of the program that leaves it running: no name is undefined and no
+file is missing. :mod:`tests.reliability.test_planted_bugs` plants them in a copy of the program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One mistake.
+
+    Attributes:
+        name: what is wrong then.
+        file: under ``spmrl_bench/``.
+        right: the text that stands there, once.
+        wrong: what it is replaced by.
+        tests: files and folders under ``tests/`` whose quick tests are expected to notice it.
+    """
+
+    name: str
+    file: str
+    right: str
+    wrong: str
+    tests: str
+
+
+BUGS = [
+    # ---- Charts ----
+    Bug(
+        "of equal splits the last one is taken",
+        "chart/_cky.pyx",
+        "if value > top:",
+        "if value >= top:",
+        "chart/test_decode.py chart/test_enumeration.py",
+    ),
+    Bug(
+        "a wrong span gains nothing in training where gold has no constituent",
+        "chart/_cky.pyx",
+        "                values[cell] += bonus\n",
+        "                values[cell] += 0.0\n",
+        "chart/test_decode.py chart/test_enumeration.py",
+    ),
+    Bug(
+        "a whole sentence may be left without a label",
+        "chart/_cky.pyx",
+        "        if cell != n - 1:\n",
+        "        if cell >= 0:\n",
+        "chart/test_decode.py chart/test_enumeration.py",
+    ),
+    Bug(
+        "the root's arc is left out when the best root is chosen",
+        "chart/_dependency.pyx",
+        "+ arcs[word * (n + 1)]\n",
+        "+ 0.0 * arcs[word * (n + 1)]\n",
+        "chart/test_dependencies.py chart/test_dependency_enumeration.py",
+    ),
+    Bug(
+        "an arc into a cycle keeps its score as if nothing were given up",
+        "chart/_dependency.pyx",
+        "        lower_row(&values[target, 0], values[target, best], n + 1)\n",
+        "        lower_row(&values[target, 0], 0.0 * values[target, best], n + 1)\n",
+        "chart/test_dependencies.py chart/test_dependency_enumeration.py",
+    ),
+    Bug(
+        "a head that begins the right part of a span is looked for in the left one",
+        "chart/_joint.pyx",
+        "        dependent_left = head >= split\n",
+        "        dependent_left = head > split\n",
+        "chart/test_joint.py chart/test_joint_enumeration.py",
+    ),
+    # ---- Transitions ----
+    Bug(
+        "all hypotheses of a beam begin alike",
+        "transitions/beam.py",
+        "    scores[:, 0] = 0.0\n",
+        "    scores[:] = 0.0\n",
+        "transitions/test_beam.py",
+    ),
+    Bug(
+        "illegal actions are taken if the network likes them",
+        "transitions/beam.py",
+        "np.where(states.legal_actions(), scorer(asked), -np.inf)",
+        "np.where(states.legal_actions() | True, scorer(asked), -np.inf)",
+        "transitions/test_beam.py",
+    ),
+    Bug(
+        "an error names relations that are permitted elsewhere",
+        "transitions/system.py",
+        "column = self.permitted[:, 0 if move == RIGHT_ARC and at_root else 1]",
+        "column = self.permitted[:, 1 if move == RIGHT_ARC and at_root else 1]",
+        "transitions/test_system.py transitions/test_states.py",
+    ),
+    # ---- Scoring ----
+    Bug(
+        "a bracket found once counts for both of two gold ones",
+        "scoring/brackets.py",
+        "    return (Counter(gold) & Counter(test)).total()\n",
+        "    return len(gold_set & test_set)\n",
+        "scoring/test_brackets.py scoring/test_corpus.py",
+    ),
+    Bug(
+        "brackets that touch are taken to cross",
+        "scoring/brackets.py",
+        "max(last_end[start + 1 : end]) > end",
+        "max(last_end[start + 1 : end]) >= end",
+        "scoring/test_brackets.py scoring/test_corpus.py",
+    ),
+    Bug(
+        "two labels are equal in one direction only",
+        "scoring/brackets.py",
+        "        partners.setdefault(other, {other}).add(one)\n",
+        "        partners.setdefault(other, {other})\n",
+        "scoring/test_brackets.py scoring/test_corpus.py",
+    ),
+    Bug(
+        "a quotation mark is put back behind marks that were removed",
+        "scoring/brackets.py",
+        "        index += tag not in prm.delete_labels\n",
+        "        index += 1\n",
+        "scoring/test_brackets.py scoring/test_corpus.py",
+    ),
+    Bug(
+        "a sentence without a parse is a complete match where gold has no bracket",
+        "scoring/counts.py",
+        "(matched == gold) & (gold == test) & parsed)",
+        "(matched == gold) & (gold == test))",
+        "scoring/test_counts.py",
+    ),
+    Bug(
+        "a word counts for LAS if its head or its relation is right",
+        "scoring/attachment.py",
+        "        for right in (every, head, label, head & label)\n",
+        "        for right in (every, head, label, head | label)\n",
+        "scoring/test_attachment.py",
+    ),
+    Bug(
+        "p-values do not count the difference that was seen",
+        "scoring/significance.py",
+        "    return (int(_extreme(differences, seen).sum()) + 1) / (len(differences) + 1)\n",
+        "    return int(_extreme(differences, seen).sum()) / len(differences)\n",
+        "scoring/test_significance.py",
+    ),
+    Bug(
+        "draws of the bootstrap miss the last sentence",
+        "scoring/significance.py",
+        "random.integers(0, sentences, size=(size, sentences))",
+        "random.integers(0, max(1, sentences - 1), size=(size, sentences))",
+        "scoring/test_significance.py",
+    ),
+    # ---- Reading and trees ----
+    Bug(
+        "a range that ends behind the sentence is accepted",
+        "readers/conll.py",
+        "        if self._range[0] > len(self._rows):\n",
+        "        if self._range[0] > len(self._rows) + 1:\n",
+        "readers/test_conll.py",
+    ),
+    Bug(
+        "co-indices stay in labels",
+        "trees/labels.py",
+        '_FUNCTION = re.compile("[-=|]")',
+        '_FUNCTION = re.compile("[-|]")',
+        "trees/test_labels.py",
+    ),
+    Bug(
+        "square brackets are read as curly ones",
+        "trees/brackets.py",
+        '"[": "-LSB-", "]": "-RSB-"}',
+        '"[": "-LSB-", "]": "-RRB-"}',
+        "trees/test_brackets.py readers/test_brackets.py",
+    ),
+    Bug(
+        "an arc is lifted one word too far",
+        "trees/projective.py",
+        "            heads[dependent - 1] = heads[word - 1]\n",
+        "            heads[dependent - 1] = heads[heads[word - 1] - 1] if heads[word - 1] else 0\n",
+        "trees/test_projective.py",
+    ),
+    Bug(
+        "parts of a word that was cut hang from the first of them",
+        "trees/merging.py",
+        "                ends[heads[owner]] if last else ends[owner + 1]\n",
+        "                ends[heads[owner]] if last else max(1, ends[owner + 1] - 1)\n",
+        "trees/test_merging.py",
+    ),
+    # ---- Networks and batches ----
+    Bug(
+        "words become UNK half as often as they should",
+        "parsers/batches.py",
+        "        chosen = random.random(len(self._words)) < probability[self._words]\n",
+        "        chosen = random.random(len(self._words)) < probability[self._words] / 2\n",
+        "parsers/test_batches.py",
+    ),
+    Bug(
+        "the limit of the gradient is taken of each weight by itself",
+        "training/optimiser.py",
+        "torch.linalg.vector_norm(torch.stack(norms)).item()",
+        "torch.stack(norms).max().item()",
+        "training/test_optimiser.py",
+    ),
+    # ---- Training ----
+    Bug(
+        "every epoch has the order of the first",
+        "training/trainer.py",
+        "generator(self.seed, Stream.ORDER, state.epoch)",
+        "generator(self.seed, Stream.ORDER, 0)",
+        "training/test_trainer.py training/test_random.py",
+    ),
+    Bug(
+        "the second moments of the optimiser are lost when training goes on",
+        "training/checkpoint.py",
+        '("step", "exp_avg", "exp_avg_sq")',
+        '("step", "exp_avg")',
+        "training/test_resume.py training/test_checkpoint.py",
+    ),
+    Bug(
+        "of equal dev scores the last one is kept",
+        "training/schedule.py",
+        "score <= progress.best_score",
+        "score < progress.best_score",
+        "training/test_schedule.py",
+    ),
+    Bug(
+        "the rate is halved in every epoch once it was halved",
+        "training/schedule.py",
+        "        progress.epochs_since_decay = 0\n        return True\n",
+        "        return True\n",
+        "training/test_schedule.py",
+    ),
+    Bug(
+        "the weights of the average stay in place after an evaluation",
+        "training/averaging.py",
+        "        finally:\n            self._exchange()\n",
+        "        finally:\n            pass\n",
+        "training/test_averaging.py training/test_trainer.py",
+    ),
+    Bug(
+        "the rate of the first step of the warm-up is nought",
+        "training/schedule.py",
+        "(progress.steps + 1) / warmup",
+        "progress.steps / warmup",
+        "training/test_schedule.py",
+    ),
+    # ---- Records and tables ----
+    Bug(
+        "of two records of a run the older one counts",
+        "leaderboard/frame.py",
+        "    return sorted(records, key=lambda record: record.finished)\n",
+        "    return sorted(records, key=lambda record: record.finished, reverse=True)\n",
+        "leaderboard/test_columns.py leaderboard/test_table.py leaderboard/test_identity.py",
+    ),
+    Bug(
+        "deviations are those of a whole population",
+        "leaderboard/estimates.py",
+        "        sd = statistics.stdev(values) if len(values) > 1 else None\n",
+        "        sd = statistics.pstdev(values) if len(values) > 1 else None\n",
+        "leaderboard",
+    ),
+    Bug(
+        "runs of different precision are taken for seeds of one",
+        "leaderboard/frame.py",
+        'SERIES = ["size", "variant", "digest", "precision", "ensemble"]',
+        'SERIES = ["size", "variant", "digest", "ensemble"]',
+        "leaderboard",
+    ),
+]

@@ -1,0 +1,315 @@
+"""One broken file among results: every table is made without it, names it, and counts it.
+
+What lies in a folder of results may have been cut by a full disk, copied by hand, written by a
+newer release or by somebody who means harm. A part of a record is replaced by what does not belong
+there, or its whole file by something else; the hash in its name is right each time, so that it is
+the content that has to be refused. Then tables are those of the other records, or, where the change
+is one that a record may have, include it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from spmrl_bench.cli import app
+from spmrl_bench.errors import RecordError
+from spmrl_bench.leaderboard.formats import to_html, to_latex, to_markdown
+from spmrl_bench.leaderboard.frame import records_frame
+from spmrl_bench.leaderboard.markdown import results_document
+from spmrl_bench.leaderboard.published import read_published
+from spmrl_bench.leaderboard.record import Record, read_records, readable_records, write_record
+from spmrl_bench.leaderboard.store import MOST_BYTES, document_name
+from spmrl_bench.leaderboard.table import result_rows, to_csv
+from spmrl_bench.leaderboard.track import tracks_of
+from spmrl_bench.leaderboard.track_tables import write_track
+from tests.leaderboard.examples import make_record
+from tests.reliability.tally import Tally
+
+GOLDEN = Path(__file__).parents[1] / "leaderboard" / "golden"
+
+# ---- Whole files that are no records ----
+
+
+def whole() -> dict[str, Any]:
+    """The content of a record that is one."""
+    return make_record(seed=9).model_dump(mode="json")
+
+
+def changed(**changes: object) -> bytes:
+    return json.dumps(whole() | changes).encode()
+
+
+CONTENTS: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "not a record: Expecting value"),
+    "truncated": (changed()[:1000], "not a record: "),
+    "cut by a kill": (changed()[:-1], "not a record: Expecting"),
+    "zeros of a crashed disk": (bytes(5000), "not a record: "),
+    "no JSON": (b"<html><body>404</body></html>", "not a record: Expecting value"),
+    "not UTF-8": (b'{"variant": "\xe9"}', "not a record: .*codec can't decode"),
+    "a list": (b"[1, 2]", "not a record: document: Input should be"),
+    "a number": (b"7", "not a record: document: Input should be"),
+    "null": (b"null", "not a record: document: Input should be"),
+    "NaN": (changed(seed=float("nan")), "not a record: the number NaN"),
+    "a score that is infinite": (changed().replace(b"900.0", b"1e999"), "too large"),
+    "of the next release": (changed(schema_version=4, novelty=1), "newer version .* update"),
+    "of a far release": (changed(schema_version=10**40), "newer version|more than 64 bits"),
+    "of version 1": (changed(schema_version=1), "schema_version is 1, and no version"),
+    "of no version": (changed(schema_version=None), "schema_version is null, and no version"),
+    "a seed of 10^40": (changed(seed=10**40), "seed: a number of more than 64 bits"),
+    "a seed of 10^5000": (changed(seed=1).replace(b'"seed": 1', b'"seed": 1' + b"0" * 5000), "not"),
+    "half a surrogate pair": (changed(variant="\ud800"), "variant: .*surrogate"),
+    "half of one in a key": (changed(recipe={"\udfff": 1}), "recipe: a key with .*surrogate"),
+    "a null label": (changed(variant=None), "variant: Input should be a valid string"),
+    "a null score": (changed(dev=None), "dev: Input should be"),
+    "100,000 brackets": (b"[" * 100_000, "not a record"),
+    "100,000 lists": (b"[" * 100_000 + b"]" * 100_000, "not a record"),
+    "500 objects": (b'{"a":' * 500 + b"1" + b"}" * 500, "nested more than 100 times"),
+    "a deep recipe": (changed(recipe=json.loads('{"a":' * 100 + "1" + "}" * 100)), "nested more"),
+    "settings that are none": (changed(recipe={"settings": ["a"]}), "settings"),
+    "files that are none": (changed(recipe={"files": 3}), "files"),
+    "100,000 problems": (changed(ensemble=[None] * 100_000), "and 99,980 more$"),
+    "counts of another length": (changed().replace(b'"words": [3, 4]', b'"words": [3]'), "entries"),
+}  # fmt: skip
+
+
+def make_file(folder: Path, name: str) -> None:
+    data, _ = CONTENTS[name]
+    (folder / document_name(data)).write_bytes(data)
+
+
+def make_folder(folder: Path) -> None:
+    (folder / "folder.json").mkdir()
+
+
+def make_pipe(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.json")
+
+
+def make_dangling(folder: Path) -> None:
+    (folder / "gone.json").symlink_to(folder / "nowhere")
+
+
+def make_loop(folder: Path) -> None:
+    (folder / "loop.json").symlink_to("loop.json")
+
+
+def make_device(folder: Path) -> None:
+    (folder / "zero.json").symlink_to("/dev/zero")
+
+
+def make_huge(folder: Path) -> None:
+    with (folder / "huge.json").open("wb") as file:
+        file.truncate(50 * MOST_BYTES)
+
+
+def make_renamed(folder: Path) -> None:
+    (folder / "renamed.json").write_bytes(changed())
+
+
+def make_unreadable(folder: Path) -> None:
+    (folder / "locked.json").write_bytes(changed())
+    (folder / "locked.json").chmod(0)
+    if os.access(folder / "locked.json", os.R_OK):
+        pytest.skip("this user may read every file")
+
+
+OTHERS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a folder": (make_folder, "not a regular file"),
+    "a named pipe": (make_pipe, "not a regular file"),
+    "a link to nothing": (make_dangling, "No such file"),
+    "a link to itself": (make_loop, "[Ss]ymbolic links"),
+    "a device": (make_device, "not a regular file"),
+    "a huge file": (make_huge, "it has 13,421,772,800 bytes"),
+    "another name": (make_renamed, "the content has the name"),
+    "no permission": (make_unreadable, "Permission denied"),
+}
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A folder of results with two records."""
+    for seed in (1, 2):
+        write_record(make_record(seed=seed), tmp_path / "runs")
+    return tmp_path
+
+
+def break_it(folder: Path, how: str) -> str:
+    """Put a broken file into a folder; returns the reason that is to be given."""
+    if how in CONTENTS:
+        make_file(folder, how)
+        return CONTENTS[how][1]
+    make, message = OTHERS[how]
+    make(folder)
+    return message
+
+
+@pytest.mark.parametrize("how", [*CONTENTS, *OTHERS])
+def test_a_broken_record_is_refused_with_the_reason(results: Path, how: str, tally: Tally) -> None:
+    held = tally("R11", "broken files among results")
+    sound, _ = readable_records(results / "runs")
+    before = set((results / "runs").iterdir())
+    message = break_it(results / "runs", how)
+    (path,) = {*(results / "runs").iterdir()} - before
+    held.add()
+    records, mistakes = readable_records(results / "runs")
+    assert records == sound
+    (mistake,) = mistakes
+    assert mistake.startswith(f"{path}: ")
+    assert re.search(message, mistake)
+    assert len(mistake) < 2000
+    with pytest.raises(RecordError, match=re.escape(mistake)):
+        read_records(results / "runs")
+
+
+def test_a_table_goes_without_broken_records_and_names_each(results: Path) -> None:
+    arguments = ("table", "--results", str(results), "--format", "csv")
+    sound = run(*arguments, "--strict")
+    assert sound.exit_code == 0
+    before = set((results / "runs").iterdir())
+    for how in (*CONTENTS, *OTHERS):
+        if how != "no permission":
+            break_it(results / "runs", how)
+    broken = {*(results / "runs").iterdir()} - before
+    found = run(*arguments)
+    assert (found.exit_code, found.stdout) == (0, sound.stdout)
+    for path in broken:
+        assert f"{path}: " in found.stderr
+    assert f"LEFT OUT: {len(broken)} files or lines that cannot be read" in found.stderr
+    (results / "table.md").unlink()
+    strict = run(*arguments, "--strict")
+    assert (strict.exit_code, strict.stdout) == (1, "")
+    assert f"\n{len(broken)} files or lines cannot be read, so there is no" in strict.stderr
+    assert not (results / "table.md").exists()
+
+
+def test_without_any_sound_record_there_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    make_file(tmp_path / "runs", "empty")
+    found = run("table", "--results", str(tmp_path))
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert "no records that can be read in" in found.stderr
+
+
+def test_a_folder_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("no folder")
+    found = run("table", "--results", str(tmp_path))
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert found.stderr == f"spmrl-bench: {tmp_path}/runs: cannot be read: Not a directory\n"
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    for recipe in ({"a": "\ud800"}, {"a": 10**40}, {"a": float("inf")}):
+        with pytest.raises(RecordError, match=r"cannot write the record: recipe\.a: "):
+            write_record(make_record(recipe=recipe), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hidden_files_are_no_records(results: Path) -> None:
+    (results / "runs" / "._5f3a.json").write_bytes(b"what some systems keep of a file")
+    assert run("table", "--results", str(results), "--strict").exit_code == 0
+
+
+def test_comparisons_go_without_broken_records(results: Path) -> None:
+    one, other = (path.stem for path in sorted((results / "runs").glob("*.json")))
+    make_file(results / "runs", "empty")
+    found = run("compare", one, other, "--results", str(results), "--trials", "10")
+    assert found.exit_code == 0, found.output
+    path = results / "runs" / document_name(b"")
+    broken = run("compare", one, str(path), "--results", str(results))
+    assert (broken.exit_code, broken.stdout) == (1, "")
+    assert "not a record" in broken.stderr
+
+
+# ---- Records of which one part is replaced ----
+
+BAD: tuple[object, ...] = (
+    None, True, -1, 0, 2**63 - 1, 10**40, 1e308, -0.5, "", "x", "a|b:c", "\ud83d", "1" * 5000, [],
+    [[]], ["x"], {}, {"a": None}, {"skipped": "x"},
+)  # fmt: skip
+
+
+def places(content: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where the parts of a record are; of lists only the first two."""
+    if at:
+        yield at
+    if isinstance(content, dict):
+        for key, part in content.items():
+            yield from places(part, (*at, key))
+    elif isinstance(content, list):
+        for number, part in enumerate(content[:2]):
+            yield from places(part, (*at, number))
+
+
+def replaced(content: Any, place: tuple[str | int, ...], value: object) -> Any:
+    new = copy.deepcopy(content)
+    part = new
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    return new
+
+
+PUBLISHED = read_published()
+
+
+def make_tables(records: list[Record], folder: Path) -> None:
+    """Everything that is made of records."""
+    frame = records_frame(records)
+    document = results_document(frame, PUBLISHED)
+    for text in (to_markdown(document), to_html(document), to_latex(document)):
+        text.encode()
+    to_csv(result_rows(frame, PUBLISHED)).encode()
+    for track in tracks_of(records, languages=1):
+        write_track(records, track, folder, PUBLISHED)
+
+
+def tried_parts() -> list[bytes]:
+    """Records with one part replaced, in every way."""
+    recipe = {
+        "kind": "chart", "variant": "charlstm", "size": "small", "seed": 9, "select": "brackets.f1",
+        "settings": {"train.max_epochs": 5}, "files": {"model.vectors": "ab"},
+        "fingerprints": {"constituents": "ab"}, "model": {"layers": 2}, "train": {"max_epochs": 5},
+    }  # fmt: skip
+    content = json.loads(changed(recipe=recipe, commit="ab", ensemble=["ab" * 32, "cd" * 32]))
+    listed = list(places(content))
+    return [json.dumps(replaced(content, at, value)).encode() for at in listed for value in BAD]
+
+
+@pytest.mark.parametrize(
+    ("cases", "at_once"), [(200, 200), pytest.param(None, 1, marks=pytest.mark.campaign)]
+)
+def test_any_part_of_a_record_may_be_wrong(
+    tmp_path: Path, cases: int | None, at_once: int, tally: Tally
+) -> None:
+    held = tally("R11", "records with a part replaced, and tables of those that may be so")
+    sound = [make_record(seed=1), make_record(seed=2)]
+    tried = tried_parts()
+    tried = tried if cases is None else random.Random(5).sample(tried, cases)
+    refused = 0
+    for start in range(0, len(tried), at_once):
+        some = {document_name(data): data for data in tried[start : start + at_once]}
+        folder = tmp_path / str(start)
+        folder.mkdir()
+        for name, data in some.items():
+            held.add()
+            (folder / name).write_bytes(data)
+        records, mistakes = readable_records(folder)
+        assert len(records) + len(mistakes) == len(some)
+        refused += len(mistakes)
+        if records:
+            make_tables([*sound, *records], tmp_path / "tables")
+    assert 0.4 < refused / len(tried) < 0.9

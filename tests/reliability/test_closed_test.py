@@ -1,0 +1,141 @@
+"""Test data are opened by the evaluation alone."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from spmrl_bench.cli import app
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.experiments.campaign import train_all
+from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.treebanks import treebank
+from spmrl_bench.treebanks.treebank import ClosedSplitError, Treebank, open_treebank
+from tests.laboratory import Laboratory
+from tests.reliability.tally import Tally
+
+STUDY = """
+title = "Heads"
+source = "none"
+measured = "nothing else"
+metric = "brackets.f1"
+reference = "one"
+[shared]
+lexical = ["charlstm"]
+[[rows]]
+name = "one"
+[[rows]]
+name = "two"
+limit = { content = "none" }
+"""
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The splits whose sentences were read, in order."""
+    splits: list[str] = []
+    real = Treebank._content
+
+    def noted(bank: Treebank, split: str, *rest: object) -> object:
+        splits.append(split)
+        return real(bank, split, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Treebank, "_content", noted)
+    return splits
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exception is None, (result.stderr, result.exception)
+    return result.stdout
+
+
+def test_commands_that_train_or_compare_on_dev_do_not_open_test(
+    laboratory: Laboratory, opened: list[str], tally: Tally
+) -> None:
+    held = tally("R23", "commands whose reading of splits was watched")
+    bank = laboratory.treebanks / "tiny-open"
+    # Sentences that are no trees: who reads them is told so, and who does not works on.
+    whole = (bank / "test.mrg").read_bytes()
+    (bank / "test.mrg").write_text("(S (NP (DT the", encoding="utf-8")
+    study = laboratory.folder / "heads.toml"
+    study.write_text(STUDY, encoding="utf-8")
+    recipe = str(laboratory.recipe)
+    for arguments in (
+        ("train", recipe, "--variant", "charlstm"),
+        ("train", recipe, "--variant", "charlstm", "--seeds", "2", "--jobs", "2"),
+        ("study", str(study), "--lang", recipe),
+    ):
+        held.add()
+        run(*arguments)
+        assert "test" not in opened, arguments
+        assert ("dev" in opened) == ("--jobs" not in arguments)  # other processes read theirs
+        opened.clear()
+    held.add()
+    assert CliRunner().invoke(app, ["eval", recipe, "--variant", "charlstm"]).exit_code == 1
+    assert "test" in opened
+    opened.clear()
+    (bank / "test.mrg").write_bytes(whole)
+    options = ("--variant", "charlstm", "--runs", "others")
+    run("train", recipe, *options)
+    assert "test" not in opened
+    for arguments in (("eval", recipe, *options), ("validate", "tiny-open")):
+        held.add()
+        run(*arguments)
+        assert ("test" in opened) == (arguments[0] == "eval")  # validate looks at files itself
+        opened.clear()
+
+
+def test_a_track_opens_test_when_all_its_runs_are_trained(
+    laboratory: Laboratory, opened: list[str], monkeypatch: pytest.MonkeyPatch, tally: Tally
+) -> None:
+    held = tally("R23", "commands whose reading of splits was watched")
+    held.add()
+    monkeypatch.setattr(
+        "spmrl_bench.experiments.multilingual.list_recipes", lambda: [str(laboratory.recipe)]
+    )
+    from spmrl_bench.experiments.multilingual import plan_track, run_track
+
+    work = plan_track("open", variants=["charlstm"])
+    train_all(work.plans, runs_dir=Path("runs"))
+    assert "test" not in opened
+    run_track(work, runs_dir=Path("runs"), results_dir=Path("results"))
+    assert "test" in opened
+
+
+def test_a_plan_has_no_test_whatever_it_was_made_of(laboratory: Laboratory, tally: Tally) -> None:
+    held = tally("R23", "ways to a closed test split")
+    made = make_plan(str(laboratory.recipe))
+    plans = [made, Plan(open_treebank("tiny-open"), made.configs, "")]
+    banks = [plan.treebank for plan in plans]
+    banks += [pickle.loads(pickle.dumps(banks[0])), copy.copy(banks[0]), banks[0].without_test()]
+    for bank in banks:
+        for ask in (bank.examples, bank.split, bank.content):
+            held.add()
+            with pytest.raises(ClosedSplitError, match="tiny-open: the test split was asked for"):
+                ask("test")
+            assert ask("dev")
+        assert bank.fingerprint == open_treebank("tiny-open").fingerprint
+    assert len(banks[0].with_test().examples("test")) == 6
+    with pytest.raises(ClosedSplitError):  # the one that was opened is another
+        banks[0].examples("test")
+    assert issubclass(ClosedSplitError, SpmrlError)
+    assert len(treebank.open_treebank("tiny-open").examples("test")) == 6
+
+
+def test_a_sentence_of_test_that_is_too_long_is_named_by_the_evaluation(
+    laboratory: Laboratory,
+) -> None:
+    path = laboratory.treebanks / "tiny-open" / "test.mrg"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[2] = f"(S (NP {'(DT the) ' * 40}(NN dog)) (VBZ sees))"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    run("train", str(laboratory.recipe), "--variant", "charlstm")
+    result = CliRunner().invoke(app, ["eval", str(laboratory.recipe), "--variant", "charlstm"])
+    assert result.exit_code == 1
+    assert "tiny-open, split test, sentence 3: " in result.stderr
+    assert "of 42 words" in result.stderr

@@ -1,0 +1,78 @@
+"""Files of every layout that was ever written are read, with what stood in them then.
+
+A new layout adds a file here, and none is ever taken away or changed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from spmrl_bench.analysis.scores import SCORES, read_scores
+from spmrl_bench.leaderboard.record import SCHEMA_VERSION, read_records
+from spmrl_bench.leaderboard.store import document_name
+from spmrl_bench.nn.limits import Limit
+from tests.reliability.tally import Tally
+
+OLD_RECORDS = Path(__file__).parents[1] / "leaderboard" / "golden"
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def versions(*folders: Path) -> set[int]:
+    """Of the documents of folders."""
+    files = [path for folder in folders for path in folder.glob("*.json")]
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+    return {one.get("schema_version", one.get("version")) for one in found}
+
+
+def test_there_is_a_file_of_every_layout() -> None:
+    # Version 1 of records was never released; scores of studies were a list before version 3.
+    assert versions(OLD_RECORDS, GOLDEN / "records") == set(range(2, SCHEMA_VERSION + 1))
+    stored = versions(GOLDEN / "scores", GOLDEN / "scores" / "scores")
+    assert stored == {1, *range(3, SCORES.version + 1)}
+
+
+def test_no_file_was_changed() -> None:
+    for folder in (OLD_RECORDS, GOLDEN / "records", GOLDEN / "scores" / "scores"):
+        for path in folder.glob("*.json"):
+            assert path.name == document_name(path.read_bytes())
+
+
+def test_records_of_version_2(tally: Tally) -> None:
+    records = read_records(OLD_RECORDS)
+    tally("R20", "records and scores of earlier layouts").add(len(records))
+    first = records[0]
+    assert (first.variant, first.seed, first.dev.sentences) == ("charlstm", 1, 300)
+    assert first.dev.figure("brackets", "f1") == 85.29784537389101
+    assert first.treebank.fingerprints["constituents"].startswith("57814608")
+
+
+def test_a_record_of_version_3(tally: Tally) -> None:
+    tally("R20", "records and scores of earlier layouts").add()
+    (record,) = read_records(GOLDEN / "records")
+    assert (record.lang, record.kind, record.variant) == ("german", "chart", "charlstm")
+    assert (record.seed, record.selected, record.select) == (
+        3,
+        True,
+        "brackets.f1 + attachment.las",
+    )
+    assert record.metrics == ["brackets", "attachment"]
+    assert record.dev.figure("brackets", "f1") == 75.0
+    assert record.dev.figure("attachment", "uas") == 75.0
+    assert record.test is not None
+    assert record.test.counts("brackets").rows.tolist()[2] == [4, 0, 1, 2, 2, 1, 4, 4]
+    assert list(record.baselines) == ["right-branching"]
+    assert record.settings == {"model.layers": 2}
+    assert record.finished.isoformat() == "2020-05-01T12:00:00+00:00"
+    assert record.treebank.fingerprint(["dependencies"]) == 32 * "ba"
+
+
+def test_scores_of_studies(tally: Tally) -> None:
+    scores = read_scores(GOLDEN / "scores")
+    tally("R20", "records and scores of earlier layouts").add(len(scores))
+    (new,) = [key for key in scores if key.parsing]
+    assert new.limits == ((1, Limit(window=5)),)
+    assert new.parsing == (("span_weight", 0.5),)
+    assert scores[new].figure("brackets", "f1") == 75.0
+    old = [scores[key].figure("brackets", "f1") for key in scores if not key.parsing]
+    assert sorted(map(float, filter(None, old))) == [88.5897950984331, 88.69635301229096]

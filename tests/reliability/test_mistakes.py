@@ -1,0 +1,190 @@
+"""Mistakes in recipes and manifests: one message for each, with file, key and value, and no work.
+
+The mistakes come from the schemas (:mod:`tests.reliability.mistakes`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
+from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.recipe import BaseRecipe, LanguageRecipe, list_recipes, load_recipe
+from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, read_manifest
+from spmrl_bench.treebanks.manifest import FileManifest, MiniManifest, Track
+from tests.reliability.mistakes import Mistake, fields_of, mistakes, to_toml, with_tables
+from tests.reliability.tally import Tally
+
+DIGEST = "0" * 64
+#: Documents that have, together, a value or a table for every key of the schemas.
+MANIFEST: dict[str, Any] = {
+    "name": "tiny",
+    "title": "Tiny",
+    "language": "elvish",
+    "track": "open",
+    "format": "brackets",
+    "escapes": "ptb",
+    "path": "tiny_data",
+    "tags": "gold",
+    "prm": "spmrl",
+    "licence": "MIT",
+    "citation": "none",
+    "source": "none",
+    "obtain": "Ask the elves.",
+    "fetch": [{"url": "http://a/b", "sha256": DIGEST, "members": {"a": "b"}}],
+    "splits": {
+        name: {
+            "files": ["a"],
+            "sentences": 3,
+            "rows": {"table": "a", "column": "b", "equals": "c"},
+        }
+        for name in ("train", "dev", "test")
+    },
+    "dependencies": {"format": "conll", "train": ["a"], "dev": ["b"], "test": ["c"]},
+    "attachment": {},
+    "sha256": {"a": DIGEST},
+}
+MINI: dict[str, Any] = {
+    key: value
+    for key, value in MANIFEST.items()
+    if key in ("name", "title", "language", "track", "tags", "licence", "citation", "source", "prm")
+} | {
+    "format": "mini",
+    "grammar": "german",
+    "seed": 1,
+    "splits": {name: {"sentences": 3} for name in ("train", "dev", "test")},
+}
+LANGUAGE: dict[str, Any] = {
+    "base": "base",
+    "language": "german",
+    "treebanks": ["german-mini"],
+    "variants": {"own": {"inputs": ["charlstm"]}},
+}
+BASE: dict[str, Any] = {
+    "variants": {"own": {"inputs": ["charlstm"]}},
+    "default_size": dict.fromkeys(get_args(Track), "small"),
+    "size": {"published": {}, "small": {}},
+}
+
+SCHEMAS: dict[str, tuple[type[BaseModel], Mapping[str, Any], str, type[SpmrlError]]] = {
+    "manifest": (FileManifest, MANIFEST, "tiny.toml", TreebankError),
+    "mini manifest": (MiniManifest, MINI, "tiny.toml", TreebankError),
+    "recipe": (LanguageRecipe, LANGUAGE, "german.toml", RecipeError),
+    "base recipe": (BaseRecipe, BASE, "base.toml", RecipeError),
+}
+
+
+def read(name: str, document: Mapping[str, Any], folder: Path) -> Path:
+    """Write the document and read it as users do; the file."""
+    path = folder / SCHEMAS[name][2]
+    path.write_text("".join(f"{key} = {to_toml(value)}\n" for key, value in document.items()))
+    if "recipe" in name:
+        other = LANGUAGE if name == "base recipe" else BASE
+        beside = folder / ("german.toml" if name == "base recipe" else "base.toml")
+        beside.write_text("".join(f"{key} = {to_toml(value)}\n" for key, value in other.items()))
+        load_recipe(str(folder / "german.toml"))
+    else:
+        read_manifest(path)
+    return path
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_without_mistake_it_is_read(name: str, tmp_path: Path) -> None:
+    model, document, _, _ = SCHEMAS[name]
+    read(name, document, tmp_path)
+    lacking = [path for path, _ in fields_of(model) if with_tables(document, path) is None]
+    assert lacking == [], "no document has a place for these"
+
+
+@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_mistake_of_every_field(
+    name: str, few: bool, tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def untouched(*_: object) -> None:
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr("spmrl_bench.experiments.plan.open_treebank", untouched)
+    monkeypatch.setattr("spmrl_bench.treebanks.treebank.read_split", untouched)
+    model, document, file, error = SCHEMAS[name]
+    held = tally("R22", f"mistakes in a {name}")
+    counts: Counter[str] = Counter()
+    wrong = []
+    for mistake in mistakes(model, document, few=few):
+        if few and name == "base recipe" and mistake.key.count(".") > 2:
+            continue  # a layer, as in the other recipe
+        counts[mistake.kind] += 1
+        held.add()
+        try:
+            read(name, mistake.document, tmp_path)
+        except error as caught:
+            if (fault := _fault(str(caught), mistake, str(tmp_path / file))) is not None:
+                wrong.append((mistake.kind, mistake.key, fault, str(caught)))
+        else:
+            wrong.append((mistake.kind, mistake.key, "accepted", str(mistake.document)[:2000]))
+    assert wrong == []
+    fields = sum(1 for _ in fields_of(model))
+    if not few:
+        assert counts["misspelt"] == fields
+    assert counts["wrong type"] >= counts["misspelt"] > 10
+    assert min(counts.values()) >= 3
+
+
+def _fault(message: str, mistake: Mistake, file: str) -> str | None:
+    """What is wrong with a message; None if nothing is."""
+    lines = message.splitlines()
+    if len(lines) != 1:
+        return f"{len(lines)} messages"
+    if not message.startswith(f"{file}: {mistake.key}"):
+        return "not of this key"
+    said = message.removeprefix(f"{file}: {mistake.key}")
+    if mistake.kind == "missing":
+        return None if "missing" in said else "does not say that it is missing"
+    if mistake.kind == "misspelt":
+        return None if "unknown key" in said and "Known:" in said else "no unknown key"
+    return None if "; found" in said or "found" in said else "does not say what was found"
+
+
+@pytest.mark.parametrize("text", ["language = 1\n", 'language = "nope"\n', "trian = 1\n"])
+def test_no_work_is_begun_before_a_recipe_is_right(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def untouched(*_: object) -> None:
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr("spmrl_bench.experiments.plan.open_treebank", untouched)
+    path = tmp_path / "german.toml"
+    path.write_text(f'base = "base"\ntreebanks = ["german-mini"]\n{text}')
+    with pytest.raises(RecipeError):
+        make_plan(str(path))
+
+
+def test_settings_that_do_not_fit_are_told_before_any_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def untouched(*_: object) -> str:
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr("spmrl_bench.treebanks.treebank.Treebank.fingerprint_of", untouched)
+    path = tmp_path / "german.toml"
+    path.write_text('base = "base"\ntreebanks = ["german-mini"]\nlanguage = "german"\n')
+    with pytest.raises(RecipeError, match="attention_window"):
+        make_plan(str(path), settings={"model.attention_window": "-1"})
+
+
+@pytest.mark.parametrize("name", manifest_names())
+def test_shipped_manifest(name: str, tally: Tally) -> None:
+    tally("R22", "manifests that come with the program, without mistake").add()
+    assert load_manifest(name).name == name
+
+
+@pytest.mark.parametrize("name", list_recipes())
+def test_shipped_recipe(name: str, tally: Tally) -> None:
+    tally("R22", "recipes that come with the program, without mistake").add()
+    assert load_recipe(name).name == name

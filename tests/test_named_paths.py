@@ -1,0 +1,125 @@
+"""The one rule for paths that manifests, recipes and archives name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.errors import TreebankError
+from spmrl_bench.named_paths import (
+    check_folder,
+    check_name,
+    check_path,
+    list_folder,
+    listed_folders,
+    path_fault,
+    require_inside,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a", "a/b.mrg", "./", "./a", "a/", "a b/ü+x.mrg", ".hidden", "a..b", "...a", "xx:y",
+        "bert-base-cased", "org/name", "control", "auxiliary.mrg", "com10", "é" * 127,
+    ],
+)  # fmt: skip
+def test_paths_that_lead_downwards(text: str) -> None:
+    assert path_fault(text) is None
+    assert check_path(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "is empty"),
+        ("/", "is absolute"),
+        ("/a", "is absolute"),
+        ("//a", "is absolute"),
+        ("..", r"part '\.\.'"),
+        ("../a", r"part '\.\.'"),
+        ("a/../b", r"part '\.\.'"),
+        ("a/..", r"part '\.\.'"),
+        ("./../a", r"part '\.\.'"),
+        (".", r"part '\.'"),
+        ("a//b", "part ''"),
+        ("././a", r"part '\.'"),
+        ("a\\b", "backslash"),
+        ("\\\\server\\share", "backslash"),
+        ("c:", "drive"),
+        ("C:a", "drive"),
+        ("a/c:b", "drive"),
+        ("a\0b", "control"),
+        ("a\nb", "control"),
+        ("nul", "device"),
+        ("a/CON.txt", "device"),
+        ("com1 .x", "device"),
+        ("LPT¹", "device"),
+        ("a.", "ends with"),
+        ("a /b", "ends with"),
+        ("... ", "ends with"),
+        ("\ud800", "no text"),
+        ("é" * 128, "256 bytes"),
+        ("a/" * 600, "1,200 bytes"),
+    ],
+)
+def test_paths_that_do_not(text: str, fault: str) -> None:
+    with pytest.raises(ValueError, match=rf"{fault}.*expected a relative path"):
+        check_path(text)
+
+
+def test_folders_may_be_absolute_as_text() -> None:
+    assert check_folder("/corpora/german") == "/corpora/german"
+    for text in ("/", "/../a", "/a/../b", "/nul"):
+        with pytest.raises(ValueError, match="expected a relative path"):
+            check_folder(text)
+
+
+@pytest.mark.parametrize("text", ["", ".", "..", "a/b", "-a", "a b", "*", "nul", "a."])
+def test_what_is_no_name(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a name"):
+        check_name(text)
+
+
+def test_links_may_lead_readers_out_but_no_writers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+    root, outside = tmp_path / "root", tmp_path / "root-beside"
+    for folder in (root / "in", outside):
+        folder.mkdir(parents=True)
+    (root / "good").symlink_to("in")
+    (root / "bad").symlink_to(outside)
+    (tmp_path / "alias").symlink_to(root)
+    for path in (root, root / "in", root / "good" / "new", tmp_path / "alias" / "in"):
+        assert require_inside(root, path, TreebankError) == path
+    assert require_inside(tmp_path / "alias", root / "in", TreebankError)
+    for path in (outside, root / ".." / "x"):
+        for to in ("read", "write"):
+            with pytest.raises(TreebankError, match="outside of"):
+                require_inside(root, path, TreebankError, to=to)
+    for path in (root / "bad", root / "bad" / "new"):
+        assert require_inside(root, path, TreebankError) == path
+        with pytest.raises(TreebankError, match=r"leads to .* outside of .*Nothing is written"):
+            require_inside(root, path, TreebankError, to="write")
+    with pytest.raises(TreebankError, match="in no folder that was named"):
+        require_inside(None, outside, TreebankError)
+
+
+def test_the_user_may_list_folders_to_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    assert listed_folders(TreebankError) == []
+    for _ in range(2):
+        list_folder(outside, TreebankError)
+    assert listed_folders(TreebankError) == [outside]
+    assert require_inside(tmp_path / "root", outside / "a", TreebankError)
+    with pytest.raises(TreebankError, match="Nothing is written there"):
+        require_inside(tmp_path / "root", outside / "a", TreebankError, to="write")
+    (tmp_path / "home" / "folders.txt").write_text("# mine\n\n~/corpora\n/a\nrelative\n")
+    with pytest.raises(TreebankError, match=r"folders\.txt:5: found 'relative', expected an abs"):
+        listed_folders(TreebankError)
