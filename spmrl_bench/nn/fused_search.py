@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear
+from torch.nn.functional import linear, pad
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_steps import FEW, asking_words, of_states
-from spmrl_bench.nn.kernels import call
+from spmrl_bench.nn.kernels import call, product_rows
 from spmrl_bench.nn.stack_attention import Sources, Stacks
 
 if TYPE_CHECKING:
@@ -54,10 +54,20 @@ class FusedSearch:
         # What comes of the words: [B, N, attentions, 4 size].
         readers = torch.cat((first.weight_ih[:, own:], hidden.weight[:, own + size :]))
         of_layer = readers.view(4 * size, self._attentions, -1).transpose(0, 1).flatten(0, 1)
-        words = sources.words.to(dtype)
-        self._values = linear(words, of_layer.to(dtype)).float()
+        shape = sources.words.shape[:2]
+        more = product_rows(shape.numel(), dtype) - shape.numel()
+        words, keys = (
+            pad(part.flatten(0, 1), (0, 0, 0, more)).unsqueeze(0)
+            for part in (sources.words.to(dtype), sources.keys)
+        )
         low = [query.to(dtype) for query in queries]
-        self._keys = asking_words(words, sources.keys, low, size).contiguous()
+        self._values, self._keys = (
+            found[0, : shape.numel()].unflatten(0, shape).contiguous()
+            for found in (
+                linear(words, of_layer.to(dtype)).float(),
+                asking_words(words, keys, low, size),
+            )
+        )
         # What comes of the states; products of few rows read weights faster so.
         self._of_states = [
             self._turned(weight)
@@ -86,11 +96,14 @@ class FusedSearch:
         each = stacks.removed.shape[1]
         asking, wide = self._attentions * self._width, 4 * size
         threads = self._threads(count)
+        # Rows beyond the hypotheses only make products as large as others; nobody reads them.
+        rounded = product_rows(count, self._dtype)
         if self._after:
-            before = [state.index_select(0, parents) for state in self._after]
+            chosen = pad(parents, (0, rounded - count))
+            before = [state.index_select(0, chosen) for state in self._after]
         else:
-            before = [torch.zeros(count, size) for _ in range(self._layers)]
-        after = [torch.empty(count, size) for _ in before]
+            before = [torch.zeros(rounded, size) for _ in range(self._layers)]
+        after = [torch.zeros(rounded, size) for _ in before]
         after_low = [state.to(self._dtype) for state in after]  # the same where not low
         kept = [
             torch.mm(state.to(self._dtype), weight)
@@ -119,7 +132,8 @@ class FusedSearch:
                 threads,
             )  # fmt: skip
         self._after = after
-        hidden = torch.mm(after_low[top], self._of_hidden) + read[:, 3 * size :]
-        hidden += self._hidden_table.index_select(0, last)
+        hidden = torch.mm(after_low[top], self._of_hidden).float()
+        hidden[:count] += read[:, 3 * size :]
+        hidden[:count] += self._hidden_table.index_select(0, last)
         scores: Tensor = self._scores(hidden.tanh_())
-        return scores
+        return scores[:count]

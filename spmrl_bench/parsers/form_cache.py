@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Bounds of a cache: memory of its vectors, and their number.
 MAX_BYTES = 64 << 20
-MAX_FORMS = 1 << 16
+MAX_FORMS = 1 << 15
 #: Bound on forms times the longest that go through the LSTM at once: what a cache can hold of its
 #: gates is worked on faster than memory, and much faster than memory that is used the first time.
 CHARACTERS = 1 << 13
