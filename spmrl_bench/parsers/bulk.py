@@ -34,7 +34,7 @@ from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Parser
 from spmrl_bench.parsers.output import Output, chosen_output, write_parse
 from spmrl_bench.parsers.registry import kind_named, load_parser
-from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, windows
+from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, weight, windows
 from spmrl_bench.processes import (
     available_threads,
     interrupt,
@@ -214,7 +214,7 @@ def parse_given(
 
     def asking() -> Iterator[Window]:
         for _, alike in groupby(sentences, key=lambda given: given.tags is None):
-            for some in windows(alike, lambda given: len(given.words), window):
+            for some in windows(alike, lambda given: weight(given.words), window):
                 asked.append(some)
                 yield some
 

@@ -100,7 +100,9 @@ class Report:
             for (of, what), (tried, failed) in sorted(self.counts.items()):
                 if of == number:
                     files = ", ".join(f"`{name}`" for name in sorted(self.files[of, what]))
-                    lines.append(f"| {number} | {title} | {what} | {tried:,} | {failed} | {files} |")
+                    lines.append(
+                        f"| {number} | {title} | {what} | {tried:,} | {failed} | {files} |"
+                    )
                     number = title = ""  # once for all rows of a property
         return "\n".join(lines)
 
