@@ -89,7 +89,7 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 
 campaign: $(INSTALLED)
-	$(BIN)/pytest -q -m campaign
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto -m 'campaign or not campaign' --reliability-report=docs/reliability.md
 
 bench: $(INSTALLED)
 	@mkdir -p .benchmarks

@@ -13,7 +13,7 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import SpmrlError
 
@@ -45,13 +45,21 @@ class _Results(io.FileIO):
 
 
 class _Messages(io.FileIO):
-    """Standard error: what cannot be written is lost."""
+    """Standard error: what cannot be written is lost.
+
+    It has no buffer above it: a handler of signals may have something to say while something else
+    is being said.
+    """
 
     def write(self, data: ReadableBuffer, /) -> int:
+        left = memoryview(data)
+        size = left.nbytes
         try:
-            return _all_written(super().write, self.fileno(), data)
+            while left:
+                left = left[_all_written(super().write, self.fileno(), left) :]
         except OSError:
-            return memoryview(data).nbytes
+            pass
+        return size
 
 
 def _all_written(write: object, descriptor: int, data: ReadableBuffer) -> int:
@@ -75,8 +83,17 @@ def standard_streams(status: int) -> Iterator[None]:
     # Something else may have got the number of a closed stream meanwhile.
     output = os.open(os.devnull, os.O_RDONLY) if sys.stdout is None else sys.stdout.fileno()
     errors = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
-    sys.stdout = _text(_Results(output, "w", closefd=False), "surrogateescape")
-    sys.stderr = _text(_Messages(errors, "w", closefd=False), "backslashreplace", at_once=True)
+    results = _Results(output, "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(results),
+        encoding="utf-8",
+        errors="surrogateescape",
+        line_buffering=results.isatty(),
+    )
+    messages: Any = _Messages(errors, "w", closefd=False)
+    sys.stderr = io.TextIOWrapper(
+        messages, encoding="utf-8", errors="backslashreplace", write_through=True
+    )
     try:
         try:
             yield
@@ -87,9 +104,3 @@ def standard_streams(status: int) -> Iterator[None]:
     except SpmrlError as error:
         print(f"spmrl-bench: {error}", file=sys.stderr)
         sys.exit(status)
-
-
-def _text(raw: io.FileIO, errors: str, at_once: bool = False) -> io.TextIOWrapper:
-    by_line = at_once or raw.isatty()
-    buffer = io.BufferedWriter(raw)
-    return io.TextIOWrapper(buffer, encoding="utf-8", errors=errors, line_buffering=by_line)

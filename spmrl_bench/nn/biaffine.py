@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from spmrl_bench.nn.kernels import product_rows
+from spmrl_bench.nn.kernels import product_rows, with_product_rows
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 
 SLOPE = 0.1
@@ -118,10 +118,14 @@ class BiaffineScorer(nn.Module):
         """
         dependent, governor = projected.arc_dependent, projected.arc_governor
         with _own_precision(dependent):
-            left = layout.spread(_product(self.arc, dependent))
-            pairs = torch.bmm(left, layout.spread(governor).transpose(1, 2))
-            flat = pairs.view(-1, layout.longest)[:, :-1]
-            rows = flat.index_select(0, layout.slots.index_select(0, layout.words))
+            # Rectangles that are as large as those of other batches.
+            sentences = product_rows(len(layout.lengths), dependent.dtype)
+            width = product_rows(layout.longest, dependent.dtype)
+            left = layout.spread(_product(self.arc, dependent), sentences, width)
+            right = layout.spread(governor, sentences, width)
+            flat = torch.bmm(left, right.transpose(1, 2)).view(-1, width)
+            slots = layout.sentence * width + layout.position
+            rows = flat[:, : layout.longest - 1].index_select(0, slots[layout.words])
             return rows.masked_fill(~_within(layout), -torch.inf)
 
     def relation_scores(self, projected: Projected, layout: Ragged, governors: Tensor) -> Tensor:
@@ -223,8 +227,7 @@ def _own_precision(rows: Tensor) -> torch.autocast:
 
 def _product(linear: nn.Linear, rows: Tensor) -> Tensor:
     """``linear(rows)``, computed for as many rows as :func:`product_rows` says."""
-    more = product_rows(len(rows), rows.dtype) - len(rows)
-    result: Tensor = linear(functional.pad(rows, (0, 0, 0, more)) if more else rows)
+    result: Tensor = linear(with_product_rows(rows))
     return result[: len(rows)]
 
 

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear
+from torch.nn.functional import linear, pad
 
 from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_steps import FEW, asking_words, of_states
+from spmrl_bench.nn.kernels import product_rows
 from spmrl_bench.nn.stack_attention import Sources, Stacks
 
 if TYPE_CHECKING:
@@ -62,10 +63,20 @@ class FusedSearch:
         # What comes of the words: [B, N, attentions, 4 size].
         readers = torch.cat((first.weight_ih[:, own:], hidden.weight[:, own + size :]))
         of_layer = readers.view(4 * size, self._attentions, -1).transpose(0, 1).flatten(0, 1)
-        words = sources.words.to(dtype)
-        self._values = linear(words, of_layer.to(dtype)).float()
+        shape = sources.words.shape[:2]
+        more = product_rows(shape.numel(), dtype) - shape.numel()
+        words, keys = (
+            pad(part.flatten(0, 1), (0, 0, 0, more)).unsqueeze(0)
+            for part in (sources.words.to(dtype), sources.keys)
+        )
         low = [query.to(dtype) for query in queries]
-        self._keys = asking_words(words, sources.keys, low, size).contiguous()
+        self._values, self._keys = (
+            found[0, : shape.numel()].unflatten(0, shape).contiguous()
+            for found in (
+                linear(words, of_layer.to(dtype)).float(),
+                asking_words(words, keys, low, size),
+            )
+        )
         # What comes of the states; products of few rows read weights faster so.
         self._of_states = [
             self._turned(weight)
@@ -107,11 +118,14 @@ class FusedSearch:
             check_indices(parents, "parents", count, 0, len(self._after[0]))
         asking, wide = self._attentions * self._width, 4 * size
         threads = self._threads(count)
+        # Rows beyond the hypotheses only make products as large as others; nobody reads them.
+        rounded = product_rows(count, self._dtype)
         if self._after:
-            before = [state.index_select(0, parents) for state in self._after]
+            chosen = pad(parents, (0, rounded - count))
+            before = [state.index_select(0, chosen) for state in self._after]
         else:
-            before = [torch.zeros(count, size) for _ in range(self._layers)]
-        after = [torch.empty(count, size) for _ in before]
+            before = [torch.zeros(rounded, size) for _ in range(self._layers)]
+        after = [torch.zeros(rounded, size) for _ in before]
         after_low = [state.to(self._dtype) for state in after]  # the same where not low
         kept = [
             torch.mm(state.to(self._dtype), weight)
@@ -121,7 +135,7 @@ class FusedSearch:
         read = torch.empty(count, wide)
         words = stacks.removed.shape[2]
         self._kernel.attend(
-            kept[top], asking + 3 * size, low, self._keys, self._values, True,
+            kept[top][:count], asking + 3 * size, low, self._keys, self._values, True,
             stacks.pushed.flatten(0, 1), stacks.removed.flatten(0, 1), self._score, self._pushed,
             None, torch.empty(count, asking), torch.empty(count, self._attentions, words), read,
             wide, 0, None, 0, count, each, words, self._attentions, self._width, wide, threads,
@@ -130,17 +144,18 @@ class FusedSearch:
         rows = read
         for layer in range(self._layers):
             if layer:
-                rows = torch.mm(after_low[layer - 1], self._of_inputs[layer - 1])
+                rows = torch.mm(after_low[layer - 1], self._of_inputs[layer - 1])[:count]
             lead = asking if layer == top else 0
             self._kernel.cell(
-                kept[layer], lead + 3 * size, lead, self._biases[layer], rows,
+                kept[layer][:count], lead + 3 * size, lead, self._biases[layer], rows,
                 3 * size if layer else wide, low and layer > 0, self._bases[layer],
-                0 if layer else 3 * size, None if layer else last, low, gates, before[layer],
-                after[layer], after_low[layer], None, 0, None, None, size, 0, 0, count, count,
-                threads,
+                0 if layer else 3 * size, None if layer else last, low, gates,
+                before[layer][:count], after[layer][:count], after_low[layer][:count], None, 0,
+                None, None, size, 0, 0, count, count, threads,
             )  # fmt: skip
         self._after = after
-        hidden = torch.mm(after_low[top], self._of_hidden) + read[:, 3 * size :]
-        hidden += self._hidden_table.index_select(0, last)
+        hidden = torch.mm(after_low[top], self._of_hidden).float()
+        hidden[:count] += read[:, 3 * size :]
+        hidden[:count] += self._hidden_table.index_select(0, last)
         scores: Tensor = self._scores(hidden.tanh_())
-        return scores
+        return scores[:count]

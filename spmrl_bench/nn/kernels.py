@@ -131,3 +131,12 @@ def product_rows(count: int, dtype: torch.dtype) -> int:
 def rounds_rows(dtype: torch.dtype) -> bool:
     """Whether :func:`product_rows` rounds for products of this type."""
     return dtype != torch.float32 or torch.get_float32_matmul_precision() != "highest"
+
+
+def with_product_rows(rows: Tensor) -> Tensor:
+    """``rows``, and zeros behind them up to the number that :func:`product_rows` says.
+
+    Layers that work on each row alone give the same for it, and those beyond are cut off again.
+    """
+    more = product_rows(len(rows), rows.dtype) - len(rows) if rows.device.type == "cpu" else 0
+    return torch.nn.functional.pad(rows, (0, 0, 0, more)) if more else rows

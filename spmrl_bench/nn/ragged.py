@@ -51,10 +51,18 @@ class Ragged:
         """int64 ``[tokens]``: where each row lies in the flattened ``[sentences * longest]``."""
         return self.sentence * self.longest + self.position
 
-    def spread(self, rows: Tensor) -> Tensor:
-        """``[tokens, features]`` to ``[sentences, longest, features]``, zero where empty."""
-        flat = rows.new_zeros(len(self.lengths) * self.longest, rows.shape[1])
-        return flat.index_copy(0, self.slots, rows).view(len(self.lengths), self.longest, -1)
+    def spread(
+        self, rows: Tensor, sentences: int | None = None, longest: int | None = None
+    ) -> Tensor:
+        """``[tokens, features]`` to ``[sentences, longest, features]``, zero where empty.
+
+        ``sentences`` and ``longest`` may be larger than those of this layout.
+        """
+        high = len(self.lengths) if sentences is None else sentences
+        wide = self.longest if longest is None else longest
+        slots = self.slots if wide == self.longest else self.sentence * wide + self.position
+        flat = rows.new_zeros(high * wide, rows.shape[1])
+        return flat.index_copy(0, slots, rows).view(high, wide, -1)
 
     def gather(self, rectangle: Tensor) -> Tensor:
         """The inverse of :meth:`spread`."""

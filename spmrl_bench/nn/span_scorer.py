@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.choices import LayerNormForm
-from spmrl_bench.nn.kernels import product_rows
+from spmrl_bench.nn.kernels import product_rows, with_product_rows
 from spmrl_bench.nn.norms import layer_norm as norm_of
 
 # Cells scored at once without a gradient: on the CPU their hidden layer and their scores stay in
@@ -68,9 +68,7 @@ class SpanScorer(nn.Module):
 
     def project(self, posts: Tensor) -> Tensor:
         """The linear part of the first layer, ``[fenceposts, d_hidden]``, without bias."""
-        more = product_rows(len(posts), posts.dtype) - len(posts)
-        rows = nn.functional.pad(posts, (0, 0, 0, more)) if more else posts
-        return nn.functional.linear(rows, self.first.weight)[: len(posts)]
+        return nn.functional.linear(with_product_rows(posts), self.first.weight)[: len(posts)]
 
     def hidden(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """Hidden layer ``[spans, d_hidden]`` of the spans between rows of ``projected``."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from spmrl_bench.nn.kernels import with_product_rows
+
 
 class Tagger(nn.Module):
     """Scores of all tags of each token; ``d_model`` is the width of an encoded token."""
@@ -20,5 +22,6 @@ class Tagger(nn.Module):
 
     def forward(self, encoded: Tensor) -> Tensor:
         """Encoded tokens ``[tokens, d_model]`` to scores ``[tokens, tags]``."""
-        scores: Tensor = self.second(self.norm(self.first(encoded)).relu())
-        return scores
+        rows = with_product_rows(encoded)
+        scores: Tensor = self.second(self.norm(self.first(rows)).relu())
+        return scores[: len(encoded)]

@@ -20,6 +20,7 @@ from torch import Tensor
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.inputs import Boundary, CodedInput, Codes, Tokens
 from spmrl_bench.nn.ragged import Ragged
+from spmrl_bench.parsers.lengths import beginning, read_part
 from spmrl_bench.parsers.vocabulary import (
     BOUNDARY_CHARACTERS,
     CHAR_START,
@@ -64,7 +65,7 @@ def length_problem(words: Sequence[str], max_positions: int | None) -> str:
         return ""
     return (
         f"a sentence of {len(words)} words, but the parser's position table allows {allowed} "
-        f"(it begins: {' '.join(words[:8])} ...). Split the sentence, or train with "
+        f"(it begins: {beginning(words)} ...). Split the sentence, or train with "
         f"model.max_positions = {len(words) + 2} or more"
     )
 
@@ -109,12 +110,13 @@ class Indexer:
         if row is None:
             row = self._rows[word] = len(self._spellings)
             ids = self.vocabulary.character_ids
-            inner = [ids.get(character, CHAR_UNK) for character in word]
+            read = read_part(word)
+            inner = [ids.get(character, CHAR_UNK) for character in read]
             self._spellings.append(
                 np.array([CHAR_WORD_START, *inner, CHAR_WORD_STOP], dtype=np.int64)
             )
             for name, module in self._coded.items():
-                self._codes[name].append(module.codes(word))
+                self._codes[name].append(module.codes(read))
         return row
 
     def problem(self, words: Sequence[str]) -> str:
@@ -138,7 +140,7 @@ class Indexer:
         if problem := self.problem(words):
             raise SentenceTooLongError(problem)
         if tags is not None and len(tags) != len(words):
-            raise TreeError(f"{len(tags)} tags for {len(words)} words: {' '.join(words[:8])} ...")
+            raise TreeError(f"{len(tags)} tags for {len(words)} words: {beginning(words)} ...")
         ids, tag_ids = self.vocabulary.word_ids, self.vocabulary.tag_ids
         numbers = [UNK] * len(words) if tags is None else [tag_ids.get(tag, UNK) for tag in tags]
         return Sentence(

@@ -35,7 +35,7 @@ from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Parser
 from spmrl_bench.parsers.output import Output, chosen_output, write_parse
 from spmrl_bench.parsers.registry import kind_named, load_parser
-from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, windows
+from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, weight, windows
 from spmrl_bench.processes import available_threads, interrupts_blocked, worker_pool
 from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
@@ -209,7 +209,7 @@ def parse_given(
 
     def asking() -> Iterator[Window]:
         for _, alike in groupby(sentences, key=lambda given: given.tags is None):
-            for some in windows(alike, lambda given: len(given.words), window):
+            for some in windows(alike, lambda given: weight(given.words), window):
                 asked.append(some)
                 yield some
 

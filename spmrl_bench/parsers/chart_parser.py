@@ -25,6 +25,7 @@ from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.decoding import decode_blocks
+from spmrl_bench.parsers.lengths import SPANS, Search, beginning
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
@@ -68,6 +69,10 @@ class ChartParser(NeuralParser):
                 f"the {len(examples)} training trees have no constituent: nothing to learn"
             )
         return cls.fresh(config, vocabulary)
+
+    @property
+    def search(self) -> Search:
+        return SPANS
 
     # Scores ---------------------------------------------------------------------------
 
@@ -116,7 +121,7 @@ class ChartParser(NeuralParser):
         if not rows or rows[0][:2] != (0, n):
             raise TreeError(
                 "no constituent covers the whole sentence, so the parser could not learn it "
-                f"(it begins: {' '.join(example.words[:8])}). Add a root transform to the manifest"
+                f"(it begins: {beginning(example.words)}). Add a root transform to the manifest"
             )
         return self.spans(rows, n)
 

@@ -23,6 +23,7 @@ from spmrl_bench.nn.biaffine import BiaffineScorer, arc_loss, packed_arcs, relat
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
 from spmrl_bench.parsers.config import DependencyParserConfig
+from spmrl_bench.parsers.lengths import beginning
 from spmrl_bench.parsers.neural import Encoded
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -147,8 +148,8 @@ class DependencyLayer(nn.Module):
         """
         tree = example.dependencies
         if tree is None:
-            beginning = " ".join(example.words[:8])
-            raise TreeError(f"no dependencies to learn (the sentence begins: {beginning})")
+            begun = beginning(example.words)
+            raise TreeError(f"no dependencies to learn (the sentence begins: {begun})")
         unknown = [name for name in tree.relations if name not in self.relation_ids]
         if unknown:
             raise TreeError(f"relation {unknown[0]} is not in the parser's vocabulary")

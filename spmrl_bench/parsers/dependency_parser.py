@@ -24,6 +24,7 @@ from spmrl_bench.parsers.dependency_layer import (
     ScoredDependencies,
     dependency_vocabulary,
 )
+from spmrl_bench.parsers.lengths import ARCS, Search
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Vocabulary
@@ -46,6 +47,10 @@ class DependencyParser(NeuralParser):
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
         return cls.fresh(config, dependency_vocabulary(examples))
+
+    @property
+    def search(self) -> Search:
+        return ARCS
 
     def gold(self, example: Parse) -> DependencyGold:
         """Its governors and relations; raises as :meth:`DependencyLayer.gold`."""

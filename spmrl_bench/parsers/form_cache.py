@@ -7,6 +7,7 @@ amount of memory and drops those whose last use is longest ago.
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 #: Bounds of a cache: memory of its vectors, and their number.
 MAX_BYTES = 64 << 20
-MAX_FORMS = 1 << 16
+MAX_FORMS = 1 << 15
+_LONGEST_KEY = 512  # bytes: 64 characters
 #: Bound on forms times the longest that go through the LSTM at once: what a cache can hold of its
 #: gates is worked on faster than memory, and much faster than memory that is used the first time.
 CHARACTERS = 1 << 13
@@ -57,6 +59,12 @@ def form_vectors(
     return torch.cat(parts).index_select(0, torch.from_numpy(order).to(device))
 
 
+def _key(spelling: NDArray[np.int64]) -> bytes:
+    """What stands for a spelling in a cache: itself, or a digest where that is shorter by far."""
+    key = spelling.tobytes()
+    return key if len(key) <= _LONGEST_KEY else blake2b(key, digest_size=32).digest()
+
+
 class FormCache:
     """Vectors of forms for one parser whose weights do not change meanwhile.
 
@@ -71,7 +79,7 @@ class FormCache:
         self._width = char_lstm.width
         self._capacity = min(max_forms, MAX_BYTES // (self._width * weight.element_size()) + 1)
         self._table: Tensor | None = None  # [capacity, width], made when its type is known
-        self._rows: dict[bytes, int] = {}  # spelling to row of the table, last used last
+        self._rows: dict[bytes, int] = {}  # key of a spelling to row of the table, last used last
         self.computed = 0
 
     def __len__(self) -> int:
@@ -86,7 +94,7 @@ class FormCache:
             indexer: whose form table ``forms`` are rows of; another one in each call will do.
             forms: int64 ``[forms]``, no row twice.
         """
-        spellings = [indexer.spelling(row).tobytes() for row in forms.tolist()]
+        spellings = [_key(indexer.spelling(row)) for row in forms.tolist()]
         # Forms with characters that the parser does not know can be spelt alike.
         place = dict(zip(reversed(spellings), reversed(range(len(forms))), strict=True))
         known = [key for key in place if key in self._rows]

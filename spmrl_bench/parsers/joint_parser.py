@@ -32,6 +32,7 @@ from spmrl_bench.parsers.dependency_layer import (
     DependencyLayer,
     ScoredDependencies,
 )
+from spmrl_bench.parsers.lengths import MARKED_SPANS, SPANS_AND_ARCS, Search, beginning
 from spmrl_bench.parsers.neural import Encoded, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
@@ -78,6 +79,10 @@ class JointParser(ChartParser):
             moved = replace(dependencies, heads=structure.heads)
             learnt.append(replace(example, dependencies=moved))
         return cls.fresh(config, Vocabulary.of(learnt, rows))
+
+    @property
+    def search(self) -> Search:
+        return MARKED_SPANS if self.config.structure == "division" else SPANS_AND_ARCS
 
     # Training -------------------------------------------------------------------------
 
@@ -140,7 +145,7 @@ def _layers(example: Parse) -> tuple[Tree, DependencyTree]:
     if example.tree is None or example.dependencies is None:
         raise TreeError(
             "constituents and dependencies are learnt together, but the sentence has only "
-            f"{' and '.join(example.layers)} (it begins: {' '.join(example.words[:8])})"
+            f"{' and '.join(example.layers)} (it begins: {beginning(example.words)})"
         )
     return example.tree, example.dependencies
 

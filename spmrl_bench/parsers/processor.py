@@ -1,13 +1,15 @@
 """Settings of the process that make a CPU train and parse faster with the same results.
 
 They are made once, when a run chooses the CPU, and can be kept away by settings of the user:
-variables of the environment for memory, ``torch.set_float32_matmul_precision`` for products.
+variables of the environment for memory, ``torch.set_float32_matmul_precision`` for products. What
+they keep in memory for the sake of speed is bounded.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -17,10 +19,19 @@ _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
 _EVER = 2**31 - 1
 _GROW_BY = 64 << 20
 
+#: How many sizes of products are remembered, by the variable of the environment that says so:
+#: oneDNN keeps the machine code it made for a size, and torch what it asked oneDNN for. An entry of
+#: either takes about 300 kB, and 1024 of each, as there would be, 600 MB. Without its code a
+#: product takes 0.4 ms more, without the other 0.02 ms. Sizes are rounded where products are many
+#: (:func:`spmrl_bench.nn.kernels.product_rows`), so that those of a corpus, or of a training run,
+#: are a few hundred.
+REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": 192, "LRU_CACHE_CAPACITY": 64}
+
 
 def prepare_cpu() -> None:
     """Make the settings of this module; again and again does no harm."""
     keep_memory()
+    bound_sizes()  # read with the first product
     choose_products()
 
 
@@ -34,13 +45,44 @@ def keep_memory() -> bool:
     """
     if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
         return False
-    try:
-        os.confstr("CS_GNU_LIBC_VERSION")
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, ValueError):
+    mallopt = _of_glibc("mallopt")
+    if mallopt is None:
         return False
     settings = ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _EVER), (_M_TOP_PAD, _GROW_BY))
     return all(mallopt(name, value) for name, value in settings)
+
+
+def give_memory_back() -> None:
+    """Hand what malloc keeps and nobody uses back to the system.
+
+    Blocks of ever other sizes leave holes between those in use, and a sentence that is much longer
+    than others leaves a large one; over a stream of text that adds up. It takes some milliseconds,
+    and as many again until the memory in use is there again.
+    """
+    trim = _of_glibc("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+def _of_glibc(name: str) -> Callable[..., int] | None:
+    """A function of glibc; None with another C library."""
+    try:
+        os.confstr("CS_GNU_LIBC_VERSION")
+        function: Callable[..., int] = getattr(ctypes.CDLL(None), name)
+    except (AttributeError, OSError, ValueError):
+        return None
+    return function
+
+
+def bound_sizes() -> None:
+    """Let no more sizes of products be remembered than :data:`REMEMBERED` says.
+
+    Who has set a variable, also by the older name of oneDNN's, is left alone. It is too late once
+    the process has multiplied with oneDNN.
+    """
+    for name, most in REMEMBERED.items():
+        if name not in os.environ and name.replace("ONEDNN", "DNNL") not in os.environ:
+            os.environ[name] = str(most)
 
 
 def choose_products(vendor: str | None = None) -> bool:

@@ -41,6 +41,8 @@ _SHOWN = "<standard input>"
 #: in memory.
 WINDOW_SENTENCES = 1000
 WINDOW_WORDS = 40_000
+#: Characters of a sentence that count as a word, where it has longer words than text has.
+_PER_WORD = 64
 #: Sentences of a window of which one of several processes gets one at a time: 3 % more work in
 #: batches that are less alike, but the processes come to their ends together.
 SHARED_WINDOW_SENTENCES = 250
@@ -116,6 +118,11 @@ def read_given(
         name = _SHOWN if names[0] == STANDARD_INPUT else names[0]
         others = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
         raise ReadError(f"empty{others}; expected {_EXPECTED[form]}", path=name)
+
+
+def weight(words: Sequence[str]) -> int:
+    """How much of a window a sentence takes, in words of usual lengths."""
+    return max(len(words), sum(map(len, words)) // _PER_WORD)
 
 
 def windows(

@@ -30,6 +30,7 @@ from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
 from spmrl_bench.parsers.config import TransitionParserConfig
 from spmrl_bench.parsers.dependency_layer import dependency_vocabulary
+from spmrl_bench.parsers.lengths import ACTIONS, Search, beginning
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import Vocabulary
@@ -82,9 +83,12 @@ class TransitionParser(NeuralParser):
 
     @property
     def max_positions(self) -> int | None:
-        # Time and memory of a parse grow with the sentence, not with its square, so that without a
-        # table of positions there is no need for a limit.
+        # Without a table of positions there is no need for a limit as low as that of charts.
         return super().max_positions if self.config.encoder == "attention" else None
+
+    @property
+    def search(self) -> Search:
+        return ACTIONS
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
@@ -106,8 +110,8 @@ class TransitionParser(NeuralParser):
                 vocabulary, or not where it is.
         """
         if example.dependencies is None:
-            beginning = " ".join(example.words[:8])
-            raise TreeError(f"no dependencies to learn (the sentence begins: {beginning})")
+            begun = beginning(example.words)
+            raise TreeError(f"no dependencies to learn (the sentence begins: {begun})")
         tree = self.encoding.encode(example.dependencies)
         ids = self.vocabulary.relation_ids
         unknown = [name for name in tree.relations if name not in ids]

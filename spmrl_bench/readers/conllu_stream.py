@@ -17,9 +17,10 @@ from typing import BinaryIO
 from conllu.models import Token, TokenList
 from conllu.parser import DEFAULT_FIELDS, parse_token_and_metadata
 
+from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.conll import Rows
 from spmrl_bench.readers.sentences import Line
-from spmrl_bench.readers.text import stream_lines
+from spmrl_bench.readers.text import LONGEST, stream_lines
 from spmrl_bench.trees.conll import check_writable
 
 _AS_TEXT = {field: lambda columns, number: columns[number] for field in DEFAULT_FIELDS}
@@ -74,19 +75,26 @@ def read_conllu_stream(stream: BinaryIO, *, path: str | PathLike[str]) -> Iterat
         path: its name, for error messages.
 
     Raises:
-        ReadError: the stream cannot be read on, is not UTF-8, or is malformed; the sentences
-            before the place have been yielded.
+        ReadError: the stream cannot be read on, is not UTF-8, is malformed, or has a sentence of
+            more than :data:`LONGEST` characters; the sentences before the place have been yielded.
     """
     head: list[str] = []
     block: list[Line] = []
-    number = 0
+    number = size = 0
     for line in stream_lines(stream, path):
         if _without_end(line[1]):
             block.append(line)
+            size += len(line[1])
+            if size > LONGEST:
+                problem = (
+                    f"a sentence of more than {LONGEST >> 20} MiB begins here; expected a blank "
+                    "line after each sentence"
+                )
+                raise ReadError(problem, path=path, line=block[0][0])
         elif block:
             number += 1
             yield _sentence(number, head, [*block, line], path)
-            head, block = [], []
+            head, block, size = [], [], 0
         else:
             head.append(line[1])
     if block:

@@ -19,6 +19,9 @@ from typing import BinaryIO
 
 from spmrl_bench.errors import ReadError
 
+#: Bytes after which a line of a stream, or a sentence of several, is taken for a mistake.
+LONGEST = 1 << 24
+
 #: Takes the error of one sentence; may raise it, or return to leave the sentence out.
 OnError = Callable[[ReadError], None]
 
@@ -54,11 +57,19 @@ def stream_lines(stream: BinaryIO, path: str | PathLike[str]) -> Iterator[tuple[
     """The lines of a UTF-8 stream without its byte order mark: number from 1, text with its end.
 
     Raises:
-        ReadError: a line cannot be read or decoded; those before it have been yielded.
+        ReadError: a line cannot be read or decoded, or has more than :data:`LONGEST` bytes; those
+            before it have been yielded.
     """
     number = 0
     try:
-        for number, line in enumerate(stream, start=1):
+        while line := stream.readline(LONGEST + 1):
+            number += 1
+            if len(line) > LONGEST:
+                problem = (
+                    f"a line of more than {LONGEST >> 20} MiB; expected text in lines, a sentence "
+                    "or a word on each. Is it another kind of file, or are its line ends missing?"
+                )
+                raise ReadError(problem, path=path, line=number)
             if number == 1:
                 line = line.removeprefix(codecs.BOM_UTF8)
             try:

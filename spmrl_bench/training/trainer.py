@@ -20,6 +20,7 @@ import torch
 from spmrl_bench.chart import NotFiniteError
 from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.interrupts import Interrupted, on_signals
+from spmrl_bench.parsers.processor import give_memory_back
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
@@ -233,6 +234,7 @@ class Trainer:
             best = record_dev_score(state, score)
             if best:
                 save_best(self.run_dir, self.parser)
+        give_memory_back()  # parses of other sizes than batches leave holes between these
         state.dev_seconds += time.perf_counter() - begun
         state.curve.append((round(state.train_seconds + state.dev_seconds, 2), round(score, 4)))
         self.report.evaluation(state, self.batches, score, state.loss_sum / state.next_batch, best)

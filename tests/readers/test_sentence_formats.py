@@ -42,7 +42,7 @@ def test_malformed(form: SentenceFormat, name: str, line_end: str, tmp_path: Pat
     bad, line, problem = form.malformed[name]
     path = tmp_path / "f"
     line += (form.head + form.good).count("\n")
-    expected = f"{path}:{line}: sentence {form.bad_name}: {problem}"
+    expected = str(ReadError(problem, path=path, line=line, sentence=form.bad_name))
 
     def write(*sentences: str) -> None:
         path.write_bytes(form.file(*sentences).replace("\n", line_end).encode())

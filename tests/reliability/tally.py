@@ -60,8 +60,9 @@ def tally(request: pytest.FixtureRequest) -> Tally:
 class Report:
     """Adds up what the tests of a run, in whatever processes, have counted."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, marks: str) -> None:
         self._path = path
+        self._run = "The quick tests" if marks == "not campaign" else "The campaign"
         self.counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
         self.files: dict[tuple[str, str], set[str]] = defaultdict(set)
 
@@ -90,20 +91,21 @@ class Report:
     def table(self) -> str:
         """The counts as a Markdown table, a row for each thing that was tried."""
         lines = [
-            f"On {date.today()}, Python {platform.python_version()}, {platform.system()} "
+            f"{self._run} on {date.today()}, Python {platform.python_version()}, {platform.system()} "
             f"{platform.machine()}.",
             "",
             "| | property | what was tried | cases | failed | in |",
             "|---|---|---|---:|---:|---|",
         ]
         for number, title in PROPERTIES.items():
-            for (of, what), (tried, failed) in sorted(self.counts.items()):
-                if of == number:
-                    files = ", ".join(f"`{name}`" for name in sorted(self.files[of, what]))
-                    lines.append(
-                        f"| {number} | {title} | {what} | {tried:,} | {failed} | {files} |"
-                    )
-                    number = title = ""  # once for all rows of a property
+            own = [
+                (what, count) for (of, what), count in sorted(self.counts.items()) if of == number
+            ]
+            for row, (what, (tried, failed)) in enumerate(own):
+                files = ", ".join(f"`{name}`" for name in sorted(self.files[number, what]))
+                first = ("", "") if row else (number, title)  # once for all rows of a property
+                cells = (*first, what, f"{tried:,}", str(failed), files)
+                lines.append(f"| {' | '.join(cells)} |")
         return "\n".join(lines)
 
 
@@ -118,4 +120,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # the processes of pytest-xdist only send reports
-        config.pluginmanager.register(Report(config.getoption("--reliability-report")))
+        path, marks = map(config.getoption, ("--reliability-report", "-m"))
+        config.pluginmanager.register(Report(path, marks))

@@ -249,7 +249,7 @@ def test_a_record_of_somebody_else_is_left_out(folder: Path, locked: Path, tally
     finally:
         (folder / "results" / "runs" / "unread.json").unlink()
     assert status == 0
-    assert "unread.json: cannot read the record: Permission denied\n" in errors
+    assert "unread.json: cannot read the record: Permission denied;" in errors
     assert "LEFT OUT: 1 file or line" in errors
     assert "mean of 2" in output
 

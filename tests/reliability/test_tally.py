@@ -22,6 +22,7 @@ def test_kills(tally, points):
 
 def test_records(tally):
     tally("R18", "records").add(6400)
+    tally("R18", "readers").add(2)
 
 def test_skipped(tally):
     tally("R18", "records").add(1)
@@ -46,6 +47,9 @@ def test_counts_of_all_processes_are_added_up(
     assert "old" not in text
     assert text.startswith("before\n")
     assert text.endswith("\nafter\n")
-    rows = [line for line in text.splitlines() if line.startswith("| R")]
+    rows = [line for line in text.splitlines() if line.startswith("| ") and ".py" in line]
     assert "| kill points | 34 | 1 |" in rows[0]
-    assert "| records | 6,400 | 0 |" in rows[1]
+    assert "| readers | 2 | 0 |" in rows[1]
+    assert rows[1].startswith("| R18 |")
+    assert "| records | 6,400 | 0 |" in rows[2]
+    assert rows[2].startswith("|  |  |")

@@ -119,8 +119,8 @@ def test_an_interrupted_write_leaves_nothing(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_folder_that_cannot_be_written_costs_time_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "file"))
+    (tmp_path / "cache").write_text("")  # where the folder would be
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
     reads = Reads()
     for _ in range(2):
         assert list(cached("tiny-train", {}, reads).sentences) == PARSES

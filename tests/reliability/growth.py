@@ -1,0 +1,194 @@
+"""How much memory a process holds while it works: a program of its own, so that nothing else plays
+a part.
+
+``python -m tests.reliability.growth WORK AMOUNT`` does some work of :data:`WORK` and writes a JSON
+list of ``[done, megabytes]`` as it goes. Its text has the words of several mini treebanks and, one
+in ten, words that were never there before; its sentences have ever other lengths.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+BANKS = ("german-mini", "arabic-mini", "korean-mini", "hungarian-mini")
+#: Words of the longest sentence: it comes early and often, and so does what it needs.
+LONGEST = 40
+Samples = Iterator[tuple[int, float]]
+
+
+def held() -> float:
+    """Megabytes of this process that are in memory now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def peak() -> float:
+    """The most that :func:`held` has been since :func:`forget_peak`."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
+
+
+def forget_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def sentences(amount: int) -> Iterator[list[str]]:
+    """Tokenised text that no two runs of words of are alike; the same in every process."""
+    from spmrl_bench.treebanks.treebank import open_treebank
+
+    chance = random.Random(1)
+    words = [
+        word
+        for name in BANKS
+        for example in open_treebank(name).examples("dev", ("constituents",))
+        for word in example.words
+    ]
+    letters = sorted({letter for word in words for letter in word})
+    for _ in range(amount):
+        yield [
+            "".join(chance.choices(letters, k=chance.randint(2, 20)))
+            if chance.random() < 0.1
+            else chance.choice(words)
+            for _ in range(chance.randint(1, LONGEST))
+        ]
+
+
+def parser_of(variant: str, **settings: object) -> Any:
+    """A very small parser of a variant of the recipes, with random weights, on the CPU."""
+    import torch
+
+    from spmrl_bench.experiments.recipe import load_recipe
+    from spmrl_bench.parsers.device import choose_device
+    from spmrl_bench.parsers.registry import kind_named
+    from spmrl_bench.treebanks.treebank import open_treebank
+
+    torch.set_num_threads(1)
+    choose_device("cpu")
+    torch.manual_seed(1)
+    recipe = load_recipe("german")
+    kind = kind_named(recipe.variant(variant).kind)
+    small = {"d_model": 32, "d_ff": 32, "layers": 1, "heads": 2, "d_kv": 8} | settings
+    if kind.name == "transition":
+        small |= {"d_decoder": 32, "d_attention": 16, "beam": 2}
+    config = recipe.resolve(
+        treebank="german-mini",
+        track="mini",
+        fingerprints={"constituents": "-", "dependencies": "-"},
+        variant=variant,
+        settings={f"model.{key}": str(value) for key, value in small.items()},
+    )
+    examples = open_treebank("german-mini").examples("train", kind.layers)
+    return kind.parser_class.build(config.model, examples).eval()
+
+
+def parsing(variant: str, amount: int) -> Samples:
+    """Bulk parsing, as of ``spmrl-bench parse``."""
+    from spmrl_bench.parsers.bulk import Answerer, Manner, Tally, parse_given
+    from spmrl_bench.parsers.streams import Given
+
+    answerer = Answerer(parser_of(variant), Manner())
+    given = (Given(words, None, f"text:{k}") for k, words in enumerate(sentences(amount), 1))
+    tally = Tally()
+    for texts in parse_given(given, lambda windows: map(answerer, windows), tally, window=500):
+        yield tally.sentences + len(texts), held()
+
+
+def training(variant: str, amount: int) -> Samples:
+    """Epochs of the trainer, each with an evaluation on dev."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from spmrl_bench.parsers.registry import kind_named
+    from spmrl_bench.training.report import Report
+    from spmrl_bench.training.trainer import Trainer
+    from spmrl_bench.treebanks.treebank import open_treebank
+    from tests.laboratory import train_config
+
+    parser = parser_of(variant)
+    layers = kind_named(parser.kind).layers
+    bank = open_treebank("german-mini")
+    dev = [example.words for example in bank.examples("dev", layers)[:40]]
+    samples: list[tuple[int, float]] = []
+
+    def dev_score(model: Any) -> float:
+        samples.append((len(samples), held()))  # of what was done before
+        return float(sum(len(parse) for parse in model.parse(dev)))
+
+    with TemporaryDirectory() as folder:
+        run = Path(folder)
+        config = train_config(batch_size=32, max_epochs=amount, stop_patience=amount)
+        report = Report(run, "growth", "F1", Console(file=StringIO()))
+        indexed = list(parser.index(bank.examples("train", layers)[:64]))
+        with report:
+            Trainer(
+                parser,
+                config,
+                seed=1,
+                sentences=indexed,
+                dev_score=dev_score,
+                run_dir=run,
+                report=report,
+            ).fit()
+    yield from samples
+
+
+def scoring(_: str, amount: int) -> Samples:
+    """Scoring files of so many sentences, again and again."""
+    from spmrl_bench.scoring.files import score_files
+    from spmrl_bench.scoring.prm import load_prm
+    from spmrl_bench.treebanks.treebank import open_treebank
+    from spmrl_bench.trees.brackets import write_brackets
+
+    trees = [each.tree for each in open_treebank("german-mini").examples("dev", ("constituents",))]
+    prm = load_prm("COLLINS")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "trees"
+        lines = [write_brackets(tree) + "\n" for tree in trees if tree is not None]
+        path.write_text("".join((lines * 100)[:1000]), encoding="utf-8")
+        for done in range(1000, amount + 1, 1000):
+            score_files(path, path, prm)
+            yield done, held()
+
+
+def reading(_: str, amount: int) -> Samples:
+    """Reading a treebank anew, so many times."""
+    from spmrl_bench.treebanks.treebank import open_treebank
+
+    for done in range(1, amount + 1):
+        open_treebank("german-mini").examples("train", ("constituents", "dependencies"))
+        yield done, held()
+
+
+def long_sentence(variant: str, words: int) -> Samples:
+    """One sentence: what is estimated, and what it takes at most."""
+    parser = parser_of(variant, max_positions=words + 2)
+    for _ in parser.parse([["Hund"] * 8] * 2):
+        pass
+    before = held()
+    forget_peak()
+    yield 0, parser.memory(words) / 1e6
+    for _ in parser.parse([[f"w{k % 97}" for k in range(words)]]):
+        pass
+    yield words, peak() - before
+
+
+WORK: dict[str, Callable[[str, int], Samples]] = {
+    "parsing": parsing,
+    "training": training,
+    "scoring": scoring,
+    "reading": reading,
+    "long": long_sentence,
+}
+
+
+if __name__ == "__main__":
+    work, variant, amount = sys.argv[1:]
+    print(json.dumps(list(WORK[work](variant, int(amount)))))

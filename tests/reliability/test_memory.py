@@ -1,0 +1,108 @@
+"""Memory stays level over text, epochs, files and treebanks, measured in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.parsers import processor
+from tests.conftest import PATIENCE
+from tests.reliability.tally import Tally
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/statm").exists(), reason="the system does not say what a process holds"
+)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def grown(work: str, variant: str, amount: int) -> dict[int, float]:
+    """Megabytes by what had been done, of a process that does nothing else."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("MALLOC_", "GLIBC_")) and name not in processor.REMEMBERED
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "tests.reliability.growth", work, variant, str(amount)],
+        env=environment | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def campaign(*values: object) -> object:
+    return pytest.param(*values, marks=pytest.mark.campaign)
+
+
+VARIANTS = ("charlstm", "word-charlstm", "joint", "dependencies", "stack-attention")
+
+
+# What was there before the sizes of products were bounded took 1.24 times as much after the 4,000.
+@pytest.mark.parametrize(
+    ("variant", "first", "last", "more"),
+    [
+        ("bilstm", 1500, 4000, 1.10),
+        campaign("bilstm", 5000, 60_000, 1.10),
+        *(campaign(variant, 5000, 20_000, 1.10) for variant in VARIANTS),
+    ],
+)
+def test_ever_other_sentences_take_no_more_memory(
+    tally: Tally, variant: str, first: int, last: int, more: float
+) -> None:
+    tally("R27", "sentences of ever other lengths and words, parsed").add(last)
+    held = grown("parsing", variant, last)
+    assert max(size for done, size in held.items() if done >= first) < more * held[first]
+
+
+@pytest.mark.parametrize(
+    ("variant", "first", "last", "more"),
+    [
+        ("bilstm", 5, 15, 1.05),
+        *(campaign(variant, 10, 100, 1.01) for variant in ("charlstm", "bilstm", "dependencies")),
+    ],
+)
+def test_epochs_take_no_more_memory(
+    tally: Tally, variant: str, first: int, last: int, more: float
+) -> None:
+    tally("R27", "epochs, each with an evaluation").add(last)
+    held = grown("training", variant, last + 1)
+    assert held[last] < more * held[first]
+
+
+@pytest.mark.parametrize(
+    ("work", "what", "first", "last"),
+    [
+        ("scoring", "sentences scored", 5000, 30_000),
+        campaign("scoring", "sentences scored", 10_000, 1_000_000),
+        ("reading", "readings of a treebank", 10, 40),
+        campaign("reading", "readings of a treebank", 10, 1000),
+    ],
+)
+def test_repeated_work_takes_no_more_memory(
+    tally: Tally, work: str, what: str, first: int, last: int
+) -> None:
+    tally("R27", what).add(last)
+    held = grown(work, "-", last)
+    assert held[last] < 1.01 * held[first]
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"LRU_CACHE_CAPACITY": "7"}, {"DNNL_PRIMITIVE_CACHE_CAPACITY": "7"}]
+)
+def test_bounds_of_the_user_are_kept(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(given))
+    processor.bound_sizes()
+    expected = {name: str(most) for name, most in processor.REMEMBERED.items()} | given
+    if "DNNL_PRIMITIVE_CACHE_CAPACITY" in given:
+        del expected["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]
+    assert os.environ == expected
