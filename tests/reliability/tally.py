@@ -91,8 +91,8 @@ class Report:
     def table(self) -> str:
         """The counts as a Markdown table, a row for each thing that was tried."""
         lines = [
-            f"{self._run} on {date.today()}, Python {platform.python_version()}, {platform.system()} "
-            f"{platform.machine()}.",
+            f"{self._run} on {date.today()}, Python {platform.python_version()}, "
+            f"{platform.system()} {platform.machine()}.",
             "",
             "| | property | what was tried | cases | failed | in |",
             "|---|---|---|---:|---:|---|",
