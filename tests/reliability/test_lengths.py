@@ -78,7 +78,7 @@ def test_a_position_table_is_asked_first() -> None:
 @pytest.mark.parametrize(
     ("variant", "words"),
     [
-        ("charlstm", 1500),
+        ("charlstm", 2500),
         *(
             campaign(variant, words)
             for variant, words in (

@@ -76,7 +76,8 @@ def test_stopped_anywhere_and_resumed_is_bit_identical(
     else:  # one in a dev evaluation, one elsewhere
         first = KINDS.index(name)
         scores = [moment for moment in moments if whole.seen[moment] == "score"]
-        moments = [scores[first + 1], len(whole.seen) * (first + 1) // 5]  # type: ignore[assignment]
+        others = [moment for moment in moments if whole.seen[moment] != "score"]
+        moments = [scores[first + 1], others[len(others) * (first + 1) // 5]]  # type: ignore[assignment]
     for moment in moments:
         held.add()
         folder = tmp_path / str(moment)
