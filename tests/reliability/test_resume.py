@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -69,14 +70,17 @@ def test_stopped_anywhere_and_resumed_is_bit_identical(
     assert state_of(tmp_path / "again") == expected
     assert whole.seen.count("step") == BATCHES * epochs
 
-    moments = range(len(whole.seen))
+    moments: Sequence[int] = range(len(whole.seen))
     if positions is None:
         assert len(moments) >= 50
         assert b'"decay"' in expected["log"]
     else:  # one in a dev evaluation, one elsewhere
         first = KINDS.index(name)
-        scores = [moment for moment in moments if whole.seen[moment] == "score"]
-        moments = [scores[first + 1], len(whole.seen) * (first + 1) // 5]  # type: ignore[assignment]
+        scores, others = (
+            [moment for moment in moments if whole.seen[moment] == what]
+            for what in ("score", "save_checkpoint" if first % 2 else "step")
+        )
+        moments = [scores[first + 1], others[first % 3]]
     for moment in moments:
         held.add()
         folder = tmp_path / str(moment)
