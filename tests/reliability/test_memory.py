@@ -45,11 +45,11 @@ def campaign(*values: object) -> object:
 VARIANTS = ("charlstm", "word-charlstm", "joint", "dependencies", "stack-attention")
 
 
-# What was there before the sizes of products were bounded took 1.24 times as much after the 4,000.
+# Before the sizes of products were bounded, the quick one found 1.15 times as much.
 @pytest.mark.parametrize(
     ("variant", "first", "last", "more"),
     [
-        ("bilstm", 1500, 4000, 1.10),
+        ("bilstm", 1500, 3500, 1.08),
         campaign("bilstm", 5000, 60_000, 1.10),
         *(campaign(variant, 5000, 20_000, 1.10) for variant in VARIANTS),
     ],
