@@ -12,7 +12,7 @@ from typing import NamedTuple
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.parsers.base import NO_TAG
 from spmrl_bench.parsers.lengths import beginning
-from spmrl_bench.parsers.streams import weight, windows
+from spmrl_bench.parsers.streams import WINDOW_SENTENCES, weight, windows
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
@@ -63,7 +63,7 @@ def parse_stream(
         TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words.
     """
     given = _given(sentences, tags, length_problem)
-    for window in windows(given, lambda pair: weight(pair[0])):
+    for window in windows(given, lambda pair: weight(pair[0]), WINDOW_SENTENCES):
         rows = [row for _, row in window if row is not None]
         parsed = parse_window([words for words, _ in window], rows or None)
         for (words, row), found in zip(window, parsed, strict=True):

@@ -142,8 +142,8 @@ def test_a_file_that_vanishes_or_breaks_is_named(tmp_path: Path) -> None:
         list(read_given([str(tmp_path / "gone")], "tokens", io.BytesIO()))
 
     class Broken(io.BytesIO):
-        def __next__(self) -> bytes:
-            if line := self.readline():
+        def readline(self, size: int | None = -1) -> bytes:
+            if line := super().readline(size):
                 return line
             raise OSError(5, "Input/output error")
 
