@@ -39,8 +39,8 @@ from spmrl_bench.parsers.vocabulary import FIRST_TAG, Vocabulary
 from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import Parse
 
-#: Sentences after which memory that malloc keeps is given back: it takes 0.2 % of the time then.
-TIDY_EVERY = 4 * WINDOW_SENTENCES
+#: Sentences after which memory that malloc keeps is given back: it takes some milliseconds.
+TIDY_EVERY = 2 * WINDOW_SENTENCES
 
 
 class Encoded(NamedTuple):

@@ -25,7 +25,7 @@ _GROW_BY = 64 << 20
 #: product takes 0.4 ms more, without the other 0.02 ms. Sizes are rounded where products are many
 #: (:func:`spmrl_bench.nn.kernels.product_rows`), so that those of a corpus, or of a training run,
 #: are a few hundred.
-REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": 192, "LRU_CACHE_CAPACITY": 64}
+REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": 128, "LRU_CACHE_CAPACITY": 64}
 
 
 def prepare_cpu() -> None:

