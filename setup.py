@@ -1,8 +1,9 @@
 """What pyproject.toml cannot say: the compiled kernels, and the data folders inside a wheel.
 
 The kernels are optional: without Cython or a C compiler the package installs all the same and
-runs their plain-Python twins. Two switches in the environment of the build are for debugging; what
-they build is much slower to run:
+runs their plain-Python twins. SPMRL_BENCH_KERNELS=chart._cky,nn._decoder in the environment of
+``python setup.py build_ext --inplace`` compiles these kernels alone. Two other switches are for
+debugging; what they build is much slower to run:
 
 - SPMRL_BENCH_BOUNDS_CHECKS=1 checks every index of an array.
 - SPMRL_BENCH_SANITIZE=address,undefined has the compiler watch every read and write of memory, and
@@ -150,6 +151,16 @@ class BuildWithData(build_py):
         ]
 
 
+def chosen_kernels() -> tuple[str, ...]:
+    """All kernels, or those that the environment names."""
+    named = tuple(filter(None, os.environ.get("SPMRL_BENCH_KERNELS", "").split(",")))
+    if unknown := set(named) - set(KERNELS):
+        raise SystemExit(
+            f"SPMRL_BENCH_KERNELS names {', '.join(sorted(unknown))}; there are {', '.join(KERNELS)}"
+        )
+    return named or KERNELS
+
+
 setup(
     cmdclass={"build_ext": BuildKernels, "build_py": BuildWithData},
     ext_modules=[
@@ -159,6 +170,6 @@ setup(
             depends=HEADERS.get(name, []),
             optional=True,
         )
-        for name in KERNELS
+        for name in chosen_kernels()
     ],
 )
