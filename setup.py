@@ -155,9 +155,8 @@ def chosen_kernels() -> tuple[str, ...]:
     """All kernels, or those that the environment names."""
     named = tuple(filter(None, os.environ.get("SPMRL_BENCH_KERNELS", "").split(",")))
     if unknown := set(named) - set(KERNELS):
-        raise SystemExit(
-            f"SPMRL_BENCH_KERNELS names {', '.join(sorted(unknown))}; there are {', '.join(KERNELS)}"
-        )
+        known = ", ".join(KERNELS)
+        raise SystemExit(f"SPMRL_BENCH_KERNELS: no {', '.join(sorted(unknown))}, but {known}")
     return named or KERNELS
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from spmrl_bench.experiments.recipe import RunConfig, load_recipe
+from spmrl_bench.experiments.recipe import load_recipe
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.training.config import TrainConfig
 

@@ -17,7 +17,7 @@ from spmrl_bench.analysis.scores import ScoreKey, readable_scores, write_score
 from spmrl_bench.analysis.trials import Attentive, StudyPlan, Trial, joint_plan
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import rules_of, score_split
-from spmrl_bench.experiments.recipe import RunConfig
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.estimates import Estimate, Scores

@@ -19,7 +19,8 @@ from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
 from spmrl_bench.analysis.layers import layer_numbers
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
-from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
+from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.nn.limits import OPEN, Limit
 from spmrl_bench.parsers.config import FILES, ParserConfig
 from spmrl_bench.parsers.registry import kind_named

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from spmrl_bench.errors import SentenceTooLongError
-from spmrl_bench.experiments.recipe import RunConfig
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import baselines_for, kind_named

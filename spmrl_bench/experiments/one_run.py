@@ -19,7 +19,7 @@ from spmrl_bench.experiments.evaluation import (
     rules_of,
 )
 from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.experiments.recipe import RunConfig
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import check_settings, claim
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.parsers.device import choose_device

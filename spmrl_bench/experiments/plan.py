@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
-from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, load_recipe
+from spmrl_bench.experiments.recipe import Recipe, load_recipe
+from spmrl_bench.experiments.recipe_layers import Size
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names

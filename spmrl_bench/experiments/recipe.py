@@ -3,9 +3,7 @@
 A language is one short TOML file over the shared ``base.toml``. A run's settings are put
 together from five layers, the later winning: the size's section of the base, the track's, the
 ``model`` and ``train`` sections of the language, its section for the size, and settings from
-the command line.
-The resolved result is a :class:`RunConfig`, stored with the run; nothing else decides what
-is trained.
+the command line. The result is a :class:`~spmrl_bench.experiments.run_config.RunConfig`.
 """
 
 from __future__ import annotations
@@ -13,229 +11,33 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SerializeAsAny,
-    create_model,
-    field_validator,
-)
+from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from spmrl_bench.data import data_dir, data_dirs
-from spmrl_bench.errors import RecipeError, ScoreError, SpmrlError, unknown_name
-from spmrl_bench.named_paths import check_name, check_path, require_inside
-from spmrl_bench.parsers.config import FILES, LexicalInput, ParserConfig
-from spmrl_bench.parsers.registry import Kind, kind_named, trained_kinds
+from spmrl_bench.errors import RecipeError, unknown_name
+from spmrl_bench.experiments.recipe_layers import (
+    PRETRAINED,
+    BaseRecipe,
+    LanguageRecipe,
+    Layer,
+    ModelLayer,
+    Size,
+    TrainLayer,
+    Variant,
+)
+from spmrl_bench.experiments.run_config import RunConfig, run_config
+from spmrl_bench.named_paths import require_inside
+from spmrl_bench.parsers.config import LexicalInput
+from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.pretrained.digests import digests
 from spmrl_bench.scoring.metric import Criterion
-from spmrl_bench.settings_text import variant_text
 from spmrl_bench.toml_files import parsed_toml, read_toml, validated
-from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
-
-Size = Literal["published", "small"]
-
-# Settings that name pre-trained files or folders of them.
-_PRETRAINED = frozenset(key for keys in FILES.values() for key in keys)
-
-
-def _pretrained(text: str) -> str:
-    """A pre-trained file or folder, or the name of one on a hub, as a recipe may name it."""
-    try:
-        return check_path(text)
-    except ValueError as error:
-        raise ValueError(
-            f"{error}; the command line can name any other: --set model.KEY=PATH"
-        ) from None
-
-
-def _all_optional(*models: type[BaseModel], without: frozenset[str] = frozenset()) -> Any:
-    """A model with the keys and checks of all models, none required: a layer of settings.
-
-    Of a key that several models have, the check is that of the first; a run's own model checks
-    the value again when its settings are put together.
-    """
-    fields: dict[str, Any] = {}
-    for model in models:
-        for name, field in model.model_fields.items():
-            if name not in without and name not in fields:
-                checked: Any = field.annotation
-                for check in field.metadata:
-                    checked = Annotated[checked, check]
-                if name in _PRETRAINED:
-                    checked = Annotated[str, AfterValidator(_pretrained)]
-                fields[name] = (checked | None, None)
-    name = f"Some{models[0].__name__}"
-    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
-
-
-# The lexical inputs are what the variants vary, so no layer may set them.
-ModelLayer: Any = _all_optional(
-    *(kind.config_class for kind in trained_kinds()), without=frozenset({"lexical"})
-)
-TrainLayer: Any = _all_optional(TrainConfig)
-
-
-class Layer(BaseModel):
-    """Settings that one layer gives; what it leaves out comes from the layers below."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    model: ModelLayer = Field(default_factory=ModelLayer)
-    train: TrainLayer = Field(default_factory=TrainLayer)
-
-
-def _inputs_alone(value: Any) -> Any:
-    """A variant that is written as the list of its inputs."""
-    return {"inputs": value} if isinstance(value, list | tuple) else value
-
-
-def _one_at_least(value: tuple[Size, ...]) -> tuple[Size, ...]:
-    # Unlike a bound of the schema's, this says nothing where an item is wrong.
-    if not value:
-        raise ValueError("expected one at least")
-    return value
-
-
-class Variant(Layer):
-    """A model that a recipe trains: a kind of parser, what it reads of a word, own settings."""
-
-    kind: str = "chart"
-    like: str | None = None
-    """Another variant, whose inputs and settings this one has too, its own over them."""
-    inputs: tuple[LexicalInput, ...] = ()
-    sizes: Annotated[tuple[Size, ...], AfterValidator(_one_at_least)] = get_args(Size)
-    """The sizes that its settings are for."""
-    optional: bool = False
-    """Whether it is trained only where it is named, or where no other variant can learn."""
-    size: dict[Size, Layer] = Field(default_factory=dict)
-    """Settings for one size only, over those of the variant for all."""
-    track: dict[Track, Layer] = Field(default_factory=dict)
-    """Settings for treebanks of one track only, over all others of the variant."""
-
-    @field_validator("kind")
-    @classmethod
-    def _kind_can_be_trained(cls, name: str) -> str:
-        try:
-            trained = kind_named(name).trained
-        except RecipeError as error:
-            raise ValueError(str(error)) from None
-        if not trained:
-            raise ValueError("a baseline, which is scored with every test but not trained")
-        return name
-
-
-Variants = dict[
-    Annotated[str, AfterValidator(check_name)],  # it becomes part of a folder's name
-    Annotated[Variant, BeforeValidator(_inputs_alone)],
-]
-
-
-def _criterion(text: str) -> str:
-    """The text of what selects, as it is always written."""
-    try:
-        return str(Criterion.parse(text))
-    except ScoreError as error:
-        raise ValueError(str(error)) from None
-
-
-Selection = Annotated[str, AfterValidator(_criterion)]
-
-
-class BaseRecipe(BaseModel):
-    """``base.toml``: what all languages share."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    variants: Variants
-    """The model variants by name; dev selects among them."""
-    select: Selection | None = None
-    """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``;
-    by default the headlines of the metrics of the variant's kind, summed up."""
-    default_size: dict[Track, Size]
-    """Size used for a treebank of each track unless the user names one."""
-    size: dict[Size, Layer]
-    track: dict[Track, Layer] = Field(default_factory=dict)
-
-
-class LanguageRecipe(Layer):
-    """``<language>.toml``."""
-
-    base: Literal["base"]
-    """The shared recipe; one level, always base.toml."""
-    language: str
-    treebanks: Annotated[list[str], Field(min_length=1)]
-    """Treebanks in order of preference; the first that is present is used."""
-    size: dict[Size, Layer] = Field(default_factory=dict)
-    """Settings for one size only, over all others of the file."""
-    variants: Variants | None = None
-    """In place of the variants of the base."""
-    select: Selection | None = None
-    """In place of the base's."""
-
-
-class RunConfig(BaseModel):
-    """All settings of one run, resolved."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    recipe: str
-    treebank: str
-    fingerprint: str
-    """Of the treebank's layers that the kind learns from: files, transforms, and the manifest's
-    settings that change them."""
-    kind: str = "chart"
-    variant: str
-    select: str = "brackets.f1"
-    """What of dev is best, see :class:`~spmrl_bench.scoring.metric.Criterion`."""
-    size: Size
-    seed: Annotated[int, Field(ge=0, lt=2**63)]
-    model: SerializeAsAny[ParserConfig]
-    """Of the kind's configuration class."""
-    train: TrainConfig
-    settings: dict[str, Any] = Field(default_factory=dict)
-    """Which of the settings above the command line changed: ``section.key`` and value as in
-    JSON, sorted. What it set to the recipe's own value is not there."""
-    files: dict[str, str] = Field(default_factory=dict)
-    """SHA-256 of the pre-trained files that ``model`` names, by setting: a path says little."""
-
-    @property
-    def name(self) -> str:
-        """The variant, with what was changed of its recipe in brackets."""
-        return variant_text(self.variant, self.settings)
-
-    @property
-    def criterion(self) -> Criterion:
-        """What of dev is best."""
-        return Criterion.parse(self.select)
-
-
-def run_config(values: Mapping[str, Any], place: str | Path, error: type[SpmrlError]) -> RunConfig:
-    """The settings of a run, its model checked by the configuration class of its kind.
-
-    Raises:
-        SpmrlError: of the class given: the kind is unknown, or values are wrong; all are named.
-    """
-    kind = kind_named(str(values.get("kind", "chart")), error)
-    checked = validated(_run_config_of(kind.name), values, place, error)
-    return RunConfig(**{name: getattr(checked, name) for name in RunConfig.model_fields})
-
-
-@cache
-def _run_config_of(kind: str) -> type[RunConfig]:
-    """Settings of runs of one kind."""
-    config = kind_named(kind).config_class
-    model: Any = (config, ...)
-    return create_model("RunConfig", __base__=RunConfig, model=model)
 
 
 class Recipe(BaseModel):
@@ -340,7 +142,7 @@ class Recipe(BaseModel):
 
     def _check_pretrained(self, model: Mapping[str, Any], settings: Mapping[str, str]) -> None:
         """Raise where a pre-trained file of the recipe lies outside of the working directory."""
-        for key in sorted(_PRETRAINED & model.keys()):
+        for key in sorted(PRETRAINED & model.keys()):
             if model[key] is not None and f"model.{key}" not in settings:
                 require_inside(Path.cwd(), Path(model[key]), RecipeError)
 

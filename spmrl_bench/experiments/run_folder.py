@@ -14,7 +14,7 @@ from pathlib import Path
 
 from spmrl_bench.bounded_files import open_regular, read_regular
 from spmrl_bench.errors import CheckpointError, remedy
-from spmrl_bench.experiments.recipe import RunConfig, run_config
+from spmrl_bench.experiments.run_config import RunConfig, run_config
 from spmrl_bench.files import discard, read_folder, write_text
 from spmrl_bench.json_files import parsed_json
 from spmrl_bench.training import BEST, LAST

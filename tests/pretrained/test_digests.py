@@ -6,7 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from spmrl_bench.experiments.recipe import RunConfig, load_recipe
+from spmrl_bench.experiments.recipe import load_recipe
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.pretrained.digests import digests
 
 
