@@ -22,14 +22,14 @@ from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.nn.limits import OPEN, Limit
-from spmrl_bench.parsers.config import FILES, ParserConfig
+from spmrl_bench.parsers.config import FILES, PRETRAINED, ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.toml_files import describe_mistake
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 
 # Settings whose files must exist; those of a transformer may be the name of one on a hub.
-_PATHS = {f"model.{key}" for name in ("vectors", "elmo") for key in FILES[name]}
+_PATHS = {f"model.{key}" for key in PRETRAINED if key != "transformer"}
 
 
 @runtime_checkable
@@ -278,6 +278,8 @@ def _check_settings(study: Study, given: Mapping[str, str]) -> None:
 
 def _concerns(key: str, lexical: Sequence[str]) -> bool:
     """Whether a setting is of use to a run with these inputs."""
+    if key == "model.word_vectors":
+        return "word" in lexical
     return all(name in lexical or not f"{key}_".startswith(f"model.{name}_") for name in FILES)
 
 

@@ -20,7 +20,6 @@ from pydantic_core import PydanticUndefined
 from spmrl_bench.data import data_dir, data_dirs
 from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.experiments.recipe_layers import (
-    PRETRAINED,
     BaseRecipe,
     LanguageRecipe,
     Layer,
@@ -31,7 +30,7 @@ from spmrl_bench.experiments.recipe_layers import (
 )
 from spmrl_bench.experiments.run_config import RunConfig, run_config
 from spmrl_bench.named_paths import require_inside
-from spmrl_bench.parsers.config import LexicalInput
+from spmrl_bench.parsers.config import PRETRAINED, LexicalInput
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.pretrained.digests import digests
 from spmrl_bench.scoring.metric import Criterion
@@ -142,7 +141,7 @@ class Recipe(BaseModel):
 
     def _check_pretrained(self, model: Mapping[str, Any], settings: Mapping[str, str]) -> None:
         """Raise where a pre-trained file of the recipe lies outside of the working directory."""
-        for key in sorted(PRETRAINED & model.keys()):
+        for key in sorted(model.keys() & set(PRETRAINED)):
             if model[key] is not None and f"model.{key}" not in settings:
                 require_inside(Path.cwd(), Path(model[key]), RecipeError)
 

@@ -20,16 +20,13 @@ from pydantic import (
 
 from spmrl_bench.errors import RecipeError, ScoreError
 from spmrl_bench.named_paths import check_name, check_path
-from spmrl_bench.parsers.config import FILES, LexicalInput
+from spmrl_bench.parsers.config import PRETRAINED, LexicalInput
 from spmrl_bench.parsers.registry import kind_named, trained_kinds
 from spmrl_bench.scoring.metric import Criterion
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
-
-#: Settings that name pre-trained files or folders of them.
-PRETRAINED = frozenset(key for keys in FILES.values() for key in keys)
 
 
 def _pretrained(text: str) -> str:

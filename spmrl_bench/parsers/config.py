@@ -177,6 +177,9 @@ class NeuralParserConfig(ParserConfig):
     """Random weights before training: each layer's own, or all drawn as Zhang et al. 2017 print it
     (``glorot-normal``) or probably mean it (``glorot-uniform``), and the biases zero."""
 
+    word_vectors: str | None = None
+    """File of word vectors (word2vec or GloVe) that the embeddings of the input ``word`` start
+    from, as wide as these."""
     vectors: str | None = None
     """File of static word vectors (word2vec or GloVe), for the input ``vectors``."""
     elmo_weights: str | None = None
@@ -203,8 +206,7 @@ class NeuralParserConfig(ParserConfig):
         return float(cost)
 
     def pretrained(self) -> dict[str, str]:
-        keys = [key for keys in FILES.values() for key in keys]
-        return {key: value for key in keys if (value := getattr(self, key)) is not None}
+        return {key: value for key in PRETRAINED if (value := getattr(self, key)) is not None}
 
     @property
     def matrices_of_labels(self) -> Matrices:
@@ -267,6 +269,8 @@ class NeuralParserConfig(ParserConfig):
             raise ValueError("lexical names an input twice")
         if self.max_words is not None and "word" not in self.lexical:
             raise ValueError("max_words is set, but the input 'word' is not in lexical")
+        if self.word_vectors is not None and "word" not in self.lexical:
+            raise ValueError("word_vectors is set, but the input 'word' is not in lexical")
         for name, keys in FILES.items():
             for key in keys:
                 given = getattr(self, key) is not None
@@ -442,9 +446,12 @@ WIDTHS: Mapping[LexicalInput, str] = {
     "transformer": "d_transformer",
 }
 
-#: Settings that name the files of a pre-trained input, by input.
+#: Settings that name the files that a pre-trained input needs, by input.
 FILES: Mapping[LexicalInput, tuple[str, ...]] = {
     "vectors": ("vectors",),
     "elmo": ("elmo_weights", "elmo_options"),
     "transformer": ("transformer",),
 }
+
+#: The same, and that of the file which the embeddings of words may start from.
+PRETRAINED = (*(key for keys in FILES.values() for key in keys), "word_vectors")

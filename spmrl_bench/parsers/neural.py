@@ -36,6 +36,7 @@ from spmrl_bench.parsers.saved import load_saved, save_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES
 from spmrl_bench.parsers.trained import TrainedParser
 from spmrl_bench.parsers.vocabulary import FIRST_TAG, Vocabulary
+from spmrl_bench.parsers.word_start import start_from_vectors
 from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import Parse
 
@@ -102,12 +103,18 @@ class NeuralParser(TrainedParser):
 
     @classmethod
     def fresh(cls, config: Any, vocabulary: Vocabulary) -> Self:
-        """A parser to be trained: its random weights are those that the settings ask for.
+        """A parser to be trained: its weights begin as the settings ask for.
 
         Every kind's ``build`` ends here. A parser that is loaded has no use for such weights.
+
+        Raises:
+            PretrainedError: a file of weights cannot be read or does not fit.
         """
         parser = cls(config, vocabulary)
         initialise(parser, config.initialisation, parser.pretrained_parameters())
+        if config.word_vectors is not None and parser.lexical.words is not None:
+            path = Path(config.word_vectors)
+            start_from_vectors(parser.lexical.words, vocabulary.word_ids, path)
         return parser
 
     @property

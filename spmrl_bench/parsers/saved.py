@@ -187,6 +187,8 @@ def _in_words(error: Exception, config_class: type[ParserConfig]) -> str:
 def pretrained_files(config: ParserConfig) -> Iterator[Path]:
     """Files with weights that training does not change and that are not saved."""
     for key, place in config.pretrained().items():
+        if key == "word_vectors":
+            continue  # training changes what it begins with
         if key != "transformer":
             yield Path(place)
         elif getattr(config, "transformer_frozen", False):

@@ -1,0 +1,100 @@
+"""Word embeddings that start from the vectors of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor
+
+from spmrl_bench.errors import PretrainedError
+from spmrl_bench.parsers import load_parser
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.vocabulary import START, STOP, UNK, Vocabulary
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.parse import Parse
+from tests.parsers.examples import accumulate, config, gold_of, steady_indexer
+
+TREES = [
+    parse_brackets("(S (NP (D The) (N dog)) (VP (V barks)))"),
+    parse_brackets("(S (NP (D A) (N dog)) (VP (V sees) (NP (D a) (N House))))"),
+]
+
+
+def fresh(**changes: str) -> ChartParser:
+    torch.manual_seed(1)
+    vocabulary = Vocabulary.of(map(Parse.of, TREES))
+    return ChartParser.fresh(config(lexical=("word",), **changes), vocabulary)
+
+
+def embeddings(parser: ChartParser) -> Tensor:
+    assert parser.lexical.words is not None
+    return parser.lexical.words.weight.detach()
+
+
+def start(tmp_path: Path, vectors: dict[str, float], width: int | None = None) -> ChartParser:
+    """A parser whose words start from vectors of one number, again and again."""
+    if width is None:
+        width = embeddings(fresh()).shape[1]
+    path = tmp_path / "vectors.txt"
+    lines = [" ".join([word, *[str(number)] * width]) for word, number in vectors.items()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return fresh(word_vectors=str(path))
+
+
+def test_known_words_have_their_vectors_and_others_random_ones(tmp_path: Path) -> None:
+    without = embeddings(fresh())
+    parser = start(tmp_path, {"dog": 0.25, "house": 0.5, "never-seen": 1.0})
+    rows = parser.vocabulary.word_ids
+    given = {rows["dog"]: 0.25, rows["House"]: 0.5}
+    found = embeddings(parser)
+    for row in range(len(found)):
+        expected = torch.full_like(found[row], given[row]) if row in given else without[row]
+        assert torch.equal(found[row], expected), row
+    assert not {UNK, START, STOP} & given.keys()
+
+
+def test_a_vector_of_its_own_goes_before_that_of_the_lower_case(tmp_path: Path) -> None:
+    parser = start(tmp_path, {"a": 0.5, "A": 0.25})
+    rows = parser.vocabulary.word_ids
+    assert embeddings(parser)[[rows["A"], rows["a"]]].unique(dim=1).tolist() == [[0.25], [0.5]]
+
+
+def test_they_are_trained_on_and_the_file_is_needed_no_more(tmp_path: Path) -> None:
+    parser = start(tmp_path, dict.fromkeys((w for tree in TREES for w in tree.words), 0.25))
+    indexer = steady_indexer(parser)
+    gold = [gold_of(parser, indexer, tree) for tree in TREES]
+    accumulate(parser, gold, indexer, np.random.default_rng(0), 10_000)
+    assert parser.lexical.words is not None
+    gradient = parser.lexical.words.weight.grad
+    assert gradient is not None
+    assert gradient.abs().sum() > 0
+    torch.optim.SGD([parser.lexical.words.weight], lr=0.1).step()
+    (tmp_path / "saved").mkdir()
+    parser.eval().save(tmp_path / "saved")
+    words = [tree.words for tree in TREES]
+    before = [write_brackets(parse.tree) for parse in parser.parse(words)]
+    (tmp_path / "vectors.txt").unlink()
+    loaded = load_parser(tmp_path / "saved")
+    assert isinstance(loaded, ChartParser)
+    assert torch.equal(embeddings(loaded), embeddings(parser))
+    assert [write_brackets(parse.tree) for parse in loaded.parse(words)] == before
+
+
+def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    word = TREES[0].words[0]
+    with pytest.raises(PretrainedError, match=r"vectors\.txt: the vectors have 3 numbers, but"):
+        start(tmp_path, {word: 1.0}, width=3)
+    with pytest.raises(PretrainedError, match=r"vectors\.txt: none of the \d+ words"):
+        start(tmp_path, {"never-seen": 1.0})
+    with pytest.raises(PretrainedError, match="absent"):
+        fresh(word_vectors=str(tmp_path / "absent"))
+
+
+def test_a_parser_without_embeddings_of_words_has_no_use_for_it() -> None:
+    with pytest.raises(ValidationError, match="word_vectors is set, but the input 'word'"):
+        config(lexical=("charlstm",), word_vectors="x.txt")
