@@ -112,12 +112,23 @@ def test_unknown_name(laboratory: Laboratory) -> None:
 
 def test_a_new_treebank_trains_at_once(own: Path) -> None:
     home = own.parent / "home"
-    result = run("new-treebank", str(own), "--language", "elvish", "--into", str(home))
+    (own / "notes.txt").write_text("no trees")
+    arguments = ["new-treebank", str(own), "--language", "elvish", "--into", str(home)]
+    shown = run(*arguments)
+    assert shown.exit_code == 0, shown.output
+    assert "nothing was written; the same command with --yes writes it" in shown.stdout
+    assert not home.exists()
+    result = run(*arguments, "--yes")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "format: brackets, bracketed trees (Penn Treebank, SPMRL), utf-8"
-    assert lines[1] == "files: 3; passed over: 0"
-    assert lines[2] == "splits: by the names of the files"
+    assert lines[:6] == [
+        "format: brackets, bracketed trees (Penn Treebank, SPMRL), utf-8",
+        "splits: by the names of the files",
+        "  train: train.mrg",
+        "  dev: dev.mrg",
+        "  test: test.mrg",
+        "passed over: notes.txt",
+    ]
     assert lines[-1] == "next: spmrl-bench train elvish"
     assert sorted(line.rsplit("/", 1)[1] for line in lines if line.startswith("wrote")) == [
         "elvish-bank.sha256", "elvish-bank.toml", "elvish.toml"
@@ -145,7 +156,7 @@ def test_a_broken_sentence_stops_it_unless_told_otherwise(own: Path) -> None:
     assert "train.mrg:1:1: sentence 1: the tree that starts here" in result.stderr
     assert "nothing was written; --on-error skip leaves these sentences out" in result.stderr
     assert not home.exists()
-    assert run(*arguments, "--on-error", "skip").exit_code == 0
+    assert run(*arguments, "--on-error", "skip", "--yes").exit_code == 0
     manifest = (home / "treebanks" / "elvish-bank.toml").read_text()
     assert 'on_error = "skip"' in manifest
     assert "skipped = 1" in manifest

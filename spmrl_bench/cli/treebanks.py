@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,7 @@ from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.treebanks.new import NewTreebank
+    from spmrl_bench.treebanks.sources import SplitName
     from spmrl_bench.treebanks.survey import Survey
     from spmrl_bench.treebanks.validation import Validation
 
@@ -48,7 +51,7 @@ def listing(context: typer.Context) -> None:
         (
             status.name,
             status.track,
-            " / ".join(f"{count:,}" for count in status.sentences.values()),
+            " / ".join("?" if n is None else f"{n:,}" for n in status.sentences.values()),
             ", ".join(status.layers),
             "present" if status.present else "absent",
             status.where,
@@ -164,6 +167,18 @@ def new_treebank(
         str | None, typer.Option("--format", help="File format. Default: guessed.")
     ] = None,
     encoding: Annotated[str | None, typer.Option(help="Text encoding. Default: guessed.")] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(help="Files for training: a pattern or a folder; may be repeated."),
+    ] = None,
+    dev: Annotated[list[str] | None, typer.Option(help="Likewise for development.")] = None,
+    test: Annotated[list[str] | None, typer.Option(help="Likewise for the test.")] = None,
+    allow_shared: Annotated[
+        bool, typer.Option("--allow-shared", help="Allow splits to have the same sentences.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Write the files without asking.")
+    ] = False,
     on_error: Annotated[
         str,
         typer.Option(
@@ -182,38 +197,61 @@ def new_treebank(
         bool, typer.Option("--every-error", help=f"Print every error, not only {_SHOWN}.")
     ] = False,
 ) -> None:
-    """Inspect a folder of treebank files and write a manifest and a recipe for it.
+    """Inspect a folder of treebank files, propose a manifest and a recipe, and write them.
 
-    Format, encoding, splits and transforms are guessed and everything is read; nothing is
-    asked. Look over the manifest afterwards: licence, citation and transforms are yours to
-    complete.
+    Format, encoding, splits and transforms are guessed and everything is read; what was found is
+    shown, with the files of each split and those that none has, before anything is written
+    (`--yes` writes without asking). Names that say something (train, dev, test, gold, lists of
+    documents such as `ids-train.txt`) decide about the splits; what is missing is cut from the end
+    of the training data. Look over the manifest afterwards: licence, citation and transforms are
+    yours to complete.
 
-    Example:
+    Examples:
 
         spmrl-bench new-treebank ~/treebanks/my_treebank --language icelandic
+
+        spmrl-bench new-treebank corpus --train 'a*.mrg' --dev b1.mrg --test b2.mrg --yes
     """
     from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
 
     check_choice("on-error", on_error, ("fail", "skip"))
+    if folder.is_file():
+        raise SpmrlError(
+            f"{folder}: a file, expected a folder: name {folder.parent}, and where other files "
+            "lie there too, say which are for what with --train, --dev and --test"
+        )
     if not folder.is_dir():
         raise SpmrlError(f"{folder}: no such folder")
     if form is not None:
         from spmrl_bench.readers.formats import FORMATS
 
         check_choice("format", form, tuple(FORMATS))
+    named: dict[SplitName, list[str] | None] = {"train": train, "dev": dev, "test": test}
     found = inspect_folder(
         folder,
         language=language,
         name=name,
         format_name=form,
         encoding=encoding,
+        given={split: files for split, files in named.items() if files},
+        allow_shared=allow_shared,
     )
-    _print_new(found)
+    _print_new(found, every)
+    refused = ""
     if found.errors:
         typer.echo(f"\n{len(found.errors)} sentence(s) break the format:", err=True)
         _print_errors(found.errors, every)
         if on_error == "fail":
-            raise SpmrlError("nothing was written; --on-error skip leaves these sentences out")
+            refused = "--on-error skip leaves these sentences out"
+    if found.overlaps:
+        typer.echo("\nSplits have the same sentences:", err=True)
+        _print_errors(found.overlaps, every)
+        refused = refused or "--allow-shared takes them as they are"
+    if refused:
+        raise SpmrlError(f"nothing was written; {refused}")
+    if not yes and not _wanted(found):
+        typer.echo("nothing was written; the same command with --yes writes it")
+        return
     paths, recipe = write_new_treebank(found, into)
     typer.echo()
     for path in paths:
@@ -224,18 +262,42 @@ def new_treebank(
         typer.echo(f"next: spmrl-bench train {recipe}")
 
 
-def _print_new(found: NewTreebank) -> None:
+def _wanted(found: NewTreebank) -> bool:
+    """Whether the user says so; nobody is asked where nobody is there."""
+    typer.echo()
+    return sys.stdin.isatty() and typer.confirm(f"Write the manifest of {found.name}?")
+
+
+def _print_new(found: NewTreebank, every: bool) -> None:
     from spmrl_bench.treebanks.survey import inventories, shared_note, survey_table
 
-    files = found.files
+    files, proposal = found.files, found.proposal
     encoding = f", {files.encoding}" if files.encoding else ""
     typer.echo(f"format: {files.form.name}, {files.form.title}{encoding}")
-    typer.echo(f"files: {len(files.paths)}; passed over: {len(files.others)}")
-    typer.echo(f"splits: {found.how_split}\n")
+    typer.echo(f"splits: {proposal.how}")
+    for name, split in proposal.splits.items():
+        part = f", sentences {split.range[0]} to {split.range[1]}" if split.range else ""
+        listed = f", listed in {split.ids}" if split.ids else ""
+        typer.echo(f"  {name}: {_names(split.files, every)}{part}{listed}")
+    for note in proposal.notes:
+        typer.echo(f"  {note}")
+    passed_over = sorted({*files.others, *proposal.unused} - _lists(found))
+    typer.echo(f"passed over: {_names(passed_over, every) or 'nothing'}\n")
     typer.echo(survey_table(found.surveys))
     typer.echo()
     for line in inventories(found.surveys) + shared_note(found.shared):
         typer.echo(line)
+
+
+def _lists(found: NewTreebank) -> set[str]:
+    """The lists of documents that the splits follow."""
+    return {split.ids for split in found.proposal.splits.values() if split.ids}
+
+
+def _names(paths: Sequence[str], every: bool) -> str:
+    shown = paths if every else paths[:_SHOWN]
+    more = len(paths) - len(shown)
+    return ", ".join(shown) + (f" and {more} more (--every-error)" if more else "")
 
 
 def _print_errors(errors: list[str], every: bool) -> None:

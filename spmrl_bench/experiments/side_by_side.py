@@ -105,10 +105,14 @@ def train_side_by_side(
     return failures
 
 
+#: Sentences of a treebank that does not declare how many it has.
+_USUAL = 5000
+
+
 def _length(run: Run) -> float:
     """How long a run may take, compared with others: sentences to learn times weights, roughly."""
     declared = run.treebank.manifest.splits.train.sentences
-    sentences = max(declared) if isinstance(declared, tuple) else declared
+    sentences = max(declared) if isinstance(declared, tuple) else declared or _USUAL
     return float(sentences) * run.config.train.max_epochs * run.config.model.cost
 
 

@@ -11,26 +11,21 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
+from spmrl_bench.treebanks.patterns import documents
 from spmrl_bench.treebanks.reading import all_decode
-from spmrl_bench.treebanks.sources import SPLITS
+from spmrl_bench.treebanks.sources import SplitName
+from spmrl_bench.treebanks.split_files import LONGEST_LIST, listed_documents
+from spmrl_bench.treebanks.split_names import split_of_list
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
 
 _BEGINNING = 1 << 17  # bytes of a file that are looked at
-_SPLIT_WORDS = {
-    "train": re.compile(r"(?<![a-z])(train|trn|training)(?![a-z])|train5k"),
-    "dev": re.compile(r"(?<![a-z])(dev|devel|development|val|valid|validation)(?![a-z])"),
-    "test": re.compile(r"(?<![a-z])(test|tst|testing)(?![a-z])"),
-}
 _DOCUMENTATION = re.compile(r"readme|licen[cs]e|changelog|copying", re.IGNORECASE)
-# With fewer files than this, whole files make no sensible dev and test sets.
-_FILES_TO_DIVIDE = 10
 _NOT_ASCII = re.compile(rb"[\x80-\xff]+")
 
 
@@ -49,14 +44,6 @@ class GuessedFiles:
     encoding: str | None
     paths: tuple[str, ...]
     others: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GuessedSplit:
-    """The files of one split, and the range of their sentences if they are shared."""
-
-    files: tuple[str, ...]
-    range: tuple[int, int] | None = None
 
 
 def guess_files(
@@ -97,41 +84,26 @@ def guess_files(
     return GuessedFiles(FORMATS[chosen], encoding, names(paths), names(others))
 
 
-def split_by_name(paths: Sequence[str]) -> dict[str, GuessedSplit] | None:
-    """The splits that the names of files and folders tell; None unless all three are there."""
-    by_split: dict[str, list[str]] = {name: [] for name in SPLITS}
-    for path in paths:
-        matches = [name for name, word in _SPLIT_WORDS.items() if word.search(path.lower())]
-        if len(matches) == 1:
-            by_split[matches[0]].append(path)
-    if not all(by_split.values()):
-        return None
-    return {name: GuessedSplit(tuple(files)) for name, files in by_split.items()}
+def guess_lists(
+    folder: Path, guessed: GuessedFiles
+) -> dict[SplitName, tuple[str, tuple[str, ...]]]:
+    """The lists of documents beside a treebank's files, by the split that their names tell of.
 
-
-def split_by_position(paths: Sequence[str], sizes: Sequence[int]) -> dict[str, GuessedSplit]:
-    """Splits where no name tells them: of ten files the ninth is dev and the tenth test.
-
-    With fewer than ten files, the first 80 % of all sentences are train, the next 10 % dev and
-    the rest test; ``sizes`` has the number of sentences of each file.
-
-    Raises:
-        TreebankError: there are fewer than three sentences.
+    Returns:
+        The path of a list and its lines; every line names a file of the treebank.
     """
-    if len(paths) >= _FILES_TO_DIVIDE:
-        parts: dict[str, list[str]] = {name: [] for name in SPLITS}
-        for index, path in enumerate(paths):
-            parts[{8: "dev", 9: "test"}.get(index % 10, "train")].append(path)
-        return {name: GuessedSplit(tuple(files)) for name, files in parts.items()}
-    total = sum(sizes)
-    if total < len(SPLITS):
-        raise TreebankError(f"found {total} sentences, expected at least 3 to divide")
-    tenth = max(1, total // 10)
-    borders = [0, total - 2 * tenth, total - tenth, total]
-    ranges = [(first + 1, last) for first, last in pairwise(borders)]
-    return {
-        name: GuessedSplit(tuple(paths), part) for name, part in zip(SPLITS, ranges, strict=True)
-    }
+    found: dict[SplitName, tuple[str, tuple[str, ...]]] = {}
+    for name in guessed.others:
+        split, path = split_of_list(name), folder / name
+        if split is None or split in found or path.stat().st_size > LONGEST_LIST:
+            continue
+        try:
+            ids = listed_documents(path)
+        except TreebankError:
+            continue
+        if ids and not documents(guessed.paths, ids)[1]:
+            found[split] = (name, ids)
+    return found
 
 
 def guess_options(form: Format, folder: Path, guessed: GuessedFiles) -> dict[str, Any]:

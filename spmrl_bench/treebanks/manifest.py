@@ -177,6 +177,8 @@ class FileManifest(_Manifest, InFormat):
     #: Where it can be downloaded, if it can.
     fetch: list[Fetch] = Field(default_factory=list)
     splits: FileSplits
+    #: Whether splits may have the same sentences (:mod:`spmrl_bench.treebanks.overlap`).
+    shared: Literal["refused", "allowed"] = "refused"
     dependencies: DependencyLayer | None = None
     #: The rules of its attachment scores, if not the usual ones.
     attachment: Attachment | None = None

@@ -10,32 +10,35 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from spmrl_bench.data import data_dir, home
 from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.files import write_text
-from spmrl_bench.named_paths import list_folder
+from spmrl_bench.named_paths import check_name, list_folder
 from spmrl_bench.toml_files import validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest
 from spmrl_bench.treebanks.checksums import file_digest
 from spmrl_bench.treebanks.guessing import (
     GuessedFiles,
-    GuessedSplit,
     guess_files,
+    guess_lists,
     guess_options,
     guess_transforms,
-    split_by_name,
-    split_by_position,
 )
 from spmrl_bench.treebanks.manifest import FileManifest
+from spmrl_bench.treebanks.overlap import many_shared, same_places
 from spmrl_bench.treebanks.patterns import find_files
 from spmrl_bench.treebanks.presence import treebanks_root
 from spmrl_bench.treebanks.reading import SplitContent
-from spmrl_bench.treebanks.sources import SPLITS
+from spmrl_bench.treebanks.sources import SPLITS, SplitName
+from spmrl_bench.treebanks.split_names import Files
+from spmrl_bench.treebanks.split_proposals import Proposal, ProposedSplit, propose_splits
 from spmrl_bench.treebanks.survey import Survey, shared_sentences
 from spmrl_bench.treebanks.validation import read_surveyed
 
@@ -57,9 +60,10 @@ class NewTreebank:
         language: of its recipe.
         folder: that was looked at, absolute.
         files: what the folder holds.
-        how_split: where the splits come from, for people.
+        proposal: how they are divided.
         surveys: the figures of each split.
         shared: sentences that two splits have.
+        overlaps: what of that is too much, in words.
         errors: every sentence that breaks the format.
         manifest, recipe, checksums: the texts of the three files.
     """
@@ -68,9 +72,10 @@ class NewTreebank:
     language: str
     folder: Path
     files: GuessedFiles
-    how_split: str
+    proposal: Proposal
     surveys: dict[str, Survey] = field(default_factory=dict)
     shared: list[tuple[str, int, str, int]] = field(default_factory=list)
+    overlaps: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     manifest: str = ""
     recipe: str = ""
@@ -84,6 +89,8 @@ def inspect_folder(
     name: str | None = None,
     format_name: str | None = None,
     encoding: str | None = None,
+    given: Mapping[SplitName, Sequence[str]] | None = None,
+    allow_shared: bool = False,
 ) -> NewTreebank:
     """Look at a folder, read everything in it, and write its manifest and recipe (as texts).
 
@@ -92,28 +99,31 @@ def inspect_folder(
         language: English name in small letters; the folder's name without it.
         name: of the treebank; without it, language and folder, or the folder's alone.
         format_name, encoding: of the files; guessed without them.
+        given: of splits that the user names, patterns of files, or folders.
+        allow_shared: whether splits may have the same sentences.
 
     Raises:
-        TreebankError: no file of a known format is there, or too few sentences for three splits.
+        TreebankError: there is a treebank of that name, no file of a known format is there, names
+            of files do not tell what is for training, or there are too few sentences for three
+            splits.
         ReadError: a file cannot be read at all.
     """
     folder = folder.absolute()
-    files = guess_files(folder, format_name=format_name, encoding=encoding)
-    options = guess_options(files.form, folder, files)
     slug = _slug(folder.name)
     if name is None:
         name = slug if language in (None, slug.partition("-")[0]) else f"{language}-{slug}"
     language = language or slug
-    splits = split_by_name(files.paths)
-    how = "by the names of the files"
-    if splits is None:
-        files, sizes = _distinct(folder, files, options)
-        splits = split_by_position(files.paths, sizes)
-        shared = splits["dev"].range is not None
-        how = "by position: 80 % train, 10 % dev, 10 % test" + (
-            "" if shared else " (of ten files, the ninth is dev and the tenth is test)"
-        )
-    result = NewTreebank(name, language, folder, files, how)
+    _refuse_taken(name)  # before everything is read
+    files = guess_files(folder, format_name=format_name, encoding=encoding)
+    options = guess_options(files.form, folder, files)
+    proposal = propose_splits(
+        files.paths,
+        partial(_distinct, folder, files, options),
+        given=_given(files.paths, given or {}),
+        lists=guess_lists(folder, files),
+    )
+    result = NewTreebank(name, language, folder, files, proposal)
+    splits = proposal.splits
     content = _settings(result, folder, options, splits)
     contents: dict[str, SplitContent] = {}
     draft = validated(FileManifest, content, f"{name}.toml", TreebankError)
@@ -124,6 +134,11 @@ def inspect_folder(
         _declare(content["splits"][split_name], found)
     result.errors = list(dict.fromkeys(result.errors))  # splits may share files
     result.shared = shared_sentences({key: value.sentences for key, value in contents.items()})
+    sizes = {key: len(value.sentences) for key, value in contents.items()}
+    result.overlaps = [*same_places(draft, folder), *many_shared(result.shared, sizes)]
+    if result.overlaps and allow_shared:
+        content["shared"] = "allowed"
+        result.overlaps = []
     if result.errors:
         content["on_error"] = "skip"
     result.manifest = _toml(content)
@@ -152,10 +167,7 @@ def write_new_treebank(found: NewTreebank, into: Path | None = None) -> tuple[li
     Raises:
         TreebankError: there is a treebank of that name, or a file cannot be written.
     """
-    if found.name in manifest_names():
-        raise TreebankError(
-            f"there is a treebank '{found.name}' already: choose another name (--name)"
-        )
+    _refuse_taken(found.name)
     checkout = data_dir("treebanks").parent
     top = into or (home() if checkout.name == "_data" else checkout)
     manifest = top / "treebanks" / f"{found.name}.toml"
@@ -189,19 +201,49 @@ def write_new_treebank(found: NewTreebank, into: Path | None = None) -> tuple[li
     return list(texts), recipe_name
 
 
-def _distinct(
-    folder: Path, files: GuessedFiles, options: Mapping[str, Any]
-) -> tuple[GuessedFiles, list[int]]:
-    """The files without those that repeat another, and the number of sentences of each.
+def _refuse_taken(name: str) -> None:
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise TreebankError(f"--name '{name}': {error}") from None
+    if name in manifest_names():
+        raise TreebankError(f"there is a treebank '{name}' already: choose another name (--name)")
 
-    Some releases hold their sentences twice, with sentence numbers and without: read together,
-    every test sentence would have been trained on. Sentences that break the format count.
-    """
+
+def _given(
+    paths: Sequence[str], patterns: Mapping[SplitName, Sequence[str]]
+) -> dict[SplitName, Files]:
+    """The files of the splits that the user names, each by patterns or folders."""
+    found: dict[SplitName, Files] = {}
+    for name, wanted in patterns.items():
+        chosen: list[str] = []
+        for pattern in wanted:
+            below = f"{pattern.strip('/')}/"
+            matching = [
+                path
+                for path in paths
+                if fnmatchcase(path, pattern)
+                or fnmatchcase(PurePosixPath(path).name, pattern)
+                or path.startswith(below)
+            ]
+            if not matching:
+                raise TreebankError(
+                    f"--{name} {pattern}: none of the {len(paths)} files of the treebank is called "
+                    f"so; there are {', '.join(paths[:5])}{', ...' if len(paths) > 5 else ''}"
+                )
+            chosen += [path for path in matching if path not in chosen]
+        found[name] = tuple(chosen)
+    return found
+
+
+def _distinct(
+    folder: Path, files: GuessedFiles, options: Mapping[str, Any], paths: Sequence[str]
+) -> tuple[Files, list[int]]:
+    """The files that repeat no other, and the number of sentences of each; broken ones count."""
     kept: list[str] = []
     sizes: list[int] = []
-    repeated: list[str] = []
     seen: set[tuple[object, ...]] = set()
-    for path in files.paths:
+    for path in paths:
         sentences = _raw(folder / path, files, options)
         content = tuple(
             hash(getattr(sentence, "words", None) or sentence.tree.words)
@@ -209,13 +251,11 @@ def _distinct(
             if not isinstance(sentence, ReadError)
         )
         if len(content) > 1 and content in seen:
-            repeated.append(path)
             continue
         seen.add(content)
         kept.append(path)
         sizes.append(len(sentences))
-    others = tuple(sorted([*files.others, *repeated]))
-    return replace(files, paths=tuple(kept), others=others), sizes
+    return tuple(kept), sizes
 
 
 def _raw(
@@ -233,7 +273,7 @@ def _settings(
     result: NewTreebank,
     folder: Path,
     options: Mapping[str, Any],
-    splits: Mapping[str, GuessedSplit],
+    splits: Mapping[SplitName, ProposedSplit],
 ) -> dict[str, Any]:
     """The manifest's content; numbers of sentences are not known yet."""
     files = result.files
@@ -276,21 +316,28 @@ def _manifest_path(folder: Path) -> str:
 
 
 def _split(
-    folder: Path, paths: Sequence[str], splits: Mapping[str, GuessedSplit], name: str
+    folder: Path, paths: Sequence[str], splits: Mapping[SplitName, ProposedSplit], name: SplitName
 ) -> dict[str, Any]:
     """A split's files; patterns for a long list, less those of the other splits."""
     split = splits[name]
     entry: dict[str, Any] = {"files": list(split.files)}
     if len(split.files) > _LISTED:
-        named = map(Path, split.files)
-        patterns = sorted({(file.parent / f"*{file.suffix}").as_posix() for file in named})
+        patterns = sorted({_pattern_of(path) for path in split.files})
         found = [path.relative_to(folder).as_posix() for path in find_files(folder, patterns).paths]
         extra = sorted(set(found) - set(split.files))
         if len(extra) < len(split.files):
             entry = {"files": patterns} | ({"exclude": extra} if extra else {})
+    if split.ids is not None:
+        entry = {"files": sorted({_pattern_of(path) for path in paths}), "ids": split.ids}
     if split.range is not None:
         entry["range"] = f"{split.range[0]}..{split.range[1]}"
     return entry
+
+
+def _pattern_of(path: str) -> str:
+    """The pattern of all files beside one that have its ending."""
+    file = PurePosixPath(path)
+    return (file.parent / f"*{file.suffix}").as_posix()
 
 
 def _declare(entry: dict[str, Any], content: SplitContent) -> None:

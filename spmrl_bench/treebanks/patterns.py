@@ -17,11 +17,12 @@ by patterns:
 
 from __future__ import annotations
 
+import fnmatch
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from spmrl_bench.named_paths import check_path
 
@@ -29,7 +30,7 @@ from spmrl_bench.named_paths import check_path
 ALTERNATIVE = " | "
 
 _NUMBERS = re.compile(r"\{(\d+)\.\.(\d+)(\?)?\}")
-_RANGE = re.compile(r"([1-9]\d*)\.\.([1-9]\d*)")
+_RANGE = re.compile(r"([1-9]\d*)?\.\.([1-9]\d*)?")
 _NAMES = 100_000  # that one pattern may stand for
 _DIGITS = 9
 _WILD = 8  # folders of a path that may have a star
@@ -86,16 +87,42 @@ def check_pattern(text: str) -> str:
     return text
 
 
-def check_range(text: str) -> tuple[int, int]:
-    """The first and last number of ``"1..1000"``.
+def check_range(text: str) -> tuple[int, int | None]:
+    """The first and last number of ``"1..1000"``; of ``"1001.."`` the last is None, of ``"..10"``
+    the first is 1.
 
     Raises:
         ValueError: it is not of that form, or empty.
     """
     match = _RANGE.fullmatch(text) if len(text) < 2 * _DIGITS + 3 else None
-    if match is None or int(match[1]) > int(match[2]):
-        raise ValueError("expected two numbers from 1 in rising order, such as '1..1000'")
-    return int(match[1]), int(match[2])
+    if match is None or match[0] == ".." or (match[2] and int(match[1] or 1) > int(match[2])):
+        raise ValueError(
+            "expected two numbers from 1 in rising order, such as '1..1000', or one of them, such "
+            "as '1001..'"
+        )
+    return int(match[1] or 1), int(match[2]) if match[2] else None
+
+
+def documents(paths: Sequence[str], ids: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The documents that a list names, in the order of the files, and its lines that name none.
+
+    A line is the path of a file, its name, or its name without the ending (all endings, or the
+    last); or a pattern of these with ``*``, ``?`` and ``[...]``.
+    """
+    places: dict[str, list[str]] = {}
+    for path in paths:
+        name = PurePosixPath(path)
+        bare = name.name.partition(".")[0]
+        for form in {path, str(name.with_suffix("")), name.name, name.stem, bare}:
+            places.setdefault(form, []).append(path)
+    chosen: set[str] = set()
+    unknown: list[str] = []
+    for line in ids:
+        forms = [line] if line in places else fnmatch.filter(places, line)
+        chosen.update(path for form in forms for path in places[form])
+        if not forms:
+            unknown.append(line)
+    return [path for path in paths if path in chosen], unknown
 
 
 def _first_present(folder: Path, pattern: str) -> tuple[list[Path], list[str]]:

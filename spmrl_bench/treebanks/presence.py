@@ -11,8 +11,9 @@ from spmrl_bench.named_paths import require_inside
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE
-from spmrl_bench.treebanks.reading import layer_files, split_files
+from spmrl_bench.treebanks.reading import layer_files
 from spmrl_bench.treebanks.sources import SPLITS
+from spmrl_bench.treebanks.split_files import split_files
 from spmrl_bench.trees.parse import Layer
 
 #: The environment variable that names the directory with treebanks.
@@ -29,7 +30,7 @@ class TreebankStatus:
         name, track, language: as in the manifest.
         present: all its files are there, or none are needed.
         where: the folder looked in, or why none was.
-        sentences: declared number of sentences by split.
+        sentences: declared number of sentences by split; None where none is.
         missing: what was not found, as written in the manifest.
         layers: the layers of annotation that can be used; of an absent treebank, all.
         layer_missing: what was not found of a second layer.
@@ -40,7 +41,7 @@ class TreebankStatus:
     language: str
     present: bool
     where: str
-    sentences: dict[str, int]
+    sentences: dict[str, int | None]
     missing: tuple[str, ...]
     layers: tuple[Layer, ...]
     layer_missing: tuple[str, ...]
@@ -90,12 +91,13 @@ def status_of(manifest: Manifest, root: Root = None) -> TreebankStatus:
     """Whether the treebank of a manifest can be used."""
     missing: list[str] = []
     layer_missing: list[str] = []
-    sizes: dict[str, int]
+    sizes: dict[str, int | None]
     if isinstance(manifest, MiniManifest):
         where = "generated, needs no files"
         sizes = {name: manifest.splits[name].sentences for name in SPLITS}
     else:
-        sizes = {name: manifest.splits[name].sentences[0] for name in SPLITS}
+        declared = {name: manifest.splits[name].sentences for name in SPLITS}
+        sizes = {name: None if counts is None else counts[0] for name, counts in declared.items()}
         folder = find_folder(manifest.path, root)
         unset = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
         where = str(folder) if folder is not None else unset

@@ -23,16 +23,19 @@ from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.treebanks.alignment import aligned, by_name, by_number
 from spmrl_bench.treebanks.manifest import FileManifest
-from spmrl_bench.treebanks.patterns import ALTERNATIVE, FoundFiles, check_range, find_files
+from spmrl_bench.treebanks.patterns import (
+    ALTERNATIVE,
+    FoundFiles,
+    check_range,
+    find_files,
+)
 from spmrl_bench.treebanks.sources import DependencyLayer, Rows, Split
+from spmrl_bench.treebanks.split_files import TAGS_IN_NAMES, split_files
 from spmrl_bench.treebanks.tag_files import with_tags
 from spmrl_bench.trees.graph import Graph, to_tree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.transforms import Stage, transform_named, word_transforms
 from spmrl_bench.trees.tree import Tree
-
-#: What ``{tags}`` stands for in the patterns of a manifest.
-_TAGS_IN_NAMES = {"gold": "gold", "predicted": "pred", "none": "gold"}
 
 _Item = TypeVar("_Item")
 
@@ -57,31 +60,11 @@ class SplitContent:
         return {"without words": self.dropped, "that break the format": len(self.skipped)}
 
 
-def split_files(manifest: FileManifest, folder: Path, split: Split) -> FoundFiles:
-    """The files of a split; among the missing ones also its table and its files of tags."""
-    found = find_files(
-        folder, split.files, exclude=split.exclude, tags=_TAGS_IN_NAMES[manifest.tags]
-    )
-    missing = found.missing
-    if split.rows is not None and not (folder / split.rows.table).is_file():
-        missing = (*missing, split.rows.table)
-    if split.tag_files is not None:
-        missing = (*missing, *find_files(folder, split.tag_files).missing)
-    return FoundFiles(found.paths, missing)
-
-
-def side_files(folder: Path, split: Split) -> list[Path]:
-    """The files of a split that hold no sentences but decide what becomes of them."""
-    table = [folder / split.rows.table] if split.rows is not None else []
-    tags = find_files(folder, split.tag_files).paths if split.tag_files is not None else ()
-    return [*table, *tags]
-
-
 def layer_files(manifest: FileManifest, folder: Path, split_name: str) -> FoundFiles:
     """The files of a split in the manifest's dependency layer; raises as :func:`second_layer`."""
     layer = second_layer(manifest)
     files, exclude = layer.files(split_name, manifest.splits[split_name])
-    return find_files(folder, files, exclude=exclude, tags=_TAGS_IN_NAMES[manifest.tags])
+    return find_files(folder, files, exclude=exclude, tags=TAGS_IN_NAMES[manifest.tags])
 
 
 def read_split(
@@ -183,7 +166,7 @@ def count_mistakes(content: SplitContent, split: Split) -> list[str]:
     """Where a split has other numbers than the manifest declares, in words."""
     tokens = sum(map(len, content.sentences))
     rows: list[tuple[str, int, Sequence[int | None]]] = [
-        ("sentences", len(content.sentences), split.sentences),
+        ("sentences", len(content.sentences), split.sentences or [None]),
         ("tokens", tokens, [split.tokens]),
         ("broken sentences", len(content.skipped), [split.skipped]),
         ("sentences without words", content.dropped, [split.dropped]),
@@ -221,7 +204,8 @@ def _items(
     if steps := _of_stage("text", manifest.transforms):
         options["prepare"] = partial(_through, steps)
     finish = _finisher(manifest)
-    first, last = check_range(split.range) if split.range is not None else (1, sys.maxsize)
+    first, last = check_range(split.range) if split.range is not None else (1, None)
+    last = last or sys.maxsize
     for path in paths:
         before = len(items)
         for sentence in form.read(path, on_error=handler, **options):
@@ -343,11 +327,11 @@ def _in_range(items: Sequence[_Item], folder: Path, split: Split) -> Sequence[_I
     if split.range is None:
         return items
     first, last = check_range(split.range)
-    if last > len(items):
+    if max(first, last or 1) > len(items):
         where = ", ".join(split.files)
         raise TreebankError(
-            f"{folder}: the range {split.range} of {where} ends beyond the last of "
-            f"{len(items)} sentences"
+            f"{folder}: the range {split.range} of {where} {'ends' if last else 'begins'} beyond "
+            f"the last of {len(items)} sentences"
         )
     return items[first - 1 : last]
 

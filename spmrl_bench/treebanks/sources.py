@@ -102,11 +102,18 @@ class Split(Closed):
     exclude: list[Pattern] = []
     #: Patterns of files with a line of tags for each sentence, in place of the trees' own tags.
     tag_files: Patterns | None = None
-    #: ``"1..1000"``: only these sentences of the files, counted from 1 before anything is left out.
+    #: A file that lists documents, one in a line: of the files only those
+    #: (:func:`spmrl_bench.treebanks.patterns.documents`).
+    ids: InFolder | None = None
+    #: Whether the files are only those that no other split has.
+    rest: bool = False
+    #: ``"1..1000"``: only these sentences of the files, counted from 1 before anything is left
+    #: out; ``"1001.."`` all from there on.
     range: str | None = None
     rows: Rows | None = None
-    #: The number of sentences, or those of sources that differ; the first is the usual one.
-    sentences: Annotated[tuple[int, ...], BeforeValidator(_numbers)]
+    #: The number of sentences, or those of sources that differ; the first is the usual one. Nothing
+    #: is compared where nothing is declared.
+    sentences: Annotated[tuple[int, ...], BeforeValidator(_numbers)] | None = None
     tokens: Count | None = None
     #: How many sentences break the format and are left out (``on_error = "skip"``).
     skipped: Some = 0
@@ -142,6 +149,14 @@ class Splits(Closed, Generic[SplitT]):
 # With names of their own, by which other processes find them.
 class FileSplits(Splits[Split]):
     """Which files each split has."""
+
+    @field_validator("dev", "test")
+    @classmethod
+    def _only_one_has_the_rest(cls, split: Split, info: ValidationInfo) -> Split:
+        before = [name for name, other in info.data.items() if isinstance(other, Split)]
+        if split.rest and (also := [name for name in before if info.data[name].rest]):
+            raise ValueError(f"rest is true in split {also[0]} too; one split has what is left")
+        return split
 
 
 class MiniSplits(Splits[MiniSplit]):

@@ -23,6 +23,7 @@ from spmrl_bench.treebanks.checksums import verified_digests
 from spmrl_bench.treebanks.golden import reading_version
 from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.mini.generate import generate, grammar_digest
+from spmrl_bench.treebanks.overlap import same_places
 from spmrl_bench.treebanks.patterns import find_files
 from spmrl_bench.treebanks.presence import absence, find_folder, status_of
 from spmrl_bench.treebanks.reading import (
@@ -32,11 +33,10 @@ from spmrl_bench.treebanks.reading import (
     read_layer,
     read_split,
     second_layer,
-    side_files,
-    split_files,
     transform_parse,
 )
 from spmrl_bench.treebanks.sources import SPLITS
+from spmrl_bench.treebanks.split_files import side_files, split_files
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 from spmrl_bench.trees.transforms import word_transforms
 from spmrl_bench.trees.tree import Tree
@@ -337,7 +337,8 @@ def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Tree
 
     Raises:
         TreebankError: the name is unknown, the manifest has mistakes, or files are missing;
-            the message says where they were looked for and what else there is.
+            the message says where they were looked for and what else there is; or two splits
+            have the same sentences.
     """
     manifest = load_manifest(name)
     if isinstance(manifest, MiniManifest):
@@ -345,9 +346,12 @@ def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Tree
     status = status_of(manifest, root)
     if not status.present:
         raise TreebankError(absence(manifest, root))
+    folder = find_folder(manifest.path, root)
+    if folder is not None and (mistakes := same_places(manifest, folder)):
+        raise TreebankError("\n".join(f"treebank {name}: {mistake}" for mistake in mistakes))
     layer = manifest.dependencies
     other = find_folder(layer.path, root) if layer is not None and layer.path else None
-    return Treebank(manifest, find_folder(manifest.path, root), other, status.layer_missing)
+    return Treebank(manifest, folder, other, status.layer_missing)
 
 
 def _plain(parse: Parse) -> object:

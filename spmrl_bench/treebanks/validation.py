@@ -15,6 +15,7 @@ from pathlib import Path
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.treebanks.checksums import changed_files, file_digest
 from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
+from spmrl_bench.treebanks.overlap import many_shared, same_places
 from spmrl_bench.treebanks.presence import Root, find_folder, status_of
 from spmrl_bench.treebanks.reading import (
     SplitContent,
@@ -23,9 +24,9 @@ from spmrl_bench.treebanks.reading import (
     read_layer,
     read_split,
     second_layer,
-    split_files,
 )
 from spmrl_bench.treebanks.sources import SPLITS, Split
+from spmrl_bench.treebanks.split_files import split_files
 from spmrl_bench.treebanks.survey import Survey, shared_sentences
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.parse import Parse
@@ -85,6 +86,7 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
     elif status.present:
         folder = find_folder(manifest.path, root)
         assert folder is not None  # it is present
+        result.problems += same_places(manifest, folder)
         for name in SPLITS:
             split = manifest.splits[name]
             read = _read(result, manifest, folder, name, split)
@@ -98,6 +100,9 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
         elif "dependencies" in manifest.layers:
             _check_layer(result, manifest, folder, root)
     result.shared = shared_sentences(sentences)
+    if isinstance(manifest, FileManifest) and manifest.shared == "refused":
+        sizes = {name: len(found) for name, found in sentences.items()}
+        result.problems += many_shared(result.shared, sizes)
     return result
 
 

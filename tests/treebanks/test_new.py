@@ -15,8 +15,6 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.guessing import (
     guess_files,
     guess_transforms,
-    split_by_name,
-    split_by_position,
 )
 from spmrl_bench.treebanks.manifest import FileManifest
 from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
@@ -90,40 +88,9 @@ def test_a_file_that_repeats_another_is_passed_over(folder: Path) -> None:
     numbered = [f"( {tree})\n" for tree in make_trees(30, seed=1)]
     (folder / "again.mrg").write_text("\n".join(numbered))
     found = inspect_folder(folder)
-    assert found.files.paths == ("again.mrg",)
-    assert "all.mrg" in found.files.others
+    assert {split.files for split in found.proposal.splits.values()} == {("again.mrg",)}
+    assert found.proposal.unused == ("all.mrg",)
     assert sum(survey.sentences for survey in found.surveys.values()) == 30
-
-
-def test_splits_by_name() -> None:
-    paths = ["a/Train.mrg", "a/devel.mrg", "b/test/1.mrg", "b/test/2.mrg", "latest.mrg"]
-    splits = split_by_name(paths)
-    assert splits is not None
-    assert {name: split.files for name, split in splits.items()} == {
-        "train": ("a/Train.mrg",),
-        "dev": ("a/devel.mrg",),
-        "test": ("b/test/1.mrg", "b/test/2.mrg"),
-    }
-    assert split_by_name(["x-ud-train.conllu", "x-ud-dev.conllu", "x-ud-test.conllu"]) is not None
-    assert split_by_name(["train5k.ptb", "dev.ptb", "tst.ptb"]) is not None
-    assert split_by_name(["train.mrg", "dev.mrg"]) is None
-    assert split_by_name(["train-dev.mrg", "dev.mrg", "test.mrg"]) is None
-    assert split_by_name(["trainer.mrg", "device.mrg", "attest.mrg"]) is None
-
-
-def test_splits_by_position() -> None:
-    names = [f"{i:02d}" for i in range(23)]
-    splits = split_by_position(names, [1] * 23)
-    assert splits["dev"].files == ("08", "18")
-    assert splits["test"].files == ("09", "19")
-    assert len(splits["train"].files) == 19
-    splits = split_by_position(["a", "b"], [60, 41])
-    assert [split.range for split in splits.values()] == [(1, 81), (82, 91), (92, 101)]
-    assert [split.range for split in split_by_position(["a"], [3]).values()] == [
-        (1, 1), (2, 2), (3, 3)
-    ]  # fmt: skip
-    with pytest.raises(TreebankError, match="found 2 sentences, expected at least 3"):
-        split_by_position(["a"], [2])
 
 
 @pytest.mark.parametrize(
