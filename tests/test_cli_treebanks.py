@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,73 @@ def test_a_new_treebank_trains_at_once(own: Path) -> None:
     assert scored.exit_code == 0, scored.output
     assert "elvish-bank" in scored.stdout
     assert run("validate", "elvish-bank").exit_code == 0
+
+
+def test_recipes_without_room_are_found_before_any_training(own: Path) -> None:
+    home = own.parent / "home"
+    run("new-treebank", str(own), "--language", "elvish", "--into", str(home), "--yes")
+    recipe = home / "recipes" / "elvish.toml"
+    recipe.write_text(recipe.read_text() + "[model]\nmax_positions = 12\n")
+    result = run("validate", "elvish-bank")
+    assert result.exit_code == 1
+    assert "recipe elvish, variant" in result.stderr
+    assert "sentence 1 of train has 14 words, for which model.max_positions must be 16" in (
+        result.stderr
+    )
+
+
+def test_numbers_that_are_not_declared_can_be_accepted(own: Path) -> None:
+    home = own.parent / "home"
+    run("new-treebank", str(own), "--language", "elvish", "--into", str(home), "--yes")
+    path = home / "treebanks" / "elvish-bank.toml"
+    path.write_text(re.sub("sentences = 8\ntokens = 67", "sentences = 9", path.read_text()))
+    (home / "treebanks" / "checksums" / "elvish-bank.sha256").unlink()
+    settings = ["--variant", "charlstm", "--set=train.max_epochs=1", "--set=model.d_model=32"]
+    settings += ["--set=model.layers=1", "--set=model.heads=1"]
+    refused = run("train", "elvish", *settings)
+    assert refused.exit_code == 1
+    assert "split dev in" in refused.stderr
+    assert "expected 9 sentences, found 8" in refused.stderr
+    assert "with --accept-counts it is used as it is" in refused.stderr
+    accepted = run("validate", "elvish-bank", "--accept-counts")
+    assert accepted.exit_code == 0, accepted.output
+    assert "dev: expected 9 sentences, found 8" in accepted.stdout
+    assert run("validate", "elvish-bank").exit_code == 0
+    assert run("train", "elvish", *settings).exit_code == 0
+    assert run("eval", "elvish", *settings).exit_code == 0
+    (record,) = (own.parent / "results" / "runs").glob("*.json")
+    assert "|counts:accepted|" in record.read_text()
+    (own / "dev.mrg").write_text("".join((own / "dev.mrg").read_text().splitlines(True)[1:]))
+    again = run("validate", "elvish-bank")
+    assert again.exit_code == 1
+    assert "dev: expected 8 sentences, found 7" in again.stderr
+
+
+def test_what_is_accepted_is_named(own: Path) -> None:
+    result = run("validate", "all", "--accept-counts")
+    assert result.exit_code == 1
+    assert "--accept-counts: name the treebanks" in result.stderr
+
+
+def test_a_release_with_predicted_tags_and_features(own: Path) -> None:
+    folder = own.parent / "pred"
+    folder.mkdir()
+    for seed, split in enumerate(("train", "dev", "test")):
+        trees = [str(tree).replace("(NN ", "(NN##case=x|num=y## ") for tree in make_trees(20, seed)]
+        (folder / f"{split}.ptb").write_text("".join(f"( {tree})\n" for tree in trees))
+    home = own.parent / "home"
+    shown = run("new-treebank", str(folder), "--language", "elvish", "--into", str(home), "--yes")
+    assert shown.exit_code == 0, shown.output
+    manifest = (home / "treebanks" / "elvish-pred.toml").read_text()
+    assert 'tags = "predicted"' in manifest
+    assert '"strip-features"' in manifest
+    assert "##" not in shown.stdout
+
+
+def test_english_is_scored_as_its_other_treebanks(own: Path) -> None:
+    home = own.parent / "home"
+    run("new-treebank", str(own), "--language", "english", "--into", str(home), "--yes")
+    assert 'prm = "COLLINS"' in (home / "treebanks" / "english-bank.toml").read_text()
 
 
 def test_a_broken_sentence_stops_it_unless_told_otherwise(own: Path) -> None:

@@ -96,6 +96,14 @@ def validate(
     figures: Annotated[
         bool, typer.Option("--figures", help="Print the figures of every split.")
     ] = False,
+    accept: Annotated[
+        bool,
+        typer.Option(
+            "--accept-counts",
+            help="From now on expect the numbers of sentences that these treebanks have, in place "
+            "of those that their manifests declare; signatures of scores say so.",
+        ),
+    ] = False,
     every: Annotated[
         bool, typer.Option("--every-error", help=f"Print every error, not only {_SHOWN}.")
     ] = False,
@@ -103,8 +111,9 @@ def validate(
     """Read treebanks completely and list all that is wrong with them.
 
     Checked are the files and their checksums, every sentence, the numbers of sentences and
-    tokens that the manifest declares, the root of every tree, and the sentences and words of a
-    second layer. Of dependencies the table says how many relations there are, and how many
+    tokens that the manifest declares, the root of every tree, sentences that two splits have, the
+    sentences and words of a second layer, and whether the recipes that name the treebank have room
+    for its sentences. Of dependencies the table says how many relations there are, and how many
     sentences and arcs are not projective. Where some are, a second table says of each encoding of
     such arcs how many relations there are to learn, and how many arcs come back from the encoded
     trees of all splits.
@@ -116,6 +125,8 @@ def validate(
 
         TREEBANKS=~/treebanks spmrl-bench validate german-spmrl --figures
     """
+    from spmrl_bench.experiments.readiness import recipe_problems
+    from spmrl_bench.treebanks.accepted import accept_counts
     from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
     from spmrl_bench.treebanks.presence import status_of
     from spmrl_bench.treebanks.survey import inventories, shared_note, survey_table
@@ -125,9 +136,20 @@ def validate(
     manifests = [load_manifest(name) for name in (manifest_names() if everything else names or ())]
     if everything:
         manifests = [manifest for manifest in manifests if status_of(manifest).present]
+    if accept and everything:
+        raise SpmrlError("--accept-counts: name the treebanks whose numbers shall be accepted")
     results = []
     for manifest in manifests:
         result = check(manifest)
+        if result.present:
+            longest = {split: survey.longest for split, survey in result.surveys.items()}
+            result.problems += recipe_problems(manifest.name, longest)
+        if accept and result.deviating and result.deviating == result.problems:
+            path = accept_counts(result.name, result.counts)
+            typer.echo(f"{result.name}: accepted from now on, in {path}:")
+            _print_errors(result.deviating, every, err=False)
+            typer.echo()
+            result.problems = []
         results.append(result)
         if result.present and figures:
             for surveys, layer in _layers(result):
@@ -300,12 +322,12 @@ def _names(paths: Sequence[str], every: bool) -> str:
     return ", ".join(shown) + (f" and {more} more (--every-error)" if more else "")
 
 
-def _print_errors(errors: list[str], every: bool) -> None:
+def _print_errors(errors: list[str], every: bool, err: bool = True) -> None:
     shown = errors if every else errors[:_SHOWN]
     for error in shown:
-        typer.echo(f"  {error}", err=True)
+        typer.echo(f"  {error}", err=err)
     if len(errors) > len(shown):
-        typer.echo(f"  ... and {len(errors) - len(shown)} more (--every-error)", err=True)
+        typer.echo(f"  ... and {len(errors) - len(shown)} more (--every-error)", err=err)
 
 
 def _layers(result: Validation) -> list[tuple[dict[str, Survey], str]]:

@@ -123,6 +123,7 @@ def score_split(
             treebank=bank.name,
             fingerprint="+".join(bank.fingerprint_of(layer) for layer in metric.layers) or None,
             split=split,
+            counts="accepted" if bank.counts_accepted else None,
             tags=bank.manifest.tags if parser.reads_tags else "none",
             transforms=tuple(bank.manifest.transforms),
             variant=config.variant if config else kind.name,

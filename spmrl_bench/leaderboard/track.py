@@ -45,7 +45,7 @@ LEVEL = 0.05  # p below which a difference is marked
 Convention = tuple[tuple[str, str], ...]
 
 # What describes a treebank rather than the way of scoring; rows differ in these by nature.
-_OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "transforms"})
+_OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "counts", "transforms"})
 
 
 @dataclass(frozen=True, slots=True)

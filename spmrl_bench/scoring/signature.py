@@ -34,6 +34,7 @@ KEYS = {
     "split": "s",
     "sentences": "n",
     "skipped": "skip",
+    "counts": "cnt",
     "tags": "t",
     "transforms": "tr",
     "variant": "var",
@@ -105,6 +106,8 @@ class Source:
         treebank: name of the gold annotation.
         fingerprint: hex digest of the treebank's files and transforms; 8 digits are shown.
         split: ``train``, ``dev`` or ``test``.
+        counts: ``accepted`` where the treebank has other numbers of sentences than its manifest
+            declares.
         tags: where the tags of the parser's input came from.
         transforms: names of the transforms that the gold annotation went through, in order.
         variant: name of the model variant.
@@ -118,6 +121,7 @@ class Source:
     treebank: str | None = None
     fingerprint: str | None = None
     split: str | None = None
+    counts: str | None = None
     tags: str | None = None
     transforms: tuple[str, ...] = ()
     variant: str | None = None
@@ -135,6 +139,7 @@ class Source:
         return {
             "treebank": name,
             "split": self.split,
+            "counts": self.counts,
             "tags": self.tags,
             "transforms": "+".join(self.transforms) or None,
             "variant": self.variant,

@@ -130,6 +130,7 @@ def guess_transforms(form: Format, trees: Sequence[Tree | Graph]) -> list[str]:
     marked = sum(count for label, count in labels.items() if re.search("[-=]", label[1:-1]))
     graphs = form.yields == "graphs"
     wanted = {
+        "strip-features": form.name == "brackets" and any("##" in tag for tag in tags),
         "add-vroot": graphs,
         "attach-loose-tokens": graphs,
         "raise-crossing-branches": graphs,

@@ -48,6 +48,7 @@ _SAMPLE = 500
 _LISTED = 10
 # A parser of base.toml has 300 positions, two of them for the ends of the sentence.
 _POSITIONS = 300
+_PREDICTED = re.compile(r"(?<![a-z])pred(icted)?(?![a-z])")
 _UNKNOWN = "unknown: fill in what the release says"
 
 
@@ -296,15 +297,23 @@ def _settings(
             if not isinstance(sentence, ReadError)
         ]
         content["transforms"] = guess_transforms(files.form, sample)
-        content["prm"] = "spmrl"
+        content["prm"] = "COLLINS" if result.language == "english" else "spmrl"
     content |= {
-        "tags": "gold",
+        "tags": "predicted" if _predicted(folder, files.paths) else "gold",
         **dict.fromkeys(("licence", "citation", "source", "obtain"), _UNKNOWN),
     }
     content["splits"] = {
         name: _split(folder, files.paths, splits, name) | {"sentences": 1} for name in SPLITS
     }
     return content
+
+
+def _predicted(folder: Path, paths: Sequence[str]) -> bool:
+    """Whether the name of the folder, or those of all files, say that the tags were predicted."""
+    return all(
+        any(_PREDICTED.search(part.lower()) for part in (folder.name, *PurePosixPath(path).parts))
+        for path in paths
+    )
 
 
 def _manifest_path(folder: Path) -> str:

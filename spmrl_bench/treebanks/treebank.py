@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from spmrl_bench.errors import TreebankError, unknown_name
+from spmrl_bench.treebanks.accepted import accepted_counts, expected
 from spmrl_bench.treebanks.cache import cached, digest
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.checksums import verified_digests
@@ -185,6 +186,11 @@ class Treebank:
         return self.manifest.rules
 
     @property
+    def counts_accepted(self) -> bool:
+        """Whether the user has accepted other numbers of sentences than the manifest declares."""
+        return bool(accepted_counts(self.name))
+
+    @property
     def fingerprint(self) -> str:
         """That of its first layer; see :meth:`fingerprint_of`."""
         return self.fingerprint_of(self.layers[0])
@@ -256,13 +262,14 @@ class Treebank:
                 lambda: read_layer(manifest, folder, layer_folder, name),
             )
         content = cached(f"{self.name}-{name}", key, lambda: read_split(manifest, folder, split))
-        wrong = count_mistakes(content, split)
+        wrong = count_mistakes(content, expected(split, accepted_counts(self.name).get(name)))
         if wrong:
             note = f" ({content.dropped} without words left out)" if content.dropped else ""
             raise TreebankError(
                 f"{manifest.name}, split {name} in {folder}: {'; '.join(wrong)}{note}. "
                 "The files are not those that the manifest describes: is it another release, or "
-                f"cut? 'spmrl-bench validate {manifest.name}' lists all that differs"
+                f"cut? 'spmrl-bench validate {manifest.name}' lists all that differs; with "
+                "--accept-counts it is used as it is"
             )
         return content
 

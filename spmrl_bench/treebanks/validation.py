@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.treebanks.accepted import AcceptedCounts, accepted_counts, expected
 from spmrl_bench.treebanks.checksums import changed_files, file_digest
 from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.overlap import many_shared, same_places
@@ -46,6 +47,8 @@ class Validation:
         shared: sentences that occur in two splits; see
             :func:`~spmrl_bench.treebanks.survey.shared_sentences`.
         aligned: number of words that are the same in two layers read from files.
+        counts: numbers of each split that could be read from files.
+        deviating: where they are not those that the manifest declares or the user accepted.
         problems: all that is wrong, each with its place.
     """
 
@@ -56,6 +59,8 @@ class Validation:
     left_out: dict[str, tuple[int, int]] = field(default_factory=dict)
     shared: list[tuple[str, int, str, int]] = field(default_factory=list)
     aligned: int | None = None
+    counts: dict[str, AcceptedCounts] = field(default_factory=dict)
+    deviating: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -87,13 +92,21 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
         folder = find_folder(manifest.path, root)
         assert folder is not None  # it is present
         result.problems += same_places(manifest, folder)
+        accepted = accepted_counts(manifest.name)
         for name in SPLITS:
             split = manifest.splits[name]
             read = _read(result, manifest, folder, name, split)
             if read is not None:
                 sentences[name] = read.sentences
                 result.left_out[name] = (len(read.skipped), read.dropped)
-                wrong = count_mistakes(read, split)
+                result.counts[name] = AcceptedCounts(
+                    sentences=len(read.sentences),
+                    tokens=sum(map(len, read.sentences)),
+                    skipped=len(read.skipped),
+                    dropped=read.dropped,
+                )
+                wrong = count_mistakes(read, expected(split, accepted.get(name)))
+                result.deviating += [f"{name}: {mistake}" for mistake in wrong]
                 result.problems += [f"{name}: {mistake}" for mistake in wrong]
         if manifest.layers[0] == "dependencies":
             result.dependencies = result.surveys

@@ -78,7 +78,7 @@ def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
         "splits.train.files": "list should have at least 1 item after validation, not 0; found []",
         "splits.train.sentences": "expected a number from 1, or a list of such numbers; found '3'",
         "splits.dev.sentences": "expected a number from 1, or a list of such numbers; found 0",
-        "splits.dev.table": "unknown key. Known: dropped, exclude, files, range, ",
+        "splits.dev.table": "unknown key. Known: dropped, exclude, files, ids, range, rest, rows, ",
         "splits.test": "missing",
     }
     found = {}

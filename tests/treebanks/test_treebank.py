@@ -195,7 +195,7 @@ def test_fingerprint_follows_content_and_what_changes_trees(
     assert open_treebank("tiny", root).fingerprint == first
     manifests(title='"New"', prm='"COLLINS"', obtain='"Elsewhere."')
     (root / "tiny_data").rename(root / "moved")
-    manifests("renamed", path='"moved"')
+    manifests("renamed", path='"moved"', shared='"allowed"')
     assert open_treebank("renamed", root).fingerprint == first
     changed = set()
     for key, value in {
@@ -204,7 +204,7 @@ def test_fingerprint_follows_content_and_what_changes_trees(
         "encoding": '"latin-1"',
         "splits.test": '{ files = ["a_2.mrg"], sentences = 1 }',
     }.items():
-        manifests("renamed", path='"moved"', **{key: value})
+        manifests("renamed", path='"moved"', shared='"allowed"', **{key: value})
         changed.add(open_treebank("renamed", root).fingerprint)
     manifests("renamed", path='"moved"')
     with (root / "moved" / "d_09.mrg").open("a") as file:
