@@ -48,7 +48,10 @@ def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         found = data[error.start : error.start + 1].hex()
-        problem = f"byte 0x{found} is not {encoding} text; is the encoding another one?"
+        problem = (
+            f"byte 0x{found} is not {encoding} text; is the encoding another one? (--encoding of "
+            "new-treebank, encoding in a manifest)"
+        )
         raise ReadError(problem, path=path, line=line) from error
     return text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
 

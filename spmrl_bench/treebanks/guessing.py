@@ -16,8 +16,8 @@ from typing import Any
 
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
+from spmrl_bench.treebanks.encodings import check_encoding, guess_encoding, marked_encoding
 from spmrl_bench.treebanks.patterns import documents
-from spmrl_bench.treebanks.reading import all_decode
 from spmrl_bench.treebanks.sources import SplitName
 from spmrl_bench.treebanks.split_files import LONGEST_LIST, listed_documents
 from spmrl_bench.treebanks.split_names import split_of_list
@@ -26,7 +26,6 @@ from spmrl_bench.trees.tree import Tree
 
 _BEGINNING = 1 << 17  # bytes of a file that are looked at
 _DOCUMENTATION = re.compile(r"readme|licen[cs]e|changelog|copying", re.IGNORECASE)
-_NOT_ASCII = re.compile(rb"[\x80-\xff]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,11 @@ def guess_files(
     passed over. Format and encoding are guessed where they are not given.
 
     Raises:
-        TreebankError: no file is of a known format, or of the one asked for.
+        TreebankError: no file is of a known format, or of the one asked for; the encoding is
+            unknown, or two are mixed.
     """
+    if encoding is not None:
+        check_encoding(encoding)
     found: dict[str, list[Path]] = {name: [] for name in FORMATS}
     others: list[Path] = []
     for path in sorted(folder.rglob("*")):
@@ -76,7 +78,7 @@ def guess_files(
     others += [path for name, paths in found.items() if name != chosen for path in paths]
     paths = found[chosen]
     if encoding is None and "encoding" in FORMATS[chosen].options:
-        encoding = _encoding(paths)
+        encoding = guess_encoding(paths)
 
     def names(files: Sequence[Path]) -> tuple[str, ...]:
         return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
@@ -149,18 +151,8 @@ def guess_transforms(form: Format, trees: Sequence[Tree | Graph]) -> list[str]:
 def _format_of(path: Path, encoding: str | None) -> Format | None:
     with path.open("rb") as file:
         data = file.read(_BEGINNING)
+    encoding = encoding or marked_encoding(data)
     if b"\0" in data and encoding is None:
         return None  # an archive or an image
-    text = data.decode(encoding or "utf-8", errors="replace")
+    text = data.decode(encoding or "utf-8", errors="replace").removeprefix("\ufeff")
     return guess_format(text[: _BEGINNING // 2])
-
-
-def _encoding(paths: Sequence[Path]) -> str:
-    """UTF-8 if all files are; else GB 18030 if that gives Chinese, else a Western one."""
-    if all_decode(paths, "utf-8"):
-        return "utf-8"
-    # A Chinese character is two bytes that are not ASCII; an accented letter is one of them.
-    runs = [run for path in paths for run in _NOT_ASCII.findall(path.read_bytes())]
-    chinese = 10 * sum(len(run) % 2 == 0 for run in runs) > 9 * len(runs)
-    tried = ("gb18030", "cp1252") if chinese else ("cp1252",)
-    return next((name for name in tried if all_decode(paths, name)), "latin-1")

@@ -7,7 +7,6 @@ of another format, whose sentences and words need not be in the order and shape 
 
 from __future__ import annotations
 
-import codecs
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from pydantic import (
@@ -25,6 +24,7 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.named_paths import check_folder, check_path
 from spmrl_bench.readers.conll import MultiwordTokens
 from spmrl_bench.readers.formats import FORMATS, Format
+from spmrl_bench.treebanks.encodings import is_encoding
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_pattern, check_range
 from spmrl_bench.trees.brackets import escapes_named
 
@@ -49,21 +49,6 @@ def _folders(text: str) -> str:
 
 
 Folders = Annotated[Text, AfterValidator(_folders)]
-
-#: Codecs of Python that no file is written in; some take a time that grows with its square.
-_NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
-
-
-def _is_encoding(name: str) -> bool:
-    """Whether files can be written in a codec of Python's; some are not for text."""
-    try:
-        known = codecs.lookup(name).name.replace("_", "-")
-        b"a".decode(name)
-    except UnicodeDecodeError:  # half a letter
-        return True
-    except (LookupError, ValueError):
-        return False
-    return known not in _NO_ENCODINGS
 
 
 class Closed(BaseModel):
@@ -229,7 +214,7 @@ class InFormat(Closed):
     @classmethod
     def _encoding_is_known(cls, names: str | None) -> str | None:
         for name in names.split(ALTERNATIVE) if names is not None else ():
-            if not _is_encoding(name):
+            if not is_encoding(name):
                 raise ValueError("no such text encoding")
         return names
 

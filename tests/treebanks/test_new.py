@@ -107,6 +107,42 @@ def test_encodings(tmp_path: Path, text: str, encoding: str) -> None:
     assert guess_files(tmp_path).encoding == encoding
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_marks_at_the_beginning(tmp_path: Path, home: Path, encoding: str) -> None:
+    folder = tmp_path / "marked"
+    folder.mkdir()
+    trees = make_trees(30, seed=1)
+    text = "".join(f"( {tree})\n" for tree in trees).replace("NN ", "NN ö")
+    (folder / "t.mrg").write_bytes(text.encode(encoding))
+    found = inspect_folder(folder, language="elvish")
+    assert found.files.encoding == encoding.removesuffix("-sig")
+    write_new_treebank(found, home)
+    (first, *_) = open_treebank(found.name).split("train")
+    assert first.words[1].startswith("ö")
+
+
+def test_mixed_encodings_are_refused(tmp_path: Path) -> None:
+    lines = [f"(S (N größe{n}))\n" for n in range(30)]
+    (tmp_path / "a.mrg").write_bytes("".join(lines).encode())
+    (tmp_path / "b.mrg").write_bytes(b"(S (N a))\n" + lines[0].encode("latin-1"))
+    with pytest.raises(TreebankError, match=r"mixed: .*a\.mrg:1 is UTF-8 .* 29 .*b\.mrg:2 is not"):
+        guess_files(tmp_path)
+    assert guess_files(tmp_path, encoding="latin-1").encoding == "latin-1"
+    within = "".join(lines[:20]).encode() + "".join(lines[20:]).encode("latin-1")
+    for name in ("a.mrg", "b.mrg"):
+        (tmp_path / name).write_bytes(within)
+    with pytest.raises(TreebankError, match=r"mixed: .*a\.mrg:1 is UTF-8 .*a\.mrg:21 is not"):
+        guess_files(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["utf8x", "klingon", "idna", "rot13", ""])
+def test_encodings_that_there_are_not(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TreebankError, match=f"unknown encoding '{name}'"):
+        guess_files(tmp_path, encoding=name)
+    with pytest.raises(TreebankError, match="Did you mean utf-8"):
+        guess_files(tmp_path, encoding="utf-8x")
+
+
 def test_no_treebank(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Once upon a time\n")
     (tmp_path / "b.gz").write_bytes(b"\x1f\x8b\0\0")
