@@ -61,7 +61,9 @@ def parse(
 
     With `--input tokens` every line is a sentence, its words separated by white space; an
     empty line gives an empty line. With `--input brackets` or `conllu` the words and tags of
-    trees are read, and the trees themselves are parsed anew. Text is UTF-8, of any size.
+    trees are read, and the trees themselves are parsed anew; the words of brackets come out as they
+    went in, and what the parser's treebank changes in its trees (traces, functions of tags) is
+    changed here too. Text is UTF-8, of any size.
 
     Trees and JSON objects are written one a line. From CoNLL-U to CoNLL-U, heads and relations
     are replaced and all else comes out as it went in.
@@ -91,7 +93,12 @@ def parse(
         check_choice("output", output, OUTPUTS)
     names = files or []
     check_readable(names)
-    given = read_given(names, cast("Form", form), sys.stdin.buffer, tags)
+    transforms = None
+    if form == "brackets":
+        from spmrl_bench.experiments.run_folder import trained_transforms
+
+        transforms = trained_transforms(model)
+    given = read_given(names, cast("Form", form), sys.stdin.buffer, tags, transforms)
     manner = Manner(on_long, cast("Output | None", output), tags)
     tally = Tally()
     window = WINDOW_SENTENCES if workers == 1 else SHARED_WINDOW_SENTENCES

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from spmrl_bench.bounded_files import open_regular, read_regular
-from spmrl_bench.errors import CheckpointError, remedy
+from spmrl_bench.errors import CheckpointError, SpmrlError, remedy
 from spmrl_bench.experiments.run_config import RunConfig, run_config
 from spmrl_bench.files import discard, read_folder, write_text
 from spmrl_bench.json_files import parsed_json
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import Progress
+from spmrl_bench.treebanks.catalogue import load_manifest
 
 
 class OtherSettingsError(CheckpointError):
@@ -101,6 +102,24 @@ def read_config(path: Path) -> RunConfig:
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
     return run_config(_json(data, path), path, CheckpointError)
+
+
+def trained_transforms(folder: Path) -> list[str] | None:
+    """Names of the transforms of the treebank that a parser was trained on.
+
+    Args:
+        folder: of a run, or of a parser in it.
+
+    Returns:
+        None if nothing says so, or the treebank is known here no more.
+    """
+    for place in (folder, folder.parent):
+        if (path := place / "run.json").is_file():
+            try:
+                return list(load_manifest(read_config(path).treebank).transforms)
+            except SpmrlError:
+                return None
+    return None
 
 
 def best_weights(folder: Path) -> str:

@@ -46,7 +46,8 @@ def write_parse(
 ) -> str:
     """The text that answers a sentence.
 
-    One line in brackets (an empty line answers an empty line) or JSON. In CoNLL-U it is the lines
+    One line in brackets (an empty line answers an empty line), where words that stood in brackets
+    stand as they stood there, or JSON. In CoNLL-U it is the lines
     of the input with other heads and relations if the input was CoNLL-U, else rows of their own,
     with tags in ``tag_column`` if there are any; none for a sentence without words.
 
@@ -62,8 +63,10 @@ def write_parse(
     if output == "json":
         return _json(given, parse, too_long) + "\n"
     if output == "brackets":
-        tree = None if parse is None else parse.tree
-        return (NO_PARSE if tree is None else write_brackets(tree) if len(tree) else "") + "\n"
+        if parse is None or parse.tree is None:
+            return f"{NO_PARSE}\n"
+        tree = parse.tree
+        return (write_brackets(tree, spelt=given.spelt) if len(tree) else "") + "\n"
     if not given.words:
         return ""
     heads = relations = [UNSPECIFIED] * len(given.words)

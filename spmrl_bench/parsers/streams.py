@@ -60,6 +60,8 @@ class Given(NamedTuple):
     """File and line, or file and number of the sentence."""
     source: ConlluSentence | None = None
     """What stands in the file, if its lines are to be written again."""
+    spelt: Sequence[str] | None = None
+    """How the words stand in a bracketed file."""
 
 
 def check_readable(names: Iterable[str]) -> None:
@@ -86,6 +88,7 @@ def read_given(
     form: Form,
     standard_input: BinaryIO,
     tag_column: TagColumn = "xpos",
+    transforms: Sequence[str] | None = None,
 ) -> Iterator[Given]:
     """The sentences of several files, one after the other, lazily.
 
@@ -95,6 +98,7 @@ def read_given(
             ``brackets``, trees of which words and tags are taken; or ``conllu``, likewise.
         standard_input: what ``-`` stands for.
         tag_column: where CoNLL-U has the tags; a sentence with ``_`` alone there has none.
+        transforms: of trees, see :class:`spmrl_bench.parsers.given_trees.TreeReader`.
 
     Raises:
         ReadError: all files are empty; one cannot be read, is not UTF-8, or holds a malformed
@@ -111,7 +115,7 @@ def read_given(
                     stream, shown = opened.enter_context(open(name, "rb")), name
                 except OSError as error:
                     raise ReadError(f"cannot be read: {error.strerror}", path=name) from None
-            for given in _sentences(stream, shown, form, tag_column):
+            for given in _sentences(stream, shown, form, tag_column, transforms):
                 empty = False
                 yield given
     if empty:
@@ -152,15 +156,23 @@ def windows(
         yield window
 
 
-def _sentences(stream: BinaryIO, name: str, form: Form, tag_column: TagColumn) -> Iterator[Given]:
+def _sentences(
+    stream: BinaryIO,
+    name: str,
+    form: Form,
+    tag_column: TagColumn,
+    transforms: Sequence[str] | None,
+) -> Iterator[Given]:
     if form == "tokens":
         for number, line in stream_lines(stream, name):
             yield Given(_WORD.findall(line), None, f"{name}:{number}")
     elif form == "brackets":
-        from spmrl_bench.readers.bracket_stream import read_bracket_stream
+        from spmrl_bench.parsers.given_trees import TreeReader, read_trees
 
-        for number, tree in enumerate(read_bracket_stream(stream, path=name), start=1):
-            yield Given(tree.words, tree.tags, f"{name}: sentence {number}")
+        reader = TreeReader(transforms)
+        for number, tree in enumerate(read_trees(stream, name), start=1):
+            words, tags, spelt = reader.read(tree)
+            yield Given(words, tags, f"{name}: sentence {number}", spelt=spelt)
     else:
         from spmrl_bench.readers.conllu_stream import read_conllu_stream
 

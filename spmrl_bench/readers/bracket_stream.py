@@ -26,7 +26,12 @@ _NEWLINE, _OPEN, _CLOSE = b"\n()"
 
 
 def read_bracket_stream(
-    stream: BinaryIO, *, path: str | PathLike[str], escapes: str = "ptb"
+    stream: BinaryIO,
+    *,
+    path: str | PathLike[str],
+    escapes: str = "ptb",
+    line: int = 1,
+    sentence: int = 1,
 ) -> Iterator[Tree]:
     """The trees of a UTF-8 stream, in order; any layout, as :func:`read_brackets` allows it.
 
@@ -34,13 +39,14 @@ def read_bracket_stream(
         stream: read until its end, no further than needed for the next trees.
         path: its name, for error messages.
         escapes: name of the escape policy of its words.
+        line, sentence: what the stream begins with, for error messages.
 
     Raises:
         ReadError: the stream is malformed, not UTF-8, or has a tree of more than
             :data:`LONGEST` bytes; the trees before the place have been yielded.
         SpmrlError: the escape policy is unknown.
     """
-    reader = _Pieces(path, escapes)
+    reader = _Pieces(path, escapes, line, sentence)
     held: list[bytes] = []  # since the last cut
     size = depth = 0
     while block := _read(stream, path):
@@ -85,10 +91,10 @@ def _last_cut(block: bytes, depth: int) -> tuple[int, int]:
 class _Pieces:
     """Reads one piece after the other and knows where in the stream each begins."""
 
-    def __init__(self, path: str | PathLike[str], escapes: str) -> None:
+    def __init__(self, path: str | PathLike[str], escapes: str, line: int, sentence: int) -> None:
         self._path = path
         self._escapes = escapes
-        self._line = self._column = self._sentence = 1
+        self._line, self._column, self._sentence = line, 1, sentence
         self._begun = False
 
     def trees(self, piece: bytes) -> Iterator[Tree]:

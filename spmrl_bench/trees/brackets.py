@@ -10,8 +10,11 @@ word is always the real word; only readers and writers know escapes, by the name
     brackets, ``\/`` for a slash and ``\*`` for an asterisk.
 ``brackets``
     ``-LRB-`` and ``-RRB-`` only; slashes, asterisks and other brackets stand for themselves.
+``none``
+    Nothing: a word is its text, and whoever wants to know what it stands for decodes it later. On
+    writing, what would end a word is escaped all the same.
 
-Real words can contain what looks like an escape, so both policies add, on writing, ``\-`` for
+Real words can contain what looks like an escape, so the first two add, on writing, ``\-`` for
 the hyphen of a word that spells ``-LRB-`` itself, ``\\`` for a backslash, ``\xHH`` for ASCII
 white space and ``\0`` for the empty word. With these, reading gives back exactly what was
 written, for every string. On reading, a backslash before anything else stands for itself.
@@ -25,7 +28,7 @@ Only ASCII white space separates. A no-break or ideographic space is part of a w
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spmrl_bench.errors import SpmrlError, TreeError, unknown_name
@@ -43,8 +46,8 @@ def _hex(character: str) -> str:
 class Escapes:
     """One way to write words so that brackets and white space cannot break them.
 
-    ``decode_word(encode_word(word)) == word`` for every string, and the encoded form is not
-    empty and contains neither a round bracket nor ASCII white space.
+    ``decode_word(encode_word(word)) == word`` for every string, but for :meth:`without`, and the
+    encoded form is not empty and contains neither a round bracket nor ASCII white space.
     """
 
     name: str
@@ -67,6 +70,12 @@ class Escapes:
         needs = rf"-(?=(?:{names})[-{either}])|[{either}{single}{ASCII_SPACE}]"
         known = rf"-(?:{names})-|\\(?:x[0-9a-f]{{2}}|0|[-{single}])"
         return cls(name, to_file, from_file, re.compile(needs), re.compile(known))
+
+    @classmethod
+    def without(cls) -> Escapes:
+        """The policy that has none; what it has to escape on writing is not read back."""
+        needs = re.compile(rf"[(){ASCII_SPACE}]")
+        return cls("none", _BOTH, {}, needs, re.compile(r"(?!)"))
 
     def encode_word(self, word: str) -> str:
         """The word as it stands in a file."""
@@ -91,7 +100,11 @@ _ALL = _BOTH | {"{": "-LCB-", "}": "-RCB-", "[": "-LSB-", "]": "-RSB-"}
 #: Every policy by its name.
 ESCAPES: Mapping[str, Escapes] = {
     policy.name: policy
-    for policy in (Escapes.define("ptb", _ALL, "/*"), Escapes.define("brackets", _BOTH, ""))
+    for policy in (
+        Escapes.define("ptb", _ALL, "/*"),
+        Escapes.define("brackets", _BOTH, ""),
+        Escapes.without(),
+    )
 }
 
 
@@ -136,10 +149,15 @@ def _decode_backslash(match: re.Match[str]) -> str:
 _EMPTY_TAG = "\\0"
 
 
-def write_brackets(tree: Tree, escapes: str = "ptb") -> str:
+def write_brackets(tree: Tree, escapes: str = "ptb", *, spelt: Sequence[str] | None = None) -> str:
     """The tree on one line, without a line end.
 
     A tree without words, which a parser may return for a sentence that it gave up, is ``(())``.
+
+    Args:
+        tree: to write.
+        escapes: name of the policy by which its words are escaped.
+        spelt: how its words stand in some other bracketed text, to be written as they stand there.
 
     Raises:
         TreeError: the tree has several words but no constituent over all of them.
@@ -155,12 +173,13 @@ def write_brackets(tree: Tree, escapes: str = "ptb") -> str:
     out: list[str] = []
     open_ends: list[int] = []
     row, rows = 0, len(starts_ends)
-    for i, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
+    words = map(policy.encode_word, tree.words) if spelt is None else spelt
+    for i, (word, tag) in enumerate(zip(words, tree.tags, strict=True)):
         while row < rows and starts_ends[row][0] == i:
             out.append(f"({encode_label(tree.labels[row])} ")
             open_ends.append(starts_ends[row][1])
             row += 1
-        out.append(f"({encode_label(tag) or _EMPTY_TAG} {policy.encode_word(word)})")
+        out.append(f"({encode_label(tag) or _EMPTY_TAG} {word})")
         while open_ends and open_ends[-1] == i + 1:
             out.append(")")
             open_ends.pop()

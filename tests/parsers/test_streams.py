@@ -58,8 +58,8 @@ def test_byte_order_mark_is_no_word() -> None:
 def test_brackets_give_words_and_tags() -> None:
     found = read(b"( (S (NP (DT the)\n (NN -LRB-))))\n(X (T a))\n", "brackets")
     assert found == [
-        Given(("the", "("), ("DT", "NN"), "<standard input>: sentence 1"),
-        Given(("a",), ("T",), "<standard input>: sentence 2"),
+        Given(("the", "("), ("DT", "NN"), "<standard input>: sentence 1", spelt=["the", "-LRB-"]),
+        Given(("a",), ("T",), "<standard input>: sentence 2", spelt=["a"]),
     ]
 
 

@@ -17,8 +17,10 @@ from spmrl_bench.trees.brackets import (
 )
 from tests.trees.strategies import ANY_TEXT, trees
 
+REVERSIBLE = [name for name in ESCAPES if name != "none"]
 
-@pytest.mark.parametrize("escapes", ESCAPES)
+
+@pytest.mark.parametrize("escapes", REVERSIBLE)
 @given(tree=trees())
 def test_reading_gives_back_what_was_written(escapes: str, tree: Tree) -> None:
     text = write_brackets(tree, escapes)
@@ -26,7 +28,17 @@ def test_reading_gives_back_what_was_written(escapes: str, tree: Tree) -> None:
     assert parse_brackets(text, escapes=escapes) == tree
 
 
-@pytest.mark.parametrize("escapes", ESCAPES)
+@given(word=ANY_TEXT)
+def test_without_escapes_words_are_their_text(word: str) -> None:
+    policy = escapes_named("none")
+    assert policy.decode_word(word) == word
+    text = policy.encode_word(word)
+    assert text
+    assert not set(text) & set("() \t\n\r\f\v")
+    assert text == word or set(word) & set("() \t\n\r\f\v") or not word
+
+
+@pytest.mark.parametrize("escapes", REVERSIBLE)
 @given(word=ANY_TEXT)
 def test_encoded_words_hold_no_separator_and_decode(escapes: str, word: str) -> None:
     policy = escapes_named(escapes)

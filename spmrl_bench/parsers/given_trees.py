@@ -1,0 +1,131 @@
+r"""What a parser reads of trees that are given to it, and how their words were spelt.
+
+Whoever parses a file of trees anew wants to compare the two files, line by line and word by word.
+So a word comes out as it went in, with whatever escapes its file has (``\/``, ``-LRB-``, ``[``),
+while the parser reads the word that they stand for; and as long as every line of a file closes
+the brackets that it opens, a line without a tree is a sentence without words. What the parser has
+never seen as a word (traces), in tags (functions) or in words (a transliteration) it gets through
+the transforms of the treebank that it was trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import repeat
+from typing import BinaryIO, NamedTuple
+
+from spmrl_bench.readers.bracket_stream import read_bracket_stream
+from spmrl_bench.readers.brackets import read_brackets
+from spmrl_bench.readers.text import stream_lines
+from spmrl_bench.trees.brackets import escapes_named
+from spmrl_bench.trees.transforms import strip_features, transform_named
+from spmrl_bench.trees.transliteration import WORD_TRANSFORMS
+from spmrl_bench.trees.tree import Tree
+
+#: What is done where nobody knows what a parser was trained on: traces are words nowhere.
+USUAL = ("drop-traces",)
+
+_BLANK = Tree.build([], [], [])
+_DECODE = escapes_named("ptb").decode_word
+
+
+class ReadTree(NamedTuple):
+    """The words and tags of a tree, and how the words stand in the file."""
+
+    words: Sequence[str]
+    tags: Sequence[str]
+    spelt: Sequence[str]
+
+
+def read_trees(stream: BinaryIO, path: str) -> Iterator[Tree]:
+    """The trees of a UTF-8 stream, their words as they stand there; see above for blank lines.
+
+    A stream of blank lines has no trees.
+
+    Raises:
+        ReadError: as :func:`~spmrl_bench.readers.bracket_stream.read_bracket_stream`.
+    """
+    sentence = blank = 0  # blank lines at the beginning count as soon as there is a tree
+    for line, text in stream_lines(stream, path):
+        if not text.strip("() \t\r\n\v\f"):
+            if not sentence:
+                blank += 1
+                continue
+            sentence += 1
+            yield _BLANK
+            continue
+        if text.count("(") != text.count(")"):
+            yield from read_bracket_stream(
+                _Chained(text.encode(), stream),  # type: ignore[arg-type]
+                path=path,
+                escapes="none",
+                line=line,
+                sentence=sentence + 1,
+            )
+            return
+        yield from repeat(_BLANK, blank)
+        sentence, blank = sentence + blank, 0
+        for tree in read_brackets(
+            text, path=path, escapes="none", line=line, sentence=sentence + 1
+        ):
+            sentence += 1
+            yield tree
+
+
+class _Chained:
+    """Bytes, and the stream that they were taken from."""
+
+    def __init__(self, begin: bytes, stream: BinaryIO) -> None:
+        self._begin = begin
+        self._stream = stream
+
+    def read1(self, size: int) -> bytes:
+        if self._begin:
+            begin, self._begin = self._begin, b""
+            return begin
+        read = self._stream.read1 if hasattr(self._stream, "read1") else self._stream.read
+        return bytes(read(size))
+
+    read = read1
+
+
+class TreeReader:
+    """Takes from trees what a parser reads of them."""
+
+    def __init__(self, transforms: Sequence[str] | None) -> None:
+        """A reader.
+
+        Args:
+            transforms: names of those of the treebank that the parser was trained on; None if
+                that is not known.
+        """
+        names = USUAL if transforms is None else transforms
+        found = [transform_named(name) for name in names]
+        self._steps = [each.apply for each in found if each.stage == "tree"]
+        self._structural = [step for step in self._steps if step not in WORD_TRANSFORMS]
+        self._features = any(each.apply is strip_features for each in found)
+
+    def read(self, tree: Tree) -> ReadTree:
+        """The words and tags of a tree whose words stand as in its file."""
+        tags = tuple(map(strip_features, tree.tags)) if self._features else tree.tags
+        # The places of the words instead of the words themselves say which are left.
+        places = _through(self._structural, replace(tree, words=_numbers(len(tree)), tags=tags))
+        words = tuple(map(_DECODE, tree.words))
+        left = _through(self._steps, replace(tree, words=words, tags=tags))
+        if left is None or places is None:
+            return ReadTree((), (), ())
+        return ReadTree(left.words, left.tags, [tree.words[int(k)] for k in places.words])
+
+
+def _numbers(count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count)))
+
+
+def _through(steps: Sequence[object], tree: Tree | None) -> Tree | None:
+    """The tree after all transforms; None if no word is left."""
+    for step in steps:
+        if tree is None or not len(tree):
+            return None
+        tree = step(tree)  # type: ignore[operator]
+    return tree if tree is not None and len(tree) else None
