@@ -23,7 +23,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Words
+from spmrl_bench.parsers.base import MAX_TOKENS, Words
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.parsers.registry import Kind
 from spmrl_bench.parsers.trained import TrainedParser
@@ -32,7 +32,7 @@ from spmrl_bench.scoring.metric import Figure, Metric
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import NO_TAG, Tree
 from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]

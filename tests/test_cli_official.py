@@ -75,7 +75,6 @@ def test_left_out_sentences_need_leave(files: tuple[str, str], losing: str) -> N
     ("options", "message"),
     [
         (("--cross-check",), "--cross-check is about an official program; name one: --official"),
-        (("--allow-skipped",), "--allow-skipped is about an official program"),
         (("--official", "{}", "--missing-parse", "count"), "are for our own scorer"),
         (("--official", "{}", "--punctuation", "by-gold"), "are for our own scorer"),
         (("--official", "gone"), "gone: cannot be read: No such file"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -45,11 +45,12 @@ Missing = Annotated[
     ),
 ]
 Removed = Annotated[
-    Literal["by-tag", "by-gold"],
+    Literal["by-tag", "by-gold"] | None,
     typer.Option(
         help="Where the parameter set removes punctuation: `by-tag` on each side by its own "
         "tags, as EVALB does; `by-gold` at the positions of gold's, so that a mistagged full "
-        "stop loses no sentence."
+        "stop loses no sentence. Default: `by-tag`, or `by-gold` if one file has no tags (`XX`).",
+        show_default=False,
     ),
 ]
 Strict = Annotated[bool, typer.Option("--strict", help="Fail if any sentence cannot be scored.")]
@@ -86,7 +87,8 @@ AllowSkipped = Annotated[
     bool,
     typer.Option(
         "--allow-skipped",
-        help="With --official: accept a score without the sentences that the program leaves out.",
+        help="Accept a score that leaves out more than a twentieth of the sentences; with "
+        "--official one that leaves out any.",
     ),
 ]
 
@@ -98,7 +100,7 @@ def score(
     prm: Prm = "spmrl",
     program: ProgramName = None,
     missing_parse: Missing = "skip",
-    punctuation: Removed = "by-tag",
+    punctuation: Removed = None,
     strict: Strict = False,
     by: By = None,
     intervals: Intervals = False,
@@ -111,7 +113,8 @@ def score(
     """Score a file of parses against gold trees, with the conventions of EVALB.
 
     Both files hold the same sentences in the same order. A sentence whose words differ is
-    left out of every figure, and the report says so (in the format `evalb`, on standard error).
+    left out of every figure, and the report says so (in the format `evalb`, on standard error);
+    where more than a twentieth of them are, the status is 1 unless you say `--allow-skipped`.
 
     Examples:
 
@@ -128,16 +131,27 @@ def score(
     from spmrl_bench.scoring.evalb_format import as_evalb
     from spmrl_bench.scoring.files import read_sides
     from spmrl_bench.scoring.official import confirm
-    from spmrl_bench.scoring.report import left_out_text, require_all
+    from spmrl_bench.scoring.report import left_out_text, require_all, require_most
     from spmrl_bench.scoring.signature import sign
+    from spmrl_bench.trees.tree import NO_TAG
 
     parameters = load_prm(prm, program)
-    policy = Policy(MissingParse(missing_parse), Punctuation(punctuation))
-    rules = BracketRules(parameters, policy)
-    _check_official(official is not None, policy, cross_check, allow_skipped)
+    policy = Policy(MissingParse(missing_parse), Punctuation(punctuation or "by-tag"))
+    _check_official(official is not None, policy, cross_check)
     if format == "evalb" and (by is not None or intervals):
         raise SpmrlError("--by and --intervals are for the formats table and json")
     counts = score_files(gold, test, parameters, policy, encoding=encoding)
+    sides = partial(read_sides, gold, test, encoding=encoding)
+    ours = official is None and format != "evalb"  # the C programs know tags only
+    if counts.skipped and punctuation is None and ours and (side := _untagged(sides())):
+        typer.echo(
+            f"{side} has no tags ({NO_TAG}): punctuation is removed where gold has it "
+            "(--punctuation by-gold)",
+            err=True,
+        )
+        policy = Policy(MissingParse(missing_parse), Punctuation.BY_GOLD)
+        counts = score_files(gold, test, parameters, policy, encoding=encoding)
+    rules = BracketRules(parameters, policy)
     if strict:
         require_all(counts)
     also = {}
@@ -154,18 +168,47 @@ def score(
         agreed = f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
         typer.echo(agreed, err=True)
     signature = sign(BRACKETS, counts, rules, None, **also)
-    sides = partial(read_sides, gold, test, encoding=encoding)
+    for sentence, difference in _differences(counts, rules, sides):
+        typer.echo(f"sentence {sentence}: {difference}", err=True)
     if format == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
         typer.echo(f"{left_out_text(counts)}{signature.long()}", err=True)
+        if not allow_skipped:
+            require_most(counts)
         return
     additions = [_intervals(counts)] if intervals else []
     if by is not None:
         additions.append(_parts(by, sides(), counts, rules))
     _print(counts, rules, additions, signature, as_json=format == "json")
+    if not allow_skipped:
+        require_most(counts)
 
 
-def _check_official(official: bool, policy: Policy, cross_check: bool, allowed: bool) -> None:
+def _untagged(sides: tuple[list[Tree], list[Tree]]) -> str:
+    """The side of a corpus whose words have no tags, for people; empty if both have."""
+    from spmrl_bench.trees.tree import NO_TAG
+
+    for name, trees in zip(("gold", "the file of parses"), sides, strict=True):
+        tags = {tag for tree in trees for tag in tree.tags}
+        if tags == {NO_TAG}:
+            return name
+    return ""
+
+
+def _differences(
+    counts: BracketCounts, rules: BracketRules, sides: Callable[[], tuple[list[Tree], list[Tree]]]
+) -> Iterator[tuple[int, str]]:
+    """The first sentence left out because of its words, and because of their number: which word."""
+    from spmrl_bench.scoring.brackets import first_difference
+    from spmrl_bench.scoring.counts import Status
+
+    for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
+        for k in counts.sentences_with(status)[:1].tolist():
+            gold, test = sides()
+            yield k + 1, first_difference(gold[k], test[k], rules.prm, rules.policy)
+
+
+def _check_official(official: bool, policy: Policy, cross_check: bool) -> None:
     """Refuse options that mean nothing together."""
     from spmrl_bench.scoring import PUBLISHED
 
@@ -174,9 +217,8 @@ def _check_official(official: bool, policy: Policy, cross_check: bool, allowed: 
             "--missing-parse count and --punctuation by-gold are for our own scorer; the official"
             " programs cannot do that (EVALB_SPMRL -X counts brackets that no tree has)"
         )
-    for option, given in (("--cross-check", cross_check), ("--allow-skipped", allowed)):
-        if given and not official:
-            raise SpmrlError(f"{option} is about an official program; name one: --official PATH")
+    if cross_check and not official:
+        raise SpmrlError("--cross-check is about an official program; name one: --official PATH")
 
 
 def _print(

@@ -24,8 +24,6 @@ from spmrl_bench.trees.parse import Parse
 
 #: Bound on a batch of sentences that are parsed at once: their number times the longest.
 MAX_TOKENS = 2000
-#: Tag of a word in a parse of bare tokens; the Penn Treebank's "unknown" tag.
-NO_TAG = "XX"
 
 Words = Sequence[str]
 

@@ -32,13 +32,14 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.interrupts import interrupt, on_signals
-from spmrl_bench.parsers.base import MAX_TOKENS, NO_TAG, Parser
+from spmrl_bench.parsers.base import MAX_TOKENS, Parser
 from spmrl_bench.parsers.output import Output, chosen_output, write_parse
 from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, weight, windows
 from spmrl_bench.processes import available_threads, interrupts_blocked, worker_pool
 from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import NO_TAG
 
 OnLong = Literal["error", "skip", "flat"]
 

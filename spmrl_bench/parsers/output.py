@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.parsers.base import NO_TAG
 from spmrl_bench.parsers.streams import Given
 from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn, conll_lines
 from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.tree import NO_TAG
 
 Output = Literal["brackets", "conllu", "json"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
-from spmrl_bench.parsers.base import NO_TAG
 from spmrl_bench.parsers.lengths import beginning
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, weight, windows
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import NO_TAG, Tree
 
 #: Tags of the sentences of a window, if there are any.
 Tags = Sequence[Sequence[str]] | None

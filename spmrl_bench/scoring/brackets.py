@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, compress
+from itertools import accumulate, compress, takewhile
 from typing import TypeVar
 
 from spmrl_bench.scoring.counts import Status
@@ -66,6 +66,23 @@ def compared_brackets(
         return [], []
     rules = rules_of(prm)
     return one.brackets(rules), other.brackets(rules)
+
+
+def first_difference(gold: Tree, test: Tree, prm: Parameters, policy: Policy = PUBLISHED) -> str:
+    """Where the words that are compared begin to differ, for people; empty if they do not."""
+    _, one, other = _sides(gold, test, prm, policy)
+    rules = rules_of(prm)
+    pairs = map(rules.same_word, one.words, other.words)
+    same = sum(1 for _ in takewhile(bool, pairs))
+    if same == len(one.words) == len(other.words):
+        return ""
+    left, right = (
+        f"'{side.words[same]}'" if same < len(side.words) else "none" for side in (one, other)
+    )
+    counts = ""
+    if len(one.words) != len(other.words):
+        counts = f"{len(one.words)} words to compare in gold, {len(other.words)} in the parse; "
+    return f"{counts}word {same + 1} is {left} in gold, {right} in the parse"
 
 
 def _sides(gold: Tree, test: Tree, prm: Parameters, policy: Policy) -> tuple[Status, _Side, _Side]:

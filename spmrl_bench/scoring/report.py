@@ -30,6 +30,9 @@ FIGURES = {
 }
 _SHOWN = 10
 
+#: Share of the sentences that a score may leave out without anybody having allowed it.
+MOST_LEFT_OUT = 0.05
+
 
 def figures(counts: BracketCounts) -> dict[str, Number]:
     """The value of every figure by name."""
@@ -103,6 +106,19 @@ def require_all(counts: BracketCounts) -> None:
     named = "; ".join(f"sentence {number}: {reason}" for number, reason in reasons[:_SHOWN])
     more = "; ..." if len(reasons) > _SHOWN else ""
     raise ScoreError(f"{len(reasons)} of {len(counts)} sentences cannot be scored: {named}{more}")
+
+
+def require_most(counts: BracketCounts) -> None:
+    """See to it that a score is of nearly every sentence.
+
+    Raises:
+        ScoreError: more than :data:`MOST_LEFT_OUT` of them were left out.
+    """
+    if counts.skipped > MOST_LEFT_OUT * len(counts):
+        raise ScoreError(
+            f"{counts.skipped} of {len(counts)} sentences are in no figure, more than a twentieth, "
+            "so this is no score of the parses; --allow-skipped accepts it"
+        )
 
 
 def _listed(sentences: list[int]) -> str:

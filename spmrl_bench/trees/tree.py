@@ -21,6 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.errors import TreeError
 
+#: Tag of a word in a parse of bare tokens; the Penn Treebank's "unknown" tag.
+NO_TAG = "XX"
+
 Constituent = tuple[int, int, str]
 
 

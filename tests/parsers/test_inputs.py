@@ -16,9 +16,9 @@ from spmrl_bench.nn.inputs import Boundary, CodedInput, Codes, Frozen
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.parsing import NO_TAG
 from spmrl_bench.parsers.vocabulary import FIRST_TAG, START, STOP, UNK
 from spmrl_bench.trees import Tree
+from spmrl_bench.trees.tree import NO_TAG
 from tests.parsers.examples import (
     TREES,
     accumulate,

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from spmrl_bench.errors import ReadError, SentenceTooLongError
-from spmrl_bench.parsers.base import NO_TAG
 from spmrl_bench.parsers.batches import Indexer
 from spmrl_bench.parsers.bulk import Answerer, Manner, OnLong
 from spmrl_bench.parsers.form_cache import FormCache
@@ -25,6 +24,7 @@ from spmrl_bench.parsers.streams import (
 )
 from spmrl_bench.readers import conllu_stream, text
 from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import NO_TAG
 from tests.parsers.examples import parser_of
 from tests.reliability.growth import parser_of as parser_of_variant
 from tests.reliability.tally import Tally
