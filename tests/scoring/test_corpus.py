@@ -232,8 +232,8 @@ def test_words_that_differ_in_their_escapes() -> None:
     gold, test = r"(S (CD 1\/2) (N -LCB-))", "(S (CD 1/2) (N {))"
     assert score_texts(gold, test, PARAMETERS["spmrl"]).skipped == 1
     assert score_texts(gold, test, PARAMETERS["spmrl"], escapes="ptb").skipped == 0
-    with pytest.raises(SpmrlError, match="unknown escape policy 'none'"):
-        score_texts(gold, test, PARAMETERS["spmrl"], escapes="none")
+    with pytest.raises(SpmrlError, match="unknown escape policy 'nothing'"):
+        score_texts(gold, test, PARAMETERS["spmrl"], escapes="nothing")
 
 
 def test_a_quotation_mark_that_is_an_escape_is_put_back() -> None:
