@@ -7,7 +7,7 @@
 #   make study=encoders treebank=NAME study     one of the paper's experiments
 #   make table | recipes | treebanks            results; what can be trained; what is present
 #   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
-#   make new-treebank dir=DIR lang=german       write a manifest and a recipe for a folder
+#   make new-treebank dir=DIR lang=german       look at a folder; yes=1 writes a manifest and a recipe
 #   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
 #   make test order=7                           tests in a random order, that of the seed 7
 
@@ -77,7 +77,7 @@ validate: $(INSTALLED)
 	@$(BENCH) validate $(or $(treebank),all)
 
 new-treebank: $(INSTALLED)
-	@$(BENCH) new-treebank $(dir) $(if $(lang),--language $(lang))
+	@$(BENCH) new-treebank $(dir) $(if $(lang),--language $(lang)) $(if $(yes),--yes)
 
 # A process for each core, each with one thread: threads of several processes wait for each other.
 test: $(INSTALLED)

@@ -14,11 +14,12 @@ from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.files import score_texts
 from spmrl_bench.scoring.prm import load_prm
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
-from spmrl_bench.treebanks.manifest import FileManifest
+from spmrl_bench.treebanks.manifest import FileManifest, MiniManifest
 from spmrl_bench.treebanks.presence import find_folder
 from spmrl_bench.treebanks.split_files import split_files
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.brackets import write_brackets
+from tests.conftest import shared_data
 from tests.reliability.growth import parser_of
 from tests.reliability.tally import Tally
 
@@ -62,7 +63,7 @@ def test_the_files_themselves(name: str, tally: Tally) -> None:
     if not isinstance(manifest, FileManifest) or manifest.format != "brackets":
         pytest.skip("its files are not brackets")
     open_present(name)
-    folder = find_folder(manifest.path)
+    folder = find_folder(manifest.path, shared_data("treebanks"))
     assert folder is not None
     assert manifest.prm is not None
     for path in split_files(manifest, folder, manifest.splits.dev).paths[:20]:
@@ -73,7 +74,8 @@ def test_the_files_themselves(name: str, tally: Tally) -> None:
 
 
 def open_present(name: str) -> Treebank:
+    generated = isinstance(load_manifest(name), MiniManifest)
     try:
-        return open_treebank(name)
+        return open_treebank(name, None if generated else shared_data("treebanks"))
     except TreebankError as error:
         pytest.skip(f"not here: {error}"[:200])
