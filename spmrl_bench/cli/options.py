@@ -57,6 +57,15 @@ Settings = Annotated[
         help="Change one setting of the recipe, such as `train.max_epochs=5`; may be repeated.",
     ),
 ]
+Minutes = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        help="End each training, evaluation included, before so many minutes are over; the same "
+        "command with more goes on with it. (`--set train.max_minutes=N`.)",
+        show_default=False,
+    ),
+]
 RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder of the training runs.")]
 ResultsFolder = Annotated[
     Path, typer.Option("--results", help="Folder of the result records (in `runs/`) and tables.")
@@ -96,8 +105,8 @@ def required_lang(lang: str | None) -> str:
     return lang
 
 
-def parse_settings(pairs: list[str] | None) -> dict[str, str]:
-    settings = {}
+def parse_settings(pairs: list[str] | None, minutes: float | None = None) -> dict[str, str]:
+    settings = {} if minutes is None else {"train.max_minutes": str(minutes)}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
         if not equals:

@@ -12,6 +12,7 @@ from spmrl_bench.cli.options import (
     Device,
     Jobs,
     Lang,
+    Minutes,
     ResultsFolder,
     RunsFolder,
     Seed,
@@ -40,6 +41,7 @@ def train(
     seeds: Seeds = None,
     jobs: Jobs = None,
     device: Device = "auto",
+    minutes: Minutes = None,
     settings: Settings = None,
     runs: RunsFolder = Path("runs"),
     fresh: Annotated[
@@ -58,6 +60,8 @@ def train(
         spmrl-bench train german --track mini --variant charlstm --seed 2
 
         spmrl-bench train german --seeds 5 --jobs 2 --set model.matrices=full
+
+        spmrl-bench train german --minutes 20
     """
     from spmrl_bench.experiments.campaign import train_all
     from spmrl_bench.experiments.plan import make_plan
@@ -69,7 +73,7 @@ def train(
         variants=variant,
         size=size,
         seeds=chosen_seeds(seed, seeds),
-        settings=parse_settings(settings),
+        settings=parse_settings(settings, minutes),
     )
     train_all([work], runs_dir=runs, device=device, fresh=fresh, jobs=jobs)
 
@@ -84,6 +88,7 @@ def evaluate(
     seed: Seed = None,
     seeds: Seeds = None,
     device: Device = "auto",
+    minutes: Minutes = None,
     settings: Settings = None,
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
@@ -122,7 +127,7 @@ def evaluate(
         variants=variant,
         size=size,
         seeds=chosen_seeds(seed, seeds),
-        settings=parse_settings(settings),
+        settings=parse_settings(settings, minutes),
     )
     published, wrong = readable_published()
     name_left_out([*readable_records(results / "runs")[1], *wrong], strict)

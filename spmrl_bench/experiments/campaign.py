@@ -94,8 +94,8 @@ def _looked_at(
     failures: list[Failure] = []
     for run in runs:
         try:
-            check_settings(run.folder, run.config)
-            state = finished(run.folder)
+            check_settings(run.folder, run.config, other_minutes=True)
+            state = finished(run.folder, run.config)
         except OtherSettingsError:
             raise
         except CheckpointError as error:

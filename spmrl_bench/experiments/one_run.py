@@ -78,7 +78,7 @@ def train_run(
     kind, criterion = kind_named(config.kind), config.criterion
     with owned(run.folder), Report(run.folder, run.title, criterion.title, console) as report:
         if not fresh:
-            check_settings(run.folder, config)
+            check_settings(run.folder, config, other_minutes=True)
         examples = bank.examples("train", kind.layers)
         rules = rules_of(bank, criterion.metrics)
         dev = gold_parses(bank, "dev", criterion.metrics)

@@ -14,6 +14,7 @@ from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, load_recipe
 from spmrl_bench.experiments.recipe_layers import Size
 from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.run_folder import MINUTES
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names
@@ -40,8 +41,9 @@ class Plan:
         object.__setattr__(self, "treebank", self.treebank.without_test())
 
     def folder(self, runs_dir: Path, config: RunConfig) -> Path:
-        """Folder of one run; its name has the settings that were changed."""
-        changed = settings_folder(config.settings)
+        """Folder of one run; its name has the settings that were changed, but for its time."""
+        settings = {key: value for key, value in config.settings.items() if key != MINUTES}
+        changed = settings_folder(settings)
         name = "-".join(filter(None, (config.size, config.variant, changed, f"seed{config.seed}")))
         return runs_dir / config.treebank / name
 

@@ -36,7 +36,7 @@ from spmrl_bench.parsers.registry import combine, kind_named, load_parser
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.training.memory import largest
 from spmrl_bench.training.report import speed
-from spmrl_bench.training.schedule import Progress
+from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time
 from spmrl_bench.treebanks.treebank import Treebank
 
 
@@ -118,8 +118,11 @@ def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
     """A run that training has ended."""
     folder = work.folder(runs_dir, config)
     read_config(folder / "run.json")  # raises where nothing was trained
-    check_settings(folder, config)
-    return _Run(config, folder, ended(folder), best_weights(folder))
+    state = ended(folder)
+    # A limit that was not reached has decided nothing.
+    idle = state.stopped_by != OUT_OF_TIME and not out_of_time(config.train, state)
+    check_settings(folder, config, other_minutes=idle)
+    return _Run(config, folder, state, best_weights(folder))
 
 
 def _find(

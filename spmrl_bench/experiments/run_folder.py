@@ -18,8 +18,11 @@ from spmrl_bench.experiments.run_config import RunConfig, run_config
 from spmrl_bench.files import discard, read_folder, write_text
 from spmrl_bench.json_files import parsed_json
 from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.schedule import Progress
+from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time
 from spmrl_bench.treebanks.catalogue import load_manifest
+
+#: The setting of the time that a run is given; with more of it a run goes on, in the same folder.
+MINUTES = "train.max_minutes"
 
 
 class OtherSettingsError(CheckpointError):
@@ -39,8 +42,12 @@ def claim(folder: Path, config: RunConfig, fresh: bool) -> None:
         ) from None
 
 
-def check_settings(folder: Path, config: RunConfig) -> None:
+def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = False) -> None:
     """Check that the run folder, where there is one, was trained with these settings.
+
+    Args:
+        folder, config: of the run.
+        other_minutes: whether it may have been given another time to train.
 
     Raises:
         OtherSettingsError: it was not.
@@ -51,6 +58,10 @@ def check_settings(folder: Path, config: RunConfig) -> None:
         return
     # Dumped, they lack what does not change the weights.
     earlier, now = read_config(path).model_dump(mode="json"), config.model_dump(mode="json")
+    if other_minutes:
+        for each in (earlier, now):
+            each["train"].pop("max_minutes", None)
+            each["settings"].pop(MINUTES, None)
     if earlier != now:
         differing = _differences(earlier, now)
         raise OtherSettingsError(
@@ -59,10 +70,15 @@ def check_settings(folder: Path, config: RunConfig) -> None:
         )
 
 
-def finished(folder: Path) -> Progress | None:
+def finished(folder: Path, config: RunConfig | None = None) -> Progress | None:
     """The state in which training has ended; None where it has not.
 
     It changes nothing, so the folder may be another process's.
+
+    Args:
+        folder: of the run.
+        config: with which it would go on: a run that ran out of time has not ended where that
+            gives it more.
 
     Raises:
         CheckpointError: the checkpoint is incomplete.
@@ -70,7 +86,10 @@ def finished(folder: Path) -> Progress | None:
     from spmrl_bench.training.checkpoint import read_progress  # brings torch along
 
     saved = read_progress(folder / LAST)
-    return None if saved is None or saved.stopped_by is None else saved
+    if saved is None or saved.stopped_by is None:
+        return None
+    more = saved.stopped_by == OUT_OF_TIME and config is not None
+    return None if more and config is not None and not out_of_time(config.train, saved) else saved
 
 
 def ended(folder: Path) -> Progress:

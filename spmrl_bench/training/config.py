@@ -52,8 +52,9 @@ class TrainConfig(BaseModel):
     """Share of the training sentences of an epoch in which a constituent is replaced by one with
     the same label, of any sentence; without it none."""
     max_minutes: Annotated[float, Field(gt=0)] | None = None
-    """Stopping rule: training ends at the first evaluation after this much training time
-    (minutes over all sessions of the run); runs so cut are not reproducible bit by bit."""
+    """Stopping rule: training ends with an evaluation before so many minutes of training and
+    evaluating are over, those of all sessions of the run together. Given more, it goes on. Runs so
+    cut are not reproducible bit by bit."""
     checkpoint_minutes: Annotated[float, Field(gt=0, exclude=True)] = 10.0
     """A checkpoint is written after the batch when the last one is so old. No part of what is
     dumped, compared and noted of a run, since it does not change the weights."""

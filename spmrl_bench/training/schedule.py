@@ -18,6 +18,10 @@ Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0)]
 
 
+#: The stopping rule after which training goes on where it is given more time.
+OUT_OF_TIME = "max_minutes"
+
+
 class Progress(BaseModel):
     """All that training must remember besides weights and optimiser moments."""
 
@@ -131,10 +135,16 @@ def stopping_rule(config: TrainConfig, progress: Progress) -> str | None:
         return "max_epochs"
     if progress.epochs_since_best >= config.stop_patience:
         return "stop_patience"
-    minutes = (progress.train_seconds + progress.dev_seconds) / 60
-    if config.max_minutes is not None and minutes >= config.max_minutes:
-        return "max_minutes"
-    return None
+    return OUT_OF_TIME if out_of_time(config, progress) else None
+
+
+def out_of_time(config: TrainConfig, progress: Progress) -> bool:
+    """Whether the time left is at most what a dev evaluation has taken so far on average."""
+    if config.max_minutes is None:
+        return False
+    evaluation = progress.dev_seconds / max(1, len(progress.curve))
+    used = progress.train_seconds + progress.dev_seconds
+    return used + evaluation >= 60 * config.max_minutes
 
 
 def evaluation_batches(batches: int, evaluations: int) -> frozenset[int]:

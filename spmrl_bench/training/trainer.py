@@ -30,11 +30,13 @@ from spmrl_bench.training.optimiser import limit_gradient, make_optimiser
 from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.schedule import (
+    OUT_OF_TIME,
     Progress,
     end_epoch,
     end_evaluation,
     evaluation_batches,
     learning_rate,
+    out_of_time,
     record_dev_score,
     stopping_rule,
 )
@@ -105,6 +107,8 @@ class Trainer:
                     f"but there are {self.batches}. Start anew with --fresh"
                 )
             self.progress = saved
+            if saved.stopped_by == OUT_OF_TIME and not out_of_time(self.config, saved):
+                saved.stopped_by = None
             self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
         with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
             while self.progress.stopped_by is None:
@@ -131,7 +135,8 @@ class Trainer:
             chosen = order[low : low + self.config.batch_size]
             self._step(number, [sentences[k] for k in chosen])
             self.report.batch(state, self.batches, self.config.max_epochs)
-            state.evaluation_due = number + 1 in points
+            # The last evaluation is to end within the time that is given.
+            state.evaluation_due = number + 1 in points or out_of_time(self.config, state)
             self._stop_if_asked()
             if state.evaluation_due:
                 self._evaluate()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from spmrl_bench.training.schedule import (
@@ -136,13 +138,23 @@ def test_the_end_of_an_epoch_moves_on() -> None:
     ("state", "rule"),
     [
         ({}, None),
-        ({"epoch": 9, "epochs_since_best": 3, "train_seconds": 50, "dev_seconds": 9}, None),
+        (
+            {
+                "epoch": 9,
+                "epochs_since_best": 3,
+                "train_seconds": 45,
+                "dev_seconds": 9,
+                "curve": [(1, 1.0)] * 3,
+            },
+            None,
+        ),
         ({"epoch": 10}, "max_epochs"),
         ({"epochs_since_best": 4}, "stop_patience"),
+        ({"train_seconds": 45, "dev_seconds": 9, "curve": [(1, 1.0)]}, "max_minutes"),
         ({"train_seconds": 50, "dev_seconds": 10}, "max_minutes"),
     ],
 )
-def test_stopping_rules_by_name(state: dict[str, float], rule: str | None) -> None:
+def test_stopping_rules_by_name(state: dict[str, Any], rule: str | None) -> None:
     config = train_config(max_epochs=10, stop_patience=4, max_minutes=1.0)
     assert stopping_rule(config, Progress.model_validate(state)) == rule
 

@@ -123,9 +123,46 @@ def test_training_that_makes_no_progress_is_stopped(tmp_path: Path) -> None:
     assert (progress.stopped_by, progress.epoch) == ("stop_patience", 3)
 
 
-def test_time_limit_ends_training_at_an_evaluation(tmp_path: Path) -> None:
+def test_no_time_ends_training_after_the_first_batch(tmp_path: Path) -> None:
     progress = make_trainer(tmp_path, max_minutes=1e-9, max_epochs=50).fit()
-    assert (progress.stopped_by, progress.steps) == ("max_minutes", 2)
+    assert (progress.stopped_by, progress.steps) == ("max_minutes", 1)
+    assert len(progress.curve) == 1
+
+
+def test_the_last_evaluation_ends_within_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clock on which a batch takes a second and an evaluation five."""
+    clock = [0.0]
+
+    def score(_: object) -> float:
+        clock[0] += 5
+        return 1.0
+
+    trainer = make_trainer(tmp_path, score=score, max_minutes=1.0, max_epochs=500)
+    step = trainer._step
+
+    def timed_step(number: int, batch: Any) -> None:
+        step(number, batch)
+        clock[0] += 1
+        trainer.progress.train_seconds = clock[0] - trainer.progress.dev_seconds
+
+    monkeypatch.setattr(trainer, "_step", timed_step)
+    monkeypatch.setattr("spmrl_bench.training.trainer.time.perf_counter", lambda: clock[0])
+    progress = trainer.fit()
+    assert progress.stopped_by == "max_minutes"
+    assert 54 <= clock[0] <= 60
+    assert progress.curve[-1][0] == pytest.approx(clock[0])
+
+
+def test_with_more_time_training_goes_on(tmp_path: Path) -> None:
+    make_trainer(tmp_path / "parts", max_minutes=1e-9, max_epochs=3).fit()
+    assert make_trainer(tmp_path / "parts", max_minutes=1e-9, max_epochs=3).fit().steps == 1
+    going_on = make_trainer(tmp_path / "parts", max_epochs=3).fit()
+    assert going_on.stopped_by == "max_epochs"
+    make_trainer(tmp_path / "whole", max_epochs=3).fit()
+    parts, whole = (tmp_path / name / "last" / "weights.safetensors" for name in ("parts", "whole"))
+    assert parts.read_bytes() == whole.read_bytes()
 
 
 def test_a_finished_run_is_not_trained_further(tmp_path: Path) -> None:
