@@ -2,20 +2,23 @@ r"""What a parser reads of trees that are given to it, and how their words were 
 
 Whoever parses a file of trees anew wants to compare the two files, line by line and word by word.
 So a word comes out as it went in, with whatever escapes its file has (``\/``, ``-LRB-``, ``[``),
-while the parser reads the word that they stand for; and as long as every line of a file closes
-the brackets that it opens, a line without a tree is a sentence without words. What the parser has
-never seen as a word (traces), in tags (functions) or in words (a transliteration) it gets through
-the transforms of the treebank that it was trained on.
+while the parser reads the word that they stand for; and where every line closes the brackets that
+it opens, a line without a tree is a sentence without words, as it is to the scorer. What the parser
+has never seen as a word (traces), in tags (functions) or in words (a transliteration) it gets
+through the transforms of the treebank that it was trained on.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from spmrl_bench.readers.bracket_stream import read_bracket_stream
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.bracket_stream import BLOCK, read_bracket_stream
+from spmrl_bench.readers.bracket_text import one_tree_per_line
 from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.readers.text import stream_lines
 from spmrl_bench.trees.brackets import escapes_named
@@ -41,53 +44,67 @@ class ReadTree(NamedTuple):
 def read_trees(stream: BinaryIO, path: str) -> Iterator[Tree]:
     """The trees of a UTF-8 stream, their words as they stand there; see above for blank lines.
 
-    A stream of blank lines has no trees.
+    Which layout it is shows in what the stream has at first, a file at most a megabyte. A stream
+    of blank lines has no trees.
 
     Raises:
         ReadError: as :func:`~spmrl_bench.readers.bracket_stream.read_bracket_stream`.
     """
+    begin = _available(stream, path)
+    text = io.BufferedReader(_Rejoined(begin, stream))
+    if not one_tree_per_line((begin.rpartition(b"\n")[0] or begin).decode(errors="replace")):
+        yield from read_bracket_stream(text, path=path, escapes="none")
+        return
     sentence = blank = 0  # blank lines at the beginning count as soon as there is a tree
-    for line, text in stream_lines(stream, path):
-        if not text.strip("() \t\r\n\v\f"):
+    for line, found in stream_lines(text, path):
+        if not found.strip("() \t\r\n\v\f"):
             if not sentence:
                 blank += 1
                 continue
             sentence += 1
             yield _BLANK
             continue
-        if text.count("(") != text.count(")"):
+        if not one_tree_per_line(found):
+            rest = io.BufferedReader(_Rejoined(found.encode(), text))
             yield from read_bracket_stream(
-                _Chained(text.encode(), stream),  # type: ignore[arg-type]
-                path=path,
-                escapes="none",
-                line=line,
-                sentence=sentence + 1,
+                rest, path=path, escapes="none", line=line, sentence=sentence + 1
             )
             return
         yield from repeat(_BLANK, blank)
         sentence, blank = sentence + blank, 0
         for tree in read_brackets(
-            text, path=path, escapes="none", line=line, sentence=sentence + 1
+            found, path=path, escapes="none", line=line, sentence=sentence + 1
         ):
             sentence += 1
             yield tree
 
 
-class _Chained:
+def _available(stream: BinaryIO, path: str) -> bytes:
+    """What a stream has now, a block at most; of a pipe that is what was written so far."""
+    read = stream.read1 if hasattr(stream, "read1") else stream.read
+    try:
+        return bytes(read(BLOCK))
+    except OSError as error:
+        raise ReadError(f"cannot be read on: {error.strerror}", path=path) from None
+
+
+class _Rejoined(io.RawIOBase):
     """Bytes, and the stream that they were taken from."""
 
-    def __init__(self, begin: bytes, stream: BinaryIO) -> None:
-        self._begin = begin
-        self._stream = stream
+    def __init__(self, begin: bytes, stream: BinaryIO | io.BufferedReader) -> None:
+        self._begin = memoryview(begin)
+        self._read = stream.read1 if hasattr(stream, "read1") else stream.read
 
-    def read1(self, size: int) -> bytes:
-        if self._begin:
-            begin, self._begin = self._begin, b""
-            return begin
-        read = self._stream.read1 if hasattr(self._stream, "read1") else self._stream.read
-        return bytes(read(size))
+    def readable(self) -> bool:
+        return True
 
-    read = read1
+    def readinto(self, buffer: Any) -> int:
+        room = len(buffer)
+        if not self._begin:
+            self._begin = memoryview(self._read(room))
+        taken, self._begin = self._begin[:room], self._begin[room:]
+        buffer[: len(taken)] = taken
+        return len(taken)
 
 
 class TreeReader:

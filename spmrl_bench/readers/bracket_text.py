@@ -69,3 +69,8 @@ def regions_at_margin(text: str) -> Iterator[tuple[int, int]]:
         yield start, end + 1
         start = end + 1
     yield start, len(text)
+
+
+def one_tree_per_line(text: str) -> bool:
+    """Whether every line closes the brackets that it opens, so that blank lines are sentences."""
+    return all(line.count("(") == line.count(")") for line in text.split("\n"))

@@ -11,6 +11,7 @@ import os
 from typing import Literal
 
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.readers.bracket_text import one_tree_per_line
 from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.corpus import score_plain_texts, score_trees
@@ -91,11 +92,6 @@ def _sides(
             " same sentences in the same order (a failed parse keeps its place as a line '(())')"
         )
     return gold, test
-
-
-def one_tree_per_line(text: str) -> bool:
-    """Whether every line closes the brackets that it opens, so that blank lines are sentences."""
-    return all(line.count("(") == line.count(")") for line in text.split("\n"))
 
 
 def _read(text: str, name: FilePath, escapes: str) -> list[Tree]:

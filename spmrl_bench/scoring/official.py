@@ -24,10 +24,11 @@ from pathlib import Path
 from resource import RLIMIT_FSIZE, setrlimit
 
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.readers.bracket_text import one_tree_per_line
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.evalb_format import HEAD, RULE, as_evalb
-from spmrl_bench.scoring.files import FilePath, one_tree_per_line, read_sides
+from spmrl_bench.scoring.files import FilePath, read_sides
 from spmrl_bench.scoring.policy import PUBLISHED
 from spmrl_bench.scoring.prm import Parameters
 from spmrl_bench.scoring.report import require_all

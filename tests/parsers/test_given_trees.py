@@ -62,10 +62,35 @@ def test_lines_stay_lines() -> None:
 def test_in_indented_files_blank_lines_mean_nothing() -> None:
     text = "\n(S\n  (N a)\n\n  (N b))\n\n(S (N c))\n"
     assert [len(each.words) for each in read(text)] == [2, 1]
+    # The first tree of a file may well stand on one line.
+    text = "(S (N a))\n\n(S\n (N b)\n (N c))\n"
+    assert [len(each.words) for each in read(text)] == [1, 2]
     with pytest.raises(ReadError, match=r"t:4:.*sentence 3"):
         list(read_trees(io.BytesIO(b"(S (N a))\n(S\n (N b))\n(S (N c) d)\n"), "t"))
     with pytest.raises(ReadError, match=r"t:2:.*sentence 2"):
         list(read_trees(io.BytesIO(b"(S (N a))\n(S (N c) d)\n"), "t"))
+
+
+def test_a_layout_that_changes_far_into_a_file_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spmrl_bench.parsers.given_trees.BLOCK", 1000)
+    lines = "(S (N a))\n\n" * 200
+    found = [len(each.words) for each in read(f"{lines}(S\n (N b)\n (N c))\n\n(S (N d))\n")]
+    assert found == [1, 0] * 200 + [2, 1]
+    with pytest.raises(ReadError, match=r"t:402:.*sentence 401"):
+        list(read_trees(io.BytesIO(f"{lines}(S (N b)\n d)\n".encode()), "t"))
+
+
+def test_answers_do_not_wait_for_the_end_of_a_pipe() -> None:
+    class Pipe(io.BytesIO):
+        """Has a line at a time."""
+
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return self.readline()
+
+    pipe = Pipe(b"(S (N a))\n(S (N b))\n(S (N c))\n")
+    trees = read_trees(pipe, "t")
+    assert next(trees).words == ("a",)
+    assert pipe.tell() <= 20
 
 
 def test_several_trees_of_a_line_are_sentences() -> None:
