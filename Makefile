@@ -20,7 +20,7 @@ EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxd spmrl_bench/*/*
 
 # lang= is the argument of train and eval; the others become --NAME VALUE. ensemble=1 is for eval.
 option = $(if $($(1)),--$(1) $($(1)))
-RUN_OPTIONS = $(lang) $(foreach name,treebank track variant size seed seeds device,$(call option,$(name)))
+RUN_OPTIONS = $(lang) $(foreach name,treebank track variant size seed seeds device minutes jobs,$(call option,$(name)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -47,7 +47,7 @@ $(INSTALLED): pyproject.toml setup.py constraints.txt $(EXTENSIONS)
 	@touch $@
 
 train: $(INSTALLED)
-	@$(BENCH) train $(RUN_OPTIONS) $(call option,jobs)
+	@$(BENCH) train $(RUN_OPTIONS)
 
 eval: $(INSTALLED)
 	@$(BENCH) eval $(RUN_OPTIONS) $(if $(ensemble),--ensemble)

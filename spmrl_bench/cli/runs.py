@@ -87,6 +87,7 @@ def evaluate(
     size: Size = None,
     seed: Seed = None,
     seeds: Seeds = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs scored at once.")] = 1,
     device: Device = "auto",
     minutes: Minutes = None,
     settings: Settings = None,
@@ -132,6 +133,6 @@ def evaluate(
     published, wrong = readable_published()
     name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
     records = run_evaluate(
-        work, runs_dir=runs, results_dir=results, device=device, ensemble=ensemble
+        work, runs_dir=runs, results_dir=results, device=device, ensemble=ensemble, jobs=jobs
     )
     typer.echo(results_markdown(records, published), nl=False)

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, read_config
+from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.leaderboard.estimates import best_variant
@@ -33,6 +35,7 @@ from spmrl_bench.leaderboard.record import (
 )
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import combine, kind_named, load_parser
+from spmrl_bench.processes import available_threads, interrupts_blocked, worker_pool
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.training.memory import largest
 from spmrl_bench.training.report import speed
@@ -47,6 +50,7 @@ def evaluate(
     results_dir: Path,
     device: str = "auto",
     ensemble: bool = False,
+    jobs: int = 1,
 ) -> list[Record]:
     """Score the trained runs on dev and those of the best variant on test; returns their records.
 
@@ -57,6 +61,7 @@ def evaluate(
 
     Args:
         ensemble: also score the runs of the best variant as one parser; its record is the last.
+        jobs: runs scored at once, each in a process with its share of the threads.
 
     Raises:
         CheckpointError: a run is not trained to its end, or with other settings.
@@ -73,15 +78,46 @@ def evaluate(
     runs = [_finished_run(work, config, runs_dir) for config in work.configs]
     members = _best(runs)
     earlier, _ = readable_records(results_dir / "runs")
-    records = []
+    records: list[Record | None] = []
+    asked: list[_Asked] = []
     for scored in [*([run] for run in runs), *([members] if ensemble else [])]:
         selected = scored[0] in members
-        record = _find(earlier, work.treebank, scored, selected=selected)
-        if record is None:
-            record = _score(work, scored, device, selected=selected)
-            write_record(record, results_dir / "runs")
-        records.append(record)
-    return records
+        records.append(_find(earlier, work.treebank, scored, selected=selected))
+        if records[-1] is None:
+            asked.append(_Asked(work, scored, device, selected))
+    for record in _scored(asked, jobs):
+        write_record(record, results_dir / "runs")
+        records[records.index(None)] = record
+    return [record for record in records if record is not None]
+
+
+class _Asked(NamedTuple):
+    """A run that is to be scored, or several as an ensemble."""
+
+    work: Plan
+    runs: Sequence[_Run]
+    device: str
+    selected: bool
+
+
+def _scored(asked: Sequence[_Asked], jobs: int) -> Iterator[Record]:
+    """The records of all, in their order, so many of them made at once.
+
+    Raises:
+        Interrupted: SIGTERM came while other processes score; they are ended.
+    """
+    if min(jobs, len(asked)) <= 1:
+        yield from (_score(*each) for each in asked)
+        return
+    workers = min(jobs, len(asked))
+    executor = worker_pool(workers, max(1, available_threads() // workers))
+    try:
+        with on_signals(interrupt, signal.SIGTERM):
+            with interrupts_blocked():
+                found = [executor.submit(_score, *each) for each in asked]
+            yield from (each.result() for each in found)
+    finally:
+        executor.shutdown(kill_workers=True)
 
 
 @dataclass(frozen=True)
@@ -155,7 +191,7 @@ def _scored_alike(record: Record, bank: Treebank, config: RunConfig) -> bool:
     return True
 
 
-def _score(work: Plan, runs: Sequence[_Run], device: str, *, selected: bool) -> Record:
+def _score(work: Plan, runs: Sequence[_Run], device: str, selected: bool) -> Record:
     """Score a run, or several as an ensemble: dev always, test only if dev selected its variant.
 
     The baselines are scored with the test of a single run. The settings of the first run are

@@ -13,7 +13,7 @@ from spmrl_bench.errors import (
     CheckpointError,
     RecipeError,
 )
-from spmrl_bench.experiments import evaluation
+from spmrl_bench.experiments import evaluation, run
 from spmrl_bench.experiments.evaluation import (
     Evaluated,
     baseline_results,
@@ -32,7 +32,7 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees import Parse
-from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, train
+from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, train
 from tests.laboratory import QUICK, SIZES, TRAIN, Laboratory
 
 
@@ -48,6 +48,28 @@ def splits_parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(evaluation, "evaluate_parser", watched)
     return found
+
+
+def test_runs_scored_side_by_side_have_the_same_records(laboratory: Laboratory) -> None:
+    train(laboratory, seeds=[1, 2])
+    work = plan(laboratory, seeds=[1, 2])
+    found = [
+        run.evaluate(work, runs_dir=RUNS, results_dir=Path(name), ensemble=True, jobs=jobs)
+        for name, jobs in (("in-turn", 1), ("side-by-side", 2))
+    ]
+    alone, together = ([dump(record) for record in records] for records in found)
+    assert alone == together
+    assert len(alone) == 2 * len({record.variant for record in found[0]}) + 1
+    assert len(read_records(Path("side-by-side") / "runs")) == len(alone)
+
+
+def dump(record: Record) -> dict[str, Any]:
+    """What a record says but for when and how fast."""
+    content = record.model_dump(mode="json", exclude={"finished", "training", "hardware"})
+    for split in ("dev", "test"):
+        if content[split] is not None:
+            del content[split]["tokens_per_second"]
+    return content
 
 
 def counts_of(parser: Parser, bank: Treebank, split: str) -> Any:
