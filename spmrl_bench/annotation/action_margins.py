@@ -105,9 +105,7 @@ def _gold_actions(parser: TransitionParser, gold: DependencyTree) -> NDArray[np.
     for head, name in zip(tree.heads.tolist(), tree.relations, strict=True):
         column = system.permitted[:, min(head, 1)]
         relation = ids.get(name, NONE)
-        relations.append(
-            relation if relation >= 0 and column[relation] else int(column.argmax())
-        )
+        relations.append(relation if relation >= 0 and column[relation] else int(column.argmax()))
     try:
         (actions,) = oracle_actions(system, tree.heads, relations, [len(tree)])
     except TreeError:

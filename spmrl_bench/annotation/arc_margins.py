@@ -46,10 +46,12 @@ def arc_differences(
         names = [layer.relation_ids.get(name, -1) for tree in trees for name in tree.relations]
         relations = torch.tensor(names, device=of_arcs.device)
         scores = scorer.relation_scores(projected, layout, heads).float().log_softmax(dim=1)
-        # A relation that is unknown, or illegal at its place, counts as the least of the legal ones.
-        least = scores.masked_fill(scores == -torch.inf, torch.inf).amin(dim=1)
+        # A relation that is unknown, or illegal at its place, counts as the second best of the
+        # legal ones, if there is one: no more is known than that it is not the parser's.
+        second = scores.topk(min(2, scores.shape[1]), dim=1).values[:, -1]
+        second = torch.where(second == -torch.inf, scores.amax(dim=1), second)
         chosen = scores.gather(1, relations.clamp(min=0)[:, None]).squeeze(1)
-        chosen = torch.where((relations < 0) | (chosen == -torch.inf), least, chosen)
+        chosen = torch.where((relations < 0) | (chosen == -torch.inf), second, chosen)
         sides.append(of_arcs.gather(1, heads[:, None]).squeeze(1) + chosen)
     margins = (sides[1] - sides[0]).tolist()
     results, first = [], 0

@@ -126,8 +126,15 @@ class _Noted:
             if index:
                 own = () if SUB_HEAD in label else constituent(label)
                 forms.setdefault(own, []).append(index - 1)
-        self._columns = [forms.get(each.gold, []) for each in asked]
+        every = set(range(len(parser.vocabulary.labels) - 1))
         self.known = [not each.gold or each.gold in forms for each in asked]
+        # Of a label that is not known, no more is known than that it is not the parser's.
+        self._columns = [
+            forms.get(each.gold, [])
+            if known
+            else sorted(every.difference(forms.get(each.parser, []))) or sorted(every)
+            for each, known in zip(asked, self.known, strict=True)
+        ]
         self._asked = asked
         self._order = sorted(range(len(asked)), key=lambda number: asked[number].cell)
         self._cells = np.array([asked[number].cell for number in self._order], dtype=np.int64)
@@ -147,7 +154,5 @@ class _Noted:
         columns = self._columns[number]
         if not self._asked[number].gold:
             self.of_none[number] = max([0.0, *row[columns].tolist()])
-        elif columns:
-            self.scores[number] = row[columns].max()
         else:
-            self.scores[number] = row.min()
+            self.scores[number] = row[columns].max()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import torch
+
 from spmrl_bench.annotation.action_margins import action_differences
 from spmrl_bench.annotation.arc_margins import arc_differences
 from spmrl_bench.annotation.bracket_margins import bracket_differences
@@ -55,7 +57,6 @@ def disagreements(
     parser: Parser,
     gold: Sequence[Parse],
     *,
-    places: Sequence[str] | None = None,
     max_tokens: int = MAX_TOKENS,
 ) -> Iterator[Disagreement]:
     """The sentences on which a parser and gold differ, in no particular order.
@@ -63,7 +64,6 @@ def disagreements(
     Args:
         parser: a single one of kind ``chart``, ``joint``, ``biaffine`` or ``transition``.
         gold: sentences with the layers that the parser finds; those without words are passed over.
-        places: of each sentence, for readers.
         max_tokens: bound on a batch.
 
     Raises:
@@ -71,7 +71,7 @@ def disagreements(
         SentenceTooLongError: a sentence has no room in the parser.
         TreeError: the parser reads tags, and there are none.
     """
-    layers = compared_layers(parser)
+    compared_layers(parser)
     assert isinstance(parser, NeuralParser)  # as all that can be compared are
     compare = _comparing(parser)
     for number, sentence in enumerate(gold, start=1):
@@ -85,19 +85,18 @@ def disagreements(
         tags = [sentence.tags for sentence in window] if parser.reads_tags else None
         for encoded in parser.encoded(words, tags, max_tokens, forms):
             right = [window[place] for place in encoded.places]
-            own = [
-                found.parse(sentence.words, sentence.tags)
-                for found, sentence in zip(parser.found_by([encoded], [parser]), right, strict=True)
-            ]
-            for place, sides, rows in zip(
-                encoded.places, zip(right, own, strict=True), compare(encoded, right, own),
-                strict=True,
-            ):  # fmt: skip
+            with torch.no_grad():
+                own = [
+                    found.parse(sentence.words, sentence.tags)
+                    for found, sentence in zip(
+                        parser.found_by([encoded], [parser]), right, strict=True
+                    )
+                ]
+                differing = compare(encoded, right, own)
+            for k, rows in enumerate(differing):
                 if rows:
-                    index = done + place
-                    where = places[index] if places else ""
-                    assert sides[1].layers == layers
-                    yield Disagreement(index + 1, where, *sides, tuple(rows))
+                    number = done + encoded.places[k] + 1
+                    yield Disagreement(number, right[k], own[k], tuple(rows))
         done += len(window)
 
 

@@ -12,7 +12,6 @@ Margins of spans are differences of scores of trees, those of words are natural 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -21,8 +20,10 @@ from spmrl_bench.trees.chains import Label
 from spmrl_bench.trees.parse import Layer, Parse
 
 #: By what sentences are ranked; see :data:`_VALUES`.
-Order = Literal["margin", "mean", "total", "differences", "share"]
+Order = Literal["suspicion", "margin", "mean", "total", "differences", "share"]
 ORDERS: tuple[Order, ...] = get_args(Order)
+#: With so many differences in a sentence, a margin counts half.
+CONFUSING = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,8 @@ class Difference:
         gold, parser: the labels of the span, unary chains joined by ``+``, empty where there is
             no constituent; of a dependency the relations.
         margin: what the parser would give up to decide it as gold does.
-        known: whether the parser knows the label of gold. If not, the margin is that of what it
-            likes least there, so that it is a bound from below.
+        known: whether the parser knows the label of gold. If not, the margin is that of the best
+            other label than its own, which the unknown one costs at least.
         gold_head, parser_head: of a dependency the number of the head, from 1, or 0 for the root;
             None of a span.
     """
@@ -58,14 +59,11 @@ class Disagreement:
 
     Attributes:
         number: of the sentence in its split, from 1.
-        place: where it stands in the files, such as ``wsj_0003.mrg, sentence 12``; empty if that
-            is not known.
         gold, parser: the two annotations.
         differences: at least one, those of constituents first, in the order of the sentence.
     """
 
     number: int
-    place: str
     gold: Parse
     parser: Parse
     differences: tuple[Difference, ...]
@@ -90,7 +88,7 @@ def decisions(parse: Parse, layers: Iterable[Layer]) -> int:
 
 
 def ranked(
-    found: Sequence[Disagreement], by: Order = "margin", layer: Layer | None = None
+    found: Sequence[Disagreement], by: Order = "suspicion", layer: Layer | None = None
 ) -> list[Disagreement]:
     """The sentences, the most suspicious first; of equal ones that which comes first.
 
@@ -99,15 +97,16 @@ def ranked(
 
     Args:
         found: sentences.
-        by: ``margin``, the decision of which the parser is surest; ``mean``, the mean over the
-            decisions that differ; ``total``, their sum; ``differences``, their number; ``share``,
+        by: ``margin``, the decision of which the parser is surest; ``suspicion``, the same, but
+            less the more decisions differ, for a parser may be sure of one thing in a sentence
+            that it has understood, or lost; ``mean``, the mean over the decisions that differ; ``total``, their sum; ``differences``, their number; ``share``,
             their number by that of all decisions in gold.
         layer: only the differences of this layer count, and sentences without any are left out.
     """
     kept = list(found)
     if layer is not None:
         kept = [
-            Disagreement(each.number, each.place, each.gold, each.parser, own)
+            Disagreement(each.number, each.gold, each.parser, own)
             for each in found
             if (own := tuple(one for one in each.differences if one.layer == layer))
         ]
@@ -119,13 +118,14 @@ def ranked(
 
 def _units(found: Sequence[Disagreement]) -> dict[Layer, float]:
     """The mean margin of the differences of each layer."""
-    sums: Counter[Layer] = Counter()
-    numbers: Counter[Layer] = Counter()
+    margins: dict[Layer, list[float]] = {}
     for each in found:
         for one in each.differences:
-            sums[one.layer] += one.margin  # type: ignore[assignment]
-            numbers[one.layer] += 1
-    return {layer: (sums[layer] / number) or 1.0 for layer, number in numbers.items()}
+            margins.setdefault(one.layer, []).append(one.margin)
+    # All may be 0, or the least likely ones negative; then there is nothing to compare.
+    return {
+        layer: mean if (mean := sum(own) / len(own)) > 0 else 1.0 for layer, own in margins.items()
+    }
 
 
 def _margins(each: Disagreement, units: dict[Layer, float]) -> list[float]:
@@ -133,6 +133,9 @@ def _margins(each: Disagreement, units: dict[Layer, float]) -> list[float]:
 
 
 _VALUES: dict[Order, Callable[[Disagreement, dict[Layer, float]], float]] = {
+    "suspicion": lambda each, units: (
+        max(_margins(each, units)) / (1 + len(each.differences) / CONFUSING)
+    ),
     "margin": lambda each, units: max(_margins(each, units)),
     "mean": lambda each, units: sum(_margins(each, units)) / len(each.differences),
     "total": lambda each, units: sum(_margins(each, units)),
