@@ -99,8 +99,9 @@ def ranked(
         found: sentences.
         by: ``margin``, the decision of which the parser is surest; ``suspicion``, the same, but
             less the more decisions differ, for a parser may be sure of one thing in a sentence
-            that it has understood, or lost; ``mean``, the mean over the decisions that differ; ``total``, their sum; ``differences``, their number; ``share``,
-            their number by that of all decisions in gold.
+            that it has understood, or lost; ``mean``, the mean over the decisions that differ;
+            ``total``, their sum; ``differences``, their number; ``share``, their number by that
+            of all decisions in gold.
         layer: only the differences of this layer count, and sentences without any are left out.
     """
     kept = list(found)

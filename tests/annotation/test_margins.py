@@ -147,15 +147,18 @@ def test_the_margin_of_a_word_is_the_log_odds_of_its_arc(sentences: list[Parse])
             projected = scorer.project(encoded.tokens, layout)
             arcs = scorer.arc_scores(projected, layout).double().numpy()
 
-            def log_probability(tree: DependencyTree, word: int) -> float:
-                heads = torch.from_numpy(tree.heads.astype(np.int64))
-                scores = scorer.relation_scores(projected, layout, heads).double().numpy()
-                column = names.index(tree.relations[word])
-                total = -np.log(np.exp(arcs[word]).sum()) + arcs[word, tree.heads[word]]
-                return total + scores[word, column] - np.log(np.exp(scores[word]).sum())
-
+            relations = [
+                scorer.relation_scores(projected, layout, torch.from_numpy(tree.heads).long())
+                for tree in (gold, own)
+            ]
             for one in each.differences:
-                expected = log_probability(own, one.start) - log_probability(gold, one.start)
+                word, sides = one.start, []
+                for tree, scores in zip((gold, own), relations, strict=True):
+                    row = scores[word].double().numpy()
+                    of_arc = arcs[word, tree.heads[word]] - np.log(np.exp(arcs[word]).sum())
+                    of_relation = row[names.index(tree.relations[word])]
+                    sides.append(of_arc + of_relation - np.log(np.exp(row).sum()))
+                expected = sides[1] - sides[0]
                 assert one.margin == pytest.approx(expected, abs=1e-4)
                 assert (one.gold_head, one.gold) == (
                     gold.heads[one.start],
@@ -208,9 +211,7 @@ def log_odds(parser: Any, gold: Parse, word: int) -> float:
 
 def test_trees_that_no_actions_make_have_no_margins(sentences: list[Parse]) -> None:
     parser = test_transition_parser.parser_of(sentences)
-    tree = DependencyTree.build(
-        ["der", "Hund"], ["ART", "NN"], [0, 0], ["X", "Y"], roots="several"
-    )
+    tree = DependencyTree.build(["der", "Hund"], ["ART", "NN"], [0, 0], ["X", "Y"], roots="several")
     (each,) = disagreements(parser, [Parse.of(dependencies=tree)])
     assert [one.margin for one in each.differences] == [0.0] * len(each.differences)
     assert not any(one.known for one in each.differences)

@@ -87,9 +87,7 @@ def plainly(
             sides = []
             for place in (one, other):
                 words = ["<>", *around[place.sentence - 1], "<>"]
-                sides.append(
-                    words[place.start :: -1] if step < 0 else words[place.end + 1 :]
-                )
+                sides.append(words[place.start :: -1] if step < 0 else words[place.end + 1 :])
             number = 0
             while number < min(map(len, sides)) and sides[0][number] == sides[1][number]:
                 number += 1
@@ -191,7 +189,7 @@ def test_of_two_that_differ_alone_the_shorter_context_tells() -> None:
 
 def test_tags_and_dependencies_vary_too() -> None:
     def parse(tags: str, heads: list[int], relations: str) -> Parse:
-        words = "we can fish here".split()
+        words = ["we", "can", "fish", "here"]
         return Parse.of(
             dependencies=DependencyTree.build(words, tags.split(), heads, relations.split())
         )
