@@ -39,6 +39,8 @@ def plant(
     """Sentences with errors, one in each of so many of them; every other one moves something."""
     choose = random.Random(seed)
     names = _labels(sentences, layer)
+    if len(names) < 2:
+        raise ValueError(f"the {layer} have the label {', '.join(names)} only: none can be swapped")
     changed, planted = list(sentences), []
     order = list(range(len(sentences)))
     choose.shuffle(order)

@@ -148,7 +148,7 @@ def test_the_margin_of_a_word_is_the_log_odds_of_its_arc(sentences: list[Parse])
             arcs = scorer.arc_scores(projected, layout).double().numpy()
 
             relations = [
-                scorer.relation_scores(projected, layout, torch.from_numpy(tree.heads).long())
+                scorer.relation_scores(projected, layout, torch.tensor(tree.heads.tolist()))
                 for tree in (gold, own)
             ]
             for one in each.differences:
