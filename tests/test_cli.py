@@ -34,6 +34,8 @@ COMMANDS = (
     "treebanks",
     "validate",
     "new-treebank",
+    "disagreements",
+    "variation",
     "bench",
 )
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"

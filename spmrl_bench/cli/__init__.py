@@ -10,6 +10,7 @@ from __future__ import annotations
 
 # Importing a module of commands registers them with the application.
 from spmrl_bench.cli import (  # noqa: F401
+    annotation,
     attention,
     bench,
     comparisons,

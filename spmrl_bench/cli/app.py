@@ -36,6 +36,8 @@ ORDER = (
     "treebanks",
     "validate",
     "new-treebank",
+    "disagreements",
+    "variation",
     "bench",
 )
 

@@ -37,6 +37,7 @@ from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.transitions import TransitionSystem, oracle_actions, state_history
 from spmrl_bench.transitions.beam import Asked, beam_search
 from spmrl_bench.transitions.beam import Sequence as ActionSequence
+from spmrl_bench.transitions.history import History
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.pseudo_projective import encoding_named
@@ -46,6 +47,20 @@ class ActionGold(NamedTuple):
     """The actions that make the tree of a sentence of ``n`` words, int32 ``[2n]``."""
 
     actions: NDArray[np.int32]
+
+
+class Led(NamedTuple):
+    """A batch along the gold actions of its sentences."""
+
+    order: NDArray[np.integer]
+    """The sentence of the batch that each row of the history is of."""
+    history: History
+    rows: Tensor
+    """int64 ``[steps]``, where in the flattened rectangle of the history each step is."""
+    scores: Tensor
+    """``[steps, actions]``, minus infinity where an action is not legal."""
+    chosen: Tensor
+    """int64 ``[steps]``, the gold actions."""
 
 
 class TransitionParser(NeuralParser):
@@ -123,6 +138,11 @@ class TransitionParser(NeuralParser):
 
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[ActionGold]) -> Tensor:
         """Sum over actions of their cross-entropy among the legal ones."""
+        led = self.led(tokens, batch, gold)
+        return torch.nn.functional.cross_entropy(led.scores, led.chosen, reduction="sum")
+
+    def led(self, tokens: Tensor, batch: Batch, gold: Sequence[ActionGold]) -> Led:
+        """The scores of all actions in the states that the gold actions lead through."""
         order = np.argsort(-batch.lengths, kind="stable")  # the longest first
         lengths = batch.lengths[order]
         actions = np.full((len(gold), 2 * int(lengths[0])), -1, dtype=np.int64)
@@ -143,7 +163,7 @@ class TransitionParser(NeuralParser):
         chosen = torch.from_numpy(actions).flatten()[rows].to(self.device)
         least = torch.promote_types(scores.dtype, torch.float32)
         scores = scores.to(least).masked_fill(~legal, -torch.inf)
-        return torch.nn.functional.cross_entropy(scores, chosen, reduction="sum")
+        return Led(order, history, rows, scores, chosen)
 
     def sources(self, tokens: Tensor, batch: Batch, order: NDArray[np.integer]) -> Sources:
         """The encoded words of the sentences in an order, without START and STOP."""

@@ -163,6 +163,27 @@ def read_layer(
     return SplitContent(kept, sum(items[number] is None for number in chosen), ())
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a sentence stands.
+
+    Attributes:
+        path: of the file.
+        name: its identifier in the file, or its number there, from 1.
+    """
+
+    path: Path
+    name: str
+
+
+def sentence_origins(manifest: FileManifest, folder: Path, split: Split) -> list[Origin]:
+    """Where each of the sentences stands that :func:`read_split` gives; raises as it does."""
+    origins: list[Origin] = []
+    items = _items(manifest, folder, split, None, origins=origins)
+    pairs = _chosen(list(zip(items, origins, strict=True)), folder, split)
+    return [origin for item, origin in pairs if isinstance(item, Parse)]
+
+
 def count_mistakes(content: SplitContent, split: Split) -> list[str]:
     """Where a split has other numbers than the manifest declares, in words."""
     tokens = sum(map(len, content.sentences))
@@ -185,10 +206,12 @@ def _items(
     split: Split,
     on_error: OnError | None,
     watch: Callable[[Any], None] | None = None,
+    origins: list[Origin] | None = None,
 ) -> list[Parse | ReadError | None]:
     """What becomes of each sentence in the files of a split, before any is left out.
 
-    None stands for one without words, an error for one that breaks the format.
+    None stands for one without words, an error for one that breaks the format. ``origins`` gets
+    where each of them stands.
     """
     items: list[Parse | ReadError | None] = []
 
@@ -208,8 +231,9 @@ def _items(
     first, last = check_range(split.range) if split.range is not None else (1, None)
     last = last or sys.maxsize
     for path in paths:
-        before = len(items)
+        before, names = len(items), {}
         for sentence in form.read(path, on_error=handler, **options):
+            names[len(items)] = getattr(sentence, "name", "")
             if watch is not None and first <= len(items) + 1 <= last:
                 watch(sentence)
             try:
@@ -218,6 +242,11 @@ def _items(
                 handler(error)
         if len(items) == before:
             raise ReadError("found no sentence in the file", path=path)
+        if origins is not None:
+            origins += [
+                Origin(path, names.get(place) or str(place - before + 1))
+                for place in range(before, len(items))
+            ]
     return items
 
 

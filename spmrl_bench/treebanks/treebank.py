@@ -28,12 +28,14 @@ from spmrl_bench.treebanks.overlap import same_places
 from spmrl_bench.treebanks.patterns import find_files
 from spmrl_bench.treebanks.presence import absence, find_folder, status_of
 from spmrl_bench.treebanks.reading import (
+    Origin,
     SplitContent,
     count_mistakes,
     layer_files,
     read_layer,
     read_split,
     second_layer,
+    sentence_origins,
     transform_parse,
 )
 from spmrl_bench.treebanks.sources import SPLITS
@@ -151,6 +153,20 @@ class Treebank:
         """
         self._check_open(split)
         return self._content(split, layer)
+
+    def origins(self, split: str) -> list[Origin] | None:
+        """Where each sentence of a split stands in the files; None of a generated treebank.
+
+        The files are read anew; what is kept of a split does not say it.
+
+        Raises:
+            TreebankError, ReadError: as :meth:`examples` says.
+        """
+        self._check_open(split)
+        if isinstance(self.manifest, MiniManifest):
+            return None
+        folder = self._folder_of(self.layers[0])
+        return sentence_origins(self.manifest, folder, self.manifest.splits[split])
 
     def _check_open(self, split: str) -> None:
         if self._test_closed and split == "test":

@@ -1,0 +1,290 @@
+"""Margins of decisions, against all trees written down and against plain arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from spmrl_bench.annotation.compare import compared_layers, disagreements
+from spmrl_bench.annotation.differences import Difference, Disagreement, ranked
+from spmrl_bench.errors import SentenceTooLongError, SpmrlError
+from spmrl_bench.parsers.right_branching import RightBranching
+from spmrl_bench.transitions.moves import RIGHT_ARC
+from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree
+from tests.annotation.planting import plant
+from tests.chart.enumeration import spans, trees
+from tests.parsers import test_joint_parser, test_transition_parser
+from tests.parsers.examples import TREES, parser_of
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[Parse]:
+    bank = open_treebank("german-mini")
+    both = bank.examples("train", ["constituents", "dependencies"])[:80]
+    return [each for each in both if len(each) < 14][:30]
+
+
+def found_in(parser: Any, gold: Sequence[Parse]) -> dict[int, Disagreement]:
+    """What is found, by the place of the sentence from 0."""
+    return {each.number - 1: each for each in disagreements(parser, gold)}
+
+
+# Constituents --------------------------------------------------------------------------------
+
+
+def cell_scores(parser: Any, words: Sequence[str]) -> dict[tuple[int, int], dict[str, float]]:
+    """The score of each label of each span; of the empty one 0, but over the whole sentence."""
+    (encoded,) = parser.encoded([words], None, 2000, None)
+    rows = np.concatenate([block.numpy().copy() for block in parser.label_scores(encoded)])
+    names = ["+".join(label) for label in parser.vocabulary.labels]
+    n = len(words)
+    return {
+        span: dict(zip(names[1:], row.tolist(), strict=True))
+        | ({} if span == (0, n) else {"": 0.0})
+        for span, row in zip(spans(n), rows, strict=True)
+    }
+
+
+def best_score(
+    scores: dict[tuple[int, int], dict[str, float]],
+    n: int,
+    span: tuple[int, int] | None = None,
+    label: str = "",
+) -> float:
+    """Of all trees, or of those in which a span has a label, or none."""
+    totals = []
+    for tree in trees(0, n):
+        if span is not None and label and span not in tree:
+            continue
+        total = 0.0
+        for node in tree:
+            row = scores[node]
+            total += row[label] if node == span else max(row.values())
+        totals.append(total)
+    return max(totals)
+
+
+GOLD = [
+    "(S (NP (D the) (N dog)) (VP (V sees) (NP (D a) (N cat))))",
+    "(S (NP (N cats)) (VP (V see) (NP (NP (N dogs)) (PP (I in) (NP (N houses))))))",
+    "(NP (NP (D the) (A big)) (NP (N dog) (P .)))",
+]
+
+
+def test_the_margin_of_a_span_is_what_the_best_tree_gives_up_for_it() -> None:
+    from spmrl_bench.readers.brackets import parse_brackets
+
+    gold = [Parse.of(parse_brackets(text)) for text in GOLD]
+    compared = 0
+    for seed in range(4):
+        parser = parser_of(seed=seed).eval()
+        for place, each in found_in(parser, gold).items():
+            assert each.gold is gold[place]
+            n, scores = len(each.gold), cell_scores(parser, each.gold.words)
+            for one in each.differences:
+                span = (one.start, one.end)
+                alternative = best_score(scores, n, span, one.gold)
+                assert one.margin == pytest.approx(best_score(scores, n) - alternative, abs=1e-5)
+                assert one.known
+                compared += 1
+            wanted = {(i, j) for i, j, _ in each.gold.tree.constituents()} ^ {
+                (i, j) for i, j, _ in each.parser.tree.constituents()
+            }
+            assert wanted <= {(one.start, one.end) for one in each.differences}
+    assert compared > 20
+
+
+def test_a_label_that_the_parser_does_not_know_costs_what_any_other_one_does() -> None:
+    tree = replace(TREES[1], labels=("S", "XP", "VP", "NP"))
+    parser = parser_of().eval()
+    (each,) = disagreements(parser, [Parse.of(tree)])
+    (one,) = [one for one in each.differences if one.gold == "XP"]
+    assert not one.known
+    n, scores = len(tree), cell_scores(parser, tree.words)
+    others = [label for label in scores[0, 2] if label not in ("", one.parser)]
+    alternative = max(best_score(scores, n, (0, 2), label) for label in others)
+    assert one.margin == pytest.approx(best_score(scores, n) - alternative, abs=1e-5)
+
+
+@pytest.mark.parametrize("changes", [{}, {"structure": "division"}])
+def test_a_joint_parser_is_compared_on_both_layers(
+    changes: dict[str, Any], sentences: list[Parse]
+) -> None:
+    parser = test_joint_parser.shaken(test_joint_parser.joint(sentences, **changes)).eval()
+    found = found_in(parser, sentences)
+    assert len(found) == len(sentences)
+    layers = {one.layer for each in found.values() for one in each.differences}
+    assert layers == {"constituents", "dependencies"} == set(compared_layers(parser))
+    for each in found.values():
+        assert all(one.margin >= 0 for one in each.differences if one.layer == "constituents")
+        own = {(i, j): label for i, j, label in each.parser.tree.constituents()}
+        assert not any("<" in label for label in own.values())
+    # Told that its own parse is gold, it differs nowhere.
+    own_parses = [found[k].parser for k in range(len(sentences))]
+    assert not list(disagreements(parser, own_parses))
+
+
+# Dependencies --------------------------------------------------------------------------------
+
+
+def test_the_margin_of_a_word_is_the_log_odds_of_its_arc(sentences: list[Parse]) -> None:
+    parser = test_joint_parser.shaken(test_joint_parser.biaffine(sentences)).eval()
+    names = parser.dependencies.names
+    compared = 0
+    for each in found_in(parser, sentences[:6]).values():
+        gold, own = each.gold.dependencies, each.parser.dependencies
+        (encoded,) = parser.encoded([each.gold.words], None, 2000, None)
+        scorer, layout = parser.dependencies.scorer, encoded.batch.layout
+        with torch.no_grad():
+            projected = scorer.project(encoded.tokens, layout)
+            arcs = scorer.arc_scores(projected, layout).double().numpy()
+
+            relations = [
+                scorer.relation_scores(projected, layout, torch.tensor(tree.heads.tolist()))
+                for tree in (gold, own)
+            ]
+            for one in each.differences:
+                word, sides = one.start, []
+                for tree, scores in zip((gold, own), relations, strict=True):
+                    row = scores[word].double().numpy()
+                    of_arc = arcs[word, tree.heads[word]] - np.log(np.exp(arcs[word]).sum())
+                    of_relation = row[names.index(tree.relations[word])]
+                    sides.append(of_arc + of_relation - np.log(np.exp(row).sum()))
+                expected = sides[1] - sides[0]
+                assert one.margin == pytest.approx(expected, abs=1e-4)
+                assert (one.gold_head, one.gold) == (
+                    gold.heads[one.start],
+                    gold.relations[one.start],
+                )
+                compared += 1
+    assert compared > 20
+
+
+@pytest.mark.parametrize("system", ["arc-standard", "arc-hybrid"])
+def test_a_transition_parser_is_led_along_gold(system: str, sentences: list[Parse]) -> None:
+    parser = test_transition_parser.parser_of(sentences, system=system, beam=1)
+    own = list(parser.parse([each.words for each in sentences]))
+    assert not list(disagreements(parser, own))
+    # One other relation of its own tree: the states before are those of its search.
+    changed, places = [], []
+    for parse in own:
+        tree = parse.dependencies
+        word = next(k for k, head in enumerate(tree.heads) if head)
+        permitted = parser.system.permitted[:, 1]
+        other = next(
+            name
+            for name in parser.names
+            if name != tree.relations[word] and permitted[parser.names.index(name)]
+        )
+        relations = [*tree.relations[:word], other, *tree.relations[word + 1 :]]
+        changed.append(Parse.of(dependencies=replace(tree, relations=tuple(relations))))
+        places.append(word)
+    found = found_in(parser, changed)
+    for number, (parse, word) in enumerate(zip(changed, places, strict=True)):
+        (one,) = found[number].differences
+        assert (one.start, one.parser) == (word, own[number].dependencies.relations[word])
+        assert one.margin == pytest.approx(log_odds(parser, parse, word), abs=1e-4)
+
+
+def log_odds(parser: Any, gold: Parse, word: int) -> float:
+    """Of the best action against the gold one where a word gets its head, step by step."""
+    (encoded,) = parser.encoded([gold.words], None, 2000, None)
+    with torch.no_grad():
+        led = parser.led(encoded.tokens, encoded.batch, [parser.gold(gold)])
+    for step, action in enumerate(led.chosen.tolist()):
+        move = int(parser.system.moves(action))
+        top = move == RIGHT_ARC or parser.system.name == "arc-hybrid"
+        at = (led.history.s0 if top else led.history.s1)[0, step]
+        if move and at == word + 1:
+            scores = led.scores[step].double().log_softmax(dim=0)
+            return float(scores.max() - scores[action])
+    raise AssertionError("the word gets no head")
+
+
+def test_trees_that_no_actions_make_have_no_margins(sentences: list[Parse]) -> None:
+    parser = test_transition_parser.parser_of(sentences)
+    tree = DependencyTree.build(["der", "Hund"], ["ART", "NN"], [0, 0], ["X", "Y"], roots="several")
+    (each,) = disagreements(parser, [Parse.of(dependencies=tree)])
+    assert [one.margin for one in each.differences] == [0.0] * len(each.differences)
+    assert not any(one.known for one in each.differences)
+
+
+# Sentences -----------------------------------------------------------------------------------
+
+
+def test_sentences_come_with_their_numbers_whatever_the_batch() -> None:
+    gold = [Parse.of(tree) for tree in TREES]
+    parser = parser_of().eval()
+    found = found_in(parser, gold)
+    alone = {
+        place: each
+        for place, tree in enumerate(gold)
+        for each in disagreements(parser, [tree], max_tokens=1)
+    }
+    assert found.keys() == alone.keys() != set()
+    for place, each in found.items():
+        assert each.gold == gold[place]
+        for one, other in zip(each.differences, alone[place].differences, strict=True):
+            assert replace(one, margin=0) == replace(other, margin=0)
+            assert one.margin == pytest.approx(other.margin, abs=1e-4)
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    baseline = RightBranching.build(None, [Parse.of(tree) for tree in TREES])
+    with pytest.raises(SpmrlError, match="kind right-branching does not tell how sure it is"):
+        list(disagreements(baseline, []))
+    long = Tree.build(["w"] * 30, ["T"] * 30, [(0, 30, "S")])
+    with pytest.raises(SentenceTooLongError, match="sentence 2: a sentence of 30 words"):
+        list(disagreements(parser_of(), [Parse.of(TREES[0]), Parse.of(long)]))
+
+
+def disagreement(number: int, *margins: float, layer: Any = "constituents") -> Disagreement:
+    parse = Parse.of(TREES[0])
+    return Disagreement(
+        number, parse, parse, tuple(Difference(layer, 0, 1, "", "NP", m) for m in margins)
+    )
+
+
+def test_orders() -> None:
+    found = [
+        disagreement(1, 4.0, *[1.0] * 9),
+        disagreement(2, 3.0),
+        disagreement(3, 2.5, 2.5),
+        disagreement(4, 3.0),
+    ]
+
+    def order(by: Any) -> list[int]:
+        return [each.number for each in ranked(found, by)]
+
+    assert order("margin") == [1, 2, 4, 3]
+    assert order("suspicion") == [2, 4, 3, 1]  # 4 of 10 differences counts as 2
+    assert order("mean") == [2, 4, 3, 1]
+    assert order("total") == [1, 3, 2, 4]
+    assert order("differences") == order("share") == [1, 3, 2, 4]
+
+
+def test_margins_of_two_layers_are_compared_by_their_means() -> None:
+    found = [disagreement(1, 1.0), disagreement(2, 3.0)]
+    found += [disagreement(n, 10.0 * n, layer="dependencies") for n in (3, 4, 6)]
+    # Means of 2 and 43.3: 0.5, 1.5; 0.69, 0.92, 1.38.
+    assert [each.number for each in ranked(found)] == [2, 6, 4, 3, 1]
+    assert [each.number for each in ranked(found, layer="constituents")] == [2, 1]
+
+
+def test_planted_errors_are_where_they_are_said_to_be(sentences: list[Parse]) -> None:
+    for layer in ("constituents", "dependencies"):
+        changed, planted = plant(sentences, 10, 1, layer)
+        again = plant(sentences, 10, 1, layer)
+        assert (changed, planted) == again
+        assert {one.sentence for one in planted} == {
+            k for k, pair in enumerate(zip(sentences, changed, strict=True)) if pair[0] != pair[1]
+        }
+        assert [one.what for one in planted] == ["attachment", "label"] * 5

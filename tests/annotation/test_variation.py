@@ -1,0 +1,243 @@
+"""Variation: stretches that occur twice, and the places that others speak against."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from spmrl_bench.annotation.ngrams import Corpus, repeated
+from spmrl_bench.annotation.treebank_variation import layer_of, suspects
+from spmrl_bench.annotation.variation import Place, Row, Suspicion, find_variation
+from spmrl_bench.errors import TreebankError
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+
+
+def corpus_of(seed: int, words: str = "abc", sentences: int = 25) -> list[list[str]]:
+    choose = random.Random(seed)
+    return [[choose.choice(words) for _ in range(choose.randint(0, 9))] for _ in range(sentences)]
+
+
+def rows_of(sentences: Sequence[Sequence[str]], seed: int) -> list[list[Row]]:
+    choose = random.Random(seed)
+    return [
+        [
+            (start, end, choose.choice("XXXY"))
+            for start in range(len(words))
+            for end in range(start + 1, len(words) + 1)
+            if choose.random() < 0.5
+        ]
+        for words in sentences
+    ]
+
+
+def test_repeated_stretches_are_those_that_counting_finds() -> None:
+    for seed in range(10):
+        sentences = corpus_of(seed)
+        corpus = Corpus.of(sentences)
+        counts = Counter(
+            tuple(words[start:end])
+            for words in sentences
+            for start in range(len(words))
+            for end in range(start + 1, len(words) + 1)
+        )
+        expected = {stretch: number for stretch, number in counts.items() if number > 1}
+        found: Counter[tuple[str, ...]] = Counter()
+        for each in repeated(corpus.tokens):
+            by_number: dict[int, set[tuple[str, ...]]] = {}
+            for place, number in zip(each.places.tolist(), each.stretch.tolist(), strict=True):
+                sentence = int(corpus.sentence_of([place])[0])
+                start = place - int(corpus.starts[sentence])
+                stretch = tuple(sentences[sentence][start : start + each.length])
+                assert len(stretch) == each.length
+                by_number.setdefault(number, set()).add(stretch)
+                found[stretch] += 1
+            assert all(len(stretches) == 1 for stretches in by_number.values())
+            assert each.stretch.tolist() == sorted(each.stretch.tolist())
+        assert found == expected
+
+
+def plainly(
+    sentences: Sequence[Sequence[str]],
+    rows: Sequence[Sequence[Row]],
+    around: Sequence[Sequence[str]],
+    min_length: int,
+    fringe: bool,
+) -> dict[Place, tuple[str, int, int, int, float]]:
+    """As it is defined: every place, every other place of the same words, every context."""
+    places = {
+        Place(number, start, end): ""
+        for number, words in enumerate(sentences, 1)
+        for start in range(len(words))
+        for end in range(start + 1, len(words) + 1)
+    }
+    for number, own in enumerate(rows, 1):
+        for start, end, name in own:
+            places[Place(number, start, end)] = name
+
+    def shared(one: Place, other: Place) -> tuple[int, int]:
+        found = []
+        for step in (-1, 1):
+            sides = []
+            for place in (one, other):
+                words = ["<>", *around[place.sentence - 1], "<>"]
+                sides.append(words[place.start :: -1] if step < 0 else words[place.end + 1 :])
+            number = 0
+            while number < min(map(len, sides)) and sides[0][number] == sides[1][number]:
+                number += 1
+            found.append(number)
+        return found[0], found[1]
+
+    def text(place: Place) -> tuple[str, ...]:
+        return tuple(sentences[place.sentence - 1][place.start : place.end])
+
+    result = {}
+    for one, name in places.items():
+        length = one.end - one.start
+        least = max(0 if fringe else 2, min_length - length)
+        others = {}
+        for other, label in places.items():
+            if other != one and text(other) == text(one):
+                left, right = shared(one, other)
+                if fringe or (left and right):
+                    others[other] = (left + right, label)
+        best = None
+        for level in range(least, 30):
+            counts = Counter(label for number, label in others.values() if number >= level)
+            same = 1 + counts.pop(name, 0)
+            differing = max(counts.values(), default=0)
+            if differing >= same:
+                score = math.log2((differing + 0.5) / (same - 0.5)) + math.log2(length + level)
+                if best is None or score > best[-1] + 1e-12:
+                    best = (name, same, differing, level, score)
+        if best is not None:
+            result[one] = best
+    return result
+
+
+@pytest.mark.parametrize("fringe", [False, True])
+@pytest.mark.parametrize("coarse", [False, True])
+def test_suspicions_are_those_of_the_definition(fringe: bool, coarse: bool) -> None:
+    number = 0
+    for seed in range(3):
+        sentences = corpus_of(seed, words="abcd", sentences=14)
+        around = [["v" if w in "ad" else "c" for w in words] for words in sentences]
+        around = around if coarse else sentences
+        rows = rows_of(sentences, seed)
+        for min_length in (1, 5):
+            found = find_variation(
+                sentences, rows, around=around, min_length=min_length, fringe=fringe
+            )
+            expected = plainly(sentences, rows, around, min_length, fringe)
+            assert {one.place for one in found} == expected.keys()
+            for one in found:
+                name, same, differing, level, score = expected[one.place]
+                assert (one.found, one.same, one.differing) == (name, same, differing)
+                assert one.shared == level
+                assert one.score == pytest.approx(score)
+                assert one.others != one.found
+                assert 1 <= len(one.witnesses) <= 3
+            number += len(found)
+    assert number > 100
+
+
+def trees(*texts: str) -> list[Parse]:
+    return [Parse.of(parse_brackets(text)) for text in texts]
+
+
+def test_of_constituents_the_odd_one_out_is_named() -> None:
+    right = "(S (NP (P we)) (VP (V saw) (NP (D the) (N dog)) (PP (I in) (NP (N town))) (A then)))"
+    wrong = "(S (NP (P we)) (VP (V saw) (NP (D the) (N dog) (PP (I in) (NP (N town)))) (A then)))"
+    (suspect,) = suspects(trees(right, right, wrong, right), "constituents")
+    assert suspect.number == 3
+    assert {(one.place, one.found, one.others, one.differing) for one in suspect.suspicions} == {
+        (Place(3, 2, 4), "", "NP", 3),
+        (Place(3, 2, 6), "NP", "", 3),
+    }
+    assert all(one.shared > 3 for one in suspect.suspicions)
+    first = suspect.suspicions[0]
+    assert first.witnesses == tuple(Place(n, *first.place[1:]) for n in (1, 2, 4))
+
+
+def test_a_stretch_at_the_fringe_counts_only_if_it_is_asked_for() -> None:
+    corpus = trees(
+        "(S (A so) (NP (D the) (N dog)) (V barks))",
+        "(S (A so) (X (D the) (N dog)) (V barks))",
+        "(S (A so) (NP (D the) (N dog)) (C and) (V so))",
+    )
+    found = suspects(corpus, "constituents")
+    assert [(each.number, len(each.suspicions)) for each in found] == [(1, 1), (2, 1)]
+    fringe = suspects(corpus, "constituents", fringe=True)
+    assert fringe[0].number == 2  # two against one, where the words behind do not matter
+
+
+def test_of_two_that_differ_alone_the_shorter_context_tells() -> None:
+    corpus = trees(
+        "(S (A so) (X (D the) (N dog)) (V barks) (A now))",
+        "(S (A so) (NP (D the) (N dog)) (V barks) (A now))",
+        "(S (B and) (A so) (NP (D the) (N dog)) (V barks) (C too))",
+    )
+    (first, *_) = suspects(corpus, "constituents")
+    assert first.number == 1
+
+
+def test_tags_and_dependencies_vary_too() -> None:
+    def parse(tags: str, heads: list[int], relations: str) -> Parse:
+        words = ["we", "can", "fish", "here"]
+        return Parse.of(
+            dependencies=DependencyTree.build(words, tags.split(), heads, relations.split())
+        )
+
+    one = parse("P M V A", [3, 3, 0, 3], "subj aux root adv")
+    tag = parse("P V V A", [3, 3, 0, 3], "subj aux root adv")
+    moved = parse("P M V A", [2, 0, 2, 3], "subj root xcomp adv")
+    (found,) = suspects([one, one, tag], "tags")
+    (wrong,) = found.suspicions
+    assert (wrong.place, wrong.found, wrong.others) == (Place(3, 1, 2), "V", "M")
+    (found,) = suspects([one, one, moved], "dependencies")
+    assert {(each.place, each.found, each.others) for each in found.suspicions} == {
+        (Place(3, 0, 2), ">subj"[0].replace(">", "<") + "subj", ""),
+        (Place(3, 0, 3), "", "<subj"),
+        (Place(3, 1, 3), ">xcomp", "<aux"),
+    }
+
+
+def test_in_a_small_corpus_tags_may_stand_for_words() -> None:
+    corpus = trees(
+        "(S (NP (D the) (N dog)) (V ran))",
+        "(S (NP (D an) (N elf)) (V sang))",
+        "(S (X (D a) (N ring)) (V fell))",
+    )
+    assert not suspects(corpus, "constituents")
+    assert not suspects(corpus, "constituents", context="tags")
+    (found,) = suspects(corpus, "constituents", nucleus="tags", context="tags")
+    assert (found.number, found.suspicions[0].others) == (3, "NP")
+
+
+def test_a_layer_that_is_not_there_is_said() -> None:
+    assert layer_of("tags", ["dependencies"]) == "dependencies"
+    with pytest.raises(TreebankError, match="has constituents only, no dependencies"):
+        layer_of("dependencies", ["constituents"])
+
+
+def test_sentences_without_words_and_empty_corpora_vary_nowhere() -> None:
+    assert find_variation([], []) == []
+    assert find_variation([[], []], [[], []]) == []
+    assert find_variation([["a"], []], [[(0, 1, "X")], []]) == []
+
+
+def test_many_places_of_one_nucleus_are_judged_by_the_rare_ones() -> None:
+    sentences = [["so", "it", "is"]] * 1500
+    rows: list[list[Row]] = [[(1, 2, "NP")] for _ in sentences]
+    rows[700] = []
+    begun = time.process_time()
+    (one,) = find_variation(sentences, rows)
+    assert time.process_time() - begun < 5  # all pairs would be two millions
+    assert isinstance(one, Suspicion)
+    assert (one.place, one.same, one.differing) == (Place(701, 1, 2), 1, 1499)
