@@ -40,6 +40,7 @@ def test_long_and_short_form() -> None:
         treebank="german-squoia",
         fingerprint="9ab0" * 16,
         split="test",
+        counts="accepted",
         tags="none",
         transforms=("raise-crossing-branches", "strip-functions"),
         variant="charlstm",
@@ -53,11 +54,11 @@ def test_long_and_short_form() -> None:
     assert signature.long() == str(signature)
     assert signature.long() == (
         f"scorer:own|match:labelled|prm:{prm}|treebank:german-squoia(9ab09ab0)|split:test"
-        "|sentences:5|skipped:2|tags:none|transforms:raise-crossing-branches+strip-functions"
+        "|sentences:5|skipped:2|counts:accepted|tags:none|transforms:raise-crossing-branches+strip-functions"
         f"|variant:charlstm|settings:matrices=full,max_epochs=5|ensemble:3|size:small|precision:bf16|seed:3|version:{__version__}"
     )
     assert signature.short() == (
-        f"sc:own|m:labelled|p:{prm}|tb:german-squoia(9ab09ab0)|s:test|n:5|skip:2|t:none"
+        f"sc:own|m:labelled|p:{prm}|tb:german-squoia(9ab09ab0)|s:test|n:5|skip:2|cnt:accepted|t:none"
         "|tr:raise-crossing-branches+strip-functions|var:charlstm|set:matrices=full,max_epochs=5|ens:3|sz:small|prec:bf16|seed:3"
         f"|v:{__version__}"
     )
@@ -70,6 +71,7 @@ SOURCE = Source(
     treebank="german-mini",
     fingerprint="ab" * 32,
     split="dev",
+    counts="accepted",
     tags="gold",
     transforms=("drop-traces",),
     variant="charlstm",
@@ -85,9 +87,9 @@ SCORED = AttachmentCounts.from_rows([(4, 2, 3, 2) * 2])
 
 
 def brackets(
-    counts: BracketCounts = COUNTS, prm: Parameters = SPMRL, policy: Policy = POLICY, **changes: Any
+    rows: BracketCounts = COUNTS, prm: Parameters = SPMRL, policy: Policy = POLICY, **changes: Any
 ) -> Signature:
-    return sign(BRACKETS, counts, BracketRules(prm, policy), replace(SOURCE, **changes))
+    return sign(BRACKETS, rows, BracketRules(prm, policy), replace(SOURCE, **changes))
 
 
 def attachment(counts: AttachmentCounts = SCORED, **changes: Any) -> Signature:
@@ -112,6 +114,7 @@ INGREDIENTS: dict[str, tuple[Callable[[], Signature], set[str]]] = {
     "the treebank": (lambda: brackets(treebank="german-squoia"), {"treebank"}),
     "its files": (lambda: brackets(fingerprint="cd" * 32), {"treebank"}),
     "the split": (lambda: brackets(split="test"), {"split"}),
+    "the numbers of its sentences": (lambda: brackets(counts="declared"), {"counts"}),
     "a sentence more": (
         lambda: brackets(BracketCounts.from_rows([*ROWS, (3, Status.VALID, 2, 2, 2, 0, 3, 3)])),
         {"sentences"},

@@ -85,6 +85,7 @@ def test_range_counts_before_anything_is_left_out(manifests: WriteManifest, root
     (root / "tiny_data" / "r.mrg").write_text(text)
     manifests(
         on_error='"skip"',
+        shared='"allowed"',
         **{
             "splits.train": '{ files = ["r.mrg"], range = "2..4", sentences = 1, skipped = 1, '
             "dropped = 1 }",

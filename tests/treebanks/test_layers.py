@@ -46,6 +46,7 @@ def manifest(manifests: WriteManifest, **changes: str | None) -> None:
     manifests(
         **{
             "on_error": '"skip"',
+            "shared": '"allowed"',
             "dependencies": LAYER,
             "splits.train": '{ files = ["x.mrg"], sentences = 3, range = "1..4" }',
             "splits.dev": '{ files = ["x.mrg"], sentences = 3, skipped = 1, range = "2..6" }',
@@ -185,7 +186,7 @@ def test_a_treebank_of_dependencies(manifests: WriteManifest, root: Path) -> Non
         for n, name in enumerate(("train", "dev", "test"), start=1)
     }
     options = {"format": '"conll"', "tag_column": '"upos"', "escapes": None, "prm": None}
-    manifests(**options, transforms="[]", **splits)
+    manifests(**options, transforms="[]", shared='"allowed"', **splits)
     bank = open_treebank("tiny", root)
     assert bank.layers == ("dependencies",)
     (parse,) = bank.examples("train")

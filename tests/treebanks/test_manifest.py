@@ -69,7 +69,7 @@ def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
     expected = {
         "name": "must be 'tiny', as the file is called; found 'other'",
         "track": "input should be 'spmrl', 'ptb', 'ctb', 'open' or 'mini'; found 'opn'",
-        "escapes": "unknown escape policy 'pbt'. Did you mean ptb? Known: brackets, ptb.; "
+        "escapes": "unknown escape policy 'pbt'. Did you mean ptb? Known: brackets, none, ptb.; "
         "found 'pbt'",
         "encoding": "no such text encoding; found 'utf-9'",
         "licence": "missing",
