@@ -5,13 +5,14 @@ What is in the run's folder is continued. The folder is not touched before all i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
 
-from spmrl_bench.errors import SentenceTooLongError, TreeError
+from spmrl_bench.errors import SentenceTooLongError, TrainingError, TreeError
 from spmrl_bench.experiments.evaluation import (
     check_lengths,
     evaluate_parser,
@@ -27,11 +28,12 @@ from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.training import LAST
 from spmrl_bench.training.checkpoint import read_progress
-from spmrl_bench.training.random import Stream, seed_torch
+from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report, speed
 from spmrl_bench.training.substitution import Substitution
 from spmrl_bench.training.trainer import Trainer
 from spmrl_bench.treebanks.treebank import Treebank
+from spmrl_bench.trees.parse import Parse
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,9 @@ def train_run(
     with owned(run.folder), Report(run.folder, run.title, criterion.title, console) as report:
         if not fresh:
             check_settings(run.folder, config, other_minutes=True)
-        examples = bank.examples("train", kind.layers)
+        every = bank.examples("train", kind.layers)
+        chosen = _chosen(len(every), config)
+        examples = [every[number] for number in chosen]
         rules = rules_of(bank, criterion.metrics)
         dev = gold_parses(bank, "dev", criterion.metrics)
         if note is not None:
@@ -87,7 +91,7 @@ def train_run(
         saved = None if fresh else read_progress(run.folder / LAST)
         seed_torch(config.seed, Stream.WEIGHTS)
         parser = kind.parser_class.build(config.model, examples).to(choose_device(device))
-        sentences = _indexed(bank, kind, parser)
+        sentences = _indexed(bank, kind, parser, every, chosen)
         substitution = Substitution(examples) if config.train.substitution else None
         claim(run.folder, config, fresh)
         trainer = Trainer(
@@ -114,8 +118,33 @@ def train_run(
         )
 
 
-def _indexed(bank: Treebank, kind: Kind, parser: TrainedParser) -> list[Indexed]:
-    """The training sentences, indexed; one too long, of dev too, is found now, not after hours.
+def _chosen(sentences: int, config: RunConfig) -> list[int]:
+    """The numbers, from 0, of the sentences to be trained on, in their order.
+
+    Raises:
+        TrainingError: there are not so many.
+    """
+    wanted = config.train.sentences
+    if wanted is None:
+        return list(range(sentences))
+    if wanted > sentences:
+        raise TrainingError(
+            f"train.sentences = {wanted}, but {config.treebank} has {sentences:,} to train on"
+        )
+    order = generator(config.seed, Stream.SUBSET).permutation(sentences)
+    return sorted(order[:wanted].tolist())
+
+
+def _indexed(
+    bank: Treebank,
+    kind: Kind,
+    parser: TrainedParser,
+    every: Sequence[Parse],
+    chosen: Sequence[int],
+) -> list[Indexed]:
+    """The training sentences that are chosen among all, indexed.
+
+    One that is too long, of dev too, is found now, not after hours.
 
     (Test is not opened: whether its sentences are too long is the evaluation's affair.)
 
@@ -124,10 +153,10 @@ def _indexed(bank: Treebank, kind: Kind, parser: TrainedParser) -> list[Indexed]
     """
     sentences: list[Indexed] = []
     try:
-        for sentence in parser.index(bank.examples("train", kind.layers)):
+        for sentence in parser.index([every[number] for number in chosen]):
             sentences.append(sentence)
     except (SentenceTooLongError, TreeError) as error:
-        place = f"{bank.name}, split train, sentence {len(sentences) + 1}"
+        place = f"{bank.name}, split train, sentence {chosen[len(sentences)] + 1}"
         raise type(error)(f"{place}: {error}") from None
     check_lengths(parser, bank, "dev", bank.examples("dev", kind.layers))
     return sentences

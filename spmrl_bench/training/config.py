@@ -51,6 +51,9 @@ class TrainConfig(BaseModel):
     substitution: Annotated[float, Field(gt=0, le=1)] | None = None
     """Share of the training sentences of an epoch in which a constituent is replaced by one with
     the same label, of any sentence; without it none."""
+    sentences: Annotated[int, Field(gt=0)] | None = None
+    """Training sentences, drawn by the seed, and with a larger number the same and others;
+    without it all there are."""
     max_minutes: Annotated[float, Field(gt=0)] | None = None
     """Stopping rule: training ends with an evaluation before so many minutes of training and
     evaluating are over, those of all sessions of the run together. Given more, it goes on. Runs so

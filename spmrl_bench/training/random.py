@@ -21,6 +21,7 @@ class Stream(enum.IntEnum):
     UNK = 2
     DROPOUT = 3
     SUBSTITUTION = 4
+    SUBSET = 5
 
 
 def generator(seed: int, stream: Stream, *place: int) -> np.random.Generator:

@@ -46,7 +46,7 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 # The studies of the program -------------------------------------------------------------
 
 
-def test_the_studies_are_of_three_papers_and_five_questions_of_ours() -> None:
+def test_the_studies_are_of_three_papers_and_six_questions_of_ours() -> None:
     assert study_names() == [
         "attention-layers",
         "beam",
@@ -55,6 +55,7 @@ def test_the_studies_are_of_three_papers_and_five_questions_of_ours() -> None:
         "joint-dependencies",
         "label-attention",
         "label-attention-layers",
+        "learning-curve",
         "lexical",
         "paper-and-code",
         "small-size",
