@@ -16,8 +16,7 @@ from spmrl_bench.readers.bracket_text import regions_at_margin
 from spmrl_bench.trees.brackets import ASCII_SPACE
 from spmrl_bench.trees.structure import OUTER_BRACKETS
 
-_TOKEN = re.compile(rf"\([{ASCII_SPACE}]*([^(){ASCII_SPACE}]*)")
-_WORD = re.compile(r"\([^()]+\)")
+_TOKEN = re.compile(rf"[{ASCII_SPACE}]*([^()\[\]{{}}<>{ASCII_SPACE}]*)")
 
 # So many whole trees must stand against one in doubt.
 _WHOLE = 8
@@ -25,7 +24,7 @@ _WHOLE = 8
 _ENOUGH = 32
 
 
-def trees_begin_at_margin(text: str) -> bool:
+def trees_begin_at_margin(text: str, opening: str = "(", closing: str = ")") -> bool:
     """Whether a bracket in the first column always begins a tree, so that one inside is a mistake.
 
     The text is cut into entries, each from one bracket in the first column to the next. Entries
@@ -42,9 +41,11 @@ def trees_begin_at_margin(text: str) -> bool:
     roots: set[str] = set()
     inside: set[str] = set()
     group: list[tuple[str, bool]] = []  # of each entry inside: its first label, whether it is whole
-    for start, end in regions_at_margin(text):
-        balance = text.count("(", start, end) - text.count(")", start, end)
-        if not text.startswith("(", start):  # what comes before the first bracket in that column
+    for start, end in regions_at_margin(text, opening):
+        balance = text.count(opening, start, end) - text.count(closing, start, end)
+        if not text.startswith(
+            opening, start
+        ):  # what comes before the first bracket in that column
             depth = max(0, balance)
             continue
         if depth:
@@ -53,7 +54,7 @@ def trees_begin_at_margin(text: str) -> bool:
             roots.add(_token(text, start))
             if balance > 0:
                 groups += 1
-                if _WORD.search(text, start, end) is None:
+                if text.find(closing, start, end) < 0:
                     return False
             elif balance == 0:
                 whole += 1
@@ -74,5 +75,5 @@ def trees_begin_at_margin(text: str) -> bool:
 
 def _token(text: str, start: int) -> str:
     """The label of the bracket at an offset."""
-    found = _TOKEN.match(text, start)
+    found = _TOKEN.match(text, start + 1)
     return found[1] if found else ""
