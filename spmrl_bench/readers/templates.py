@@ -168,7 +168,7 @@ def _pattern(text: str) -> re.Pattern[str]:
                 elif name == "tag":
                     made += f"(?P<tag>[^ {'' if tag_is_long else apart}]+)"
                 else:
-                    made += "[^ ]+"
+                    made += f"[^ {apart}]+"
             else:
                 made += re.escape(part)
         if re.fullmatch("WORD[^A-Za-z]+LEMMA", item):
