@@ -51,6 +51,18 @@ def read_described(
         SpmrlError: an option has a mistake.
     """
     text = prepare(read_text(path, encoding))
+    return read_described_text(text, path=path, escapes=escapes, on_error=on_error, **options)
+
+
+def read_described_text(
+    text: str,
+    *,
+    path: str | PathLike[str],
+    escapes: str = "ptb",
+    on_error: OnError = fail,
+    **options: Any,
+) -> Iterator[Tree]:
+    """The trees of a text; as :func:`read_described`, with the file's name for messages."""
     if is_plain(escapes, options):
         return read_brackets(text, path=path, escapes=escapes, on_error=on_error)
     dialect = Dialect.of(escapes, **options)
@@ -117,7 +129,7 @@ class _DescribedReader(BracketReader):
 
     def within(self, start: int, end: int) -> tuple[int, int]:
         for entry in self._dialect.entries:
-            found = entry.match(self._text, start, end)
+            found = entry.match(self._text, start, end, self._dialect.node.closing)
             if found is not None:
                 self.name, first, last = found
                 return first, last

@@ -67,7 +67,7 @@ class LabelFirstReader:
     def _tree(self, start: int, end: int) -> Tree | None:
         entries = self._dialect.entries
         for entry in entries:
-            found = entry.match(self._text, start, end)
+            found = entry.match(self._text, start, end, self._dialect.node.closing)
             if found is not None:
                 self._name, start, end = found
                 break

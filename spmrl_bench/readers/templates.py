@@ -201,7 +201,7 @@ class Entry:
         open_end = after.endswith("...")
         after = after.removesuffix("...")
         unclear = "..." in after or "NAME" in after or "TREE" in after or before.count("NAME") > 1
-        if not tree or unclear or (open_end and not after.strip()):
+        if not tree or unclear:
             raise SpmrlError(
                 f"found '{template}', expected one TREE, perhaps a NAME before it and text around "
                 "it, such as 'NAME TREE' or '#NAME TREE#...'"
@@ -218,17 +218,23 @@ class Entry:
                 made += re.escape(part)
         return cls(template, re.compile(made), after.strip(), open_end)
 
-    def match(self, text: str, start: int, end: int) -> tuple[str | None, int, int] | None:
-        """Name of the entry between two offsets, and where its tree can be; None if it is none."""
+    def match(
+        self, text: str, start: int, end: int, closing: str
+    ) -> tuple[str | None, int, int] | None:
+        """Name of the entry between two offsets, and where its tree can be; None if it is none.
+
+        Where anything may follow the tree, it ends with its last closing bracket.
+        """
         before = self._before.match(text, start, end)
         if before is None:
             return None
         first = before.end()
         last = start + len(text[start:end].rstrip())
         if self._open_end:
-            last = text.rfind(self._after, first, end)
+            last = text.rfind(self._after or closing, first, end)
             if last < 0:
                 return None
+            last += 0 if self._after else len(closing)
         elif self._after:
             if not text.endswith(self._after, first, last):
                 return None
