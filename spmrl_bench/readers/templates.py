@@ -166,7 +166,9 @@ def _pattern(text: str) -> re.Pattern[str]:
                     excluded = blank + (apart if tag_is_long else "")
                     made += f"(?P<word>[^{excluded}]+)" if excluded else "(?P<word>.+)"
                 elif name == "tag":
-                    made += f"(?P<tag>[^ {'' if tag_is_long else apart}]+)"
+                    made += (
+                        f"(?P<tag>[^ ]*[^ {apart}])" if tag_is_long else f"(?P<tag>[^ {apart}]+)"
+                    )
                 else:
                     made += f"[^ {apart}]+"
             else:

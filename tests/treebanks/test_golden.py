@@ -69,6 +69,7 @@ def test_a_change_separates_the_treebanks_that_it_concerns(
 
 def test_a_reader_that_reads_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     decoder = dialect._decoder
+
     def shouting(escapes: str, replace: Mapping[str, str]) -> Callable[[str], str]:
         decode = decoder(escapes, replace)
         return lambda text: decode(text).upper()
