@@ -30,12 +30,13 @@ def pieces_of(
 
     The number of the last group tells them apart: a node that begins, a leaf, the end of a node,
     other text. Nothing in the pattern can fail once it has begun, so that no text is scanned
-    twice. With ``backslashed`` a backslash takes the character after it into the text.
+    twice. With ``backslashed`` a backslash takes the character after it into the text, unless that
+    is white space.
     """
     both = re.escape(opening + closing)
     atom, text = f"[^{both}{ASCII_SPACE}]", f"[^{both}]"
     if backslashed:
-        escaped = r"\\[\s\S]?"
+        escaped = r"\\\S?"
         atom, text = rf"(?:{escaped}|[^\\{both}{ASCII_SPACE}])", rf"(?:{escaped}|[^\\{both}])"
     opening, closing = re.escape(opening), re.escape(closing)
     return re.compile(

@@ -74,9 +74,8 @@ def read_described_text(
     return _DescribedReader(text, path, on_error, dialect).all_trees()
 
 
-_BACKSLASHED = re.compile(r"\\[\s\S]?")
+_BACKSLASHED = re.compile(r"\\\S?")
 _MOST_KNOWN = 1 << 18  # leaves
-_ATOM = re.compile(r"(?:\\[\s\S]?|[^\\ \t\n\r\f\v])+")
 
 
 class _DescribedReader(BracketReader):
@@ -89,7 +88,6 @@ class _DescribedReader(BracketReader):
         self.wrappers = dialect.wrappers
         self.dropped = dialect.drop
         self._dialect = dialect
-        self._atoms = _escaped_atoms if dialect.backslashed else atoms
         self._by_kind = {
             kind: [leaf for leaf in dialect.leaves if leaf.kind == kind]
             for kind in ("flat", "nested", "bare")
@@ -163,7 +161,7 @@ class _DescribedReader(BracketReader):
     def _meaning(self, label: str, rest: str) -> tuple[str, str, str]:
         """What a bracket without brackets in it is, and up to two texts."""
         dialect = self._dialect
-        parts = self._atoms(rest)
+        parts = atoms(rest)
         content = " ".join((label, *parts) if label else parts)
         for leaf in self._by_kind["nested"]:
             found = leaf.match(content)
@@ -206,7 +204,7 @@ class _DescribedReader(BracketReader):
         bare = self._by_kind["bare"]
         if not bare:
             return super().beside(text)
-        for atom in self._atoms(text):
+        for atom in atoms(text):
             for leaf in bare:
                 found = leaf.match(atom)
                 if found is None:
@@ -238,8 +236,3 @@ class _DescribedReader(BracketReader):
             name = self._dialect.id
             return f"found a tree without '({name} name)', which others of the file have"
         return None
-
-
-def _escaped_atoms(text: str) -> tuple[str, ...]:
-    """What white space separates that has no backslash before it."""
-    return tuple(_ATOM.findall(text))

@@ -85,11 +85,6 @@ class Dialect:
         leaves = tuple(Leaf.parse(text, node) for text in given["leaf"])
         if not leaves:
             raise SpmrlError("found no template, expected one or several")
-        if node.label_first and any(leaf.kind == "flat" for leaf in leaves):
-            raise SpmrlError(
-                f"found '{leaves[0].text}' although node is '{given['node']}', where labels "
-                "stand before brackets; expected a leaf such as 'TAG:WORD' or 'TAG(WORD)'"
-            )
         return cls(
             node=node,
             leaves=leaves,

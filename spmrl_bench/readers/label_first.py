@@ -42,7 +42,7 @@ class LabelFirstReader:
         # Without a separator white space ends a leaf; a label may have it before the bracket.
         plain = f"[^{structural}]" if node.separator else rf"[^{structural}\s]"
         if dialect.backslashed:
-            plain = rf"(?:\\[\s\S]?|(?!\\){plain})"
+            plain = rf"(?:\\\S?|(?!\\){plain})"
         opening, closing = re.escape(node.opening), re.escape(node.closing)
         separator = re.escape(node.separator) if node.separator else "(?!)"
         self._piece = re.compile(

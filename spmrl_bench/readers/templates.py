@@ -97,6 +97,11 @@ class Leaf:
                 raise SpmrlError(
                     f"found {times} {name} in '{template}', expected one, as {_EXAMPLES}"
                 )
+        if node.label_first and text.startswith(node.opening):
+            raise SpmrlError(
+                f"found '{template}', but labels of nodes stand before their brackets; expected a "
+                "leaf such as 'TAG:WORD' or 'TAG(WORD)'"
+            )
         opening, closing = re.escape(node.opening), re.escape(node.closing)
         joined = re.search(r"WORD[^\sA-Z]+LEMMA|LEMMA[^\sA-Z]+WORD", text) is not None
         if re.search(f"[{opening}{closing}]", text) is None:

@@ -103,9 +103,9 @@ def nearest(paths: Sequence[Path]) -> str:
             continue
         described = _described(text[:_LOOKED_AT])
         tried: list[tuple[str, dict[str, Any]]]
-        tried = [(form.name, {}) for form in FORMATS.values() if form.name != "brackets"]
+        tried = [("brackets", described)] if described else []
         tried += [("brackets", {"escapes": "brackets"})]
-        tried += [("brackets", described)] if described else []
+        tried += [(form.name, {}) for form in FORMATS.values() if form.name != "brackets"]
         for name, options in tried:
             trees, error = _first_error(path, text, name, options)
             if error is not None:
@@ -172,7 +172,7 @@ def _cached(text: str) -> dict[str, Any]:
     if not options.get("leaf"):
         options.pop("leaf", None)
     if comment:
-        options["comment"] = comment
+        options["comment"] = [comment]
     replace = {name: word for name, word in _ENTITIES.items() if name in plain}
     if replace:
         options["replace"] = replace
