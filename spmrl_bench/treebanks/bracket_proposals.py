@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import ReadError, SpmrlError
@@ -23,9 +22,11 @@ from spmrl_bench.readers.described import read_described_text
 from spmrl_bench.readers.formats import FORMATS, Format
 from spmrl_bench.trees.structure import OUTER_BRACKETS
 
-_LOOKED_AT = 1 << 15  # characters of a file
+#: Characters of a file that are looked at.
+LOOKED_AT = 1 << 15
 _FEW = 1 << 13  # of one that looks like a format already
-_TRIED = 500  # trees, or errors
+#: Sentences that are read on trial.
+TRIED = 500
 # Of all trees and errors, how many may be errors: files have mistakes.
 _BROKEN = 0.2
 #: Formats that are descriptions themselves, with what these say of leaves and dropped nodes.
@@ -75,64 +76,22 @@ def proposed_format(text: str, form: Format | None) -> Format | None:
     """The format of the beginning of a file, where ``form`` is what it looks like at first."""
     if form is not None and form.name not in _NAMED:
         return form
-    options = _described(text[:_LOOKED_AT] if form is None else text[:_FEW])
+    options = described(text[:LOOKED_AT] if form is None else text[:_FEW])
     if form is not None:
         leaves, dropped = _NAMED[form.name]
         other = set(options.get("leaf", ["(TAG WORD)"])) - leaves
         more = set(options.get("drop", [])) - dropped or options.get("wrappers")
         if not options or not (other or more):
             return form
-    return FORMATS["brackets"] if options and _fits(text[:_LOOKED_AT], options) else form
+    return FORMATS["brackets"] if options and _fits(text[:LOOKED_AT], options) else form
 
 
 def proposed_options(text: str) -> dict[str, Any]:
     """The options of the format ``brackets`` for a file that begins so."""
-    options = _described(text)
+    options = described(text)
     if options and _fits(text, options):
         return options
     return {"escapes": "ptb" if _escapes(text) == "ptb" else "brackets"}
-
-
-def nearest(paths: Sequence[Path]) -> str:
-    """What the format nearest to some files of no known one is, with the place where it ends."""
-    best: tuple[float, int, str, str] | None = None
-    for path in paths:
-        try:
-            text = path.read_text("utf-8", errors="replace")[: 4 * _LOOKED_AT]
-        except OSError:
-            continue
-        described = _described(text[:_LOOKED_AT])
-        tried: list[tuple[str, dict[str, Any]]]
-        tried = [("brackets", described)] if described else []
-        tried += [("brackets", {"escapes": "brackets"})]
-        tried += [(form.name, {}) for form in FORMATS.values() if form.name != "brackets"]
-        for name, options in tried:
-            trees, error = _first_error(path, text, name, options)
-            if error is not None:
-                shown = ", ".join(f"{key} = {value!r}" for key, value in options.items())
-                what = f"{name} ({shown})" if name == "brackets" and options else name
-                rank = (trees, error.line or 0, what, str(error))
-                best = rank if best is None or rank[:2] > best[:2] else best
-    return "" if best is None else f" The nearest is {best[2]}, which fails: {best[3]}"
-
-
-def _first_error(
-    path: Path, text: str, name: str, options: Mapping[str, Any]
-) -> tuple[float, ReadError | None]:
-    """How many sentences a format finds in a file for each mistake, and the first of those."""
-    errors: list[ReadError] = []
-    found = 0
-    try:
-        if name == "brackets":
-            read = read_described_text(text, path=path, on_error=errors.append, **options)
-        else:
-            read = FORMATS[name].read(path, on_error=errors.append)
-        found = sum(1 for _ in islice(read, _TRIED))
-    except ReadError as error:
-        errors.append(error)
-    except SpmrlError:
-        return 0, None
-    return found / (1 + len(errors)), errors[0] if errors else None
 
 
 def _fits(text: str, options: Mapping[str, Any]) -> bool:
@@ -140,7 +99,7 @@ def _fits(text: str, options: Mapping[str, Any]) -> bool:
     errors: list[ReadError] = []
     try:
         read = read_described_text(text, path="", on_error=errors.append, **options)
-        found = sum(1 for _ in islice(read, _TRIED))
+        found = sum(1 for _ in islice(read, TRIED))
     except SpmrlError:
         return False
     broken = max(0, len(errors) - 1)
@@ -179,8 +138,8 @@ def _cached(text: str) -> dict[str, Any]:
     return {"escapes": _escapes(plain)} | options
 
 
-def _described(text: str) -> dict[str, Any]:
-    """The options that the beginning of a file suggests; empty if it has no brackets."""
+def described(text: str) -> dict[str, Any]:
+    """The options that the beginning of a file suggests, untried; empty if it has no brackets."""
     return dict(_cached(text))
 
 

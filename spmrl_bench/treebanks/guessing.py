@@ -17,7 +17,8 @@ from typing import Any
 
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
-from spmrl_bench.treebanks.bracket_proposals import nearest, proposed_format, proposed_options
+from spmrl_bench.treebanks.bracket_proposals import proposed_format, proposed_options
+from spmrl_bench.treebanks.nearest_format import nearest_format
 from spmrl_bench.treebanks.reading import all_decode
 from spmrl_bench.treebanks.sources import SPLITS
 from spmrl_bench.trees.graph import Graph
@@ -85,7 +86,7 @@ def guess_files(
         kind = f"of the format {chosen}" if format_name else "of a known format"
         raise TreebankError(
             f"{folder}: found no file {kind} among {len(others)} files. "
-            f"Known formats: {', '.join(FORMATS)}.{nearest(_texts(others, format_name))}"
+            f"Known formats: {', '.join(FORMATS)}.{nearest_format(_texts(others, format_name))}"
         )
     others += [path for name, paths in found.items() if name != chosen for path in paths]
     paths = found[chosen]
