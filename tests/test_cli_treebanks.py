@@ -123,7 +123,7 @@ def test_a_new_treebank_trains_at_once(own: Path) -> None:
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[:6] == [
-        "format: brackets, bracketed trees (Penn Treebank, SPMRL), utf-8",
+        "format: brackets, bracketed trees (Penn Treebank, SPMRL; others by description), utf-8",
         "splits: by the names of the files",
         "  train: train.mrg",
         "  dev: dev.mrg",
@@ -221,7 +221,9 @@ def test_a_broken_sentence_stops_it_unless_told_otherwise(own: Path) -> None:
     arguments = ["new-treebank", str(own), "--language", "elvish", "--into", str(home)]
     result = run(*arguments)
     assert result.exit_code == 1
-    assert "train.mrg:1:1: sentence 1: the tree that starts here" in result.stderr
+    assert (
+        "train.mrg:1:1: sentence 1: the tree that begins at line 1 is not closed" in result.stderr
+    )
     assert "nothing was written; --on-error skip leaves these sentences out" in result.stderr
     assert not home.exists()
     assert run(*arguments, "--on-error", "skip", "--yes").exit_code == 0

@@ -51,7 +51,10 @@ cdef inline bint is_atom(Py_UCS4 c) noexcept:
     return c != 40 and c != 41 and not is_space(c)
 
 
-def scan(str source not None, Py_ssize_t start, Py_ssize_t end, Py_ssize_t most, words, labels):
+def scan(
+    str source not None, Py_ssize_t start, Py_ssize_t end, Py_ssize_t most, words, labels,
+    bint margin=False,
+):
     """The plain trees from an offset on.
 
     Args:
@@ -60,6 +63,7 @@ def scan(str source not None, Py_ssize_t start, Py_ssize_t end, Py_ssize_t most,
         most: the number of trees after which to stop.
         words: what each word of the text stands for; a dict that makes what it lacks.
         labels: the same for labels and tags.
+        margin: whether to stop in front of a tree with a bracket inside that begins a line.
 
     Returns:
         The words and the tags of all trees end to end (lists of str); the labels of all
@@ -89,6 +93,8 @@ def scan(str source not None, Py_ssize_t start, Py_ssize_t end, Py_ssize_t most,
                 i += 1
                 continue
             if c == 40:  # an opening bracket
+                if margin and stack.size and PyUnicode_READ(kind, data, i - 1) == 10:
+                    break
                 j = i + 1
                 while j < end and is_space(PyUnicode_READ(kind, data, j)):
                     j += 1

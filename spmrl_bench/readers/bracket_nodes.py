@@ -11,7 +11,7 @@ the beginning of a line), so that a lost bracket costs no more than its region, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from typing import NoReturn
 
@@ -22,15 +22,31 @@ from spmrl_bench.readers.text import OnError, Places
 from spmrl_bench.trees.brackets import ASCII_SPACE
 from spmrl_bench.trees.tree import Tree
 
-_ATOM = rf"[^(){ASCII_SPACE}]"
 
-# Nothing here can fail once it has begun, so that no text is scanned twice. The number of the
-# last group tells the pieces apart.
-_PIECE = re.compile(
-    rf"\([{ASCII_SPACE}]*({_ATOM}*)[{ASCII_SPACE}]*([^()]*)(\))?"  # 2: start of a node, 3: a leaf
-    r"|(\))"  # 4: end of a node
-    rf"|({_ATOM}[^()]*)"  # 5: text where none may stand
-)
+def pieces_of(
+    opening: str = "(", closing: str = ")", *, backslashed: bool = False
+) -> re.Pattern[str]:
+    """What matches the pieces of a text with these brackets.
+
+    The number of the last group tells them apart: a node that begins, a leaf, the end of a node,
+    other text. Nothing in the pattern can fail once it has begun, so that no text is scanned
+    twice. With ``backslashed`` a backslash takes the character after it into the text, unless that
+    is white space.
+    """
+    both = re.escape(opening + closing)
+    atom, text = f"[^{both}{ASCII_SPACE}]", f"[^{both}]"
+    if backslashed:
+        escaped = r"\\\S?"
+        atom, text = rf"(?:{escaped}|[^\\{both}{ASCII_SPACE}])", rf"(?:{escaped}|[^\\{both}])"
+    opening, closing = re.escape(opening), re.escape(closing)
+    return re.compile(
+        # 2: start of a node, 3: a leaf
+        rf"{opening}[{ASCII_SPACE}]*({atom}*)[{ASCII_SPACE}]*({text}*)({closing})?"
+        rf"|({closing})"  # 4: end of a node
+        rf"|({atom}{text}*)"  # 5: text
+    )
+
+
 _OPEN, _LEAF, _CLOSE = 2, 3, 4
 
 
@@ -39,11 +55,17 @@ class BracketReader:
 
     Attributes:
         builder: takes the words of the tree that is being read.
+        pieces: matches the pieces of the text, from :func:`pieces_of`.
+        wrappers: labels of brackets that hold trees and are no part of them.
+        dropped: labels of nodes that are left out with all below them.
         name: what errors call the sentence; its number in the file where that is None.
         one_name: whether the name is that of all trees of a region.
         limit: what follows a region, for messages ("the next entry").
     """
 
+    pieces = pieces_of()
+    wrappers: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
     limit = "the next bracket at the beginning of a line"
     one_name = False
 
@@ -55,7 +77,8 @@ class BracketReader:
         self._on_error = on_error
         self._number = 1
         self._opened: list[int] = []  # offsets of the open nodes
-        self._start = 0  # offset of the tree
+        self._wrapping = 0  # how many of them are wrappers
+        self._start = 0  # offset of the outermost bracket
         self._places = Places(text)
 
     def leaf(self, label: str, rest: str) -> str | None:
@@ -65,23 +88,28 @@ class BracketReader:
         """
         raise NotImplementedError
 
-    def begin(self, start: int, end: int) -> int:
-        """Where the first tree of a region can stand."""
-        return start
+    def within(self, start: int, end: int) -> tuple[int, int]:
+        """Between which offsets of a region its trees stand."""
+        return start, end
 
-    def inner(self, label: str) -> str | None:
-        """What is wrong with a label above other nodes, or None."""
+    def beside(self, text: str) -> str | None:
+        """Add text that stands beside brackets in a node; what is wrong with it, or None."""
+        return f"found '{shown(text)}' beside brackets, expected brackets only or one word"
+
+    def left_out(self, label: str, text: str) -> str | None:
+        """Take note of a node that is dropped, with all its text; what is wrong, or None."""
+        self.builder.skip()
         return None
 
     def whole(self) -> str | None:
-        """What is wrong with the tree that has just been closed, or None."""
+        """What is wrong with the bracket that has just been closed, after its tree, or None."""
         return None
 
-    def trees_of_regions(self, regions: Iterator[tuple[int, int]]) -> Iterator[Tree]:
+    def trees_of_regions(self, regions: Iterable[tuple[int, int]]) -> Iterator[Tree]:
         """The trees of the text; each region ends at the first mistake in it."""
         for start, end in regions:
             try:
-                yield from self.trees(self.begin(start, end), end)
+                yield from self.trees(*self.within(start, end))
             except ReadError as error:
                 self.leave_out(error)
 
@@ -89,6 +117,7 @@ class BracketReader:
         """Hand on the error of the current sentence and be ready for the next."""
         self._on_error(error)
         self._opened.clear()
+        self._wrapping = 0
         self.builder.clear()
         self._number += 1
         self.name = None
@@ -97,66 +126,92 @@ class BracketReader:
         """The trees between two offsets; a ReadError where something there is no tree."""
         builder, opened = self.builder, self._opened
         self._start = start
-        for piece in _PIECE.finditer(self._text, start, end):
+        some = False  # whether a tree came out of the outermost bracket
+        pieces = self.pieces.finditer(self._text, start, end)
+        for piece in pieces:
             kind = piece.lastindex
+            if not opened and kind != _CLOSE:
+                self._start = piece.start()
             if kind == _OPEN:
-                self._open(piece, end)
-                continue
-            if kind == _LEAF:
-                if not opened:
-                    self._start = piece.start()
-                problem = self.leaf(piece[1], piece[2])
-                if problem is not None:
-                    self.fail(piece.start(), problem)
+                if piece[1] not in self.dropped:
+                    self._open(piece, end)
+                    continue
+                self._check(piece, self.left_out(piece[1], self._below(piece, pieces, end)))
+            elif kind == _LEAF:
+                self._check(piece, self.leaf(piece[1], piece[2]))
             elif kind == _CLOSE:
                 if not opened:
-                    self.fail(piece.start(), "found ')' but no bracket is open")
-                place = opened.pop()
-                if not builder.close():
-                    node = _PIECE.match(self._text, place)
-                    label = shown(node[1]) if node else ""
-                    self.fail(place, f"found '({label})' without a word in it")
+                    self.fail(piece.start(), f"found '{piece[0]}' but no bracket is open")
+                self._close()
+            elif len(opened) > self._wrapping:
+                self._check(piece, self.beside(piece[5]))
             else:
                 where = "between brackets" if opened else "outside brackets"
                 self.fail(piece.start(), f"found '{shown(piece[5])}' {where}, expected '('")
-            if opened:
+            if len(opened) > self._wrapping:
                 continue
-            problem = self.whole()
+            tree = builder.finish()
+            some = some or tree is not None
+            problem = self.whole() if some and not opened else None
             if problem is not None:
                 self.fail(self._start, problem)
-            tree = builder.finish()
             if tree is not None:
                 yield tree
                 self._number += 1
-            if not self.one_name:
-                self.name = None
-            self._start = piece.end()
+            if not opened:
+                some = False
+                if not self.one_name:
+                    self.name = None
         if opened:
             self._fail_open(end)
+
+    def _check(self, piece: re.Match[str], problem: str | None) -> None:
+        if problem is not None:
+            self.fail(piece.start(), problem)
 
     def _open(self, piece: re.Match[str], end: int) -> None:
         label, rest = piece.group(1, 2)
         opened = self._opened
-        if opened:
-            if not label and piece.end() < end:
-                self.fail(piece.start(), "found a bracket without a label inside a tree")
-        else:
-            self._start = piece.start()
+        if len(opened) == self._wrapping:
+            if label in self.wrappers and not rest:
+                opened.append(piece.start())
+                self._wrapping += 1
+                return
+        elif not label and piece.end() < end:
+            self.fail(piece.start(), "found a bracket without a label inside a tree")
         opened.append(piece.start())
-        if rest:
-            if piece.end() == end:
-                self._fail_open(end)
-            self.fail(
-                piece.start(),
-                f"found '{shown(rest)}' between '({shown(label)}' and another bracket, "
-                "expected brackets only or one word",
-            )
-        problem = self.inner(label)
-        if problem is not None:
-            self.fail(piece.start(), problem)
+        if rest and piece.end() == end:
+            self._fail_open(end)
         if self.builder.in_tag:
             self.fail(piece.start(), f"found '({shown(label)}' beside a word, expected ')'")
         self.builder.open(label)
+        if rest:
+            self._check(piece, self.beside(rest))
+
+    def _close(self) -> None:
+        place = self._opened.pop()
+        if len(self._opened) < self._wrapping:
+            self._wrapping -= 1
+        elif not self.builder.close():
+            node = self.pieces.match(self._text, place)
+            label = shown(node[1]) if node else ""
+            self.fail(place, f"found '({label})' without a word in it")
+
+    def _below(self, piece: re.Match[str], pieces: Iterator[re.Match[str]], end: int) -> str:
+        """The text of a node that has just begun, and of all below it; read up to its end."""
+        found = [piece[2]]
+        opened = [piece.start()]
+        for inner in pieces:
+            kind = inner.lastindex
+            if kind == _OPEN:
+                opened.append(inner.start())
+            elif kind == _CLOSE:
+                opened.pop()
+            found += filter(None, inner.group(1, 2, 5))
+            if not opened:
+                return " ".join(found)
+        self._opened += opened
+        self._fail_open(end)
 
     def _fail_open(self, end: int) -> NoReturn:
         where = "the end of the file" if end == len(self._text) else self.limit

@@ -114,6 +114,7 @@ class _Pieces:
             text,
             path=self._path,
             escapes=self._escapes,
+            margin=False,  # a piece does not show the layout of all
             line=self._line,
             column=self._column,
             sentence=self._sentence,

@@ -62,10 +62,10 @@ def lines(text: str) -> Iterator[tuple[int, int]]:
         start = end + 1
 
 
-def regions_at_margin(text: str) -> Iterator[tuple[int, int]]:
+def regions_at_margin(text: str, opening: str = "(", start: int = 0) -> Iterator[tuple[int, int]]:
     """Offsets of the pieces of a text that begin with a bracket at the beginning of a line."""
-    start = 0
-    while (end := text.find("\n(", start)) >= 0:
+    begin = f"\n{opening}"
+    while (end := text.find(begin, start)) >= 0:
         yield start, end + 1
         start = end + 1
     yield start, len(text)

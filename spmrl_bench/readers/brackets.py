@@ -3,9 +3,10 @@
 Files in this format are edited by hand and by scripts, and a lost bracket silently swallows
 the rest of a file in lenient readers. This one accepts any layout (white space is free, an
 outer bracket may lack a label, a sentence may be a single ``(TAG word)``) but nothing that is
-no tree, and says at which line and column it stopped making sense. One compiled expression
-splits the text into the pieces of a tree, and an explicit stack replaces recursion, so that
-depth is limited by memory only.
+no tree, and says at which line and column it stopped making sense. Where the layout of a file
+tells that a tree has taken in its neighbours (``margin.py``), that is a mistake too. One
+compiled expression splits the text into the pieces of a tree, and an explicit stack replaces
+recursion, so that depth is limited by memory only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Literal, NoReturn
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.bracket_text import lines, shown, unclosed
+from spmrl_bench.readers.margin import trees_begin_at_margin
 from spmrl_bench.readers.text import OnError, Places, fail, read_text
 from spmrl_bench.trees.brackets import ASCII_SPACE, decode_label, escapes_named
 from spmrl_bench.trees.tree import Tree, frozen
@@ -50,6 +52,7 @@ def read_brackets(
     escapes: str = "ptb",
     blank: Literal["error", "tree"] = "error",
     on_error: OnError = fail,
+    margin: bool = True,
     line: int = 1,
     column: int = 1,
     sentence: int = 1,
@@ -66,6 +69,9 @@ def read_brackets(
             are none, so that an empty line, ``()`` or ``(())`` is a tree without words.
         on_error: what to do with a malformed tree. If it returns, reading goes on with the next
             line that begins with a bracket, and from there on such a line begins a tree.
+        margin: whether a bracket at the beginning of a line, inside a tree, is a mistake where the
+            layout of the whole text says that trees begin there and nothing else
+            (:func:`~spmrl_bench.readers.margin.trees_begin_at_margin`).
         line, column, sentence: where the text begins in its file, for error messages.
 
     Raises:
@@ -73,7 +79,7 @@ def read_brackets(
         SpmrlError: the escape policy is unknown.
     """
     places = Places(source, line, column)
-    scanner = _Scanner(source, path, escapes, blank == "tree", places, sentence)
+    scanner = _Scanner(source, path, escapes, blank == "tree", margin, places, sentence)
     if blank == "error":
         yield from scanner.plain_trees()
         yield from _resuming(scanner, source, on_error)
@@ -197,6 +203,7 @@ class _Scanner:
         path: str | PathLike[str],
         escapes: str,
         one_per_line: bool,
+        margin: bool,
         places: Places,
         sentence: int,
     ) -> None:
@@ -206,6 +213,8 @@ class _Scanner:
         self._one_per_line = one_per_line
         self._word = _Words(escapes_named(escapes).decode_word)
         self._label = _Words(decode_label)
+        # Whether a bracket at the margin begins a tree; None where that was not asked yet.
+        self._margin = None if margin and not one_per_line else False
         self.sentence = sentence
         self.offset = 0  # after the last tree that was read
         self.limit = "the line ends" if one_per_line else "the file ends"
@@ -215,12 +224,17 @@ class _Scanner:
         if scan is None:
             return
         end = len(self._source)
+        margin = self._margin is not False
         while self.offset < end:
             words, tags, labels, bounds, token_ends, label_ends, after = scan(
-                self._source, self.offset, end, _AT_A_TIME, self._word, self._label
+                self._source, self.offset, end, _AT_A_TIME, self._word, self._label, margin
             )
             if not len(token_ends):
-                return
+                at_end = _NO_SPACE.search(self._source, self.offset) is None
+                if at_end or not margin or self._trees_begin_at_margin():
+                    return
+                margin = False
+                continue
             words, tags, labels = tuple(words), tuple(tags), tuple(labels)
             spans = bounds.reshape(-1, 2)
             spans.flags.writeable = False
@@ -244,6 +258,8 @@ class _Scanner:
         empty: int | None = None  # offset of the first constituent without words
         for piece in _PIECE.finditer(self._source, start, end):
             kind = piece.lastindex
+            if stack and self._margin is not False:
+                self._check_margin(opened[0], piece.start())
             if kind == _LEAF:
                 tag, text = piece.groups()[:2]
                 tags.append(label[tag])
@@ -268,7 +284,7 @@ class _Scanner:
                 if empty is not None and not self._one_per_line:
                     self._fail_empty(empty)
             else:
-                self._fail_word(piece.start(), piece[0], inside=bool(stack))
+                self._fail_word(piece.start(), piece[0], opened)
             if self._one_per_line:
                 continue
             yield _tree(words, tags, labels, bounds)
@@ -288,6 +304,21 @@ class _Scanner:
         self.sentence += 1
         return tree
 
+    def _trees_begin_at_margin(self) -> bool:
+        if self._margin is None:
+            self._margin = trees_begin_at_margin(self._source)
+        return self._margin
+
+    def _check_margin(self, begin: int, offset: int) -> None:
+        """Fail where the piece of a tree at an offset is the beginning of another tree."""
+        if self._source.startswith("\n(", offset - 1) and self._trees_begin_at_margin():
+            (line, _), (other, _) = self._places.of(begin), self._places.of(offset)
+            problem = (
+                f"the tree that begins at line {line} is not closed before line {other}, where "
+                "another one begins"
+            )
+            self._fail(begin, problem)
+
     def _fail_empty(self, offset: int) -> NoReturn:
         bracket = _PIECE.match(self._source, offset)
         name = bracket[3] if bracket is not None else ""
@@ -296,10 +327,12 @@ class _Scanner:
             self._fail(offset, f"found '({name})' without a tag or a word in it, {expected}")
         self._fail(offset, f"found an empty bracket '()', {expected}")
 
-    def _fail_word(self, offset: int, text: str, *, inside: bool) -> NoReturn:
+    def _fail_word(self, offset: int, text: str, opened: list[int]) -> NoReturn:
         found = shown(text)
-        if inside:
+        if opened:
             expected = "expected '(TAG word)', '(' or ')'"
+            if self._source.find("\n(", opened[0], offset) >= 0:  # it may have taken in others
+                expected += f"; the tree begins at line {self._places.of(opened[0])[0]}"
             self._fail(offset, f"found the word '{found}' without a tag, {expected}")
         self._fail(offset, f"found '{found}' outside brackets, expected '('")
 

@@ -99,15 +99,19 @@ class TreeBuilder:
         """Whether the innermost open constituent has become a tag."""
         return bool(self._open) and self._open[-1] < 0
 
-    def turn_to_tag(self, word: str) -> bool:
-        """Make the innermost open constituent the tag of a word; False if it has other parts."""
+    def turn_to_tag(self, word: str, tag: str | None = None) -> bool:
+        """Make the innermost open constituent the tag of a word; False if it has other parts.
+
+        With ``tag``, that is the word's tag instead of the constituent's label.
+        """
         if not self._open or self.in_tag or self._open[-1] != len(self._labels) - 1:
             return False
         if self._bounds[-2] < len(self._words):
             return False
         self._open[-1] = -1
         del self._bounds[-2:]
-        self.word(self._labels.pop(), word)
+        label = self._labels.pop()
+        self.word(label if tag is None else tag, word)
         return True
 
     def finish(self) -> Tree | None:

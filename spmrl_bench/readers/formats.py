@@ -11,14 +11,22 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from spmrl_bench.readers.alpino import looks_like_alpino_xml, read_alpino_xml
-from spmrl_bench.readers.bracketed_words import looks_like_bracketed_words, read_bracketed_words
-from spmrl_bench.readers.brackets import looks_like_brackets, read_brackets_file
+from spmrl_bench.readers.brackets import looks_like_brackets
 from spmrl_bench.readers.conll import looks_like_conll, read_conll_file
+from spmrl_bench.readers.described import read_described
+from spmrl_bench.readers.dialect import DEFAULTS
 from spmrl_bench.readers.dp import looks_like_dp, read_dp
+from spmrl_bench.readers.named_dialects import (
+    looks_like_bracketed_words,
+    looks_like_psd,
+    looks_like_sinica,
+    looks_like_tbf,
+    read_bracketed_words,
+    read_psd,
+    read_sinica,
+    read_tbf,
+)
 from spmrl_bench.readers.negra_export import looks_like_negra_export, read_negra_export
-from spmrl_bench.readers.psd import looks_like_psd, read_psd
-from spmrl_bench.readers.sinica import looks_like_sinica, read_sinica
-from spmrl_bench.readers.tbf import looks_like_tbf, read_tbf
 from spmrl_bench.readers.tigerxml import looks_like_tiger_xml, read_tiger_xml
 from spmrl_bench.readers.visl import looks_like_visl, read_visl
 
@@ -52,8 +60,8 @@ _ENCODED = {"encoding": "utf-8"}
 
 _FORMATS = (
     Format(
-        "brackets", "bracketed trees (Penn Treebank, SPMRL)", "trees",
-        read_brackets_file, looks_like_brackets, _ENCODED | {"escapes": ...},
+        "brackets", "bracketed trees (Penn Treebank, SPMRL; others by description)", "trees",
+        read_described, looks_like_brackets, {**_ENCODED, "escapes": ..., **DEFAULTS},
     ),
     Format(
         "psd", "CorpusSearch bracketed trees with ID nodes", "trees",

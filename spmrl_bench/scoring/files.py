@@ -96,7 +96,8 @@ def _sides(
 
 def _read(text: str, name: FilePath, escapes: str) -> list[Tree]:
     blank: Literal["tree", "error"] = "tree" if one_tree_per_line(text) else "error"
-    trees = list(read_brackets(text, path=name, escapes=escapes, blank=blank))
+    # As the scanner of plain texts: an unclosed tree shows in the number of sentences.
+    trees = list(read_brackets(text, path=name, escapes=escapes, blank=blank, margin=False))
     if not trees:
         raise ScoreError(f"{name}: holds no tree; expected brackets such as (S (NP (NN word)))")
     return trees

@@ -16,7 +16,9 @@ from typing import Any
 
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
+from spmrl_bench.treebanks.bracket_proposals import proposed_format, proposed_options
 from spmrl_bench.treebanks.encodings import check_encoding, guess_encoding, marked_encoding
+from spmrl_bench.treebanks.nearest_format import nearest_format
 from spmrl_bench.treebanks.patterns import documents
 from spmrl_bench.treebanks.sources import SplitName
 from spmrl_bench.treebanks.split_files import LONGEST_LIST, listed_documents
@@ -73,7 +75,7 @@ def guess_files(
         kind = f"of the format {chosen}" if format_name else "of a known format"
         raise TreebankError(
             f"{folder}: found no file {kind} among {len(others)} files. "
-            f"Known formats: {', '.join(FORMATS)}"
+            f"Known formats: {', '.join(FORMATS)}.{nearest_format(_texts(others, format_name))}"
         )
     others += [path for name, paths in found.items() if name != chosen for path in paths]
     paths = found[chosen]
@@ -113,7 +115,9 @@ def guess_options(form: Format, folder: Path, guessed: GuessedFiles) -> dict[str
     beginning = (folder / guessed.paths[0]).read_bytes()[:_BEGINNING]
     text = beginning.decode(guessed.encoding or "utf-8", errors="replace")
     options: dict[str, Any] = {}
-    if "escapes" in form.options:
+    if form.name == "brackets":
+        options |= proposed_options(text)
+    elif "escapes" in form.options:
         options["escapes"] = "ptb" if r"\/" in text or "-LCB-" in text else "brackets"
     if "lemmas" in form.options:
         leaves = re.findall(r"\([^\s()]+ ([^\s()]+)\)", text)
@@ -155,4 +159,14 @@ def _format_of(path: Path, encoding: str | None) -> Format | None:
     if b"\0" in data and encoding is None:
         return None  # an archive or an image
     text = data.decode(encoding or "utf-8", errors="replace").removeprefix("\ufeff")
-    return guess_format(text[: _BEGINNING // 2])
+    text = text[: _BEGINNING // 2]
+    return proposed_format(text, guess_format(text))
+
+
+def _texts(paths: Sequence[Path], format_name: str | None) -> list[Path]:
+    """The largest files that may be text, where the format was not given."""
+    if format_name is not None:
+        return []
+    texts = [path for path in paths if not _DOCUMENTATION.search(path.name)]
+    texts = [path for path in texts if b"\0" not in path.read_bytes()[:_BEGINNING]]
+    return sorted(texts, key=lambda path: -path.stat().st_size)[:3]

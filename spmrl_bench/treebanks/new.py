@@ -384,4 +384,6 @@ def _value(value: Any) -> str:
         items = [_value(item) for item in value]
         line = f"[{', '.join(items)}]"
         return line if len(line) < 90 else "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{_value(k)} = {_value(v)}' for k, v in value.items())} }}"
     return json.dumps(value, ensure_ascii=False)

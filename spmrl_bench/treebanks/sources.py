@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.named_paths import check_folder, check_path
 from spmrl_bench.readers.conll import MultiwordTokens
+from spmrl_bench.readers.dialect import DEFAULTS, check_option
 from spmrl_bench.readers.formats import FORMATS, Format
 from spmrl_bench.treebanks.encodings import is_encoding
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_pattern, check_range
@@ -154,7 +155,14 @@ def format_of(info: ValidationInfo) -> Format | None:
 
 
 #: Options of readers that fingerprints of before do not know.
-_LATER_OPTIONS = ("multiword",)
+_LATER_OPTIONS = ("multiword", *DEFAULTS)
+
+
+def _one_or_several(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Texts = Annotated[list[Text], BeforeValidator(_one_or_several)]
 
 
 class InFormat(Closed):
@@ -173,6 +181,27 @@ class InFormat(Closed):
     roots: Literal["one", "several"] | None = None
     #: Whether a multiword token of a CoNLL-U file is its words or one word.
     multiword: MultiwordTokens | None = None
+    #: How a bracket dialect writes a constituent, as a template; so with the options below, which
+    #: :mod:`spmrl_bench.readers.dialect` explains.
+    node: Text | None = None
+    #: How it writes a leaf: a template, or several to try in turn.
+    leaf: Texts | None = None
+    #: How it writes the line of a tree, in the same way.
+    entry: Texts | None = None
+    #: How lines begin that are comments.
+    comment: Texts | None = None
+    #: Labels of brackets that hold trees and are no part of them.
+    wrappers: Annotated[list[str], BeforeValidator(_one_or_several)] | None = None
+    #: Labels of nodes that are left out with all below them.
+    drop: Texts | None = None
+    #: The label of the node, left out too, that names a tree.
+    id: Text | None = None
+    #: Tags of empty elements.
+    empty_tags: Texts | None = None
+    #: Words that are empty elements, with ``...`` for anything; ``penn``: as in Penn-style ones.
+    empty_words: Texts | None = None
+    #: What stands for other characters in words, after the escapes were undone.
+    replace: dict[Text, str] | None = None
 
     @field_validator("format")
     @classmethod
@@ -186,7 +215,7 @@ class InFormat(Closed):
     def _may_be(cls, form: Format) -> bool:
         return True
 
-    @field_validator("encoding", "escapes", "lemmas", "tag_column", "roots", "multiword")
+    @field_validator("encoding", "escapes", "lemmas", "tag_column", "roots", "multiword", *DEFAULTS)
     @classmethod
     def _is_option(cls, value: Any, info: ValidationInfo) -> Any:
         form = format_of(info)
@@ -195,6 +224,11 @@ class InFormat(Closed):
         if info.field_name not in form.options:
             options = ", ".join(form.options) or "none"
             raise ValueError(f"format {form.name} has no such option; it has {options}")
+        if form.name == "brackets":
+            try:
+                check_option(str(info.field_name), value, info.data)
+            except SpmrlError as error:
+                raise ValueError(str(error)) from None
         return value
 
     @field_validator("escapes", mode="before")
@@ -203,7 +237,7 @@ class InFormat(Closed):
         form = format_of(info)
         if form is not None and form.options.get("escapes") is ... and name is None:
             raise ValueError("missing")
-        if isinstance(name, str):
+        if isinstance(name, str) and (form is None or form.name != "brackets"):
             try:
                 escapes_named(name)
             except SpmrlError as error:

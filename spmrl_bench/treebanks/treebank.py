@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from spmrl_bench.errors import TreebankError, unknown_name
+from spmrl_bench.readers.dialect import DEFAULTS
+from spmrl_bench.readers.named_dialects import NAMED_DIALECTS
 from spmrl_bench.treebanks.accepted import accepted_counts, expected
 from spmrl_bench.treebanks.cache import cached, digest
 from spmrl_bench.treebanks.catalogue import load_manifest
@@ -309,7 +311,10 @@ class Treebank:
         if isinstance(self.manifest, MiniManifest):
             return 1  # the sentences themselves are in the fingerprint
         settings = self._settings(layer)
-        return reading_version([settings["format"], *settings["transforms"]])
+        parts = [settings["format"], *settings["transforms"]]
+        if settings["format"] == "brackets" and DEFAULTS.keys() & settings.keys():
+            parts += NAMED_DIALECTS  # which are read by what reads the options
+        return reading_version(parts)
 
     def _division(self, manifest: FileManifest, name: str, layer: Layer) -> list[object]:
         """What is read for a split: which of the sentences of which bytes."""

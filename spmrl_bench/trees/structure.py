@@ -61,14 +61,15 @@ def ensure_top(tree: Tree) -> Tree:
     several of them become one.
     """
     outer = 0
-    while _is_whole(tree, outer) and tree.labels[outer] in _OUTER_OR_VROOT:
+    while _is_whole(tree, outer) and tree.labels[outer] in OUTER_BRACKETS:
         outer += 1
     if outer == 1 and tree.labels[0] == "TOP":
         return tree
     return _under_top(tree.words, tree.tags, tree.labels[outer:], tree.spans[outer:])
 
 
-_OUTER_OR_VROOT = _OUTER | {"VROOT"}
+#: What releases call the bracket around a sentence.
+OUTER_BRACKETS = _OUTER | {"VROOT"}
 
 
 def vroot_over_words(tree: Tree) -> Tree:

@@ -25,9 +25,7 @@ def test_more_sentences_are_the_same_and_others(laboratory: Laboratory) -> None:
         assert drawn[seed, 20] == sorted(drawn[seed, 20])
     assert drawn[1, 5] != drawn[2, 5]
     assert _chosen(40, plan(laboratory).configs[0]) == list(range(40))
-    with pytest.raises(
-        TrainingError, match=r"train\.sentences = 20, but tiny-open has 10"
-    ):
+    with pytest.raises(TrainingError, match=r"train\.sentences = 20, but tiny-open has 10"):
         _chosen(10, work.configs[0])
 
 

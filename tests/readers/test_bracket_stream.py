@@ -58,7 +58,8 @@ def streamed(data: bytes, step: int) -> tuple[list[Tree], str]:
 
 
 def whole(data: bytes) -> tuple[list[Tree], str]:
-    return outcome(read_brackets(data.decode().removeprefix("\ufeff"), path="x"))
+    text = data.decode().removeprefix("\ufeff")
+    return outcome(read_brackets(text, path="x", margin=False))
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 7, 1000])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spmrl_bench.readers.bracketed_words import read_bracketed_words
+from spmrl_bench.readers.named_dialects import read_bracketed_words
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
 from tests.readers.described import Encoded
@@ -40,41 +40,43 @@ MALFORMED = [
     ),
     (
         "7\t(S (NN (a)) (b))",
-        "1:15: sentence 7: found the word 'b' beside others, expected '(TAG (word))'",
+        "1:15: sentence 7: found the word 'b' beside others, expected '(TAG (WORD...))'",
     ),
     (
         "(S (NP (NN (a)) (b)))",
-        "1:17: sentence 1: found the word 'b' beside others, expected '(TAG (word))'",
+        "1:17: sentence 1: found the word 'b' beside others, expected '(TAG (WORD...))'",
     ),
     (
         "(S (NN (a) (b)))",
-        "1:12: sentence 1: found the word 'b' beside others, expected '(TAG (word))'",
+        "1:12: sentence 1: found the word 'b' beside others, expected '(TAG (WORD...))'",
     ),
     (
         "(NN (a) (b))",
-        "1:9: sentence 1: found the word 'b' beside others, expected '(TAG (word))'",
+        "1:9: sentence 1: found the word 'b' beside others, expected '(TAG (WORD...))'",
     ),
     (
         "(S (NN (a) (*)))",
-        "1:12: sentence 1: found the word '*' beside others, expected '(TAG (word))'",
+        "1:12: sentence 1: found the word '*' beside others, expected '(TAG (WORD...))'",
     ),
     (
         "(S (NP (*) (b)))",
-        "1:12: sentence 1: found the word 'b' beside others, expected '(TAG (word))'",
+        "1:12: sentence 1: found the word 'b' beside others, expected '(TAG (WORD...))'",
     ),
     ("(S (NN (a) (X (b))))", "1:12: sentence 1: found '(X' beside a word, expected ')'"),
-    ("(a)", "1:1: sentence 1: found the word 'a' without a tag, expected '(TAG (a))'"),
-    ("(*)", "1:1: sentence 1: found the word '*' without a tag, expected '(TAG (*))'"),
-    ("(S (NN ()))", "1:8: sentence 1: found an empty bracket '()'"),
-    ("(S (NN (a)) b)", "1:13: sentence 1: found 'b' between brackets, expected '('"),
+    ("(a)", "1:1: sentence 1: found the word 'a' without a tag, expected '(TAG (WORD...))'"),
+    ("(*)", "1:1: sentence 1: found the word '*' without a tag, expected '(TAG (WORD...))'"),
+    ("(S (NN ()))", "1:8: sentence 1: found '()', expected '(TAG (WORD...))'"),
+    (
+        "(S (NN (a)) b)",
+        "1:13: sentence 1: found 'b' beside brackets, expected brackets only or one word",
+    ),
     ("a\n(S (NN (a)))", "1:1: sentence 1: found 'a' outside brackets, expected '('"),
     ("(S (NN (a))) b", "1:14: sentence 2: found 'b' outside brackets, expected '('"),
     (
         "(S b (NN (a)))",
-        "1:1: sentence 1: found 'b' between '(S' and another bracket, expected brackets only or "
-        "one word",
+        "1:1: sentence 1: found 'b' beside brackets, expected brackets only or one word",
     ),
-    ("((a))", "1:2: sentence 1: found the word 'a' without a tag, expected '(TAG (a))'"),
+    ("((a))", "1:2: sentence 1: found the word 'a' without a tag, expected '(TAG (WORD...))'"),
     ("(S ((a)))", "1:4: sentence 1: found a bracket without a label inside a tree"),
 ]
 

@@ -132,7 +132,7 @@ PIECES = st.lists(st.sampled_from(["(", ")", "(N a)", "b", " ", "\n", "(S "]), m
 
 def outcome(text: str, blank: Literal["error", "tree"]) -> list[Tree] | ReadError:
     try:
-        return list(read_brackets(text, path="f", blank=blank))
+        return list(read_brackets(text, path="f", blank=blank, margin=False))
     except ReadError as error:
         return error
 
@@ -228,7 +228,8 @@ def test_malformed_trees_are_left_out() -> None:
     found, errors = read_with(True, text)
     assert [tree.words for tree in found] == [("a",), ("c",), ("d",), ("e",), ("f",), ("g", "h")]
     assert errors == [
-        "f:4:3: sentence 2: found the word 'junk' without a tag, expected '(TAG word)', '(' or ')'",
+        "f:4:3: sentence 2: found the word 'junk' without a tag, expected '(TAG word)', '(' or ')'"
+        "; the tree begins at line 2",
         "f:4:3: sentence 4: found 'junk' outside brackets, expected '('",
         "f:5:6: sentence 6: found ')' but no bracket is open",
         "f:10:7: sentence 10: found the word 'i' without a tag, expected '(TAG word)', '(' or ')'",

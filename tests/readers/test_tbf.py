@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spmrl_bench.readers.tbf import read_tbf
+from spmrl_bench.readers.named_dialects import read_tbf
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
 from tests.readers.described import Encoded
@@ -32,11 +32,10 @@ LAYOUTS = [
     ("((S (a b c)))", ["( (S (a b)))"]),
     ("((S (a b c))) ((S (d e f)))", ["( (S (a b)))", "( (S (d e)))"]),
     ("\ufeff(\r\n  (S\r\n    (a b c)))\r\n", ["( (S (a b)))"]),
-    ("(S (a b\n  c))\n(S (d -Fpa-x e))", ["(S (a b))", "(S (d -Fpa-x))"]),
+    ("(S (a b\n  c))\n(S (d -Fpa-x e))", ["(S (a b))", "(S (d -LRB-x))"]),
     ("(a b c)", ["(a b)"]),
     ("", []),
 ]
-LEAF = "expected '(tag word lemma)' or '(label *0*)'"
 
 MALFORMED = [
     ("(\n (S\n  (a b c))))", "3:12: sentence 2: found ')' but no bracket is open"),
@@ -60,19 +59,24 @@ MALFORMED = [
         "1:1: sentence 1: the tree that starts here lacks 3 closing brackets before the end of "
         "the file; the innermost open one is at line 1 column 7",
     ),
-    ("((S\n  (a b)))", f"2:3: sentence 1: found '(a b)', {LEAF}"),
-    ("((S\n  (a b c d)))", f"2:3: sentence 1: found '(a b c d)', {LEAF}"),
-    ("((S (a *0* *0* *0*)))", f"1:5: sentence 1: found '(a *0* *0* *0*)', {LEAF}"),
-    ("((S (a *1*)))", f"1:5: sentence 1: found '(a *1*)', {LEAF}"),
-    ("((S (a)))", f"1:5: sentence 1: found '(a)', {LEAF}"),
-    ("((S ()))", f"1:5: sentence 1: found '()', {LEAF}"),
-    ("()", f"1:1: sentence 1: found '()', {LEAF}"),
+    ("((S\n  (a b)))", "2:3: sentence 1: found '(a b)', expected '(TAG WORD LEMMA)'"),
+    ("((S\n  (a b c d)))", "2:3: sentence 1: found '(a b c d)', expected '(TAG WORD LEMMA)'"),
+    (
+        "((S (a *0* *0* *0*)))",
+        "1:5: sentence 1: found '(a *0* *0* *0*)', expected '(TAG WORD LEMMA)'",
+    ),
+    ("((S (a *1*)))", "1:5: sentence 1: found '(a *1*)', expected '(TAG WORD LEMMA)'"),
+    ("((S (a)))", "1:5: sentence 1: found '(a)', expected '(TAG WORD LEMMA)'"),
+    ("((S ()))", "1:5: sentence 1: found '()', expected '(TAG WORD LEMMA)'"),
+    ("()", "1:1: sentence 1: found '()', expected '(TAG WORD LEMMA)'"),
     ("((S ((a b c))))", "1:5: sentence 1: found a bracket without a label inside a tree"),
-    ("((S (a b c) d))", "1:13: sentence 1: found 'd' between brackets, expected '('"),
+    (
+        "((S (a b c) d))",
+        "1:13: sentence 1: found 'd' beside brackets, expected brackets only or one word",
+    ),
     (
         "((S a b (a b c)))",
-        "1:2: sentence 1: found 'a b' between '(S' and another bracket, expected brackets only "
-        "or one word",
+        "1:2: sentence 1: found 'a b' beside brackets, expected brackets only or one word",
     ),
 ]
 

@@ -57,8 +57,7 @@ MALFORMED = [
     ),
     (
         "#1 A1 a\n(UTT+n a (STA+fcl (P+v b)))\n",
-        "2:1: sentence A1: found 'a' between '(UTT+n' and another bracket, expected brackets "
-        "only or one word",
+        "2:1: sentence A1: found 'a' beside brackets, expected brackets only or one word",
     ),
     (
         "#1 A1 a\n(X+np (Y+np (H+n a)\n",
@@ -84,7 +83,10 @@ MALFORMED = [
         "#1 A1 a\n(X+np (H+n a b) (.))",
         "2:7: sentence A1: found 'a b' in '(H+n', expected one word",
     ),
-    ("#1 A1 a\n(X+np (H+n a) b)", "2:15: sentence A1: found 'b' between brackets, expected '('"),
+    (
+        "#1 A1 a\n(X+np (H+n a) b)",
+        "2:15: sentence A1: found 'b' beside brackets, expected brackets only or one word",
+    ),
     (
         "#1 A1 a\n(X+np ((H+n a)))",
         "2:7: sentence A1: found a bracket without a label inside a tree",

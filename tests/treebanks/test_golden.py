@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from spmrl_bench.readers import formats, psd
+from spmrl_bench.readers import dialect, formats
 from spmrl_bench.treebanks import golden
 from spmrl_bench.treebanks.golden import FIRST_VERSION, part_digest, reading_version
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -23,7 +23,7 @@ PARTS = [*formats.FORMATS, *TRANSFORMS]
 @pytest.fixture(autouse=True)
 def _anew() -> Iterator[None]:
     """Digests and words are computed once in a process; here something changes in between."""
-    caches = (part_digest, psd._word, psd._without_lemma)
+    caches = (part_digest, dialect._dialect)
     for cache in caches:
         cache.cache_clear()
     yield
@@ -68,11 +68,16 @@ def test_a_change_separates_the_treebanks_that_it_concerns(
 
 
 def test_a_reader_that_reads_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    word = psd._word
-    monkeypatch.setattr(psd, "_word", lambda text: word(text).upper())
+    decoder = dialect._decoder
+
+    def shouting(escapes: str, replace: Mapping[str, str]) -> Callable[[str], str]:
+        decode = decoder(escapes, replace)
+        return lambda text: decode(text).upper()
+
+    monkeypatch.setattr(dialect, "_decoder", shouting)
     assert part_digest("psd") != FIRST_VERSION["psd"]
-    assert reading_version(["tbf", "psd"]) == reading_version(["psd"]) != 1
-    assert reading_version(["tbf", "strip-root"]) == 1
+    assert reading_version(["dp", "psd"]) == reading_version(["psd"]) != 1
+    assert reading_version(["dp", "strip-root"]) == 1
 
 
 def test_the_digests_are_the_same_in_every_process() -> None:

@@ -69,11 +69,12 @@ def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
     expected = {
         "name": "must be 'tiny', as the file is called; found 'other'",
         "track": "input should be 'spmrl', 'ptb', 'ctb', 'open' or 'mini'; found 'opn'",
-        "escapes": "unknown escape policy 'pbt'. Did you mean ptb? Known: brackets, none, ptb.; "
+        "escapes": "unknown escape policy 'pbt'. Did you mean ptb? Known: backslash, "
+        "brackets, none, ptb.; "
         "found 'pbt'",
         "encoding": "no such text encoding; found 'utf-9'",
         "licence": "missing",
-        "colour": "unknown key. Known: attachment, citation, commit, ",
+        "colour": "unknown key. Known: attachment, citation, comment, ",
         "transforms": "unknown transform 'drop-trace'. Did you mean drop-traces?",
         "splits.train.files": "list should have at least 1 item after validation, not 0; found []",
         "splits.train.sentences": "expected a number from 1, or a list of such numbers; found '3'",

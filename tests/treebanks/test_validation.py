@@ -74,7 +74,8 @@ def test_every_problem_of_every_split_is_listed(manifests: WriteManifest, root: 
     assert not result.sound
     no_tag = "found the word 'c' without a tag, expected '(TAG word)', '(' or ')'"
     assert [problem.replace(str(folder), "") for problem in result.problems] == [
-        f"/a_1.mrg:2:10: sentence 1: {no_tag}",  # the first tree is still open there
+        # The first tree is still open there.
+        f"/a_1.mrg:2:10: sentence 1: {no_tag}; the tree begins at line 1",
         f"/a_1.mrg:2:10: sentence 2: {no_tag}",
         "train: expected 3 sentences, found 2",
         "train: expected 5 tokens, found 3",
