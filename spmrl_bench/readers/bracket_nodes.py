@@ -128,26 +128,30 @@ class BracketReader:
         self._start = start
         some = False  # whether a tree came out of the outermost bracket
         pieces = self.pieces.finditer(self._text, start, end)
+        leaf = self.leaf
         for piece in pieces:
             kind = piece.lastindex
-            if not opened and kind != _CLOSE:
+            if not opened:
                 self._start = piece.start()
+            problem = None
             if kind == _OPEN:
                 if piece[1] not in self.dropped:
                     self._open(piece, end)
                     continue
-                self._check(piece, self.left_out(piece[1], self._below(piece, pieces, end)))
+                problem = self.left_out(piece[1], self._below(piece, pieces, end))
             elif kind == _LEAF:
-                self._check(piece, self.leaf(piece[1], piece[2]))
+                problem = leaf(piece[1], piece[2])
             elif kind == _CLOSE:
                 if not opened:
                     self.fail(piece.start(), f"found '{piece[0]}' but no bracket is open")
                 self._close()
             elif len(opened) > self._wrapping:
-                self._check(piece, self.beside(piece[5]))
+                problem = self.beside(piece[5])
             else:
                 where = "between brackets" if opened else "outside brackets"
-                self.fail(piece.start(), f"found '{shown(piece[5])}' {where}, expected '('")
+                problem = f"found '{shown(piece[5])}' {where}, expected '('"
+            if problem is not None:
+                self.fail(piece.start(), problem)
             if len(opened) > self._wrapping:
                 continue
             tree = builder.finish()
@@ -164,10 +168,6 @@ class BracketReader:
                     self.name = None
         if opened:
             self._fail_open(end)
-
-    def _check(self, piece: re.Match[str], problem: str | None) -> None:
-        if problem is not None:
-            self.fail(piece.start(), problem)
 
     def _open(self, piece: re.Match[str], end: int) -> None:
         label, rest = piece.group(1, 2)
@@ -186,7 +186,9 @@ class BracketReader:
             self.fail(piece.start(), f"found '({shown(label)}' beside a word, expected ')'")
         self.builder.open(label)
         if rest:
-            self._check(piece, self.beside(rest))
+            problem = self.beside(rest)
+            if problem is not None:
+                self.fail(piece.start(), problem)
 
     def _close(self) -> None:
         place = self._opened.pop()

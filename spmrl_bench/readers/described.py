@@ -94,6 +94,7 @@ class _DescribedReader(BracketReader):
         }
         self._others = any(leaf.others for leaf in self._by_kind["nested"])
         self._known: dict[tuple[str, str], tuple[str, str, str]] = dialect.known
+        self._decoded: dict[str, str] = {}
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         self._needs_name = False
@@ -189,16 +190,22 @@ class _DescribedReader(BracketReader):
         """Add the word of a leaf whose parts have brackets; the innermost open node is its tag."""
         builder, dialect = self.builder, self._dialect
         label = builder.label
-        expected = f"expected {examples(self._by_kind['nested'])}"
         if label and dialect.is_empty(text, label):
             builder.word(EMPTY, text)
             return None
         if not label and not builder.in_tag:
-            return f"found the word '{shown(content)}' without a tag, {expected}"
+            return self._misplaced(content, "without a tag")
         tag = EMPTY if label in dialect.empty_tags else None
-        if not builder.turn_to_tag(dialect.decode(text), tag):
-            return f"found the word '{shown(content)}' beside others, {expected}"
+        decoded = self._decoded.get(text)
+        if decoded is None:
+            decoded = self._decoded[text] = dialect.decode(text)
+        if not builder.turn_to_tag(decoded, tag):
+            return self._misplaced(content, "beside others")
         return None
+
+    def _misplaced(self, content: str, where: str) -> str:
+        expected = examples(self._by_kind["nested"])
+        return f"found the word '{shown(content)}' {where}, expected {expected}"
 
     def beside(self, text: str) -> str | None:
         bare = self._by_kind["bare"]

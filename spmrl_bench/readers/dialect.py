@@ -128,16 +128,23 @@ def _decoder(escapes: str, replace: Mapping[str, str]) -> Callable[[str], str]:
         raise SpmrlError(unknown_name("escape policy", escapes, ESCAPE_NAMES))
     replacements = tuple(replace.items())
 
+    undo: Callable[[str], str] = str
+    if escapes == "backslash":
+        undo = _without_backslashes
+    elif escapes != "none":
+        undo = escapes_named(escapes).decode_word
+
     def decode(text: str) -> str:
-        if escapes == "backslash":
-            text = _BACKSLASHED.sub(r"\1", text) if "\\" in text else text
-        elif escapes != "none":
-            text = escapes_named(escapes).decode_word(text)
+        text = undo(text)
         for found, word in replacements:
             text = text.replace(found, word)
         return text
 
-    return decode
+    return decode if replacements else undo
+
+
+def _without_backslashes(text: str) -> str:
+    return _BACKSLASHED.sub(r"\1", text) if "\\" in text else text
 
 
 def _empty_words(patterns: list[str]) -> Callable[[str, str], bool]:

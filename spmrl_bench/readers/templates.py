@@ -127,12 +127,13 @@ class Leaf:
         for pattern in self._patterns:
             found = pattern.fullmatch(text)
             if found is not None:
-                groups = found.groupdict()
-                word, alone = groups.get("word"), groups.get("alone")
-                if alone:
+                there = pattern.groupindex
+                word = found["word"] if "word" in there else None
+                if word is None and "alone" in there:
+                    alone = found["alone"]
                     half, odd = divmod(len(alone), 2)
                     word = alone[:half] if half and odd else alone
-                return Found(groups.get("tag"), word)
+                return Found(found["tag"] if "tag" in there else None, word)
         return None
 
 
