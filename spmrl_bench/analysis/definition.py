@@ -117,6 +117,8 @@ class Study(BaseModel):
     figure: Literal["systems", "windows", "parsing"] = "systems"
     """How it is drawn: one line for each system, or curves over the size of a window, or over the
     one setting of parsing in which the rows differ."""
+    size: Literal["published", "small"] | None = None
+    """The only size of model that the study is of; by default the user's, or the track's."""
     minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()
     """Times of training, dev scoring included, after which the best score so far is shown too."""
     reference: Text

@@ -97,19 +97,22 @@ def plan_study(
         study: its definition.
         lang: recipe; by default that of the treebank's language.
         treebank: by default the first of the recipe's that is present.
-        size: ``published`` or ``small``; by default the track's.
+        size: ``published`` or ``small``; by default the study's, or else the track's.
         seeds: how many runs each row has, with the seeds 1, 2, ...
         settings: ``model.KEY`` or ``train.KEY`` to value, for all rows. The files of a
             pre-trained input concern only the rows that have it; a row's own settings win.
 
     Raises:
         RecipeError: neither language nor treebank is given, an unknown name or setting, a
-            setting that the study decides, tags where there are none, limits of what has none,
+            setting or a size that the study decides, tags where there are none, limits of what has none,
             a metric by which a row is not scored.
         TreebankError: the treebank is absent.
     """
     if seeds < 1:
         raise RecipeError(f"{seeds} seeds; a study needs 1 or more")
+    if study.size and size not in (None, study.size):
+        raise RecipeError(f"study {study.name} is of the size {study.size}, not of '{size}'")
+    size = size or study.size
     given = dict(settings or {})
     _check_settings(study, given)
     recipe = load_recipe(lang or _recipe_of(treebank))

@@ -99,8 +99,21 @@ def test_rows_that_need_files_are_left_out_without_them(
 @pytest.mark.parametrize("size", ["published", "small"])
 def test_every_study_fits_the_models_of_the_program(name: str, size: str) -> None:
     # The mini treebanks have both layers, which some studies need.
-    work = plan_study(load_study(name), treebank="german-mini", size=size)
+    study = load_study(name)
+    if study.size not in (None, size):
+        with pytest.raises(RecipeError, match=f"{name} is of the size {study.size}, not of"):
+            plan_study(study, treebank="german-mini", size=size)
+        return
+    work = plan_study(study, treebank="german-mini", size=size)
+    assert {config.size for trial in work.trials for config in trial.configs} == {size}
     assert len(work.trials) + len(work.left_out) == len(work.study.rows)
+
+
+def test_a_study_of_one_size_has_it_for_every_track() -> None:
+    # Of itself, a treebank of the mini track takes the size that its track names.
+    study = load_study("attention-layers").model_copy(update={"size": "published"})
+    work = plan_study(study, treebank="german-mini")
+    assert {config.size for trial in work.trials for config in trial.configs} == {"published"}
 
 
 # Limits ---------------------------------------------------------------------------------
