@@ -104,8 +104,8 @@ def plan_study(
 
     Raises:
         RecipeError: neither language nor treebank is given, an unknown name or setting, a
-            setting or a size that the study decides, tags where there are none, limits of what has none,
-            a metric by which a row is not scored.
+            setting or a size that the study decides, tags where there are none, limits of what has
+            none, a metric by which a row is not scored.
         TreebankError: the treebank is absent.
     """
     if seeds < 1:
