@@ -23,6 +23,7 @@ from spmrl_bench.cli.options import (
     Track,
     TreebankName,
     Variant,
+    check_choice,
     chosen_seeds,
     name_left_out,
     parse_settings,
@@ -99,6 +100,22 @@ def evaluate(
             "--ensemble", help="Also score all runs of the selected variant as one parser."
         ),
     ] = False,
+    save_parses: Annotated[
+        bool,
+        typer.Option(
+            "--save-parses",
+            help="Keep the scored parses, and the gold trees that they were compared with, in the "
+            "folder `parses` of the results.",
+        ),
+    ] = False,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Below the results, break the selected variant's test F1 down: by sentence "
+            "`length`, `label` or length of the `span`; may be repeated. Keeps the parses.",
+            show_default=False,
+        ),
+    ] = None,
     strict: StrictFiles = False,
 ) -> None:
     """Select the variant with the best dev F1, score it on test, and print the table.
@@ -114,12 +131,17 @@ def evaluate(
         spmrl-bench eval german --track mini --variant charlstm --seed 2
 
         spmrl-bench eval german --seeds 5 --ensemble
+
+        spmrl-bench eval german --by label --by length
     """
+    from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns
     from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import evaluate as run_evaluate
+    from spmrl_bench.leaderboard.formats import to_markdown
     from spmrl_bench.leaderboard.markdown import results_markdown
     from spmrl_bench.leaderboard.published import readable_published
     from spmrl_bench.leaderboard.record import readable_records
+    from spmrl_bench.scoring.bracket_metric import BRACKETS
 
     work = make_plan(
         required_lang(lang),
@@ -130,9 +152,23 @@ def evaluate(
         seeds=chosen_seeds(seed, seeds),
         settings=parse_settings(settings, minutes),
     )
+    ways = list(dict.fromkeys(by or ()))
+    if ways:
+        for way in ways:
+            check_choice("by", way, BRACKETS.breakdowns)
+        check_breakdowns(work)
     published, wrong = readable_published()
     name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
     records = run_evaluate(
-        work, runs_dir=runs, results_dir=results, device=device, ensemble=ensemble, jobs=jobs
+        work,
+        runs_dir=runs,
+        results_dir=results,
+        device=device,
+        ensemble=ensemble,
+        jobs=jobs,
+        save_parses=save_parses or bool(ways),
     )
     typer.echo(results_markdown(records, published), nl=False)
+    if ways:
+        parts = breakdowns(work, records, ways, runs_dir=runs, results_dir=results)
+        typer.echo("\n" + to_markdown(parts), nl=False)

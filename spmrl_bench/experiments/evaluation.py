@@ -10,6 +10,7 @@ from typing import Any
 
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import baselines_for, kind_named
@@ -26,10 +27,12 @@ class Evaluated:
 
     Attributes:
         counts: by the name of the metric.
+        parses: as they were counted, with the treebank's tags.
         tag_accuracy: words with the treebank's tag, in percent; None if the parser does not tag.
     """
 
     counts: Mapping[str, Counts]
+    parses: Sequence[Parse]
     tokens_per_second: float
     tag_accuracy: float | None = None
 
@@ -89,7 +92,7 @@ def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, A
         accuracy = 100 * sum(found == right for found, right in pairs) / tokens
         parses = [parse.with_tags(row) for parse, row in zip(parses, tags, strict=True)]
     counts = {name: metric_named(name).count(gold, parses, own) for name, own in rules.items()}
-    return Evaluated(counts, tokens / seconds, accuracy)
+    return Evaluated(counts, parses, tokens / seconds, accuracy)
 
 
 def score_split(
@@ -99,6 +102,7 @@ def score_split(
     config: RunConfig | None = None,
     *,
     members: int = 1,
+    saved: SavedParses | None = None,
 ) -> SplitResult:
     """The scores of a parser on a split, with their signatures, as a record keeps them.
 
@@ -107,15 +111,19 @@ def score_split(
         config: of the run that parses; None for a baseline, whose signature then names its kind
             as the variant.
         members: of how many runs the parser is an ensemble; 1 for a parser of its own.
+        saved: where to write the parses, if they are to be kept.
 
     Raises:
         SentenceTooLongError: before anything is parsed: the parser has no room for a sentence.
+        SpmrlError: the parses cannot be written.
     """
     kind = kind_named(parser.kind)
     rules = rules_of(bank, kind.metrics)
     gold = gold_parses(bank, split, kind.metrics)
     check_lengths(parser, bank, split, gold)
     found = evaluate_parser(parser, gold, rules)
+    if saved is not None:
+        saved.write(split, gold, found.parses)
     results = {}
     for name, counts in found.counts.items():
         metric = metric_named(name)

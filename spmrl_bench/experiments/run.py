@@ -21,6 +21,7 @@ from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, read_config
+from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
@@ -51,6 +52,7 @@ def evaluate(
     device: str = "auto",
     ensemble: bool = False,
     jobs: int = 1,
+    save_parses: bool = False,
 ) -> list[Record]:
     """Score the trained runs on dev and those of the best variant on test; returns their records.
 
@@ -62,6 +64,8 @@ def evaluate(
     Args:
         ensemble: also score the runs of the best variant as one parser; its record is the last.
         jobs: runs scored at once, each in a process with its share of the threads.
+        save_parses: keep what is scored and the gold trees in ``results_dir/parses`` (see
+            :class:`SavedParses`); a run that has a record but not its parses is scored again.
 
     Raises:
         CheckpointError: a run is not trained to its end, or with other settings.
@@ -82,9 +86,12 @@ def evaluate(
     asked: list[_Asked] = []
     for scored in [*([run] for run in runs), *([members] if ensemble else [])]:
         selected = scored[0] in members
-        records.append(_find(earlier, work.treebank, scored, selected=selected))
+        saved = None
+        if save_parses:
+            saved = SavedParses.of(results_dir, scored[0].folder, len(scored))
+        records.append(_find(earlier, work.treebank, scored, saved, selected=selected))
         if records[-1] is None:
-            asked.append(_Asked(work, scored, device, selected))
+            asked.append(_Asked(work, scored, device, selected, saved))
     for record in _scored(asked, jobs):
         write_record(record, results_dir / "runs")
         records[records.index(None)] = record
@@ -98,6 +105,7 @@ class _Asked(NamedTuple):
     runs: Sequence[_Run]
     device: str
     selected: bool
+    saved: SavedParses | None
 
 
 def _scored(asked: Sequence[_Asked], jobs: int) -> Iterator[Record]:
@@ -162,9 +170,16 @@ def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
 
 
 def _find(
-    records: Sequence[Record], bank: Treebank, runs: Sequence[_Run], *, selected: bool
+    records: Sequence[Record],
+    bank: Treebank,
+    runs: Sequence[_Run],
+    saved: SavedParses | None,
+    *,
+    selected: bool,
 ) -> Record | None:
     """The newest record of a run, or of an ensemble of runs, if it was scored in the same way.
+
+    Where parses are to be kept, it is one whose parses are.
 
     One that was scored in the other role since, when other seeds or variants competed, is not
     enough: tables show the newest, and would say that another variant was selected.
@@ -173,8 +188,17 @@ def _find(
     recipe = runs[0].config.model_dump(mode="json")
     for record in reversed(records):
         if is_of(record, recipe, weights) and _scored_alike(record, bank, runs[0].config):
-            return record if record.selected == selected else None
+            kept = saved is None or _parses_are_kept(saved, record, bank, runs[0].config)
+            return record if record.selected == selected and kept else None
     return None
+
+
+def _parses_are_kept(saved: SavedParses, record: Record, bank: Treebank, config: RunConfig) -> bool:
+    rules = rules_of(bank, kind_named(config.kind).metrics)
+    splits = {"dev": record.dev, "test": record.test}
+    return all(
+        saved.are_of(split, result, rules) for split, result in splits.items() if result is not None
+    )
 
 
 def _scored_alike(record: Record, bank: Treebank, config: RunConfig) -> bool:
@@ -191,7 +215,13 @@ def _scored_alike(record: Record, bank: Treebank, config: RunConfig) -> bool:
     return True
 
 
-def _score(work: Plan, runs: Sequence[_Run], device: str, selected: bool) -> Record:
+def _score(
+    work: Plan,
+    runs: Sequence[_Run],
+    device: str,
+    selected: bool,
+    saved: SavedParses | None,
+) -> Record:
     """Score a run, or several as an ensemble: dev always, test only if dev selected its variant.
 
     The baselines are scored with the test of a single run. The settings of the first run are
@@ -203,7 +233,7 @@ def _score(work: Plan, runs: Sequence[_Run], device: str, selected: bool) -> Rec
     parsers = [load_parser(run.folder, device) for run in runs]
     scored = parsers[0] if alone else combine(parsers)
     results = {
-        split: score_split(scored, bank, split, config, members=len(runs))
+        split: score_split(scored, bank, split, config, members=len(runs), saved=saved)
         for split in (("dev", "test") if selected else ("dev",))
     }
     baselines = baseline_results(bank, "test", kind.metrics) if selected and alone else {}

@@ -1,0 +1,120 @@
+"""The parses that were scored, in files beside the gold trees that they were compared with.
+
+A figure of a table does not say where a parser fails, and a record keeps counts, not trees. The
+files are what the scoring commands read, with the treebank's tags, by which parses are scored:
+whoever scores them again gets the figures of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.files import write_text
+from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.readers.brackets import read_brackets
+from spmrl_bench.readers.conll import read_conll_file
+from spmrl_bench.readers.text import read_text
+from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.conll import conll_lines
+from spmrl_bench.trees.parse import Layer, Parse
+
+#: The endings of the files of each layer.
+ENDINGS: dict[Layer, str] = {"constituents": "mrg", "dependencies": "conllu"}
+GOLD = "gold"
+
+
+@dataclass(frozen=True)
+class SavedParses:
+    """Where the parses of one run, or of an ensemble of runs, are kept.
+
+    Attributes:
+        folder: of the treebank; the gold trees are there once for all its runs.
+        run: name of the run.
+    """
+
+    folder: Path
+    run: str
+
+    @classmethod
+    def of(cls, results_dir: Path, run_dir: Path, members: int = 1) -> SavedParses:
+        """Those of the run in a folder, or of an ensemble of which it is the first."""
+        name = run_dir.name if members == 1 else f"{run_dir.name}-ensemble-of-{members}"
+        return cls(results_dir / "parses" / run_dir.parent.name, name)
+
+    def path(self, split: str, layer: Layer, *, gold: bool = False) -> Path:
+        """The file of one layer of a split's parses, or of its gold trees."""
+        return self.folder / f"{GOLD if gold else self.run}.{split}.{ENDINGS[layer]}"
+
+    def write(self, split: str, gold: Sequence[Parse], parses: Sequence[Parse]) -> None:
+        """Write parses and gold trees, every layer that the gold trees have.
+
+        Raises:
+            TreeError: the format has no way to write a word, a tag or a label.
+            SpmrlError: a file cannot be written.
+        """
+        for layer in gold[0].layers if gold else ():
+            for side, is_gold in ((gold, True), (parses, False)):
+                write_text(self.path(split, layer, gold=is_gold), _TEXTS[layer](side))
+
+    def read(self, split: str, layer: Layer) -> tuple[list[Parse], list[Parse]]:
+        """Gold trees and parses of a split, with this layer.
+
+        Raises:
+            SpmrlError: a file is not there or not what was written.
+        """
+        gold, parses = (
+            _READERS[layer](self.path(split, layer, gold=gold)) for gold in (True, False)
+        )
+        return gold, parses
+
+    def are_of(self, split: str, result: SplitResult, rules: Mapping[str, Any]) -> bool:
+        """Whether the files of a split are there and give what a record says of it."""
+        try:
+            for name, own in rules.items():
+                metric = metric_named(name)
+                (layer,) = metric.layers
+                counts = metric.count(*self.read(split, layer), own)
+                if counts.to_columns() != result.metrics[name].counts:
+                    return False
+        except SpmrlError:
+            return False
+        return True
+
+
+def _brackets(parses: Sequence[Parse]) -> str:
+    return "".join(f"{write_brackets(parse.tree)}\n" for parse in parses if parse.tree is not None)
+
+
+def _conllu(parses: Sequence[Parse]) -> str:
+    trees = (parse.dependencies for parse in parses if parse.dependencies is not None)
+    return "".join(
+        conll_lines(tree.words, tree.tags, map(str, tree.heads.tolist()), tree.relations)
+        for tree in trees
+    )
+
+
+_TEXTS: dict[Layer, Callable[[Sequence[Parse]], str]] = {
+    "constituents": _brackets,
+    "dependencies": _conllu,
+}
+
+
+def _read_mrg(path: Path) -> list[Parse]:
+    text = read_text(path, "utf-8")
+    return [Parse.of(tree) for tree in read_brackets(text, path=path, margin=False)]
+
+
+def _read_conllu(path: Path) -> list[Parse]:
+    sentences = read_conll_file(path, roots="several")
+    return [Parse.of(dependencies=sentence.tree) for sentence in sentences]
+
+
+_READERS: dict[Layer, Callable[[Path], list[Parse]]] = {
+    "constituents": _read_mrg,
+    "dependencies": _read_conllu,
+}
