@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.encoding_names import check_encoding
 
 #: Bytes after which a line of a stream, or a sentence of several, is taken for a mistake.
 LONGEST = 1 << 24
@@ -38,7 +39,9 @@ def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
 
     Raises:
         ReadError: the file cannot be opened, or a byte is not of the encoding.
+        SpmrlError: there is no such encoding.
     """
+    check_encoding(encoding)
     try:
         data = Path(path).read_bytes()
     except OSError as error:

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import TreebankError
+from spmrl_bench.readers.encoding_names import check_encoding
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.treebanks.bracket_proposals import proposed_format, proposed_options
-from spmrl_bench.treebanks.encodings import check_encoding, guess_encoding, marked_encoding
+from spmrl_bench.treebanks.encodings import guess_encoding, marked_encoding
 from spmrl_bench.treebanks.nearest_format import nearest_format
 from spmrl_bench.treebanks.patterns import documents
 from spmrl_bench.treebanks.sources import SplitName

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.errors import TreebankError
+from spmrl_bench.errors import SpmrlError, TreebankError
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.readers.formats import FORMATS
+from spmrl_bench.readers.text import read_text
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.guessing import (
     guess_files,
@@ -125,21 +126,30 @@ def test_mixed_encodings_are_refused(tmp_path: Path) -> None:
     lines = [f"(S (N größe{n}))\n" for n in range(30)]
     (tmp_path / "a.mrg").write_bytes("".join(lines).encode())
     (tmp_path / "b.mrg").write_bytes(b"(S (N a))\n" + lines[0].encode("latin-1"))
-    with pytest.raises(TreebankError, match=r"mixed: .*a\.mrg:1 is UTF-8 .* 29 .*b\.mrg:2 is not"):
+    with pytest.raises(
+        TreebankError, match=r"a\.mrg:1 there is UTF-8, .* 29 .*in .*b\.mrg:2 "
+    ):
         guess_files(tmp_path)
     assert guess_files(tmp_path, encoding="latin-1").encoding == "latin-1"
     within = "".join(lines[:20]).encode() + "".join(lines[20:]).encode("latin-1")
     for name in ("a.mrg", "b.mrg"):
         (tmp_path / name).write_bytes(within)
-    with pytest.raises(TreebankError, match=r"mixed: .*a\.mrg:1 is UTF-8 .*a\.mrg:21 is not"):
+    with pytest.raises(TreebankError, match=r"in .*a\.mrg:1 there is UTF-8, .*in .*a\.mrg:21 "):
+        guess_files(tmp_path)
+    line = "(S (N Straße) (V l".encode() + "äuft))\n".encode("latin-1")
+    for name in ("a.mrg", "b.mrg"):
+        (tmp_path / name).write_bytes(b"(S (N a))\n" + line)
+    with pytest.raises(TreebankError, match=r"in .*a\.mrg:2 there is UTF-8, .*in .*a\.mrg:2 "):
         guess_files(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["utf8x", "klingon", "idna", "rot13", ""])
 def test_encodings_that_there_are_not(tmp_path: Path, name: str) -> None:
-    with pytest.raises(TreebankError, match=f"unknown encoding '{name}'"):
+    with pytest.raises(SpmrlError, match=f"unknown encoding '{name}'"):
         guess_files(tmp_path, encoding=name)
-    with pytest.raises(TreebankError, match="Did you mean utf-8"):
+    with pytest.raises(SpmrlError, match=f"unknown encoding '{name}'"):
+        read_text(tmp_path / "a.mrg", name)
+    with pytest.raises(SpmrlError, match="Did you mean utf-8"):
         guess_files(tmp_path, encoding="utf-8x")
 
 
