@@ -126,9 +126,7 @@ def test_mixed_encodings_are_refused(tmp_path: Path) -> None:
     lines = [f"(S (N größe{n}))\n" for n in range(30)]
     (tmp_path / "a.mrg").write_bytes("".join(lines).encode())
     (tmp_path / "b.mrg").write_bytes(b"(S (N a))\n" + lines[0].encode("latin-1"))
-    with pytest.raises(
-        TreebankError, match=r"a\.mrg:1 there is UTF-8, .* 29 .*in .*b\.mrg:2 "
-    ):
+    with pytest.raises(TreebankError, match=r"a\.mrg:1 there is UTF-8, .* 29 .*in .*b\.mrg:2 "):
         guess_files(tmp_path)
     assert guess_files(tmp_path, encoding="latin-1").encoding == "latin-1"
     within = "".join(lines[:20]).encode() + "".join(lines[20:]).encode("latin-1")
