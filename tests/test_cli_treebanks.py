@@ -87,6 +87,31 @@ def test_all_means_those_that_are_present(laboratory: Laboratory) -> None:
     assert run("validate").stdout == result.stdout
 
 
+def test_a_broken_manifest_hides_no_other_treebank(laboratory: Laboratory) -> None:
+    path = laboratory.manifests / "tiny-mini.toml"
+    path.write_text(path.read_text().replace('prm = "spmrl"', 'prm = "smprl"'))
+    for command in ("treebanks", "validate"):
+        result = run(command)
+        assert result.exit_code == 1
+        assert "tiny-mini.toml: prm: unknown parameter set 'smprl'" in result.stderr
+        assert "found 'smprl'" not in result.stderr  # which was just said
+        assert "tiny-open" in result.stdout
+    result = run("train", str(laboratory.recipe), "--treebank", "tiny-licensed")
+    assert result.exit_code == 1
+    assert "treebank tiny-licensed is not present" in result.stderr
+    assert "present for elvish: tiny-open\n" in result.stderr
+
+
+def test_a_broken_recipe_hides_no_other(own: Path) -> None:
+    (own.parent / "home" / "recipes").mkdir(parents=True)
+    path = own.parent / "home" / "recipes" / "elvish.toml"
+    path.write_text('language = "elvish"\ntreebank = "x"\n')
+    result = run("recipes")
+    assert result.exit_code == 1
+    assert "elvish.toml: treebank: unknown key. Did you mean treebanks?" in result.stderr
+    assert "german-spmrl" in result.stdout
+
+
 def test_a_treebank_that_is_named_must_be_there(laboratory: Laboratory) -> None:
     result = run("validate", "tiny-licensed")
     assert result.exit_code == 1

@@ -14,6 +14,7 @@ from spmrl_bench.cli.options import (
     check_choice,
     name_left_out,
     print_rows,
+    raise_all,
 )
 from spmrl_bench.errors import SpmrlError
 
@@ -84,11 +85,18 @@ def recipes() -> None:
     from spmrl_bench.experiments.recipe import list_recipes, load_recipe
     from spmrl_bench.treebanks.presence import treebank_statuses
 
-    present = {status.name for status in treebank_statuses() if status.present}
+    statuses, broken = treebank_statuses()
+    wrong: list[SpmrlError] = [*broken]
+    present = {status.name for status in statuses if status.present}
     rows = []
     for name in list_recipes():
-        recipe = load_recipe(name)
+        try:
+            recipe = load_recipe(name)
+        except SpmrlError as error:
+            wrong.append(error)
+            continue
         banks = recipe.language.treebanks
         used = next((bank for bank in banks if bank in present), "none is present")
         rows.append((name, used, ", ".join(banks), ", ".join(recipe.variants)))
     print_rows(("language", "uses", "treebanks by preference", "variants"), rows)
+    raise_all(wrong)

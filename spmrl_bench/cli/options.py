@@ -140,3 +140,9 @@ def print_rows(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> No
     from tabulate import tabulate
 
     typer.echo(tabulate(rows, headers=headings, tablefmt="simple", disable_numparse=True))
+
+
+def raise_all(errors: Sequence[SpmrlError]) -> None:
+    """Name what a list had to leave out, if it is anything; status 1."""
+    if errors:
+        raise SpmrlError("\n".join(map(str, errors)))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import check_choice, first_of, print_rows
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.cli.options import check_choice, first_of, print_rows, raise_all
+from spmrl_bench.errors import SpmrlError, TreebankError
 
 if TYPE_CHECKING:
     from spmrl_bench.treebanks.new import NewTreebank
@@ -47,6 +47,7 @@ def listing(context: typer.Context) -> None:
         return
     from spmrl_bench.treebanks.presence import treebank_statuses
 
+    statuses, wrong = treebank_statuses()
     rows = [
         (
             status.name,
@@ -57,12 +58,13 @@ def listing(context: typer.Context) -> None:
             status.where,
             first_of(status.missing or status.layer_missing),
         )
-        for status in treebank_statuses()
+        for status in statuses
     ]
     headings = (
         "treebank", "track", "train / dev / test", "layers", "state", "looked in", "missing"
     )  # fmt: skip
     print_rows(headings, rows)
+    raise_all(wrong)
 
 
 @treebanks.command()
@@ -127,15 +129,17 @@ def validate(
     """
     from spmrl_bench.experiments.readiness import recipe_problems
     from spmrl_bench.treebanks.accepted import accept_counts
-    from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
-    from spmrl_bench.treebanks.presence import status_of
+    from spmrl_bench.treebanks.catalogue import load_manifest
+    from spmrl_bench.treebanks.presence import treebank_statuses
     from spmrl_bench.treebanks.survey import inventories, shared_note, survey_table
     from spmrl_bench.treebanks.validation import validate as check
 
     everything = not names or names == ["all"]
-    manifests = [load_manifest(name) for name in (manifest_names() if everything else names or ())]
+    wrong: list[TreebankError] = []
     if everything:
-        manifests = [manifest for manifest in manifests if status_of(manifest).present]
+        statuses, wrong = treebank_statuses()
+        names = [status.name for status in statuses if status.present]
+    manifests = [load_manifest(name) for name in names or ()]
     if accept and everything:
         raise SpmrlError("--accept-counts: name the treebanks whose numbers shall be accepted")
     results = []
@@ -172,7 +176,9 @@ def validate(
         _print_errors(problems, every)
     if failed:
         names_ = ", ".join(result.name for result in failed)
-        raise SpmrlError(f"{len(failed)} of {len(results)} treebanks are not sound: {names_}")
+        unsound = f"{len(failed)} of {len(results)} treebanks are not sound: {names_}"
+        wrong.append(TreebankError(unsound))
+    raise_all(wrong)
 
 
 @app.command("new-treebank")

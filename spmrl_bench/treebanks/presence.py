@@ -47,13 +47,18 @@ class TreebankStatus:
     layer_missing: tuple[str, ...]
 
 
-def treebank_statuses(root: Root = None) -> list[TreebankStatus]:
-    """The status of every treebank with a manifest, sorted by name.
+def treebank_statuses(root: Root = None) -> tuple[list[TreebankStatus], list[TreebankError]]:
+    """The status of every treebank with a manifest, sorted by name, and what is wrong with others.
 
-    Raises:
-        TreebankError: a manifest has mistakes.
+    One manifest with mistakes hides no other treebank.
     """
-    return [status_of(load_manifest(name), root) for name in manifest_names()]
+    found, wrong = [], []
+    for name in manifest_names():
+        try:
+            found.append(status_of(load_manifest(name), root))
+        except TreebankError as error:
+            wrong.append(error)
+    return found, wrong
 
 
 def find_folder(path: str, root: Root = None) -> Path | None:
@@ -154,7 +159,7 @@ def absence(manifest: FileManifest, root: Root = None) -> str:
         lines.append(f"then set {ROOT_VARIABLE} to the directory that has {folder}/")
     others = [
         other.name
-        for other in treebank_statuses(root)
+        for other in treebank_statuses(root)[0]
         if other.language == status.language and other.present
     ]
     lines.append(f"present for {status.language}: {', '.join(others) or 'none'}")

@@ -162,7 +162,7 @@ def test_an_absent_layer(bank: Treebank, root: Path) -> None:
     assert words(without.examples("train")) == EXPECTED["train"]
     with pytest.raises(TreebankError, match=r"dependencies of tiny are not present: x\.dp in .*da"):
         without.examples("train", ["dependencies"])
-    (status,) = treebank_statuses(root)
+    ((status,), _) = treebank_statuses(root)
     assert (status.present, status.layers, status.layer_missing) == (
         True,
         ("constituents",),

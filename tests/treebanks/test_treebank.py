@@ -87,7 +87,7 @@ def test_absent_files_are_named(manifests: WriteManifest, root: Path) -> None:
         (root / "tiny_data" / name).unlink()
     with pytest.raises(TreebankError, match=re.escape("missing: a_*.mrg, d_09.mrg, t.tsv")):
         open_treebank("tiny", root)
-    (status,) = treebank_statuses(root)
+    ((status,), _) = treebank_statuses(root)
     assert not status.present
     assert status.missing == ("a_*.mrg", "d_09.mrg", "t.tsv")
 
@@ -95,7 +95,7 @@ def test_absent_files_are_named(manifests: WriteManifest, root: Path) -> None:
 def test_status(manifests: WriteManifest, root: Path) -> None:
     manifests()
     manifests("young", **MINI)
-    tiny, young = treebank_statuses(root)
+    (tiny, young), _ = treebank_statuses(root)
     assert (tiny.name, tiny.present, tiny.where) == ("tiny", True, str(root / "tiny_data"))
     assert tiny.sentences == {"train": 3, "dev": 3, "test": 1}
     assert (young.present, young.where) == (True, "generated, needs no files")
