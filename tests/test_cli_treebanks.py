@@ -108,7 +108,7 @@ def test_a_broken_recipe_hides_no_other(own: Path) -> None:
     path.write_text('language = "elvish"\ntreebank = "x"\n')
     result = run("recipes")
     assert result.exit_code == 1
-    assert "elvish.toml: treebank: unknown key. Did you mean treebanks?" in result.stderr
+    assert "elvish.toml: treebank: unknown key. Did you mean treebanks" in result.stderr
     assert "german-spmrl" in result.stdout
 
 
