@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,13 +30,15 @@ from spmrl_bench.json_files import parsed_json
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
 MOST_BYTES = 2**28  # of a file; the counts of a million sentences are a quarter of it
 _MOST_PROBLEMS = 20  # told of one document
-_DEEPEST = 100  # lists and objects inside each other
 
 
 class Part(BaseModel):
     """Base of a document and its parts: no unknown key, no NaN, no change once it is made."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # An infinite number inside what may be anything is refused, not written as none.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, ser_json_inf_nan="constants"
+    )
 
 
 Content = TypeVar("Content", bound=Part)
@@ -68,18 +69,18 @@ class Documents(Generic[Content]):
             RecordError: the folder or the file cannot be written, or the document not be read
                 again.
         """
-        found = content.model_dump(mode="json")
-        # As JSON, an infinite number would be none at all.
-        if problem := unfit(content.model_dump()) or unfit(found):
-            raise RecordError(f"{folder}: cannot write the {self.what}: {problem}")
-        text = json.dumps(
-            found,
-            ensure_ascii=False,
-            allow_nan=False,
-            sort_keys=True,
-            separators=(",", ":"),
-        )
-        data = f"{text}\n".encode()
+        try:
+            text = json.dumps(
+                content.model_dump(mode="json"),
+                ensure_ascii=False,
+                allow_nan=False,
+                sort_keys=True,
+                separators=(",", ":"),
+            )
+            data = f"{text}\n".encode()
+            parsed_json(data)
+        except (ValueError, RecursionError) as error:
+            raise RecordError(f"{folder}: cannot write the {self.what}: {error}") from None
         path = folder / document_name(data)
         if len(data) > MOST_BYTES:
             raise RecordError(
@@ -196,47 +197,6 @@ def file_bytes(path: Path, what: str) -> bytes:
             f"{path}: cannot read {what}: {error.strerror or error}; restore it, delete it or "
             "move it away"
         ) from error
-
-
-def unfit(content: Any) -> str:
-    """What JSON can say but tables, CSV and other readers cannot take; empty if nothing is.
-
-    That is a number that needs more than 64 bits or is infinite, text that has no UTF-8 (half of
-    a surrogate pair), and what is nested too deep to be written again.
-    """
-    inner: list[tuple[str, int, Any]] = [("", 0, content)]
-    while inner:
-        place, depth, value = inner.pop()
-        problem = ""
-        if isinstance(value, str):
-            problem = "" if _is_text(value) else "text with half of a surrogate pair"
-        elif isinstance(value, float):
-            problem = "" if math.isfinite(value) else "a number that is too large"
-        elif isinstance(value, int):
-            problem = "" if -(2**63) <= value < 2**63 else "a number of more than 64 bits"
-        elif isinstance(value, (list, dict)):
-            if depth == _DEEPEST:
-                problem = f"nested more than {_DEEPEST} times"
-            elif isinstance(value, dict):
-                if not all(map(_is_text, value)):
-                    problem = "a key with half of a surrogate pair"
-                inner += ((f"{place}{key}.", depth + 1, part) for key, part in value.items())
-            elif set(map(type, value)) == {int}:  # counts, of which there are many
-                inner += ((place, depth + 1, end(value)) for end in (min, max))
-            else:
-                inner += ((f"{place}{n}.", depth + 1, part) for n, part in enumerate(value))
-        if problem:
-            where = place.rstrip(".").encode("utf-8", "replace").decode()
-            return f"{where[:200] or 'document'}: {problem}"
-    return ""
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def document_name(data: bytes) -> str:

@@ -213,7 +213,7 @@ def test_a_folder_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
 
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
     for recipe in ({"a": "\ud800"}, {"a": 10**40}, {"a": float("inf")}):
-        with pytest.raises(RecordError, match=r"cannot write the record: recipe\.a: "):
+        with pytest.raises(RecordError, match=r"cannot write the record: "):
             write_record(make_record(recipe=recipe), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
