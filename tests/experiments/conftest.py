@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from spmrl_bench.experiments import evaluation
+from spmrl_bench.experiments.evaluation import Evaluated, evaluate_parser
+from spmrl_bench.parsers.baseline import Baseline
 from tests.experiments.running import RUNS, train
 from tests.laboratory import Laboratory, build_laboratory
 
@@ -28,3 +32,17 @@ def trained(laboratory: Laboratory, finished: Path) -> Laboratory:
     """A laboratory where both variants are trained; their folders are in FOLDERS."""
     shutil.copytree(finished, RUNS)
     return laboratory
+
+
+@pytest.fixture
+def splits_parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Numbers of sentences of the splits that ``evaluate`` parses."""
+    found: list[int] = []
+
+    def watched(parser: Any, gold: Any, rules: Any) -> Evaluated:
+        if not isinstance(parser, Baseline):
+            found.append(len(gold))
+        return evaluate_parser(parser, gold, rules)
+
+    monkeypatch.setattr(evaluation, "evaluate_parser", watched)
+    return found

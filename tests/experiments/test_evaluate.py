@@ -13,9 +13,8 @@ from spmrl_bench.errors import (
     CheckpointError,
     RecipeError,
 )
-from spmrl_bench.experiments import evaluation, run
+from spmrl_bench.experiments import run
 from spmrl_bench.experiments.evaluation import (
-    Evaluated,
     baseline_results,
     evaluate_parser,
     gold_parses,
@@ -26,7 +25,6 @@ from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.markdown import results_markdown
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
 from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.baseline import Baseline
 from spmrl_bench.parsers.decoding import decode_blocks
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import load_parser
@@ -34,20 +32,6 @@ from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees import Parse
 from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, train
 from tests.laboratory import QUICK, SIZES, TRAIN, Laboratory
-
-
-@pytest.fixture
-def splits_parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Numbers of sentences of the splits that ``evaluate`` parses."""
-    found: list[int] = []
-
-    def watched(parser: Any, gold: Any, rules: Any) -> Evaluated:
-        if not isinstance(parser, Baseline):
-            found.append(len(gold))
-        return evaluate_parser(parser, gold, rules)
-
-    monkeypatch.setattr(evaluation, "evaluate_parser", watched)
-    return found
 
 
 def test_runs_scored_side_by_side_have_the_same_records(laboratory: Laboratory) -> None:

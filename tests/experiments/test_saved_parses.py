@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import RecipeError, TreeError
-from spmrl_bench.experiments import evaluation, run
+from spmrl_bench.experiments import run
 from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns
-from spmrl_bench.experiments.evaluation import Evaluated, evaluate_parser
 from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.formats import Table
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.parsers.baseline import Baseline
 from spmrl_bench.scoring import load_prm, score_files
 from spmrl_bench.trees import Parse
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -27,33 +25,21 @@ SAVED = RESULTS / "parses" / "tiny-open"
 WAYS = ("length", "label", "span")
 
 
-@pytest.fixture
-def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Numbers of sentences of the splits that are parsed."""
-    found: list[int] = []
-
-    def watched(parser: Any, gold: Any, rules: Any) -> Evaluated:
-        if not isinstance(parser, Baseline):
-            found.append(len(gold))
-        return evaluate_parser(parser, gold, rules)
-
-    monkeypatch.setattr(evaluation, "evaluate_parser", watched)
-    return found
-
-
 def scored(laboratory: Laboratory, **options: Any) -> list[Record]:
     """Records of two seeds of one variant and their ensemble, with the parses kept."""
     work = plan(laboratory, variants=["charlstm"], seeds=[1, 2])
     return run.evaluate(work, runs_dir=RUNS, results_dir=RESULTS, ensemble=True, **options)
 
 
-def test_the_files_score_as_the_records_say(laboratory: Laboratory, parsed: list[int]) -> None:
+def test_the_files_score_as_the_records_say(
+    laboratory: Laboratory, splits_parsed: list[int]
+) -> None:
     train(laboratory, variants=["charlstm"], seeds=[1, 2])
     scored(laboratory)
     assert not SAVED.exists()
-    parsed.clear()
+    splits_parsed.clear()
     records = scored(laboratory, save_parses=True, jobs=1)
-    assert len(parsed) == 6  # the parses of the first time are gone
+    assert len(splits_parsed) == 6  # the parses of the first time are gone
     names = [f"small-charlstm-seed{seed}" for seed in (1, 2)]
     names.append(f"{names[0]}-ensemble-of-2")
     for name, record in zip(names, records, strict=True):
@@ -66,22 +52,22 @@ def test_the_files_score_as_the_records_say(laboratory: Laboratory, parsed: list
 
 
 def test_runs_whose_parses_are_kept_are_not_scored_again(
-    laboratory: Laboratory, parsed: list[int]
+    laboratory: Laboratory, splits_parsed: list[int]
 ) -> None:
     train(laboratory, variants=["charlstm"], seeds=[1, 2])
     first = scored(laboratory, save_parses=True)
-    parsed.clear()
+    splits_parsed.clear()
     assert scored(laboratory, save_parses=True) == first
-    assert parsed == []
+    assert splits_parsed == []
     (SAVED / "small-charlstm-seed2.dev.mrg").unlink()
     scored(laboratory, save_parses=True)
-    assert len(parsed) == 2
+    assert len(splits_parsed) == 2
     # Parses of other weights are no parses of this run.
     changed = SAVED / "small-charlstm-seed1.test.mrg"
     right = changed.read_text(encoding="utf-8")
     changed.write_text(right.replace("(NP ", "(PP "), encoding="utf-8")
     scored(laboratory, save_parses=True)
-    assert len(parsed) == 4
+    assert len(splits_parsed) == 4
     assert changed.read_text(encoding="utf-8") == right
 
 
