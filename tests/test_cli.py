@@ -28,6 +28,8 @@ COMMANDS = (
     "parse",
     "score",
     "score-dependencies",
+    "task",
+    "enter",
     "compare",
     "explain",
     "recipes",

@@ -22,6 +22,7 @@ from spmrl_bench.cli import (  # noqa: F401
     runs,
     scores,
     study,
+    systems,
     treebanks,
 )
 from spmrl_bench.cli.app import app

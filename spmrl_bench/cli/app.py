@@ -30,6 +30,8 @@ ORDER = (
     "parse",
     "score",
     "score-dependencies",
+    "task",
+    "enter",
     "compare",
     "explain",
     "recipes",

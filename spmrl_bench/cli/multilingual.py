@@ -80,7 +80,7 @@ def multilingual(
     published, wrong = readable_published()
     name_left_out([*mistakes, *wrong], strict)
     typer.echo(write_track(records, track, results, published))
-    seconds = sum(record.training.wall_seconds for record in done)
+    seconds = sum(record.training.wall_seconds for record in done if record.training)
     typer.echo(f"Training time of {len(done)} runs: {_duration(seconds)}.")
     if work.absent:
         typer.echo(f"Absent: {', '.join(name for name, _ in work.absent)}.")

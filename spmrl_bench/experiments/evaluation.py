@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -124,31 +124,44 @@ def score_split(
     found = evaluate_parser(parser, gold, rules)
     if saved is not None:
         saved.write(split, gold, found.parses)
-    results = {}
-    for name, counts in found.counts.items():
-        metric = metric_named(name)
-        source = Source(
-            treebank=bank.name,
-            fingerprint="+".join(bank.fingerprint_of(layer) for layer in metric.layers) or None,
-            split=split,
-            counts="accepted" if bank.counts_accepted else None,
-            tags=bank.manifest.tags if parser.reads_tags else "none",
-            transforms=tuple(bank.manifest.transforms),
-            variant=config.variant if config else kind.name,
-            settings=config.settings if config else {},
-            ensemble=members if members > 1 else None,
-            size=config.size if config else None,
-            precision=config.model.precision if config else None,
-            seed=config.seed if config else None,
-        )
-        signature = sign(metric, counts, rules[name], source)
-        results[name] = MetricResult.of(metric, counts, signature)
+    source = Source(
+        tags=bank.manifest.tags if parser.reads_tags else "none",
+        variant=config.variant if config else kind.name,
+        settings=config.settings if config else {},
+        ensemble=members if members > 1 else None,
+        size=config.size if config else None,
+        precision=config.model.precision if config else None,
+        seed=config.seed if config else None,
+    )
     return SplitResult(
         sentences=len(next(iter(found.counts.values()))),
-        metrics=results,
+        metrics={
+            name: signed_result(bank, split, name, counts, rules[name], source)
+            for name, counts in found.counts.items()
+        },
         tokens_per_second=found.tokens_per_second if config else None,
         tag_accuracy=found.tag_accuracy,
     )
+
+
+def signed_result(
+    bank: Treebank, split: str, name: str, counts: Counts, rules: Any, source: Source
+) -> MetricResult:
+    """The result that the counts of a metric give, signed.
+
+    Args:
+        source: of the parses; what it must say of the treebank is added.
+    """
+    metric = metric_named(name)
+    whole = replace(
+        source,
+        treebank=bank.name,
+        fingerprint="+".join(bank.fingerprint_of(layer) for layer in metric.layers) or None,
+        split=split,
+        counts="accepted" if bank.counts_accepted else None,
+        transforms=tuple(bank.manifest.transforms),
+    )
+    return MetricResult.of(metric, counts, sign(metric, counts, rules, whole))
 
 
 def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:

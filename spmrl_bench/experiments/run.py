@@ -205,7 +205,7 @@ def _scored_alike(record: Record, bank: Treebank, config: RunConfig) -> bool:
     """Whether a record has the scores that would be counted now."""
     rules = rules_of(bank, kind_named(config.kind).metrics)
     for name, own in rules.items():
-        result = record.dev.metrics.get(name)
+        result = record.dev.metrics.get(name) if record.dev else None
         if result is None:
             return False
         parts = signature_parts(result.signature_long)

@@ -20,7 +20,9 @@ from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 
-RUN_KEYS = frozenset({"variant", "settings", "ensemble", "size", "precision", "seed", "version"})
+RUN_KEYS = frozenset(
+    {"variant", "settings", "ensemble", "size", "precision", "seed", "output", "version"}
+)
 SPLITS = ("dev", "test")
 ABSENT = "absent"
 
@@ -98,10 +100,10 @@ def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tu
     for name, record in (("the first", one), ("the second", other)):
         result = record.result(split)
         if result is None:
-            raise ScoreError(
-                f"{name} record has no scores on test: test is scored for the variant that dev "
-                "selected. Compare on dev (--split dev)"
-            )
+            why = "test is scored for the variant that dev selected. Compare on dev (--split dev)"
+            if record.system:
+                why = f"its system was entered for {' and '.join(record.system.outputs)} only"
+            raise ScoreError(f"{name} record has no scores on {split}: {why}")
         if metric not in result.metrics:
             raise ScoreError(
                 f"{name} record has no scores by {metric}; it has {', '.join(result.metrics)}"
@@ -170,7 +172,7 @@ def _ingredients(record: Record, whole: list[str], several: bool) -> dict[str, o
             parts = signed if several else next(iter(signed.values()), {})
             content[split] = parts if split in whole else "scored"
     stored = record.model_dump(mode="json")
-    keys = ("treebank", "kind", "select", "recipe", "versions", "commit", "hardware")
+    keys = ("treebank", "system", "kind", "select", "recipe", "versions", "commit", "hardware")
     return content | {key: stored[key] for key in keys}
 
 

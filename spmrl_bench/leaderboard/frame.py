@@ -27,9 +27,10 @@ from spmrl_bench.settings_text import settings_text, variant_text
 
 #: Columns that say which run a row is of.
 RUN_COLUMNS = (
-    "record", "track", "treebank", "language", "group", "recipe", "kind", "variant", "name",
-    "settings", "given", "altered", "digest", "size", "precision", "seed", "ensemble", "selected",
-    "select", "newest", "weights", "finished", "commit", "version", "device", "threads", "kernels",
+    "record", "track", "treebank", "language", "group", "recipe", "system", "tested", "kind",
+    "variant", "name", "settings", "given", "altered", "digest", "size", "precision", "seed",
+    "ensemble", "selected", "select", "newest", "weights", "finished", "commit", "version",
+    "device", "threads", "kernels",
 )  # fmt: skip
 #: Columns that say what the number is.
 NUMBER_COLUMNS = (
@@ -57,6 +58,8 @@ def records_frame(records: Iterable[Record]) -> pd.DataFrame:
     The columns are :data:`RUN_COLUMNS` and :data:`NUMBER_COLUMNS`. Of these,
 
     - ``record`` is the number of the record in the order of :func:`by_age`;
+    - ``system`` says whether it is a system of somebody else, not a run, and ``tested`` how many
+      of its outputs have been scored on test;
     - ``group`` numbers, within a treebank, the records whose scores compare;
     - ``name`` is the variant with its ``settings``: those that were changed of the recipe
       (``given``) and those in which runs of this name differ otherwise;
@@ -85,13 +88,18 @@ def records_frame(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def _run(number: int, record: Record) -> Run:
-    parts = [signature_parts(result.signature_long) for result in record.dev.metrics.values()]
+    scored = record.dev or record.test
+    results = scored.metrics.values() if scored else ()
+    parts = [signature_parts(result.signature_long) for result in results]
+    hardware = record.hardware
     return {
         "record": number,
         "track": record.treebank.track,
         "treebank": record.treebank.name,
         "language": record.treebank.language,
         "recipe": record.lang,
+        "system": record.system is not None,
+        "tested": record.system.tested if record.system else 0,
         "kind": record.kind,
         "variant": record.variant,
         "given": settings_text(record.settings),
@@ -106,17 +114,17 @@ def _run(number: int, record: Record) -> Run:
         "finished": record.finished,
         "commit": record.commit or "",
         "version": record.versions.get("spmrl_bench", ""),
-        "device": record.hardware.device,
-        "threads": record.hardware.threads,
-        "kernels": record.hardware.kernels or "",
+        "device": hardware.device if hardware else "",
+        "threads": hardware.threads if hardware else 0,
+        "kernels": (hardware.kernels if hardware else None) or "",
     }
 
 
 def _numbers(record: Record) -> Iterator[dict[str, Any]]:
     """The figures of a record, with how they were counted."""
-    training = record.training
     for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
-        yield _PLAIN | {"split": "train", "figure": figure, "value": getattr(training, figure)}
+        value = getattr(record.training, figure, None)
+        yield _PLAIN | {"split": "train", "figure": figure, "value": value}
     results = [("dev", "", record.dev), ("test", "", record.test)]
     results += [("test", name, result) for name, result in record.baselines.items()]
     for split, baseline, result in results:
@@ -139,7 +147,7 @@ def _numbers(record: Record) -> Iterator[dict[str, Any]]:
             for figure, value in _figures(result, name).items():
                 yield how | {"figure": figure, "value": value}
     try:
-        score: float | None = record.dev.score(Criterion.parse(record.select))
+        score = record.dev.score(Criterion.parse(record.select)) if record.dev else None
     except ScoreError:
         score = None  # by a metric that is not installed
     yield _PLAIN | {"split": "dev", "figure": "score", "value": score}

@@ -84,6 +84,7 @@ def _table(
             signatures,
             *_runs(results, [column for column in figures if column.is_headline]),
             *_sources(shown),
+            *_systems(group),
             *_older(group),
             *_others(place, siblings),
         ),
@@ -112,6 +113,16 @@ def _runs(results: Sequence[Result], headlines: Sequence[Column]) -> list[Note]:
     lines = tuple(f"{name}: {'; '.join(runs)}" for (name, _), runs in found.items())
     heading = "Means over seeds, ± their sample standard deviation. "
     return [f"{heading}{', '.join(titles.values())} of each run:", lines] if lines else []
+
+
+def _systems(group: pd.DataFrame) -> list[str]:
+    """How often systems of others were scored on test; dev chose none of our parsers so."""
+    rows = group[group["newest"] & group["system"]].drop_duplicates("record")
+    times = [
+        f"{row.variant}: {row.tested} output{'' if row.tested == 1 else 's'} scored on test"
+        for row in rows.itertuples()
+    ]
+    return [f"Systems of others, by their parses alone. {'; '.join(times)}."] if times else []
 
 
 # ---- Published figures ----

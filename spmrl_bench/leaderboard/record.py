@@ -29,7 +29,8 @@ from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, Criterion, Metric, metric_named
 from spmrl_bench.scoring.signature import Signature
 
-SCHEMA_VERSION = 3  # 3: scores by metric; older versions are read for ever (record_versions)
+# 3: scores by metric; 4: systems of others. Older versions are read for ever (record_versions).
+SCHEMA_VERSION = 4
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 
@@ -183,10 +184,44 @@ class Hardware(Part):
     )
 
 
+class Output(Part):
+    """The parses of a split that a system of somebody else gave, by the layer they are of."""
+
+    sha256: dict[str, str] = Field(description="SHA-256 of each file, in hex, by layer.")
+    policy: str = Field(description="What was done with answers that could not be scored.")
+    handled: dict[str, NonNegativeInt] = Field(
+        default={}, description="Answers that could not be scored as they stood, by what was wrong."
+    )
+
+
+class System(Part):
+    """A parser of somebody else, of which only the parses are known."""
+
+    name: str = Field(min_length=1, description="Such as Stanza.")
+    version: str = Field(default="", description="Of the parser, or of its model.")
+    url: str = Field(default="", description="Where it is found.")
+    paper: str = Field(default="", description="Where it is described.")
+    training_data: str = Field(default="", description="What it was trained on.")
+    notes: str = Field(default="", description="What else a reader should know.")
+    outputs: dict[str, Output] = Field(description="What it gave, by split.")
+    tested: NonNegativeInt = Field(
+        default=0,
+        description="Outputs of this system, of whatever version, that had been scored on the "
+        "treebank's test split when this record was written, this one included.",
+    )
+
+    @property
+    def title(self) -> str:
+        """Name and version."""
+        return f"{self.name} {self.version}".strip()
+
+
 class Record(Part):
     """One finished run: one variant, trained from one seed on one treebank.
 
-    Or several such runs of one variant, from other seeds, that parse together.
+    Or several such runs of one variant, from other seeds, that parse together. Or what a system of
+    somebody else parsed, of which nothing but its parses and what was said of it is known:
+    ``variant`` is then its name and version, ``weights`` stands for its parses.
     """
 
     schema_version: int = Field(default=SCHEMA_VERSION, description="Version of this layout.")
@@ -211,15 +246,19 @@ class Record(Part):
         "one run. `seed` and `recipe` are those of the first member, `training` of all together.",
     )
     recipe: dict[str, Any] = Field(description="The resolved recipe, as it was trained.")
-    dev: SplitResult = Field(description="Scores on dev of the iterate that was kept.")
+    system: System | None = Field(default=None, description="The system of somebody else.")
+    dev: SplitResult | None = Field(
+        default=None,
+        description="Scores on dev of the iterate that was kept; only a system may be without.",
+    )
     test: SplitResult | None = Field(
         default=None, description="Scores on test; present only for the selected variant."
     )
     baselines: dict[str, SplitResult] = Field(
         default={}, description="Baselines scored on test, by name; they go with `test`."
     )
-    training: Training
-    hardware: Hardware
+    training: Training | None = Field(default=None, description="Of runs, not of systems.")
+    hardware: Hardware | None = Field(default=None, description="Of runs, not of systems.")
     versions: dict[str, str] = Field(
         description="Versions of Python, this program and the libraries that shape the result."
     )
@@ -229,6 +268,11 @@ class Record(Part):
 
     @model_validator(mode="after")
     def _check_selection(self) -> Self:
+        missing = [name for name in ("dev", "training", "hardware") if getattr(self, name) is None]
+        if missing and self.system is None:
+            raise ValueError(f"without {' and '.join(missing)}, which every run has")
+        if self.dev is None and self.test is None:
+            raise ValueError("neither dev nor test scores")
         if self.test is not None and not self.selected:
             raise ValueError("test scores of a variant that dev did not select")
         if self.baselines and self.test is None:
@@ -252,7 +296,8 @@ class Record(Part):
     @property
     def metrics(self) -> list[str]:
         """The metrics that it was scored with, in the order of tables."""
-        return in_order(self.dev.metrics, [self.select])
+        names = (name for one in (self.dev, self.test) if one is not None for name in one.metrics)
+        return in_order(dict.fromkeys(names), [self.select])
 
     @property
     def settings(self) -> dict[str, Any]:

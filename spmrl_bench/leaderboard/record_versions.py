@@ -2,7 +2,7 @@
 
 Records are never changed, so their files stay as they are for ever; what is different in them is
 put right whenever they are read. Version 2 had bracket scores only, at the place of the split,
-one baseline and one fingerprint. (Version 1 was never released.)
+one baseline and one fingerprint; version 3 had runs alone. (Version 1 was never released.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ def upgraded(content: Any) -> Any:
     What is no record of an older version is returned as it is.
     """
     if isinstance(content, Mapping) and content.get("schema_version") == 2:
-        return _from_2(content)
+        content = _from_2(content)
+    if isinstance(content, Mapping) and content.get("schema_version") == 3:
+        content = {**content, "schema_version": 4}
     return content
 
 

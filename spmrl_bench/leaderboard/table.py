@@ -92,7 +92,7 @@ def _result(
         name=baseline or first["name"],
         settings=None if baseline else first["settings"] or None,
         size=None if baseline else first["size"],
-        seed=first["seed"] if kind == "run" else None,
+        seed=first["seed"] if kind == "run" and not first["system"] else None,
         runs={"baseline": None, "ensemble": members}.get(kind, runs),
         below=below,
         figures=figures,

@@ -186,7 +186,9 @@ def score_track(
         track: name of the track.
         variants: the variants that the table is about, in order; others follow by name.
     """
-    ordered = by_age(record for record in records if record.treebank.track == track)
+    ordered = by_age(
+        record for record in records if record.treebank.track == track and record.system is None
+    )
     frame = records_frame(ordered)
     # What selects is not known of records by metrics that are not installed.
     scored = frame.loc[frame["figure"] == "score", "record"]

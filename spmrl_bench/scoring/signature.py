@@ -43,6 +43,7 @@ KEYS = {
     "size": "sz",
     "precision": "prec",
     "seed": "seed",
+    "output": "out",
     "version": "v",
 }
 _COUNTING = tuple(KEYS)[: tuple(KEYS).index("treebank")]
@@ -116,6 +117,7 @@ class Source:
         size: name of the model size.
         precision: of the parser's matrix products; float32, the usual one, is not shown.
         seed: seed of the run.
+        output: how many answers of an outside system could not be scored as they stood, and why.
     """
 
     treebank: str | None = None
@@ -130,6 +132,7 @@ class Source:
     size: str | None = None
     precision: str | None = None
     seed: int | None = None
+    output: str | None = None
 
     def values(self) -> dict[str, str | None]:
         """The values of a signature by key."""
@@ -148,6 +151,7 @@ class Source:
             "size": self.size,
             "precision": None if self.precision is None else unusual(self.precision, "float32"),
             "seed": None if self.seed is None else str(self.seed),
+            "output": self.output,
         }
 
 

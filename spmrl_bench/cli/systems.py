@@ -1,0 +1,114 @@
+"""Commands for parsers of others: what they are given, and entering what they answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import ResultsFolder, StrictFiles, name_left_out
+
+TreebankArgument = Annotated[
+    str, typer.Argument(metavar="TREEBANK", help="As `spmrl-bench treebanks` lists it.")
+]
+Split = Annotated[Literal["dev", "test"], typer.Option(help="Which sentences.")]
+
+
+@app.command()
+def task(
+    treebank: TreebankArgument,
+    split: Split = "dev",
+    to: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the files.")] = Path(),
+    tags: Annotated[
+        bool, typer.Option("--tags", help="Give the treebank's tags too, in the column XPOS.")
+    ] = False,
+) -> None:
+    """Write the sentences of a split for another parser: words, and no gold structure.
+
+    The words are those that our parsers read: one sentence a line in `TREEBANK.SPLIT.txt` (where no
+    word has a space in it), one word a line in `TREEBANK.SPLIT.conllu`; `TREEBANK.SPLIT.json` says
+    what they are, with hashes. What the other parser makes of them is entered with
+    `spmrl-bench enter`.
+
+    Example:
+
+        spmrl-bench task german-mini --split dev --to outside
+    """
+    from spmrl_bench.systems.task import write_task
+    from spmrl_bench.treebanks.treebank import open_treebank
+
+    for path in write_task(open_treebank(treebank), split, to, tags=tags):
+        typer.echo(f"wrote {path}")
+
+
+@app.command()
+def enter(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Parses: brackets or CoNLL-U.")],
+    treebank: Annotated[str, typer.Option(help="The treebank that was parsed.")],
+    system: Annotated[str, typer.Option(help="Name of the parser, such as Stanza.")],
+    split: Split = "dev",
+    version: Annotated[str, typer.Option(help="Of the parser or of its model.")] = "",
+    url: Annotated[str, typer.Option(help="Where it is found.")] = "",
+    paper: Annotated[str, typer.Option(help="Where it is described.")] = "",
+    training_data: Annotated[str, typer.Option(help="What it was trained on.")] = "",
+    notes: Annotated[str, typer.Option(help="What else a reader should know.")] = "",
+    tags: Annotated[
+        bool, typer.Option("--tags", help="It read the treebank's tags (of `task --tags`).")
+    ] = False,
+    faults: Annotated[
+        Literal["refuse", "missing", "repair"],
+        typer.Option(
+            help="Answers that cannot be scored: `refuse` the file; count them as `missing` "
+            "parses, of which nothing is right; `repair` brackets that are not closed or have text "
+            "around them, and count the rest as missing."
+        ),
+    ] = "refuse",
+    encoding: Annotated[str, typer.Option(help="Encoding of the file.")] = "utf-8",
+    results: ResultsFolder = Path("results"),
+    strict: StrictFiles = False,
+) -> None:
+    """Score what another parser made of a split, and keep it as a record among the results.
+
+    The file has an answer for each sentence, in their order: trees in brackets, one a line or laid
+    out over lines (words escaped as usual, `-LRB-` for an opening bracket), or CoNLL-U. Words must
+    be those of `spmrl-bench task`; tags are not scored, and the treebank's take their place. Parses
+    of dev and test, and of both layers, come together in one record of the system's version, which
+    `table`, `compare` and `explain` take as they take runs.
+
+    Examples:
+
+        spmrl-bench enter dev.mrg --treebank german-mini --split dev --system Stanza
+
+        spmrl-bench enter out.txt --treebank german-mini --system "a language model" --faults repair
+    """
+    from spmrl_bench.leaderboard.markdown import results_markdown
+    from spmrl_bench.leaderboard.record import System, readable_records
+    from spmrl_bench.systems.entry import enter as enter_file
+    from spmrl_bench.treebanks.treebank import open_treebank
+
+    name_left_out(readable_records(results / "runs")[1], strict)
+    described = System(
+        name=system,
+        version=version,
+        url=url,
+        paper=paper,
+        training_data=training_data,
+        notes=notes,
+        outputs={},
+    )
+    entered = enter_file(
+        file,
+        open_treebank(treebank),
+        split,
+        described,
+        results,
+        policy=faults,
+        tags=tags,
+        encoding=encoding,
+    )
+    for kind, number in entered.handled.items():
+        typer.echo(f"{kind}: {number:,} answers", err=True)
+    typer.echo(f"wrote {entered.path}", err=True)
+    typer.echo(results_markdown([entered.record], []), nl=False)
