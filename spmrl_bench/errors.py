@@ -45,6 +45,10 @@ class ReadError(SpmrlError):
         self.sentence = sentence
 
 
+class TokensError(SpmrlError, TypeError):
+    """A text was given where a list of words or tags is expected."""
+
+
 class ArrayError(SpmrlError, ValueError):
     """An array or tensor that a computation cannot take: of a wrong type, shape, order or range.
 

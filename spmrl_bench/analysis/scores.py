@@ -17,10 +17,12 @@ from pydantic import ValidationError
 from spmrl_bench.errors import RecordError
 from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.comparison import signature_parts
-from spmrl_bench.leaderboard.record import SCHEMA_VERSION, MetricResult, SplitResult
+from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.leaderboard.store import Documents, Part, file_bytes, files_of, problems
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.scoring.signature import Signature
+
+SCHEMA_VERSION = 3  # as the version of records that first said of a split what is said here
 
 
 class ScoreKey(Part):
@@ -43,7 +45,6 @@ class StudyScore(Part):
     """The score of a parser whose attention is limited."""
 
     schema_version: int = SCHEMA_VERSION
-    """As of a record: what is said of a split is the same there."""
     key: ScoreKey
     result: SplitResult
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from spmrl_bench.errors import SentenceTooLongError, TreeError
+from spmrl_bench.errors import SentenceTooLongError, TokensError, TreeError
 from spmrl_bench.parsers.lengths import beginning
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, weight, windows
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -59,6 +59,7 @@ def parse_stream(
 
     Raises:
         SentenceTooLongError: a sentence is too long; the parses of all before it have been given.
+        TokensError: a sentence, or a row of tags, is a text, whose letters would be the words.
         TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words.
     """
     given = _given(sentences, tags, length_problem)
@@ -69,6 +70,15 @@ def parse_stream(
             yield found.parse(words, row)
 
 
+def _check_list(row: object, what: str, number: int) -> None:
+    if isinstance(row, (str, bytes)):
+        raise TokensError(
+            f"sentence {number}: expected a list of {what}, such as ['Der', 'Hund'], found the "
+            f"text {row[:40]!r}: parse([words, ...]) takes sentences, and text.split() makes one "
+            "of words with spaces between them"
+        )
+
+
 def _given(
     sentences: Iterable[Sequence[str]],
     tags: Iterable[Sequence[str]] | None,
@@ -77,12 +87,14 @@ def _given(
     """Each sentence with its tags, None without any; raises as :func:`parse_stream`."""
     rows = None if tags is None else iter(tags)
     for number, words in enumerate(sentences, start=1):
+        _check_list(words, "words", number)
         if problem := length_problem(words):
             raise SentenceTooLongError(f"sentence {number}: {problem}")
         if rows is None:
             yield words, None
             continue
         row = next(rows, None)
+        _check_list(row, "tags", number)
         if row is None:
             raise TreeError(
                 "there are fewer rows of tags than sentences; the first without tags begins: "

@@ -36,7 +36,7 @@ def baseline_of(*sentences: Sequence[Row]) -> AttachNeighbour:
 def answer(
     baseline: AttachNeighbour, words: Sequence[str], tags: Sequence[str] | None = None
 ) -> tuple[list[int], list[str]]:
-    (parse,) = baseline.parse([words], None if tags is None else [tags])
+    (parse,) = baseline.parse([list(words)], None if tags is None else [list(tags)])
     assert parse.dependencies is not None
     return parse.dependencies.heads.tolist(), list(parse.dependencies.relations)
 

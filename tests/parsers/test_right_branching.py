@@ -22,7 +22,7 @@ def baseline_of(trees: Sequence[Tree]) -> RightBranching:
 
 
 def answer(baseline: RightBranching, words: Sequence[str], tags: Sequence[str]) -> Tree:
-    (parse,) = baseline.parse([words], [tags])
+    (parse,) = baseline.parse([list(words)], [list(tags)])
     assert parse.tree is not None
     return parse.tree
 
