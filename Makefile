@@ -3,6 +3,7 @@
 #
 #   make lang=german train eval                 train both variants, score the better one
 #   make lang=german seeds=5 jobs=2 train eval  options pass through when given
+#   make lang=german set="train.max_epochs=5" train   settings of the recipe
 #   make track=mini seeds=2 multilingual        every language of a track, and one table of all
 #   make study=encoders treebank=NAME study     one of the paper's experiments
 #   make table | recipes | treebanks            results; what can be trained; what is present
@@ -18,9 +19,21 @@ INSTALLED := $(VENV)/.installed
 BENCH := $(BIN)/spmrl-bench
 EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxd spmrl_bench/*/*.h)
 
-# lang= is the argument of train and eval; the others become --NAME VALUE. ensemble=1 is for eval.
+# lang= is the argument of train and eval; the others become --NAME VALUE. ensemble=1 is for eval,
+# as is by=; set= holds KEY=VALUE pairs with spaces between them.
 option = $(if $($(1)),--$(1) $($(1)))
-RUN_OPTIONS = $(lang) $(foreach name,treebank track variant size seed seeds device minutes jobs,$(call option,$(name)))
+options = $(foreach name,$(1),$(call option,$(name))) $(foreach pair,$(set),--set $(pair))
+RUN_OPTIONS = $(lang) $(call options,treebank track variant size seed seeds device minutes jobs)
+
+# A variable that is misspelt would be ignored, and something else be trained. Those with capital
+# letters are for Python, the compiler and other programs.
+VARIABLES := lang treebank track variant size seed seeds device minutes jobs ensemble by set languages \
+	study model input gold test prm dir yes order
+CAPITALS := $(foreach letter,A B C D E F G H I J K L M N O P Q R S T U V W X Y Z,$(letter)%)
+NO_SPACE := $(subst \ ,~,$(MAKEOVERRIDES))
+GIVEN := $(foreach variable,$(NO_SPACE),$(firstword $(subst =, ,$(variable))))
+UNKNOWN := $(filter-out $(VARIABLES) $(CAPITALS),$(GIVEN))
+$(if $(UNKNOWN),$(error unknown: $(UNKNOWN). Known: $(VARIABLES)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -50,13 +63,13 @@ train: $(INSTALLED)
 	@$(BENCH) train $(RUN_OPTIONS)
 
 eval: $(INSTALLED)
-	@$(BENCH) eval $(RUN_OPTIONS) $(if $(ensemble),--ensemble)
+	@$(BENCH) eval $(RUN_OPTIONS) $(if $(ensemble),--ensemble) $(foreach way,$(by),--by $(way))
 
 multilingual: $(INSTALLED)
-	@$(BENCH) multilingual $(foreach name,track languages variant size seeds jobs device,$(call option,$(name)))
+	@$(BENCH) multilingual $(call options,track languages variant size seeds jobs device)
 
 study: $(INSTALLED)
-	@$(BENCH) study $(study) $(foreach name,treebank lang size seeds jobs device,$(call option,$(name)))
+	@$(BENCH) study $(study) $(call options,treebank lang size seeds jobs device)
 
 table: $(INSTALLED)
 	@$(BENCH) table
