@@ -34,7 +34,7 @@ ProgramName = Annotated[
     str | None,
     typer.Option(
         help="`EVALB` or `EVALB_SPMRL`: whose conventions a parameter file follows that "
-        "does not say so itself."
+        "does not say so itself. Default: EVALB's."
     ),
 ]
 Missing = Annotated[
@@ -136,6 +136,8 @@ def score(
     from spmrl_bench.trees.tree import NO_TAG
 
     parameters = load_prm(prm, program)
+    for note in parameters.notes:
+        typer.echo(note, err=True)
     policy = Policy(MissingParse(missing_parse), Punctuation(punctuation or "by-tag"))
     _check_official(official is not None, policy, cross_check)
     if format == "evalb" and (by is not None or intervals):

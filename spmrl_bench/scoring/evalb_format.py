@@ -163,10 +163,14 @@ def _check_errors(
         errors += sum(len(gold[index]) > 1 for index in unmatched)
     if errors > prm.max_error + 1:
         raise ScoreError(
-            f"{prm.program} gives up after {prm.max_error + 1} sentences that it cannot compare"
+            f"{prm.program} gives up after {_sentences(prm.max_error + 1)} that it cannot compare"
             f" (MAX_ERROR {prm.max_error} in {prm.name}), without a summary, and here are"
             f" {errors}; take another format or a parameter set with a larger MAX_ERROR"
         )
+
+
+def _sentences(number: int) -> str:
+    return f"{number} sentence{'' if number == 1 else 's'}"
 
 
 class _Totals:

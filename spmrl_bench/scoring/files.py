@@ -89,9 +89,27 @@ def _sides(
     if len(gold) != len(test):
         raise ScoreError(
             f"{names[0]} has {len(gold)} sentences, {names[1]} has {len(test)}; they must be the"
-            " same sentences in the same order (a failed parse keeps its place as a line '(())')"
+            f" same sentences in the same order. {_advice(texts, names)}"
         )
     return gold, test
+
+
+def _advice(texts: tuple[str, str], names: tuple[FilePath, FilePath]) -> str:
+    """What may have gone wrong where one of two files has more sentences."""
+    for text, name in zip(texts, names, strict=True):
+        if not one_tree_per_line(text):
+            return (
+                f"{name} has trees over several lines, where a failed parse has no place: write"
+                " each tree on one line, and a failed one as '(())'"
+            )
+    ends = [len(text.split("\n")) - len(text.rstrip().split("\n")) - 1 for text in texts]
+    if ends[0] != ends[1]:
+        more = int(ends[1] > ends[0])
+        return (
+            f"{names[more]} ends with {ends[more]} blank line{'' if ends[more] == 1 else 's'}, each"
+            " of which is a sentence without a parse: remove what is not meant to be one"
+        )
+    return "A failed parse keeps its place as a line '(())'"
 
 
 def _read(text: str, name: FilePath, escapes: str) -> list[Tree]:

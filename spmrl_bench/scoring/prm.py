@@ -10,7 +10,8 @@ declares its program in a line that both C programs skip as a comment::
 
     #PROGRAM EVALB_SPMRL
 
-The published files have no such line; for them the caller names the program.
+The published files of EVALB have no such line: without one a file is EVALB's, unless the caller
+names the program, and what was assumed is noted.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Parameters:
         eq_labels: pairs of labels that are the same label.
         eq_words: pairs of words that are the same word.
         debug: debug level of the C program; without effect here.
+        notes: what whoever uses the file should be told.
         sha256: hex digest of everything above that can change a score, so of neither the
             name nor the comments nor the order of the lines.
     """
@@ -75,6 +77,7 @@ class Parameters:
     eq_labels: frozenset[tuple[str, str]]
     eq_words: frozenset[tuple[str, str]]
     debug: int = 0
+    notes: tuple[str, ...] = field(default=(), compare=False)
     sha256: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,12 +101,12 @@ def load_prm(
 ) -> Parameters:
     """The parameters of a file of this package (``"COLLINS"``) or of any file (a path).
 
-    Text without a folder part and without ``.prm`` is a name. ``program`` is needed for a file
-    that does not declare its own.
+    Text without a folder part and without ``.prm`` is a name. ``program``, in any case, is for a
+    file that does not declare its own and is not EVALB's.
 
     Raises:
         ScoreError: the name or file does not exist; a line is unknown, incomplete or
-            contradicts another; the program is not declared, unknown or declared otherwise.
+            contradicts another; the program is unknown or declared otherwise.
     """
     path = Path(name_or_path)
     if path.suffix != ".prm" and path.name == os.fspath(name_or_path):
@@ -123,7 +126,7 @@ def load_prm(
 
 def _program(text: str, place: str) -> Program:
     try:
-        return Program(text)
+        return Program(text.upper())
     except ValueError:
         raise ScoreError(f"{place}: {unknown_name('program', text, Program)}") from None
 
@@ -133,6 +136,7 @@ def _parse(text: str, path: Path, program: Program | None) -> Parameters:
     lists: dict[str, list[tuple[str, ...]]] = {key: [] for key in (*_LABELS, *_PAIRS)}
     first_line: dict[str, int] = {}
     declared: Program | None = None
+    notes: list[str] = []
     for number, line in enumerate(text.split("\n"), start=1):
         place = f"{path}:{number}"
         key, *values = line.split() or [""]
@@ -141,9 +145,14 @@ def _parse(text: str, path: Path, program: Program | None) -> Parameters:
             if declared not in (None, found):
                 raise ScoreError(f"{place}: declares {found}, but an earlier line {declared}")
             declared = found
-        elif not key or line.startswith("#"):
             continue
-        elif key in _NUMBERS:
+        if not key or line.startswith("#"):
+            continue
+        if line[0].isspace() and (key in _NUMBERS or key in lists):
+            notes.append(
+                f"{place}: counts, although the C programs ignore a line that begins with a space"
+            )
+        if key in _NUMBERS:
             if key in numbers:
                 raise ScoreError(f"{place}: {key} was set in line {first_line[key]} already")
             first_line[key] = number
@@ -159,12 +168,12 @@ def _parse(text: str, path: Path, program: Program | None) -> Parameters:
             raise ScoreError(f"{place}: {unknown_name('key', key, known)}")
     if program is not None and declared not in (None, program):
         raise ScoreError(f"{path}: declares {declared}, but {program} was asked for")
-    chosen = program or declared
-    if chosen is None:
-        raise ScoreError(
-            f"{path}: does not say which program's conventions it is for. Add a line"
-            f" '{_DECLARATION} {Program.EVALB}' or '{_DECLARATION} {Program.EVALB_SPMRL}'"
-            " (both C programs skip it), or name the program with the file."
+    chosen = program or declared or Program.EVALB
+    if program is None and declared is None:
+        notes.append(
+            f"{path}: taken for a file of {chosen}, since it does not say otherwise (a line"
+            f" '{_DECLARATION} {Program.EVALB_SPMRL}', or the program named with the file:"
+            " --program)"
         )
     settings = {key: numbers.get(key, default) for key, default in _NUMBERS.items()}
     deleted, length, quotes = (frozenset(row[0] for row in lists[key]) for key in _LABELS)
@@ -189,6 +198,7 @@ def _parse(text: str, path: Path, program: Program | None) -> Parameters:
         eq_labels=eq_labels,
         eq_words=eq_words,
         debug=settings["DEBUG"],
+        notes=tuple(notes),
     )
 
 

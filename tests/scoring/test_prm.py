@@ -94,13 +94,20 @@ def test_absent_file_is_named(path: str) -> None:
         ("LABELED 2", r"own\.prm:2: LABELED must be 0 or 1"),
         ("CUTOFF_LEN 40\nCUTOFF_LEN 70", r"own\.prm:3: CUTOFF_LEN was set in line 2 already"),
         ("#PROGRAM EVALB_SPMRL", r"own\.prm:2: declares EVALB_SPMRL, but an earlier line EVALB"),
-        ("#PROGRAM evalb", r"own\.prm:2: unknown program 'evalb'"),
+        ("#PROGRAM evalc", r"own\.prm:2: unknown program 'evalc'"),
         ("EQ_LABEL A B\nEQ_LABEL B C", r"own\.prm: EQ_LABEL makes B equal to A and to C"),
     ],
 )
 def test_a_line_that_makes_no_sense_is_an_error(tmp_path: Path, lines: str, problem: str) -> None:
     with pytest.raises(ScoreError, match=problem):
         load_prm(write(tmp_path, f"#PROGRAM EVALB\n{lines}\n"))
+
+
+def test_a_line_that_the_c_programs_ignore_is_named(tmp_path: Path) -> None:
+    prm = load_prm(write(tmp_path, "#PROGRAM EVALB\n  DELETE_LABEL TOP\n"))
+    assert prm.delete_labels == {"TOP"}
+    (note,) = prm.notes
+    assert "own.prm:2: counts, although the C programs ignore" in note
 
 
 def test_quotes_contradict_a_program_that_removes_no_words(tmp_path: Path) -> None:
@@ -115,12 +122,16 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         load_prm(path)
 
 
-def test_the_program_must_be_known(tmp_path: Path) -> None:
+def test_a_file_without_a_program_is_evalbs_and_says_so(tmp_path: Path) -> None:
     path = write(tmp_path, "DELETE_LABEL TOP\n")
-    with pytest.raises(ScoreError, match="#PROGRAM EVALB"):
-        load_prm(path)
-    assert load_prm(path, "EVALB_SPMRL").program is Program.EVALB_SPMRL
-    assert load_prm(path, Program.EVALB).program is Program.EVALB
+    prm = load_prm(path)
+    assert prm.program is Program.EVALB
+    (note,) = prm.notes
+    assert note.startswith(f"{path}: taken for a file of EVALB, since")
+    assert prm == load_prm(path, Program.EVALB)
+    assert load_prm(path, Program.EVALB).notes == load_prm("COLLINS").notes == ()
+    assert load_prm(path, "evalb_spmrl").program is Program.EVALB_SPMRL
+    assert load_prm(write(tmp_path, "#PROGRAM Evalb_Spmrl\n")).program is Program.EVALB_SPMRL
     with pytest.raises(ScoreError, match="unknown program 'PARSEVAL'"):
         load_prm(path, "PARSEVAL")
     with pytest.raises(ScoreError, match="declares EVALB, but EVALB_SPMRL was asked for"):

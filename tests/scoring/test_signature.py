@@ -63,7 +63,7 @@ def test_long_and_short_form() -> None:
         f"|v:{__version__}"
     )
     assert signature.as_dict()["skipped"] == "2"
-    of_others = ("punctuation", "missing", "relations", "roots")
+    of_others = ("punctuation", "missing", "relations", "roots", "output")
     assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
 
 
@@ -132,6 +132,7 @@ INGREDIENTS: dict[str, tuple[Callable[[], Signature], set[str]]] = {
     "the size": (lambda: brackets(size="published"), {"size"}),
     "the precision": (lambda: brackets(precision="float32"), {"precision"}),
     "the seed": (lambda: brackets(seed=2), {"seed"}),
+    "answers that failed": (lambda: brackets(output="no parse 2"), {"output"}),
     "the rule of punctuation": (lambda: attachment(punctuation="none"), {"punctuation"}),
     "the column of tags": (lambda: attachment(tags="upos"), {"punctuation"}),
     "relations": (lambda: attachment(relations="none"), {"relations"}),
