@@ -225,7 +225,6 @@ DP: Mapping[str, str] = {
 
 _PRM = "#PROGRAM EVALB\n"
 PRM: Mapping[str, str] = {
-    "no program": "DELETE_LABEL TOP\n",
     "an unknown program": "#PROGRAM EVALC\n",
     "two programs": "#PROGRAM EVALB\n#PROGRAM EVALB_SPMRL\n",
     "an empty program": "#PROGRAM\n",
