@@ -19,6 +19,9 @@ from spmrl_bench.leaderboard.environment import find_hardware
 from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
 from spmrl_bench.scoring.significance import Comparison
 
+#: Largest p by which a difference of one seed is told from chance.
+CHANCE = 0.05
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -119,7 +122,7 @@ class Findings:
         if skipped := max(int(parts.get("skipped", 0)) for parts in self._signatures):
             notes.append(f"LEFT OUT of scores: up to {skipped:,} sentences of each.")
         notes += [f"Left out: '{name}' {why}." for name, why in left_out.items()]
-        beyond = "as far as one seed can show, which does not tell chance apart"
+        beyond = f"with p at most {CHANCE} by sentences; other seeds are not known"
         if self.several:
             beyond = "by more than one standard deviation of their difference"
         pairs, reversals = reversed_pairs(self.rows)
@@ -168,7 +171,8 @@ def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, s
     Returns:
         How many pairs of rows have an order in the publication; and of each pair that is
         reversed here by more than its deviation: the row that is better here, the one that is
-        better there, and the difference here. With one seed there is no deviation to exceed.
+        better there, and the difference here. With one seed there is no deviation to exceed: a
+        pair is named where the difference is none of chance by sentences.
     """
     pairs, found = 0, []
     for one, other in combinations(measured, 2):
@@ -180,7 +184,12 @@ def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, s
         pairs += 1
         better, worse = (other, one) if theirs > 0 else (one, other)
         ours = difference(better, worse)
-        if ours.mean > (ours.sd or 0.0):
+        if ours.sd is None:
+            tested = _tested(worse, better) if ours.mean > 0 else None
+            sure = tested is not None and tested.p_randomisation <= CHANCE
+        else:
+            sure = ours.mean > ours.sd
+        if sure:
             found.append((better.name, worse.name, ours))
     return pairs, found
 

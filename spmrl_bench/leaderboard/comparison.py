@@ -112,8 +112,11 @@ def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tu
         signature = result.metrics[metric].signature_long
         keys.append(score_key(signature, record.treebank.fingerprint(layers)))
     if differing := differences(*keys):
+        named = [f"{record.treebank.name}({{:.8}})".format for record in (one, other)]
         listed = "".join(
-            f"\n  {key}: {left} in the first, {right} in the second"
+            f"\n  treebank: {named[0](left)} in the first, {named[1](right)} in the second"
+            if key == "fingerprint"
+            else f"\n  {key}: {left} in the first, {right} in the second"
             for key, left, right in differing
         )
         raise ScoreError(f"the scores on {split} do not compare:{listed}")

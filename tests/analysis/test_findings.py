@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import statistics
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -121,9 +122,20 @@ def test_one_seed_has_no_spread_and_the_note_says_so(laboratory: Laboratory) -> 
     found = Findings(work, measured(work, {name: f1[:1] for name, f1 in SCORES.items()}))
     assert all(one.score.sd is None for one in found.rows)
     assert "one seed" in found.caption
-    assert "as far as one seed can show" in found.notes[-1]
+    assert "None of 3 pairs of rows has another order than published, with p at" in found.notes[-1]
     assert "each seed" not in to_markdown(study_document(found))
     assert "±" not in to_markdown(study_document(found))
+
+
+@pytest.mark.parametrize(("p", "named"), [(0.04, 1), (0.06, 0), (None, 0)])
+def test_one_seed_gives_a_verdict_only_where_sentences_do(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, p: float | None, named: int
+) -> None:
+    tested = None if p is None else SimpleNamespace(p_randomisation=p)
+    monkeypatch.setattr("spmrl_bench.analysis.findings._tested", lambda *_: tested)
+    work = planned(laboratory, study_of(ROWS))
+    found = Findings(work, measured(work, {name: f1[:1] for name, f1 in SCORES.items()}))
+    assert len(found.reversals) == named
 
 
 def test_rows_without_files_are_named_as_left_out(laboratory: Laboratory) -> None:
