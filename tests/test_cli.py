@@ -243,7 +243,7 @@ def test_table_prints_and_writes_both_forms(tmp_path: Path) -> None:
     results = table_folder(tmp_path)
     markdown = run("table", "--results", str(results))
     csv = run("table", "--results", str(results), "--format", "csv")
-    assert markdown.stdout.startswith("## german-mini (mini track)\n")
+    assert markdown.stdout.startswith("## german-mini (mini track, generated sentences)\n")
     assert csv.stdout.startswith("track,treebank,group,variant,size,seed,dev_f1,")
     assert (results / "table.md").read_text(encoding="utf-8") == markdown.stdout
     assert (results / "table.csv").read_text(encoding="utf-8") == csv.stdout

@@ -51,7 +51,7 @@ def test_one_command_does_all_and_does_nothing_twice(world: Laboratory) -> None:
     result = train("--seeds", "2")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0] == "# Scores by language, mini track"
+    assert lines[0] == "# Scores by language, mini track, generated sentences"
     table = [line for line in lines if line.startswith(("| dwarvish", "| elvish"))]
     assert [line.split("|")[2].strip() for line in table] == ["dwarvish-mini", "tiny-mini"]
     assert all(" ± " in line for line in table)
@@ -93,7 +93,7 @@ def test_records_that_cannot_be_read_are_named_and_left_out(world: Laboratory) -
 def test_languages_can_be_named(world: Laboratory) -> None:
     result = train("--languages", "elvish", "--variant", "charlstm", "--set", "train.max_epochs=2")
     assert result.exit_code == 0, result.output
-    assert "Model size small, max_epochs=2: mini track" in result.stdout
+    assert "Model size small, max_epochs=2: mini track, generated sentences" in result.stdout
     assert "dwarvish" not in result.stdout
     assert "Absent" not in result.stdout
     assert len(read_records(Path("results/runs"))) == 1

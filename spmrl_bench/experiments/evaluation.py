@@ -101,7 +101,7 @@ def score_split(
     split: str,
     config: RunConfig | None = None,
     *,
-    members: int = 1,
+    seeds: Sequence[int] = (),
     saved: SavedParses | None = None,
 ) -> SplitResult:
     """The scores of a parser on a split, with their signatures, as a record keeps them.
@@ -110,7 +110,7 @@ def score_split(
         parser: what parses; its kind says by what it is scored.
         config: of the run that parses; None for a baseline, whose signature then names its kind
             as the variant.
-        members: of how many runs the parser is an ensemble; 1 for a parser of its own.
+        seeds: of the runs of which the parser is an ensemble; none for a parser of its own.
         saved: where to write the parses, if they are to be kept.
 
     Raises:
@@ -128,10 +128,10 @@ def score_split(
         tags=bank.manifest.tags if parser.reads_tags else "none",
         variant=config.variant if config else kind.name,
         settings=config.settings if config else {},
-        ensemble=members if members > 1 else None,
+        ensemble=len(seeds) or None,
         size=config.size if config else None,
         precision=config.model.precision if config else None,
-        seed=config.seed if config else None,
+        seed="+".join(map(str, seeds)) or (config.seed if config else None),
     )
     return SplitResult(
         sentences=len(next(iter(found.counts.values()))),

@@ -232,8 +232,9 @@ def _score(
     kind, alone = kind_named(config.kind), len(runs) == 1
     parsers = [load_parser(run.folder, device) for run in runs]
     scored = parsers[0] if alone else combine(parsers)
+    seeds = [] if alone else [run.config.seed for run in runs]
     results = {
-        split: score_split(scored, bank, split, config, members=len(runs), saved=saved)
+        split: score_split(scored, bank, split, config, seeds=seeds, saved=saved)
         for split in (("dev", "test") if selected else ("dev",))
     }
     baselines = baseline_results(bank, "test", kind.metrics) if selected and alone else {}

@@ -18,7 +18,7 @@ from spmrl_bench.leaderboard.formats import Document, Note, Table, to_markdown
 from spmrl_bench.leaderboard.frame import GROUP, counting_differences, parts, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.table import Result, group_results, metrics_of
+from spmrl_bench.leaderboard.table import Result, group_results, metrics_of, track_title
 from spmrl_bench.scoring.metric import metric_named
 
 
@@ -76,7 +76,7 @@ def _table(
     numeric = {"seed", "sentences", "tokens/s", *(column.title for column in figures)}
     signatures = tuple(f"[{n}] `{one.signature}`" for n, one in enumerate(shown, start=1))
     return Table(
-        title=f"{treebank} ({track} track{suffix})",
+        title=f"{treebank} ({track_title(track)}{suffix})",
         headings=list(columns),
         rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset(numeric),

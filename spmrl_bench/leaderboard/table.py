@@ -41,6 +41,11 @@ class Result(NamedTuple):
     beside: Sequence[Sequence[PublishedFigure]]  # by system; none for altered models
 
 
+def track_title(track: str) -> str:
+    """What titles of tables call a track; nobody shall take generated sentences for a language."""
+    return f"{track} track, generated sentences" if track == "mini" else f"{track} track"
+
+
 def metrics_of(rows: pd.DataFrame) -> list[str]:
     """The metrics of some rows of the frame, in the order of tables."""
     found = rows.loc[rows["metric"] != "", "metric"].unique()

@@ -29,6 +29,7 @@ from spmrl_bench.leaderboard.formats import (
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.published_tables import published_tables
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.table import track_title
 from spmrl_bench.leaderboard.track import (
     LEVEL,
     Average,
@@ -92,7 +93,7 @@ def track_document(scores: TrackScores, published: Sequence[PublishedFigure]) ->
     ]
     tables = [_setup_table(scores.track, setup) for setup in scores.setups]
     return Document(
-        title=f"Scores by language, {scores.track} track",
+        title=f"Scores by language, {track_title(scores.track)}",
         intro=tuple(intro),
         tables=(*tables, *published_tables(scores, published)),
     )
@@ -130,7 +131,7 @@ def _setup_table(track: str, setup: Setup) -> Table:
         rows.append(["average", what, "", *values[0], "", "", *values[1]])
     titles = [[column.title for column in part] for part in (dev, test)]
     return Table(
-        title=f"Model size {setup.name}: {track} track",
+        title=f"Model size {setup.name}: {track_title(track)}",
         headings=["language", "treebank", "seeds", *titles[0], "p", "selected", *titles[1]],
         rows=rows,
         numeric=frozenset({*titles[0], "p", *titles[1]}),

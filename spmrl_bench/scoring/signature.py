@@ -116,7 +116,7 @@ class Source:
         ensemble: number of parsers that parsed together; absent for a single one.
         size: name of the model size.
         precision: of the parser's matrix products; float32, the usual one, is not shown.
-        seed: seed of the run.
+        seed: seed of the run; those of an ensemble as ``1+2+3``.
         output: how many answers of an outside system could not be scored as they stood, and why.
     """
 
@@ -131,7 +131,7 @@ class Source:
     ensemble: int | None = None
     size: str | None = None
     precision: str | None = None
-    seed: int | None = None
+    seed: int | str | None = None
     output: str | None = None
 
     def values(self) -> dict[str, str | None]:

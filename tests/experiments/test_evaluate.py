@@ -165,6 +165,7 @@ def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
     assert record.training.updates == sum(single.training.updates for single in members)
     assert record.training.parameters == sum(single.training.parameters for single in members)
     assert "|ensemble:3|" in long_signature(record.dev)
+    assert "|seed:3+1+2|" in long_signature(record.dev)
     assert all("ensemble:" not in long_signature(single.dev) for single in singles)
 
     bank = open_treebank("tiny-open")

@@ -154,8 +154,6 @@ def test_metrics_compare_one_by_one() -> None:
     )
     other = make_record(treebank=bank, dev=joined(attached, brackets), **NO_TEST)
     comparable_counts(whole, other, "dev", "brackets")
-    with pytest.raises(
-        ScoreError, match=r"treebank: \S+\((ba){4}\) in the first, \S+\((ef){4}\) in"
-    ):
+    with pytest.raises(ScoreError, match=r"treebank: \S+\((ba){4}\) in .*, \S+\((ef){4}\) in"):
         comparable_counts(whole, other, "dev", "attachment")
     assert ("dev.attachment.match", "absent", "attachment") in record_differences(chart, other)

@@ -64,7 +64,7 @@ def loser() -> Record:
 
 def test_one_run_with_its_baseline_and_the_published_figure() -> None:
     assert text_of([loser(), make_record()]) == (
-        "## german-mini (mini track)\n"
+        "## german-mini (mini track, generated sentences)\n"
         "\n"
         "| variant         | size   |   seed |   dev F1 |   test recall |   test precision |"
         "   test F1 |   complete match |   sentences |   tokens/s | signature   |"
@@ -118,7 +118,7 @@ def test_treebanks_and_tracks_never_share_a_table() -> None:
         make_record(treebank=make_treebank("french-sequoia", "open", language="french")),
     ]
     assert titles(text_of(records)) == [
-        "german-mini (mini track)",
+        "german-mini (mini track, generated sentences)",
         "french-sequoia (open track)",
         "german-squoia (open track)",
     ]
@@ -134,7 +134,9 @@ def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
     }
     for key, other in variations.items():
         text = text_of([base, other])
-        tables = [f"german-mini (mini track, table {number})" for number in (1, 2)]
+        tables = [
+            f"german-mini (mini track, generated sentences, table {number})" for number in (1, 2)
+        ]
         assert titles(text) == tables, key
         assert f"Does not compare with table 1 of german-mini: {key} is" in text
 
@@ -343,7 +345,7 @@ def test_parsers_of_one_layer_and_of_both_share_a_table() -> None:
     )
     chart = make_record(dev=brackets[0], test=brackets[1])
     text = text_of([links, whole, chart], [])
-    assert titles(text) == ["german-mini (mini track)"]
+    assert titles(text) == ["german-mini (mini track, generated sentences)"]
     headings = cells(text, "variant")
     assert headings[3:13] == [
         "dev F1", "dev LAS", "test recall", "test precision", "test F1", "complete match",
