@@ -60,7 +60,8 @@ def parse(
     """Parse files or standard input; write the parses to standard output, in the same order.
 
     With `--input tokens` every line is a sentence, its words separated by white space; an
-    empty line gives an empty line. With `--input brackets` or `conllu` the words and tags of
+    empty line gives an empty line. Such words have no tags: trees show what the parser predicts,
+    or else `XX`. With `--input brackets` or `conllu` the words and tags of
     trees are read, and the trees themselves are parsed anew; the words of brackets come out as they
     went in, and what the parser's treebank changes in its trees (traces, functions of tags) is
     changed here too. Text is UTF-8, of any size.
@@ -100,6 +101,10 @@ def parse(
         transforms = trained_transforms(model)
     given = read_given(names, cast("Form", form), sys.stdin.buffer, tags, transforms)
     manner = Manner(on_long, cast("Output | None", output), tags)
+    if form == "tokens":
+        from spmrl_bench.parsers.text_checks import watched
+
+        given = watched(given, lambda text: typer.echo(f"spmrl-bench: {text}", err=True))
     tally = Tally()
     window = WINDOW_SENTENCES if workers == 1 else SHARED_WINDOW_SENTENCES
     try:
