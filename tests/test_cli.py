@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from spmrl_bench import __version__
 from spmrl_bench.cli import app
 from spmrl_bench.leaderboard.record import write_record
 from tests.conftest import PATIENCE
@@ -78,6 +79,11 @@ def test_help_names_every_command() -> None:
     assert result.exit_code == 0
     for command in COMMANDS:
         assert f" {command} " in result.stdout
+
+
+def test_version() -> None:
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"spmrl-bench {__version__}\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from spmrl_bench import __version__
 from spmrl_bench.entry import FAILED
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.interrupts import exit_status
@@ -90,6 +91,25 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Train, select and score neural parsers over many treebanks.\n\n"
-    "Start with `spmrl-bench train german`, then `spmrl-bench eval german`.",
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"spmrl-bench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Train, select and score neural parsers over many treebanks.
+
+    Start with `spmrl-bench train german`, then `spmrl-bench eval german`.
+    """
