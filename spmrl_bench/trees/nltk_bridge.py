@@ -1,8 +1,8 @@
-"""NLTK's trees as ours, for people whose programs hold ``nltk.Tree``s.
+"""NLTK's trees as ours and ours as NLTK's, for people whose programs hold ``nltk.Tree``s.
 
 NLTK's trees stay at the edge of this program. They are nested lists whose methods recurse: at
-a depth of some hundred nodes comparing, copying and printing them fails. Reading them here needs
-no recursion, so that any tree gets across, and does not need NLTK.
+a depth of some hundred nodes comparing, copying and printing them fails. Reading and making them
+here needs no recursion, so that any tree gets across; reading does not need NLTK.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from spmrl_bench.errors import TreeError
+from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.trees.brackets import decode_label, escapes_named
 from spmrl_bench.trees.tree import Tree, frozen
 
@@ -78,6 +78,37 @@ def from_nltk(tree: NltkTree, escapes: str | None = None) -> Tree:
         if start == end:
             raise TreeError(f"the constituent '{label}' of an nltk tree holds no word")
     return Tree(tuple(words), tuple(tags), tuple(labels), frozen(bounds, -1, 2))
+
+
+def to_nltk(tree: Tree) -> NltkTree:
+    """One of our trees as a tree of NLTK, whose leaves are the words as they are.
+
+    A tree of several constituents or words side by side gets a root without a label, and so does
+    one without words.
+
+    Raises:
+        SpmrlError: NLTK is not installed.
+    """
+    try:
+        from nltk.tree import Tree as NltkTree
+    except ImportError:
+        raise SpmrlError(
+            "trees of NLTK need it: pip install nltk, or pip install 'spmrl-bench[nltk]'"
+        ) from None
+    top = NltkTree("", [])
+    opened: list[tuple[int, NltkTree]] = [(len(tree) + 1, top)]
+    rows = tree.constituents()
+    row = next(rows, None)
+    for place, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
+        while opened[-1][0] <= place:
+            opened.pop()
+        while row is not None and row[0] == place:
+            node = NltkTree(row[2], [])
+            opened[-1][1].append(node)
+            opened.append((row[1], node))
+            row = next(rows, None)
+        opened[-1][1].append(NltkTree(tag, [word]))
+    return top[0] if len(top) == 1 else top
 
 
 def _text(value: object, what: str) -> str:

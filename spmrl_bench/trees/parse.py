@@ -73,6 +73,10 @@ class Parse:
             None if self.dependencies is None else replace(self.dependencies, tags=row),
         )
 
+    def _repr_svg_(self) -> str | None:
+        """The picture of its tree that a notebook shows, if it has one."""
+        return None if self.tree is None else self.tree._repr_svg_()
+
     def __len__(self) -> int:
         """Number of words."""
         return len(self.words)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,6 +103,22 @@ class Tree:
         """``(start, end, label)`` of every constituent in pre-order."""
         for (start, end), label in zip(self.spans.tolist(), self.labels, strict=True):
             yield start, end, label
+
+    def pretty_print(self) -> None:
+        """Print the tree as NLTK draws it, with lines of text; needs NLTK."""
+        print(self._drawing().text())
+
+    def _repr_svg_(self) -> str:
+        """The picture that a notebook shows."""
+        return str(self._drawing().svg())
+
+    def _drawing(self) -> Any:
+        from spmrl_bench.trees.nltk_bridge import to_nltk
+
+        drawn = to_nltk(self)
+        from nltk.tree.prettyprinter import TreePrettyPrinter
+
+        return TreePrettyPrinter(drawn)
 
     def __str__(self) -> str:
         from spmrl_bench.trees.brackets import write_brackets

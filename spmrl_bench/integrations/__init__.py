@@ -1,0 +1,1 @@
+"""A trained parser inside the libraries that people have their text in."""

@@ -1,0 +1,158 @@
+"""A trained parser behind NLTK's interface: its trees, its graphs, its words left as they are."""
+
+from __future__ import annotations
+
+import sys
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nltk.parse import DependencyEvaluator, DependencyGraph
+from nltk.parse.api import ParserI
+from nltk.tree import Tree as NltkTree
+
+from spmrl_bench.errors import SpmrlError, TokensError
+from spmrl_bench.integrations.nltk_parser import NltkParser, to_graph
+from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees import Parse, Tree
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.nltk_bridge import from_nltk, to_nltk
+from tests.laboratory import make_trees, model_config
+
+EXAMPLES = [Parse.of(tree) for tree in make_trees(10, 1)]
+PARSER = ChartParser.build(model_config(), EXAMPLES)
+ODD = ["(", "a b", "-LRB-", "1/2", "*", "", "\u00a0", "]"]
+
+
+# Trees ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tree", [*make_trees(20, 7), parse_brackets("(S (A (B (C (t w)))))")])
+def test_trees_go_there_and_back(tree: Tree) -> None:
+    there = to_nltk(tree)
+    assert isinstance(there, NltkTree)
+    assert there.leaves() == list(tree.words)
+    assert [tag for _, tag in there.pos()] == list(tree.tags)
+    assert from_nltk(there) == tree
+    assert there == NltkTree.fromstring(str(tree))
+
+
+def test_words_are_left_as_they_are() -> None:
+    tree = Tree.build(ODD, ["X"] * len(ODD), [(0, len(ODD), "S"), (2, 4, "A"), (2, 4, "B")])
+    assert to_nltk(tree).leaves() == ODD
+    assert from_nltk(to_nltk(tree)) == tree
+
+
+def test_what_has_no_root_gets_one_without_a_label() -> None:
+    assert to_nltk(Tree.build([], [], [])) == NltkTree("", [])
+    assert to_nltk(Tree.build(["a"], ["X"], [])) == NltkTree("X", ["a"])
+    two = to_nltk(Tree.build(["a", "b"], ["X", "Y"], []))
+    assert two == NltkTree("", [NltkTree("X", ["a"]), NltkTree("Y", ["b"])])
+
+
+def test_depth_is_no_matter() -> None:
+    n = 3000
+    deep = Tree.build(["w"] * n, ["X"] * n, [(k, n, "S") for k in range(n - 1)])
+    assert from_nltk(to_nltk(deep)) == deep
+
+
+def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    tree = parse_brackets("(S (NP (DT the) (NN dog)) (VP (VB barks)))")
+    tree.pretty_print()
+    printed = capsys.readouterr().out
+    assert all(word in printed for word in ("S", "NP", "the", "dog", "barks"))
+    for shown in (tree, Parse.of(tree)):
+        drawn = shown._repr_svg_()
+        assert drawn is not None
+        assert drawn.startswith("<svg")
+        assert "barks" in drawn
+    assert Parse.of(dependencies=LINKS)._repr_svg_() is None
+
+
+def test_without_nltk_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nltk.tree", None)
+    with pytest.raises(SpmrlError, match="pip install nltk"):
+        to_nltk(EXAMPLES[0].tree)  # type: ignore[arg-type]
+
+
+# Parsers --------------------------------------------------------------------------------
+
+SENTENCES = [["the", "dog", "sees", "a", "ring"], ODD, ["the"], ["an", "unknown", "word"]]
+
+
+def test_it_is_a_parser_of_nltk() -> None:
+    parser = NltkParser(PARSER)
+    assert isinstance(parser, ParserI)
+    assert parser.grammar() is None
+    ours = list(PARSER.parse(SENTENCES))
+    together = [list(found) for found in parser.parse_sents(SENTENCES)]
+    for words, parse, found in zip(SENTENCES, ours, together, strict=True):
+        assert found == [to_nltk(parse.tree)]  # type: ignore[arg-type]
+        assert found[0].leaves() == words
+        assert list(parser.parse(words)) == parser.parse_all(words) == found
+        assert parser.parse_one(words) == found[0]
+    assert list(parser.parse_sents([])) == []
+
+
+def test_tags_come_as_pairs() -> None:
+    tagged = [list(zip(words, "abcdefgh", strict=False)) for words in SENTENCES]
+    for found, pairs in zip(NltkParser(PARSER).parse_sents(tagged), tagged, strict=True):
+        assert next(found).pos() == pairs
+    mixed: list[Any] = [tagged[0], SENTENCES[0]]
+    for sentences in (mixed, mixed[::-1]):
+        with pytest.raises(TokensError, match="tags with every sentence or with none"):
+            list(NltkParser(PARSER).parse_sents(sentences))
+
+
+@pytest.mark.parametrize("wrong", ["the dog", b"the dog", ["the", 3], [("the", "DT"), "dog"]])
+def test_what_is_no_sentence(wrong: Any) -> None:
+    with pytest.raises(TokensError, match="found"):
+        NltkParser(PARSER).parse(wrong)
+    with pytest.raises(TokensError, match="found"):
+        list(NltkParser(PARSER).parse_sents(wrong))
+
+
+def test_many_sentences_are_parsed_as_they_are_needed() -> None:
+    endless = (["the", "dog"] for _ in count())
+    assert len(list(islice(NltkParser(PARSER).parse_sents(endless), 3))) == 3
+
+
+def test_a_folder_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "saved").mkdir()
+    PARSER.save(tmp_path / "saved")
+    words = SENTENCES[0]
+    assert NltkParser(tmp_path / "saved").parse_one(words) == NltkParser(PARSER).parse_one(words)
+
+
+# Dependencies ---------------------------------------------------------------------------
+
+LINKS = DependencyTree.build(
+    ("a b", "sees", "it", "."), ("N", "V", "XX", "P"), (2, 0, 2, 2), ("subj", "top", "obj", "p")
+)
+
+
+def test_graphs_have_the_heads_and_relations() -> None:
+    graph = to_graph(LINKS)
+    rows = [graph.nodes[k] for k in range(1, 5)]
+    assert [row["word"] for row in rows] == list(LINKS.words)
+    assert [row["head"] for row in rows] == [2, 0, 2, 2]
+    assert [row["rel"] for row in rows] == list(LINKS.relations)
+    assert [row["tag"] for row in rows] == ["N", "V", "_", "P"]
+    assert graph.root["word"] == "sees"
+    assert graph.tree().label() == "sees"
+    assert next(iter(graph.triples())) == (("sees", "V"), "subj", ("a b", "N"))
+
+
+def test_a_parser_of_dependencies_gives_graphs() -> None:
+    baseline = AttachNeighbour.build(ParserConfig(), [Parse.of(dependencies=LINKS)])
+    parser = NltkParser(baseline)
+    assert parser.layer == "dependencies"
+    graph = parser.parse_one([("sees", "V"), ("it", "N")])
+    assert isinstance(graph, DependencyGraph)
+    assert DependencyEvaluator([graph], [graph]).eval() == (1, 1)
+    with pytest.raises(SpmrlError, match="finds dependencies, not constituents"):
+        NltkParser(baseline, layer="constituents")
