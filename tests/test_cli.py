@@ -255,6 +255,19 @@ def test_table_prints_and_writes_both_forms(tmp_path: Path) -> None:
     assert (results / "table.csv").read_text(encoding="utf-8") == csv.stdout
 
 
+def test_shipped_records_are_shown_as_such_and_left_as_they_are(tmp_path: Path) -> None:
+    results = table_folder(tmp_path)
+    shipped = write_record(make_record(seed=2), results / "shipped" / "runs")
+    before = sorted((results / "shipped").rglob("*"))
+    shown = run("table", "--results", str(results)).stdout
+    rows = [line.split("|")[1].strip() for line in shown.splitlines() if line.startswith("| ")]
+    assert rows == ["variant", "charlstm", "charlstm, shipped", "right-branching"]
+    assert sorted((results / "shipped").rglob("*")) == before
+    own = next((results / "runs").iterdir())
+    compared = run("compare", own.stem, shipped.stem, "--results", str(results))
+    assert compared.exit_code == 0, compared.output
+
+
 def test_recipes_lists_languages_with_their_treebanks() -> None:
     result = run("recipes")
     assert result.exit_code == 0

@@ -30,7 +30,9 @@ def table(
     """Print the tables of all result records, and write them to table.md and table.csv.
 
     Scores of different treebanks or tracks, or scores counted in different ways, never share
-    a table. Of several records of one run the newest is shown. Tracks with records of two
+    a table. Of several records of one run the newest is shown. Those that come with the program, in
+    the folder `shipped` of the results, stand beside yours with this word behind their names; no
+    mean is taken of yours and theirs. Tracks with records of two
     languages or more also get the table that `multilingual` prints, as multilingual-TRACK.md,
     .csv, .tex and .html. Files that cannot be read are named, counted and left out.
 
@@ -44,21 +46,22 @@ def table(
     from spmrl_bench.leaderboard.frame import records_frame
     from spmrl_bench.leaderboard.markdown import results_document
     from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.leaderboard.record import readable_records
+    from spmrl_bench.leaderboard.record import SHIPPED, readable_records
     from spmrl_bench.leaderboard.table import result_rows, to_csv
     from spmrl_bench.leaderboard.track import tracks_of
     from spmrl_bench.leaderboard.track_tables import SUFFIXES, track_file, write_track
 
     check_choice("format", form, ("markdown", "csv"))
     records, mistakes = readable_records(results / "runs")
+    shipped, broken = readable_records(results / SHIPPED / "runs")
     published, wrong = readable_published()
-    name_left_out([*mistakes, *wrong], strict)
-    if not records:
+    name_left_out([*mistakes, *broken, *wrong], strict)
+    if not records and not shipped:
         raise SpmrlError(
             f"no records {'that can be read ' if mistakes else ''}in {results / 'runs'}: "
             "'spmrl-bench eval LANG' writes them (after 'spmrl-bench train LANG')"
         )
-    frame = records_frame(records)
+    frame = records_frame(records, shipped)
     texts = {
         "markdown": to_markdown(results_document(frame, published)),
         "csv": to_csv(result_rows(frame, published)),

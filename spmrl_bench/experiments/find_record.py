@@ -8,7 +8,7 @@ from pathlib import Path
 from spmrl_bench.errors import RecordError
 from spmrl_bench.experiments.run_folder import best_weights, read_config
 from spmrl_bench.leaderboard.identity import is_of
-from spmrl_bench.leaderboard.record import Record, read_record, readable_records
+from spmrl_bench.leaderboard.record import SHIPPED, Record, read_record, readable_records
 from spmrl_bench.leaderboard.store import files_of
 
 
@@ -46,7 +46,9 @@ def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
     if path.exists():
         return read_record(path), []
     beginning = path.name.removesuffix(".json")
-    found = files_of(folder, ".json") if beginning == wanted.removesuffix(".json") else []
+    found = []
+    if beginning == wanted.removesuffix(".json"):
+        found = [*files_of(folder, ".json"), *files_of(results_dir / SHIPPED / "runs", ".json")]
     matching = [file for file in found if beginning and file.name.startswith(beginning)]
     if len(matching) == 1:
         return read_record(matching[0]), []

@@ -27,7 +27,8 @@ from spmrl_bench.settings_text import settings_text, variant_text
 
 #: Columns that say which run a row is of.
 RUN_COLUMNS = (
-    "record", "track", "treebank", "language", "group", "recipe", "system", "tested", "kind",
+    "record", "shipped", "track", "treebank", "language", "group", "recipe", "system", "tested",
+    "kind",
     "variant", "name", "settings", "given", "altered", "digest", "size", "precision", "seed",
     "ensemble", "selected", "select", "newest", "weights", "finished", "commit", "version",
     "device", "threads", "kernels",
@@ -38,7 +39,7 @@ NUMBER_COLUMNS = (
     "signature_long", "fingerprint",
 )  # fmt: skip
 #: What runs of one group have in common that differ in their seed only.
-SERIES = ["size", "variant", "digest", "precision", "ensemble"]
+SERIES = ["shipped", "size", "variant", "digest", "precision", "ensemble"]
 #: One table: scores that compare.
 GROUP = ["track", "treebank", "group"]
 
@@ -52,12 +53,18 @@ def by_age(records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda record: record.finished)
 
 
-def records_frame(records: Iterable[Record]) -> pd.DataFrame:
+def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> pd.DataFrame:
     """One row for each record, split, metric and figure that has a value.
+
+    Args:
+        records: of the user.
+        shipped: that come with the program, to stand beside them; of a user's run and a shipped
+            one, which another machine has made, no mean is taken, and neither is the newer of both.
 
     The columns are :data:`RUN_COLUMNS` and :data:`NUMBER_COLUMNS`. Of these,
 
     - ``record`` is the number of the record in the order of :func:`by_age`;
+    - ``shipped`` says whether it comes with the program;
     - ``system`` says whether it is a system of somebody else, not a run, and ``tested`` how many
       of its outputs have been scored on test;
     - ``group`` numbers, within a treebank, the records whose scores compare;
@@ -74,8 +81,10 @@ def records_frame(records: Iterable[Record]) -> pd.DataFrame:
 
     Scores by metrics that are not installed are left out.
     """
-    ordered = by_age(records)
-    runs = [_run(number, record) for number, record in enumerate(ordered)]
+    pairs = [*((record, False) for record in records), *((record, True) for record in shipped)]
+    pairs.sort(key=lambda pair: pair[0].finished)
+    ordered = [record for record, _ in pairs]
+    runs = [_run(number, *pair) for number, pair in enumerate(pairs)]
     numbers = [list(_numbers(record)) for record in ordered]
     _number_groups(runs, numbers)
     _name_runs(runs, ordered)
@@ -87,13 +96,14 @@ def records_frame(records: Iterable[Record]) -> pd.DataFrame:
     return frame.dropna(subset="value").astype({"newest": bool, "altered": bool})
 
 
-def _run(number: int, record: Record) -> Run:
+def _run(number: int, record: Record, shipped: bool) -> Run:
     scored = record.dev or record.test
     results = scored.metrics.values() if scored else ()
     parts = [signature_parts(result.signature_long) for result in results]
     hardware = record.hardware
     return {
         "record": number,
+        "shipped": shipped,
         "track": record.treebank.track,
         "treebank": record.treebank.name,
         "language": record.treebank.language,
@@ -236,6 +246,7 @@ def _name_runs(runs: Sequence[Run], records: Sequence[Record]) -> None:
             changed = next(filter(None, (records[run["record"]].settings for run in found)), {})
             shown = {**changed, **{key: resolved[key] for key in differing if key in resolved}}
             of = f", ensemble of {found[0]['ensemble']}" if found[0]["ensemble"] else ""
+            of += ", shipped" if found[0]["shipped"] else ""
             model = {key for key in shown if key.startswith("model.")}
             for run in found:
                 run["settings"] = settings_text(shown)

@@ -317,6 +317,10 @@ def in_order(metrics: Iterable[str], criteria: Iterable[str]) -> list[str]:
 RECORDS = Documents("record", Record, SCHEMA_VERSION, upgraded)
 
 
+#: Folder, among results, of what comes with the program.
+SHIPPED = "shipped"
+
+
 def write_record(record: Record, folder: Path) -> Path:
     """Write a record under its name and return the path; raises as :meth:`Documents.write`."""
     return RECORDS.write(record, folder)

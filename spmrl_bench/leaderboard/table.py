@@ -33,6 +33,7 @@ class Result(NamedTuple):
     size: str | None
     seed: int | None
     runs: int | None  # how many it stands for
+    shipped: bool  # whether it comes with the program
     below: bool  # whether it is one of the runs of the mean before it
     figures: Mapping[Key, Estimate]  # those that all runs have
     test_sentences: int | None
@@ -98,6 +99,7 @@ def _result(
         settings=None if baseline else first["settings"] or None,
         size=None if baseline else first["size"],
         seed=first["seed"] if kind == "run" and not first["system"] else None,
+        shipped=bool(first["shipped"]) and not baseline,
         runs={"baseline": None, "ensemble": members}.get(kind, runs),
         below=below,
         figures=figures,
@@ -145,7 +147,7 @@ def result_rows(frame: pd.DataFrame, published: Sequence[PublishedFigure]) -> pd
     more = dict.fromkeys(key for row in rows for key in row if key.startswith("published_"))
     listed = [
         *GROUP, "variant", "size", "seed", *columns, "test_sentences", "tokens_per_second",
-        "signature", "kind", "runs", "settings", *(f"{name}_sd" for name in columns),
+        "signature", "kind", "runs", "shipped", "settings", *(f"{name}_sd" for name in columns),
         *(more or _PUBLISHED),
     ]  # fmt: skip
     # Without this, one missing cell would turn the whole column of integers into floats.

@@ -15,7 +15,7 @@ from spmrl_bench.leaderboard.table import result_rows, to_csv
 from tests.leaderboard.test_table import cells
 
 GOLDEN = Path(__file__).parent / "golden"
-SHIPPED = Path(__file__).resolve().parents[2] / "results"
+SHIPPED = Path(__file__).resolve().parents[2] / "results" / "shipped"
 
 
 def test_old_records_are_read_as_they_would_be_written_today() -> None:
@@ -78,3 +78,24 @@ def test_shipped_tables_are_those_of_the_shipped_records() -> None:
     assert rows == (SHIPPED / "table.csv").read_text(encoding="utf-8")
     text = results_markdown(records, published)
     assert text == (SHIPPED / "table.md").read_text(encoding="utf-8")
+
+
+def test_shipped_records_stand_beside_those_of_the_user() -> None:
+    first, second, word = read_records(GOLDEN)
+    mine = first.model_copy(update={"finished": word.finished})
+    frame = records_frame([mine], shipped=[first, second, word])
+    rows = result_rows(frame, read_published())
+    columns = ["kind", "variant", "seed", "shipped"]
+    assert [tuple(row) for row in rows[columns].fillna(0).to_numpy()] == [
+        ("mean", "charlstm", 0, True),
+        ("run", "charlstm", 1, True),
+        ("run", "charlstm", 2, True),
+        ("run", "charlstm", 1, False),
+        ("run", "word-charlstm", 1, True),
+        ("baseline", "right-branching", 0, False),
+    ]
+    assert frame["newest"].all()
+    names = dict(zip(frame["record"], frame["name"], strict=True)).values()
+    assert sorted(names) == [
+        "charlstm", "charlstm, shipped", "charlstm, shipped", "word-charlstm, shipped",
+    ]  # fmt: skip
