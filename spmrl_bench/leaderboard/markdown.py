@@ -74,7 +74,9 @@ def _table(
     }
     suffix = f", table {number}" if len(siblings) > 1 else ""
     numeric = {"seed", "sentences", "tokens/s", *(column.title for column in figures)}
-    signatures = tuple(f"[{n}] `{one.signature}`" for n, one in enumerate(shown, start=1))
+    signatures = tuple(
+        f"[{n}] `{one.signature}` {_made(one)}" for n, one in enumerate(shown, start=1)
+    )
     return Table(
         title=f"{treebank} ({track_title(track)}{suffix})",
         headings=list(columns),
@@ -89,6 +91,12 @@ def _table(
             *_others(place, siblings),
         ),
     )
+
+
+def _made(result: Result) -> str:
+    """When it was scored, and by which state of the program."""
+    span = " to ".join(dict.fromkeys((result.dates[0], result.dates[-1])))
+    return ", ".join([span, *(f"commit {commit}" for commit in result.commits)])
 
 
 def _whole(cell: float | None) -> str:

@@ -23,6 +23,10 @@ from spmrl_bench.leaderboard.record import in_order
 _PUBLISHED = ("published_system", "published_treebank", "published_dev_f1", "published_test_f1")
 
 
+#: Of a commit, so many are shown.
+_DIGITS = 10
+
+
 class Result(NamedTuple):
     """A row of the table of a group; what does not apply is None."""
 
@@ -38,6 +42,8 @@ class Result(NamedTuple):
     figures: Mapping[Key, Estimate]  # those that all runs have
     test_sentences: int | None
     tokens_per_second: float | None  # in training
+    dates: Sequence[str]  # on which its runs were scored, in order
+    commits: Sequence[str]  # of the program that scored them, as far as known
     signature: str  # of test where all runs have scores of it, else of dev
     beside: Sequence[Sequence[PublishedFigure]]  # by system; none for altered models
 
@@ -104,6 +110,8 @@ def _result(
         below=below,
         figures=figures,
         tokens_per_second=speed.mean if speed else None,
+        dates=sorted({f"{finished:%Y-%m-%d}" for finished in rows["finished"]}),
+        commits=sorted({commit[:_DIGITS] for commit in rows["commit"] if commit}),
         test_sentences=int(tested["sentences"].iloc[0]) if whole else None,
         signature=" & ".join(
             joined_signature(part.drop_duplicates("record")["signature"])
@@ -140,6 +148,7 @@ def result_rows(frame: pd.DataFrame, published: Sequence[PublishedFigure]) -> pd
     for place, group in parts(frame, GROUP).items():
         for one in group_results(group, published):
             row = dict(zip(GROUP, place, strict=True)) | one._asdict()
+            row |= {"dates": " ".join(one.dates), "commits": " ".join(one.commits)}
             for name, column in columns.items():
                 if estimate := one.figures.get(column.key):
                     row |= {name: estimate.mean, f"{name}_sd": estimate.sd}
@@ -147,8 +156,8 @@ def result_rows(frame: pd.DataFrame, published: Sequence[PublishedFigure]) -> pd
     more = dict.fromkeys(key for row in rows for key in row if key.startswith("published_"))
     listed = [
         *GROUP, "variant", "size", "seed", *columns, "test_sentences", "tokens_per_second",
-        "signature", "kind", "runs", "shipped", "settings", *(f"{name}_sd" for name in columns),
-        *(more or _PUBLISHED),
+        "signature", "dates", "commits", "kind", "runs", "shipped", "settings",
+        *(f"{name}_sd" for name in columns), *(more or _PUBLISHED),
     ]  # fmt: skip
     # Without this, one missing cell would turn the whole column of integers into floats.
     types = dict.fromkeys(("seed", "test_sentences", "runs"), "Int64")

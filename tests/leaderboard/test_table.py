@@ -82,9 +82,9 @@ def test_one_run_with_its_baseline_and_the_published_figure() -> None:
         "     50.00 |             0.00 |           3 |            | [3]         |"
         "                                             |\n"
         "\n"
-        "- [1] `prm:spmrl`\n"
-        "- [2] `prm:spmrl`\n"
-        "- [3] `prm:spmrl`\n"
+        "- [1] `prm:spmrl` 2020-05-01\n"
+        "- [2] `prm:spmrl` 2020-05-01\n"
+        "- [3] `prm:spmrl` 2020-05-01\n"
         "\n"
         "K&K18: Kitaev & Klein 2018 (ACL, P18-1249), Table 7; which variant: Kitaev, Cao & Klein"
         " 2019 (ACL, P19-1340), note to Table 4.\n"
@@ -265,7 +265,7 @@ def test_the_signature_of_a_mean_has_the_values_of_all_its_runs() -> None:
             update={"signature": f"s:dev|seed:{seed}"}
         )
         runs.append(run)
-    assert "- [1] `s:dev|seed:1+2+3`\n" in text_of(runs)
+    assert "- [1] `s:dev|seed:1+2+3` 2020-05-01\n" in text_of(runs)
 
 
 def test_settings_and_ensembles_are_rows_of_their_own() -> None:
