@@ -15,7 +15,7 @@ from spmrl_bench import __version__
 from spmrl_bench.cli import app
 from spmrl_bench.leaderboard.record import write_record
 from tests.conftest import PATIENCE
-from tests.leaderboard.examples import make_record
+from tests.leaderboard.examples import make_record, make_treebank
 
 COMMANDS = (
     "train",
@@ -253,6 +253,22 @@ def test_table_prints_and_writes_both_forms(tmp_path: Path) -> None:
     assert csv.stdout.startswith("track,treebank,group,variant,size,seed,dev_f1,")
     assert (results / "table.md").read_text(encoding="utf-8") == markdown.stdout
     assert (results / "table.csv").read_text(encoding="utf-8") == csv.stdout
+
+
+def test_table_of_one_treebank(tmp_path: Path) -> None:
+    results = table_folder(tmp_path)
+    bank = make_treebank().model_copy(update={"name": "other-mini"})
+    write_record(make_record(treebank=bank), results / "runs")
+    whole = run("table", "--results", str(results)).stdout
+    shown = run("table", "--results", str(results), "--treebank", "other-mini").stdout
+    assert "german-mini (" not in shown
+    assert shown.startswith("## other-mini (mini track, generated sentences)")
+    assert shown in whole
+    assert (results / "table.md").read_text(encoding="utf-8") == whole
+    wrong = run("table", "--results", str(results), "--treebank", "other-mimi")
+    assert (
+        "among the records: unknown treebank 'other-mimi'. Did you mean other-mini?" in wrong.stderr
+    )
 
 
 def test_shipped_records_are_shown_as_such_and_left_as_they_are(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,10 @@ from spmrl_bench.cli.options import (
     print_rows,
     raise_all,
 )
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.errors import SpmrlError, unknown_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @app.command()
@@ -25,6 +28,12 @@ def table(
     form: Annotated[
         str, typer.Option("--format", help="What to print: `markdown` or `csv`.")
     ] = "markdown",
+    treebank: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Print this treebank only; may be repeated.", show_default=False
+        ),
+    ] = None,
     strict: StrictFiles = False,
 ) -> None:
     """Print the tables of all result records, and write them to table.md and table.csv.
@@ -41,6 +50,8 @@ def table(
         spmrl-bench table
 
         spmrl-bench table --format csv > scores.csv
+
+        spmrl-bench table --treebank german-mini
     """
     from spmrl_bench.leaderboard.formats import to_markdown, write_tables
     from spmrl_bench.leaderboard.frame import records_frame
@@ -62,11 +73,19 @@ def table(
             "'spmrl-bench eval LANG' writes them (after 'spmrl-bench train LANG')"
         )
     frame = records_frame(records, shipped)
-    texts = {
-        "markdown": to_markdown(results_document(frame, published)),
-        "csv": to_csv(result_rows(frame, published)),
-    }
-    write_tables({results / "table.md": texts["markdown"], results / "table.csv": texts["csv"]})
+    known = sorted(set(frame["treebank"]))
+    for one in treebank or ():
+        if one not in known:
+            raise SpmrlError(f"among the records: {unknown_name('treebank', one, known)}")
+
+    def text(rows: pd.DataFrame, form: str) -> str:
+        if form == "csv":
+            return to_csv(result_rows(rows, published))
+        return to_markdown(results_document(rows, published))
+
+    write_tables(
+        {results / "table.md": text(frame, "markdown"), results / "table.csv": text(frame, "csv")}
+    )
     several = tracks_of(records)
     for track in tracks_of(records, languages=1):
         # Tables of one language that are there already do not stay behind the others.
@@ -74,7 +93,8 @@ def table(
             write_track(records, track, results, published)
             name = track_file(results, track, f"{{{','.join(SUFFIXES)}}}")
             typer.echo(f"wrote {name}", err=True)
-    typer.echo(texts[form], nl=False)
+    asked = frame[frame["treebank"].isin(treebank)] if treebank else frame
+    typer.echo(text(asked, form), nl=False)
 
 
 @app.command()
