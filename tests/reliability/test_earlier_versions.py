@@ -49,7 +49,7 @@ def test_records_of_version_2(tally: Tally) -> None:
 
 def test_a_record_of_version_3(tally: Tally) -> None:
     tally("R20", "records and scores of earlier layouts").add()
-    (record,) = read_records(GOLDEN / "records")
+    record, _ = read_records(GOLDEN / "records")
     assert (record.lang, record.kind, record.variant) == ("german", "chart", "charlstm")
     assert (record.seed, record.selected, record.select) == (
         3,
@@ -65,6 +65,18 @@ def test_a_record_of_version_3(tally: Tally) -> None:
     assert record.settings == {"model.layers": 2}
     assert record.finished.isoformat() == "2020-05-01T12:00:00+00:00"
     assert record.treebank.fingerprint(["dependencies"]) == 32 * "ba"
+
+
+def test_a_record_of_version_4_is_of_a_system(tally: Tally) -> None:
+    tally("R20", "records and scores of earlier layouts").add()
+    _, record = read_records(GOLDEN / "records")
+    assert record.system is not None
+    assert (record.system.title, record.system.notes) == ("Branch 1.0", "right-branching")
+    assert record.system.outputs["dev"].policy == "missing"
+    assert record.system.outputs["dev"].handled == {"no parse": 1}
+    assert (record.test, record.training, record.hardware) == (None, None, None)
+    assert record.dev is not None
+    assert record.dev.figure("brackets", "f1") == 33.64485981308412
 
 
 def test_scores_of_studies(tally: Tally) -> None:
