@@ -108,8 +108,7 @@ def describe_mistake(model: type[BaseModel], mistake: Mapping[str, Any]) -> str:
     message = message[:1].lower() + message[1:]
     if mistake["type"] == "value_error" and isinstance(mistake["input"], Mapping):
         return f"{key}: {message}"  # of several keys, which it names
-    found = _shown(mistake["input"])
-    return f"{key}: {message}" if found in message else f"{key}: {message}; found {found}"
+    return f"{key}: {message}; found {_shown(mistake['input'])}"
 
 
 def _shown(value: Any) -> str:

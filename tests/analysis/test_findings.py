@@ -127,7 +127,7 @@ def test_one_seed_has_no_spread_and_the_note_says_so(laboratory: Laboratory) -> 
     assert "±" not in to_markdown(study_document(found))
 
 
-@pytest.mark.parametrize(("p", "named"), [(0.04, 1), (0.06, 0), (None, 0)])
+@pytest.mark.parametrize(("p", "named"), [(0.04, 2), (0.06, 0), (None, 0)])
 def test_one_seed_gives_a_verdict_only_where_sentences_do(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, p: float | None, named: int
 ) -> None:
