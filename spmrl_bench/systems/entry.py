@@ -2,16 +2,17 @@
 
 One record has all that is known of one version of a system on a treebank: a file of brackets and
 one of dependencies, of dev and of test, come together in it. So it can be compared with any run,
-sentence by sentence.
+sentence by sentence. A system that was trained here has a record for each seed.
 """
 
 from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.experiments.evaluation import gold_parses, rules_of, signed_result
@@ -41,6 +42,13 @@ class Entered(NamedTuple):
     handled: dict[str, int]  # answers that could not be scored as they stood
 
 
+class Scored(NamedTuple):
+    """What a file of parses is worth."""
+
+    result: SplitResult
+    output: Output
+
+
 def enter(
     path: Path,
     bank: Treebank,
@@ -65,6 +73,33 @@ def enter(
         SpmrlError: the file cannot be read or scored, or the record not be written.
     """
     earlier, _ = readable_records(results_dir / "runs")
+    source = Source(tags=bank.manifest.tags if tags else "none", variant=signed_title(system.title))
+    new = score_file(path, bank, split, source, policy=policy, encoding=encoding)
+    results, outputs = _known(bank, system, earlier)
+    results[split] = _joined(results.get(split), new.result)
+    outputs[split] = _joined_outputs(outputs.get(split), new.output)
+    recipe = {"kind": KIND, "system": {"name": system.name, "version": system.version}}
+    record = with_tested(system_record(bank, system, results, outputs, recipe=recipe), earlier)
+    return Entered(record, write_record(record, results_dir / "runs"), new.output.handled)
+
+
+def score_file(
+    path: Path,
+    bank: Treebank,
+    split: str,
+    source: Source,
+    *,
+    policy: Policy,
+    encoding: str = "utf-8",
+) -> Scored:
+    """Score a file of parses of a split.
+
+    Args:
+        source: of the parses, to be signed; what became of faulty ones is added.
+
+    Raises:
+        SpmrlError: the file cannot be read or scored.
+    """
     gold = gold_parses(bank, split, [name for name in METRICS.names() if _fits(name, bank)])
     found = read_predictions(
         path, gold, transforms=bank.manifest.transforms, policy=policy, encoding=encoding
@@ -72,87 +107,92 @@ def enter(
     name = next(name for name in METRICS.names() if metric_named(name).layers == (found.layer,))
     rules = rules_of(bank, [name])[name]
     counts = metric_named(name).count(gold, found.parses, rules)
-    source = Source(
-        tags=bank.manifest.tags if tags else "none",
-        variant=_signed(system.title),
-        output="+".join(f"{kind} {number}" for kind, number in found.handled.items()) or None,
-    )
-    result = SplitResult(
-        sentences=len(gold),
-        metrics={name: signed_result(bank, split, name, counts, rules, source)},
+    handled = "+".join(f"{kind} {number}" for kind, number in found.handled.items())
+    signed = signed_result(
+        bank, split, name, counts, rules, replace(source, output=handled or None)
     )
     output = Output(
         sha256={found.layer: hashlib.sha256(path.read_bytes()).hexdigest()},
         policy=policy,
         handled=found.handled,
     )
-    record = _record(bank, split, system, result, output, earlier)
-    return Entered(record, write_record(record, results_dir / "runs"), found.handled)
+    return Scored(SplitResult(sentences=len(gold), metrics={name: signed}), output)
 
 
 def _fits(metric: str, bank: Treebank) -> bool:
     return set(metric_named(metric).layers) <= set(bank.layers)
 
 
-def _signed(title: str) -> str:
+def signed_title(title: str) -> str:
     """A name without the characters that part a signature."""
     return title.translate(str.maketrans("|:\n", "///"))
 
 
-def _record(
-    bank: Treebank,
-    split: str,
-    system: System,
-    result: SplitResult,
-    output: Output,
-    earlier: Sequence[Record],
-) -> Record:
-    """The record with what an earlier one of the same system, version and treebank has."""
-    info = TreebankInfo(
+def _info(bank: Treebank) -> TreebankInfo:
+    return TreebankInfo(
         name=bank.name,
         track=bank.track,
         language=bank.language,
         fingerprints={layer: bank.fingerprint_of(layer) for layer in bank.layers},
     )
+
+
+def _known(
+    bank: Treebank, system: System, earlier: Sequence[Record]
+) -> tuple[dict[str, SplitResult], dict[str, Output]]:
+    """What was entered of the same version of a system on a treebank before."""
+    info = _info(bank)
     same = [
         record
         for record in earlier
         if record.system is not None
+        and record.cost is None
         and record.system.title == system.title
         and record.treebank == info
     ]
-    results: dict[str, SplitResult] = {}
-    outputs: dict[str, Output] = {}
-    if same and (before := same[-1]).system is not None:
-        results = {name: one for name in ("dev", "test") if (one := before.result(name))}
-        outputs = dict(before.system.outputs)
-    results[split] = _joined(results.get(split), result)
-    outputs[split] = _joined_outputs(outputs.get(split), output)
-    described = system.model_copy(
-        update={
-            "outputs": outputs,
-            "tested": _tested(system.name, bank.name, outputs.get("test"), earlier),
-        }
-    )
+    if not same or (before := same[-1]).system is None:
+        return {}, {}
+    results = {name: one for name in ("dev", "test") if (one := before.result(name))}
+    return results, dict(before.system.outputs)
+
+
+def system_record(
+    bank: Treebank,
+    system: System,
+    results: Mapping[str, SplitResult],
+    outputs: Mapping[str, Output],
+    *,
+    recipe: Mapping[str, Any],
+    **more: Any,
+) -> Record:
+    """The record of a system's scored outputs, by split.
+
+    Args:
+        recipe: what tells it from other systems and runs.
+        more: fields of the record for a system that was trained here.
+    """
     metrics = list(dict.fromkeys(name for one in results.values() for name in one.metrics))
     hashes = [one.sha256[layer] for one in outputs.values() for layer in sorted(one.sha256)]
+    fields = {
+        "lang": bank.language,
+        "variant": system.title,
+        "size": "",
+        "seed": 0,
+        "versions": find_versions(),
+    } | more
     return Record(
         finished=datetime.datetime.now(datetime.UTC),
-        lang=bank.language,
-        treebank=info,
+        treebank=_info(bank),
         kind=KIND,
-        variant=system.title,
-        size="",
-        seed=0,
         selected=True,
         select=" + ".join(f"{name}.{metric_named(name).headline}" for name in metrics),
         weights=hashlib.sha256("".join(hashes).encode()).hexdigest(),
-        recipe={"kind": KIND, "system": {"name": system.name, "version": system.version}},
-        system=described,
+        recipe=dict(recipe),
+        system=system.model_copy(update={"outputs": dict(outputs)}),
         dev=results.get("dev"),
         test=results.get("test"),
-        versions=find_versions(),
         commit=find_commit(),
+        **fields,
     )
 
 
@@ -171,15 +211,18 @@ def _joined_outputs(before: Output | None, new: Output) -> Output:
     return new.model_copy(update={"sha256": before.sha256 | new.sha256})
 
 
-def _tested(name: str, treebank: str, new: Output | None, earlier: Sequence[Record]) -> int:
-    """How many outputs of a system, of any version, were scored on test, the new one included."""
+def with_tested(record: Record, earlier: Sequence[Record]) -> Record:
+    """The record of a system with how many of its outputs have been scored on test by now."""
+    system = record.system
+    if system is None:
+        return record
     found = {
         digest
-        for record in earlier
-        if record.system is not None
-        and record.system.name == name
-        and record.treebank.name == treebank
-        and (output := record.system.outputs.get("test"))
+        for one in [*earlier, record]
+        if one.system is not None
+        and one.system.name == system.name
+        and one.treebank.name == record.treebank.name
+        and (output := one.system.outputs.get("test"))
         for digest in output.sha256.values()
     }
-    return len(found | set(new.sha256.values() if new else ()))
+    return record.model_copy(update={"system": system.model_copy(update={"tested": len(found)})})

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -22,6 +22,7 @@ from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.readers.brackets import parse_brackets, read_brackets
 from spmrl_bench.readers.conll import looks_like_conll, read_conll
 from spmrl_bench.readers.text import read_text
+from spmrl_bench.systems.material import spelt, without_root
 from spmrl_bench.treebanks.reading import transform_parse
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Layer, Parse
@@ -180,6 +181,17 @@ def _dependency_answers(text: str, path: Path) -> list[_Answer]:
     return answers
 
 
+def _as_given(parse: Parse, gold: Parse) -> Parse:
+    """A parse without what :mod:`~spmrl_bench.systems.material` changed of its sentence."""
+    tree, arcs = parse.tree, parse.dependencies
+    if tree is not None and gold.tree is not None:
+        tree = without_root(tree, gold.tree)
+    if parse.words != gold.words and parse.words == tuple(map(spelt, gold.words)):
+        tree = tree and replace(tree, words=gold.words)
+        arcs = arcs and replace(arcs, words=gold.words)
+    return Parse.of(tree, arcs)
+
+
 def _beside(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
     """The answer with the tags of gold, or why it cannot be scored."""
     parse = answer.parse
@@ -189,6 +201,7 @@ def _beside(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
         parse = transform_parse(transforms, parse)
     if parse is None:
         return _Answer(answer.line, kind=NO_PARSE, problem="no parse")
+    parse = _as_given(parse, gold)
     if parse.words != gold.words:
         return _Answer(answer.line, kind=OTHER_WORDS, problem=_first_difference(parse, gold))
     return _Answer(answer.line, parse.with_tags(gold.tags), answer.kind)

@@ -16,8 +16,8 @@ from typing import Any
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.files import write_text
+from spmrl_bench.systems.material import words_text
 from spmrl_bench.treebanks.treebank import Treebank
-from spmrl_bench.trees.conll import UNSPECIFIED, conll_lines
 from spmrl_bench.trees.parse import Parse
 
 #: Of the splits of a treebank, those that systems are compared on.
@@ -41,9 +41,9 @@ def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) 
     if tags and bank.manifest.tags == "none":
         raise ScoreError(f"treebank {bank.name} has no tags to give")
     sentences = bank.examples(split, bank.layers[:1])
-    texts = {"conllu": "".join(_conllu(parse, tags) for parse in sentences)}
+    texts = {"conllu": words_text(sentences, "conllu", tags=tags)}
     if not any(len(word.split()) != 1 for parse in sentences for word in parse.words):
-        texts["txt"] = "".join(f"{' '.join(parse.words)}\n" for parse in sentences)
+        texts["txt"] = words_text(sentences, "words", tags=False)
     stem = f"{bank.name}.{split}"
     texts["json"] = (
         json.dumps(_description(bank, split, sentences, tags, stem, texts), indent=2) + "\n"
@@ -52,11 +52,6 @@ def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) 
     for path, text in zip(written, texts.values(), strict=True):
         write_text(path, text)
     return written
-
-
-def _conllu(parse: Parse, tags: bool) -> str:
-    blank = [UNSPECIFIED] * len(parse)
-    return conll_lines(parse.words, parse.tags if tags else blank, blank, blank)
 
 
 def _description(

@@ -122,7 +122,7 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
         [cell.strip() for cell in rows[name].split("|")] for name in ("Branch 1", "right-branching")
     ]
     assert cells[0][5:9] == cells[1][5:9]  # recall, precision, F1, complete match on test
-    assert "Systems of others, by their parses alone. Branch 1: 1 output scored on test." in shown
+    assert "Systems of others. Branch 1: 1 output scored on test." in shown
     found = run("compare", *(path.stem for path in sorted((RESULTS / "runs").iterdir())))
     assert found.exit_code == 0, found.output
     assert "sentences of test" in found.stdout

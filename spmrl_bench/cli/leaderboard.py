@@ -1,0 +1,107 @@
+"""The command that lets all parsers compete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import (
+    Device,
+    ResultsFolder,
+    RunsFolder,
+    Seeds,
+    Size,
+    StrictFiles,
+    Variant,
+    chosen_seeds,
+    name_left_out,
+    raise_all,
+    say_line,
+)
+
+
+@app.command()
+def leaderboard(
+    track: Annotated[str, typer.Argument(help="spmrl, ptb, ctb, open or mini.")] = "open",
+    minutes: Annotated[
+        float, typer.Option(min=0, help="That each training may take, by the clock.")
+    ] = 10.0,
+    languages: Annotated[
+        str | None,
+        typer.Option(help="Only these recipes, in this order, with commas between."),
+    ] = None,
+    treebank: Annotated[
+        list[str] | None, typer.Option(help="Only this treebank; may be repeated.")
+    ] = None,
+    variant: Variant = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this parser of somebody else, or `none`; may be repeated. Default: all that "
+            "are installed and trained here.",
+            show_default=False,
+        ),
+    ] = None,
+    size: Size = None,
+    seeds: Seeds = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings at once.")] = 1,
+    device: Device = "auto",
+    runs: RunsFolder = Path("runs"),
+    results: ResultsFolder = Path("results"),
+    strict: StrictFiles = False,
+) -> None:
+    """Let our parsers and those of others compete on every treebank of a track.
+
+    Each trains on the same split with the same time and as many threads as the others, and is
+    scored by the same scorer. Given again, the command goes on where it was; what fails is named at
+    the end and stops nothing else. Printed at the end: for each treebank whether our best entry is
+    ahead of the best of the others, with significance. `table` and `site` show all of it.
+
+    Examples:
+
+        spmrl-bench leaderboard open --minutes 10 --jobs 2
+
+        spmrl-bench leaderboard mini --languages german --system udpipe --minutes 2
+    """
+    from spmrl_bench.leaderboard.formats import Document, to_markdown
+    from spmrl_bench.leaderboard.record import readable_records
+    from spmrl_bench.leaderboard.site.gathered import gather
+    from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
+    from spmrl_bench.systems.description import load_system, system_paths
+    from spmrl_bench.systems.environment import is_installed
+    from spmrl_bench.systems.round import Round, plan_round
+
+    named = [] if system == ["none"] else system
+    if named is None:
+        known = map(load_system, system_paths())
+        others = [one for one in known if one.description.train and is_installed(one)]
+    else:
+        others = [load_system(name) for name in named]
+    name_left_out(readable_records(results / "runs")[1], strict)
+    fields = plan_round(
+        track,
+        languages=[name.strip() for name in (languages or "").split(",") if name.strip()],
+        treebanks=treebank,
+        variants=variant,
+        systems=others,
+        size=size,
+    )
+    round_ = Round(
+        minutes=minutes,
+        seeds=chosen_seeds(None, seeds),
+        jobs=jobs,
+        device=device,
+        size=size,
+        runs_dir=runs,
+        results_dir=results,
+        say=say_line,
+    )
+    _, failures = round_.run(fields)
+    found = verdicts(gather([results]), {field.treebank for field in fields})
+    table = verdict_table(found)
+    typer.echo(to_markdown(Document(title="", tables=(table,))), nl=False)
+    raise_all(failures)

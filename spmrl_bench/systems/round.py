@@ -1,0 +1,198 @@
+"""A round of a leaderboard: every parser on every treebank of a track, with the same time for each.
+
+Treebank by treebank, our variants and the parsers of others train on the same split and are scored
+alike; what is done is not done again, so the same call goes on where the last one ended. Our
+variants compete on dev for the test split, layer by layer, as they do in ``eval``; a system of
+somebody else is one entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
+from spmrl_bench.experiments.campaign import train_all
+from spmrl_bench.experiments.plan import layers_of, make_plan
+from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
+from spmrl_bench.experiments.run import evaluate
+from spmrl_bench.experiments.run_folder import MINUTES
+from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.systems.description import Known
+from spmrl_bench.systems.environment import version_of
+from spmrl_bench.systems.run import SystemRun, system_runs
+from spmrl_bench.systems.together import score_systems, train_systems
+from spmrl_bench.treebanks.catalogue import is_known, load_manifest
+from spmrl_bench.treebanks.manifest import Track
+from spmrl_bench.treebanks.presence import status_of
+from spmrl_bench.trees.parse import Layer
+
+
+class Field(NamedTuple):
+    """A layer of a treebank, and who competes on it."""
+
+    recipe: str
+    treebank: str
+    layer: Layer
+    variants: list[str]
+    systems: list[Known]
+
+
+def plan_round(
+    track: str,
+    *,
+    languages: Sequence[str] | None = None,
+    treebanks: Sequence[str] | None = None,
+    variants: Sequence[str] | None = None,
+    systems: Sequence[Known] = (),
+    size: str | None = None,
+) -> list[Field]:
+    """Who competes where: the languages in the order given, then their treebanks and layers.
+
+    Args:
+        track: whose treebanks are taken, those that are present.
+        languages: names of recipes; by default all.
+        treebanks: only these.
+        variants: only these of the recipes; by default those that learn one layer alone and are
+            trained without being named, or the first one that there is.
+        systems: parsers of others.
+        size: of our variants.
+
+    Raises:
+        RecipeError: unknown track, language, treebank or variant.
+        TreebankError: there is nothing to compete on.
+    """
+    if track not in get_args(Track):
+        raise RecipeError(unknown_name("track", track, get_args(Track)))
+    for system in systems:
+        version_of(system)  # raises where it is not installed
+    found = []
+    for name in dict.fromkeys(languages or list_recipes()):
+        recipe = load_recipe(name)
+        for bank in filter(is_known, recipe.language.treebanks):
+            manifest = load_manifest(bank)
+            if manifest.track != track or (treebanks and bank not in treebanks):
+                continue
+            if not status_of(manifest).present:
+                continue
+            for layer in manifest.layers:
+                own = _variants(recipe, layer, variants, recipe.size_of(manifest.track, size))
+                others = [one for one in systems if one.description.layer == layer]
+                if own or others:
+                    found.append(Field(name, bank, layer, own, others))
+    if missing := set(treebanks or ()) - {field.treebank for field in found}:
+        known = {field.treebank for field in found}
+        raise RecipeError(unknown_name(f"treebank of track {track}", min(missing), known))
+    if not found:
+        raise TreebankError(f"no treebank of track {track} is present that anybody learns from")
+    return found
+
+
+def _variants(recipe: Recipe, layer: Layer, named: Sequence[str] | None, size: str) -> list[str]:
+    """Our variants that learn this layer and no other."""
+    able = [
+        name
+        for name, variant in recipe.variants.items()
+        if layers_of(recipe, name) == (layer,) and size in variant.sizes
+    ]
+    if named:
+        return [name for name in able if name in named]
+    return [name for name in able if not recipe.variants[name].optional] or able[:1]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What is the same for every entry, and where things are.
+
+    Attributes:
+        minutes: that a training may take.
+        seeds: of each entry.
+        jobs: trainings side by side, each with its share of the threads.
+        say: shows a line.
+    """
+
+    minutes: float
+    seeds: Sequence[int]
+    jobs: int
+    device: str
+    size: str | None
+    runs_dir: Path
+    results_dir: Path
+    say: Callable[[str], None]
+
+    def run(self, fields: Sequence[Field]) -> tuple[list[Record], list[SpmrlError]]:
+        """Train and score what is left.
+
+        Returns:
+            The records of all entries, and what kept others from having one.
+
+        Raises:
+            Interrupted: Ctrl-C or SIGTERM; what runs has saved where it is, or begins anew.
+        """
+        records: list[Record] = []
+        failures: list[SpmrlError] = []
+        for number, field in enumerate(fields, start=1):
+            names = [*field.variants, *(system.name for system in field.systems)]
+            self.say(
+                f"[{number}/{len(fields)}] {field.treebank}, {field.layer}: {', '.join(names)}"
+            )
+            for part in (self._ours, self._theirs):
+                found, failed = part(field)
+                records += found
+                failures += failed
+        return records, list({str(error): error for error in failures}.values())
+
+    def _ours(self, field: Field) -> tuple[list[Record], list[SpmrlError]]:
+        if not field.variants:
+            return [], []
+        try:
+            plan = make_plan(
+                field.recipe,
+                treebank=field.treebank,
+                variants=field.variants,
+                size=self.size,
+                seeds=self.seeds,
+                settings={MINUTES: str(self.minutes)},
+            )
+            train_all([plan], runs_dir=self.runs_dir, device=self.device, jobs=self.jobs)
+            records = evaluate(
+                plan, runs_dir=self.runs_dir, results_dir=self.results_dir, device=self.device
+            )
+        except SpmrlError as error:
+            return [], [error]
+        return records, []
+
+    def _theirs(self, field: Field) -> tuple[list[Record], list[SpmrlError]]:
+        failures: list[SpmrlError] = []
+        asked: list[SystemRun] = []
+        for system in field.systems:
+            try:
+                asked += system_runs(
+                    field.recipe,
+                    system,
+                    self.runs_dir,
+                    treebank=field.treebank,
+                    size=self.size,
+                    seeds=self.seeds,
+                    minutes=self.minutes,
+                )
+            except SpmrlError as error:
+                failures.append(error)
+        taught = [run for run in asked if run.system.description.train is not None]
+        try:
+            train_systems(taught, device=self.device, jobs=self.jobs, fresh=False, say=self.say)
+        except SpmrlError as error:
+            failures.append(error)
+        records: list[Record] = []
+        for run in asked:
+            if run in taught and not run.is_trained:
+                continue
+            try:
+                records += score_systems(
+                    [run], self.results_dir, device=self.device, jobs=1, say=self.say
+                )
+            except SpmrlError as error:
+                failures.append(error)
+        return records, failures

@@ -1,0 +1,155 @@
+"""A treebank grammar: Markovised rules counted in trees, and nltk's Viterbi parser.
+
+The classical baseline. Rules are binarised to the right with the last siblings in their names
+(horizontal order) and, if wished, the parent's label (vertical order); chains of constituents
+become one label. Words seen once stand for words never seen, as classes by their ending and shape.
+Training is counting; parsing takes nltk's parser, in plain Python, a time that grows with the cube
+of a sentence's length, so each sentence has a limit, after which it is given up.
+"""
+
+import argparse
+import json
+import signal
+from collections import Counter
+from pathlib import Path
+
+from nltk import Nonterminal, Tree
+from nltk.grammar import PCFG, ProbabilisticProduction
+from nltk.parse import ViterbiParser
+
+JOINT = "+"
+
+
+def word_class(word):
+    """What stands for a word that training has not seen."""
+    shape = "9" if any(c.isdigit() for c in word) else "A" if word[:1].isupper() else "a"
+    dash = "-" if "-" in word else ""
+    return f"<{shape}{dash}{word[-2:].lower()}>"
+
+
+def coarse_class(word):
+    """The same without the ending."""
+    return f"<{word_class(word)[1]}>"
+
+
+def train(options):
+    with open(options.train, encoding="utf-8") as lines:
+        trees = [Tree.fromstring(line) for line in lines]
+    counts = Counter(word for tree in trees for word in tree.leaves())
+    rules, lexical = Counter(), Counter()
+    for tree in trees:
+        for tagged in list(tree.subtrees(lambda node: node.height() == 2)):
+            word = tagged[0]
+            if counts[word] <= 1:
+                lexical[tagged.label(), word_class(word)] += 1
+                lexical[tagged.label(), coarse_class(word)] += 1
+        tree.collapse_unary(collapsePOS=False, joinChar=JOINT)
+        tree.chomsky_normal_form(
+            factor="right", horzMarkov=options.horizontal, vertMarkov=options.vertical
+        )
+        for production in tree.productions():
+            counted = lexical if production.is_lexical() else rules
+            counted[(str(production.lhs()), *map(str, production.rhs()))] += 1
+    content = {
+        "start": trees[0].label(),
+        "rules": [[*rule, number] for rule, number in sorted(rules.items())],
+        "lexical": [[*rule, number] for rule, number in sorted(lexical.items())],
+    }
+    Path(options.model, "grammar.json").write_text(
+        json.dumps(content, ensure_ascii=False), encoding="utf-8"
+    )
+
+
+class Grammar:
+    """The rules, and for each sentence a grammar with those of its words alone."""
+
+    def __init__(self, path):
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        self.start = Nonterminal(content["start"])
+        totals = Counter()
+        for left, *_, number in content["rules"] + content["lexical"]:
+            totals[left] += number
+        self.rules = [
+            ProbabilisticProduction(
+                Nonterminal(left), [Nonterminal(part) for part in right], prob=number / totals[left]
+            )
+            for left, *right, number in content["rules"]
+        ]
+        self.lexical = {}
+        for left, word, number in content["lexical"]:
+            self.lexical.setdefault(word, []).append((left, number / totals[left]))
+
+    def terminal(self, word):
+        """What stands for the word in the rules; None if nothing does."""
+        candidates = (word, word_class(word), coarse_class(word))
+        return next((one for one in candidates if one in self.lexical), None)
+
+    def parse(self, words):
+        terminals = [self.terminal(word) for word in words]
+        if None in terminals:
+            return None
+        lexical = [
+            ProbabilisticProduction(Nonterminal(left), [terminal], prob=share)
+            for terminal in set(terminals)
+            for left, share in self.lexical[terminal]
+        ]
+        grammar = PCFG.__new__(PCFG)  # whose constructor wants every probability to sum to one
+        super(PCFG, grammar).__init__(self.start, [*self.rules, *lexical])
+        found = next(ViterbiParser(grammar).parse(terminals), None)
+        if found is None:
+            return None
+        tree = Tree.convert(found)
+        tree.un_chomsky_normal_form(unaryChar=JOINT)
+        for place, word in zip(tree.treepositions("leaves"), words, strict=True):
+            tree[place] = word
+        return tree
+
+
+class TooLongError(Exception):
+    pass
+
+
+def give_up(number, frame):
+    raise TooLongError
+
+
+def parse(options):
+    grammar = Grammar(Path(options.model, "grammar.json"))
+    signal.signal(signal.SIGALRM, give_up)
+    with (
+        open(options.input, encoding="utf-8") as lines,
+        open(options.output, "w", encoding="utf-8") as out,
+    ):
+        for line in lines:
+            words = line.split()
+            escaped = [{"(": "-LRB-", ")": "-RRB-"}.get(word, word) for word in words]
+            signal.setitimer(signal.ITIMER_REAL, options.seconds)
+            try:
+                tree = grammar.parse(escaped)
+            except (TooLongError, TimeoutError):  # nltk has a limit of its own
+                tree = None
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            text = "(())" if tree is None else " ".join(str(tree).split())
+            out.write(text + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("train")
+    command.set_defaults(run=train)
+    for name in ("train", "model"):
+        command.add_argument(f"--{name}", required=True)
+    for name in ("horizontal", "vertical"):
+        command.add_argument(f"--{name}", type=int, required=True)
+    command = commands.add_parser("parse")
+    command.set_defaults(run=parse)
+    for name in ("model", "input", "output"):
+        command.add_argument(f"--{name}", required=True)
+    command.add_argument("--seconds", type=float, required=True)
+    options = parser.parse_args()
+    options.run(options)
+
+
+main()

@@ -1,0 +1,103 @@
+"""Trains a parser of SuPar and parses with it, through its Python interface.
+
+It runs in the environment of SuPar, not in that of this project. The command line of release 1.1.4
+fails on Python 3.11, and its checkpoints, which are pickles of its own, are refused by newer
+releases of torch unless they are told that the file is trusted: it is the one just written.
+"""
+
+import argparse
+import functools
+import re
+from pathlib import Path
+
+import torch
+
+torch.load = functools.partial(torch.load, weights_only=False)
+
+import supar  # noqa: E402 (after the line above)
+
+PARSERS = {
+    "dependencies": supar.BiaffineDependencyParser,
+    "constituents": supar.CRFConstituencyParser,
+}
+
+
+def train(options):
+    kind = PARSERS[options.layer]
+    own = {
+        "train": options.train,
+        "dev": options.dev,
+        "test": options.dev,  # which it scores after each epoch, for its log
+        "path": str(Path(options.model, "model.pt")),
+        "encoder": "lstm",
+        "feat": ["char"],
+        "embed": None,
+        "build": True,
+        "checkpoint": False,
+        "max_len": None,
+        "min_freq": options.min_freq,
+        "n_lstm_hidden": options.lstm,
+        "n_lstm_layers": options.layers,
+        "batch_size": options.batch,
+        "epochs": options.epochs,
+        "patience": options.epochs,
+        "buckets": 32,
+        "lr": options.rate,
+        "mu": 0.9,
+        "nu": 0.9,
+        "eps": 1e-12,
+        "weight_decay": 0,
+        "clip": 5.0,
+        "decay": 0.75,
+        "decay_steps": 5000,
+        "update_steps": 1,
+        "verbose": True,
+        "punct": True,
+        "tree": True,
+        "proj": False,
+        "partial": False,
+        "mbr": True,
+        "delete": set(),
+        "equal": {},
+    }
+    parser = kind.build(**own)
+    parser.train(**own)
+
+
+def parse(options):
+    parser = PARSERS[options.layer].load(str(Path(options.model, "model.pt")))
+    parser.predict(
+        options.input, pred=options.output, verbose=False, tree=True, proj=False, mbr=True
+    )
+    path = Path(options.output)
+    text = path.read_text(encoding="utf-8")
+    if options.layer == "constituents":  # which it lays out over lines
+        text = re.sub(r"\s*\n\s+", " ", text)
+    path.write_text(text, encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("train")
+    command.set_defaults(run=train)
+    for name in ("train", "dev", "model"):
+        command.add_argument(f"--{name}", required=True)
+    for name in ("seed", "epochs", "batch", "lstm", "layers", "min-freq", "threads"):
+        command.add_argument(f"--{name}", type=int, required=True)
+    command.add_argument("--rate", type=float, required=True)
+    command.add_argument("--layer", choices=PARSERS, required=True)
+    command = commands.add_parser("parse")
+    command.set_defaults(run=parse)
+    for name in ("model", "input", "output"):
+        command.add_argument(f"--{name}", required=True)
+    for name in ("seed", "threads"):
+        command.add_argument(f"--{name}", type=int, required=True)
+    command.add_argument("--layer", choices=PARSERS, required=True)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    options.run(options)
+
+
+main()

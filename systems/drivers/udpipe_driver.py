@@ -1,0 +1,128 @@
+"""Trains UDPipe 1 and parses with it, through its Python module, which has no command for that.
+
+It runs in the environment of UDPipe, not in that of this project.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from ufal import udpipe
+
+#: How much of the time the iterations are planned to take; heldout scores take some too.
+SAFE = 0.7
+
+
+def read(path, tags):
+    """The sentences of a CoNLL-U file, with the tags of column XPOS in column UPOS too."""
+    error = udpipe.ProcessingError()
+    reader = udpipe.InputFormat.newConlluInputFormat()
+    reader.setText(Path(path).read_text(encoding="utf-8"))
+    sentences = udpipe.Sentences()
+    while True:
+        sentence = udpipe.Sentence()
+        if not reader.nextSentence(sentence, error):
+            break
+        for number in range(1, len(sentence.words)):
+            word = sentence.words[number]
+            word.upostag = word.xpostag if tags else ""
+            word.xpostag = ""
+        sentences.push_back(sentence)
+    if error.occurred():
+        sys.exit(f"{path}: {error.message}")
+    return sentences
+
+
+def learn(options, train, dev, tagger_iterations, iterations):
+    """A model as bytes, with no parser for 0 iterations of it."""
+    error = udpipe.ProcessingError()
+    model = udpipe.Trainer.train(
+        "morphodita_parsito",
+        train,
+        dev,
+        udpipe.Trainer.NONE,
+        f"iterations={tagger_iterations};models=1;provide_lemma=0;use_lemma=0;provide_xpostag=0;"
+        "use_xpostag=0;provide_feats=0;use_feats=0;guesser_suffix_rules=8;"
+        "guesser_enrich_dictionary=6",
+        f"iterations={iterations};embedding_upostag=20;embedding_feats=0;embedding_xpostag=0;"
+        f"embedding_form={options.form_embedding};embedding_lemma=0;embedding_deprel=20;"
+        f"learning_rate=0.02;learning_rate_final=0.001;l2=0.5;hidden_layer={options.hidden_layer};"
+        f"batch_size=10;transition_system={options.transitions};transition_oracle=dynamic;"
+        f"structured_interval=10;single_root=1;use_gold_tags=0;run=1;run_seed={options.seed}"
+        if iterations
+        else udpipe.Trainer.NONE,
+        error,
+    )
+    if error.occurred():
+        sys.exit(error.message)
+    return model
+
+
+def within(options, train):
+    """The iterations of tagger and parser that the time allows, measured on a part of the data."""
+    asked = options.tagger_iterations, options.iterations
+    if not options.seconds:
+        return asked
+    part, nothing = udpipe.Sentences(), udpipe.Sentences()
+    for number in range(0, len(train), 20):
+        part.push_back(train[number])
+    begun = time.monotonic()
+    learn(options, part, nothing, 1, 0)
+    tagged = time.monotonic()
+    learn(options, part, nothing, 1, 1)
+    ended = time.monotonic()
+    share = len(train) / len(part)
+    tagger = (tagged - begun) * share
+    parser = max(ended - tagged - (tagged - begun), 0.01) * share
+    left = SAFE * options.seconds - (ended - begun) - tagger * asked[0]
+    iterations = max(1, min(asked[1], int(left / parser)))
+    print(f"{parser:.0f} s an iteration, so {iterations} of {asked[1]}", flush=True)
+    return asked[0], iterations
+
+
+def train(options):
+    data = read(options.train, tags=True)
+    counts = within(options, data)
+    model = learn(options, data, read(options.dev, tags=True), *counts)
+    Path(options.model, "model.udpipe").write_bytes(model)
+
+
+def parse(options):
+    model = udpipe.Model.load(str(Path(options.model, "model.udpipe")))
+    if model is None:
+        sys.exit(f"{options.model}: no model of UDPipe")
+    error = udpipe.ProcessingError()
+    writer = udpipe.OutputFormat.newConlluOutputFormat()
+    with open(options.output, "w", encoding="utf-8") as out:
+        for sentence in read(options.input, tags=False):
+            model.tag(sentence, udpipe.Pipeline.DEFAULT, error)
+            model.parse(sentence, udpipe.Pipeline.DEFAULT, error)
+            out.write(writer.writeSentence(sentence))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("train")
+    command.set_defaults(run=train)
+    for name in ("train", "dev", "model", "transitions"):
+        command.add_argument(f"--{name}", required=True)
+    for name in (
+        "seed",
+        "iterations",
+        "tagger-iterations",
+        "hidden-layer",
+        "form-embedding",
+        "seconds",
+    ):
+        command.add_argument(f"--{name}", type=int, required=True)
+    command = commands.add_parser("parse")
+    command.set_defaults(run=parse)
+    for name in ("model", "input", "output"):
+        command.add_argument(f"--{name}", required=True)
+    options = parser.parse_args()
+    options.run(options)
+
+
+main()

@@ -1,0 +1,127 @@
+"""Everybody on every treebank, and who is ahead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench.errors import RecipeError, TreebankError
+from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
+from spmrl_bench.leaderboard.site.gathered import gather
+from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
+from spmrl_bench.systems.description import Known
+from spmrl_bench.systems.entry import enter
+from spmrl_bench.systems.round import Field, Round, plan_round
+from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.tree import Tree
+from tests.laboratory import Laboratory
+
+RUNS, RESULTS = Path("runs"), Path("results")
+
+
+def competition() -> Round:
+    return Round(
+        minutes=5,
+        seeds=[1],
+        jobs=1,
+        device="cpu",
+        size=None,
+        runs_dir=RUNS,
+        results_dir=RESULTS,
+        say=lambda text: None,
+    )
+
+
+def fields(laboratory: Laboratory, *systems: Known, **options: Any) -> list[Field]:
+    track = options.pop("track", "open")
+    return plan_round(track, languages=[str(laboratory.recipe)], systems=systems, **options)
+
+
+def test_who_competes_where(laboratory: Laboratory, flat: Known) -> None:
+    (field,) = fields(laboratory, flat)
+    assert field[1:] == ("tiny-open", "constituents", ["charlstm", "word-charlstm"], [flat])
+    (field,) = fields(laboratory, flat, variants=["charlstm"], track="mini")
+    assert field.treebank == "tiny-mini"
+    assert field.variants == ["charlstm"]
+    with pytest.raises(RecipeError, match="unknown treebank of track open 'tiny-opne'"):
+        fields(laboratory, treebanks=["tiny-opne"])
+    with pytest.raises(RecipeError, match="unknown track 'opne'"):
+        fields(laboratory, track="opne")
+    with pytest.raises(TreebankError, match="no treebank of track spmrl is present"):
+        fields(laboratory, track="spmrl")
+
+
+def test_a_round_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> None:
+    planned = fields(laboratory, flat)
+    records, failures = competition().run(planned)
+    assert not failures
+    assert [record.variant for record in records if record.system is None] == [
+        "charlstm",
+        "word-charlstm",
+    ]
+    assert records[-1].system is not None
+    assert records[-1].recipe["system"]["minutes"] == 5
+    assert competition().run(planned) == (records, [])
+    assert len(read_records(RESULTS / "runs")) == 3
+    (row,) = verdicts(gather([RESULTS])).to_dict("records")
+    assert row["others"].startswith("Flat")
+    (chosen,) = [record for record in records if record.selected and record.system is None]
+    assert row["ours"].startswith(chosen.variant)
+    assert row["p"] is not None
+
+
+def test_what_fails_stops_nothing_else(laboratory: Laboratory, flat: Known) -> None:
+    text = flat.path.read_text()
+    broken = flat.path.with_name("broken.toml")
+    broken.write_text(text.replace('how = "well"', 'how = "fails"').replace("Flat", "Broken"))
+    records, failures = competition().run(fields(laboratory, Known(broken), flat))
+    assert len(records) == 3
+    assert [str(one).count("ended with status 3") for one in failures] == [1]
+
+
+def entered(name: str, right: int, results: Path) -> None:
+    """A system that has so many sentences of each split right, and of others the words alone."""
+    bank = open_treebank("tiny-open")
+    for split in ("dev", "test"):
+        gold = [parse.tree for parse in bank.examples(split) if parse.tree]
+        flat = [Tree.build(tree.words, tree.tags, [(0, len(tree), "X")]) for tree in gold]
+        lines = [write_brackets(tree) for tree in [*gold[:right], *flat[right:]]]
+        path = Path(f"{name}.{split}")
+        path.write_text("\n".join(lines) + "\n")
+        enter(path, bank, split, System(name=name, outputs={}), results)
+
+
+def test_who_is_ahead(laboratory: Laboratory) -> None:
+    """By dev on both sides, and only where chance does not explain it."""
+    (ours,) = competition().run(fields(laboratory, variants=["charlstm"]))[0]
+    gathered = gather([RESULTS])
+    assert verdict_table(verdicts(gathered)).notes == ("No treebank has entries of both sides.",)
+    entered("Worst", 0, RESULTS)
+    (row,) = verdicts(gather([RESULTS])).to_dict("records")
+    assert row["our_test"] > row["their_test"] == 0
+    assert row["ahead"] == ("ours" if row["p"] < 0.05 else "neither")
+    entered("Best", 8, RESULTS)
+    (row,) = verdicts(gather([RESULTS])).to_dict("records")
+    assert (row["treebank"], row["figure"]) == ("tiny-open", "F1")
+    assert row["others"] == "Best"
+    assert row["their_test"] == 100
+    assert row["difference"] == row["our_test"] - 100 < 0
+    assert row["p"] < 0.05
+    assert row["ahead"] == "others"
+    assert verdict_table(verdicts(gather([RESULTS]))).rows[0][-1] == "others"
+    assert verdicts(gather([RESULTS]), {"another"}).empty
+    # Of equals, nobody is ahead: the same parses as ours, by another name.
+    equal = Path("equal")
+    for record in (ours, ours.model_copy(update=theirs(ours))):
+        write_record(record, equal / "runs")
+    (row,) = verdicts(gather([equal])).to_dict("records")
+    assert (row["difference"], row["p"], row["ahead"]) == (0, 1, "neither")
+
+
+def theirs(record: Record) -> dict[str, Any]:
+    system = System(name="Same", outputs={})
+    more = {"kind": "system", "variant": "Same", "size": "", "recipe": {"kind": "system"}}
+    return {"system": system, "training": None, "hardware": None, "baselines": {}, **more}

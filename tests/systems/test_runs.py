@@ -1,0 +1,304 @@
+"""Parsers of others, trained and run by their descriptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import nltk
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from spmrl_bench.cli import app
+from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, TrainingError
+from spmrl_bench.experiments.run_folder import OtherSettingsError
+from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
+from spmrl_bench.living import birth_of, is_gone
+from spmrl_bench.systems.command import StoppedError
+from spmrl_bench.systems.command import run as run_command
+from spmrl_bench.systems.description import Known, filled, load_system, system_paths
+from spmrl_bench.systems.entry import enter
+from spmrl_bench.systems.run import SystemRun, system_runs, train_one
+from spmrl_bench.systems.together import score_systems, train_systems
+from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
+from tests.conftest import PATIENCE
+from tests.laboratory import Laboratory
+from tests.systems.flat import DESCRIPTION
+
+RUNS, RESULTS = Path("runs"), Path("results")
+
+
+def runs(
+    laboratory: Laboratory, system: Known, how: str = "well", **options: object
+) -> list[SystemRun]:
+    options = {"settings": {"how": how}, **options}
+    return system_runs(str(laboratory.recipe), system, RUNS, **options)  # type: ignore
+
+
+def train(asked: list[SystemRun], *, jobs: int = 1, fresh: bool = False) -> list[str]:
+    said: list[str] = []
+    train_systems(asked, device="cpu", jobs=jobs, fresh=fresh, say=said.append)
+    return said
+
+
+def score(asked: list[SystemRun], *, jobs: int = 1) -> list[Record]:
+    return score_systems(asked, RESULTS, device="cpu", jobs=jobs, say=lambda text: None)
+
+
+def command_line(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def test_a_run_has_the_scores_of_its_answers_entered_by_file(
+    laboratory: Laboratory, flat: Known
+) -> None:
+    asked = runs(laboratory, flat, seeds=[1, 2])
+    train(asked, jobs=2)
+    first, second = score(asked, jobs=2)
+    assert (first.seed, second.seed) == (1, 2)
+    folder = RUNS / "tiny-open" / "flat-small-how=well-seed1"
+    bank = open_treebank("tiny-open")
+    system = System(name="Flat by file", outputs={})
+    for split in ("dev", "test"):
+        entered = enter(folder / f"{split}.parses", bank, split, system, RESULTS).record
+        ours, theirs = first.result(split), entered.result(split)
+        assert ours is not None
+        assert theirs is not None
+        assert ours.metrics["brackets"].counts == theirs.metrics["brackets"].counts
+        # The constituent that was put around the trees is no bracket of theirs.
+        assert ours.metrics["brackets"].counts["test"] == [2] * ours.sentences
+    assert first.system is not None
+    assert first.system.training is not None
+    assert first.system.training.wall_seconds > 0
+    assert 2**20 < first.system.training.peak_memory_bytes < 2**28  # type: ignore
+    assert first.system.training.minutes is None
+    assert first.system.training_data == "train of tiny-open"
+    signature = first.test and first.test.metrics["brackets"].signature_long
+    assert "|settings:how=well|" in str(signature)
+    assert "|seed:1|" in str(signature)
+    assert (folder / "model" / "model").read_text() == "1"
+    shown = command_line("table").stdout
+    assert "Flat" in shown
+
+
+def test_training_sees_train_and_dev_alone(laboratory: Laboratory, flat: Known) -> None:
+    (this,) = runs(laboratory, flat)
+    train([this])
+    assert (this.folder / "model" / "seen.txt").read_text().split() == ["dev.mrg", "train.mrg"]
+    assert (this.folder / "model" / "threads.txt").read_text() == "1"
+    assert not (this.folder / "data").exists()
+    with pytest.raises(ClosedSplitError):
+        this.treebank.examples("test")
+
+
+def test_what_is_done_is_not_done_again(laboratory: Laboratory, flat: Known) -> None:
+    asked = runs(laboratory, flat)
+    train(asked)
+    (record,) = score(asked)
+    times = {path: path.stat().st_mtime_ns for path in asked[0].folder.rglob("*") if path.is_file()}
+    train(asked)
+    assert score(asked) == [record]
+    assert times == {path: path.stat().st_mtime_ns for path in times}
+    assert len(read_records(RESULTS / "runs")) == 1
+    assert record.system is not None
+    assert record.system.tested == 1
+
+
+def test_other_settings_are_refused(laboratory: Laboratory, flat: Known) -> None:
+    (this,) = runs(laboratory, flat)
+    train([this])
+    flat.path.write_text(DESCRIPTION.replace("Flat", "Flatter"))
+    with pytest.raises(OtherSettingsError, match=r"description is \w{16} there, \w{16} now"):
+        train(runs(laboratory, Known(flat.path)))
+    train(runs(laboratory, Known(flat.path)), fresh=True)
+    with pytest.raises(RecipeError, match=r"unknown setting 'hwo'\. Did you mean how"):
+        runs(laboratory, flat, settings={"hwo": "well"})
+
+
+def test_eval_before_train(laboratory: Laboratory, flat: Known) -> None:
+    with pytest.raises(CheckpointError, match="training has not ended; run 'spmrl-bench train'"):
+        score(runs(laboratory, flat))
+
+
+def test_a_failure_shows_the_end_of_its_log_and_stops_no_other(
+    laboratory: Laboratory, flat: Known
+) -> None:
+    asked = [*runs(laboratory, flat, "fails"), *runs(laboratory, flat)]
+    with pytest.raises(
+        TrainingError, match=r"ended with status 3; its log, .*\n  first line\n  the re"
+    ):
+        train(asked)
+    assert (asked[1].folder / "trained.json").exists()
+    assert not (asked[0].folder / "trained.json").exists()
+
+
+def test_the_clock_ends_a_training(laboratory: Laboratory, flat: Known) -> None:
+    (this,) = asked = runs(laboratory, flat, "slow", minutes=0.02)
+    _, ended = train(asked)
+    assert "ended by the clock" in ended
+    pid = int((this.folder / "model" / "pid.txt").read_text())
+    assert is_gone(pid, birth_of(pid) or "")
+    (record,) = score(asked)
+    assert record.system is not None
+    assert record.system.training is not None
+    assert record.system.training.out_of_time
+    assert record.system.training.minutes == 0.02
+    assert record.settings == {"system.how": "slow", "train.max_minutes": 0.02}
+    assert "how=slow,max_minutes=0.02" in str(record.test and record.test.metrics)
+    assert 1.2 < record.system.training.wall_seconds < PATIENCE
+    with pytest.raises(
+        TrainingError, match=r"has no model, so nothing was learnt within 0\.02 min"
+    ):
+        train(runs(laboratory, flat, "nothing", minutes=0.02))
+
+
+def test_answers_that_cannot_be_scored(laboratory: Laboratory, flat: Known) -> None:
+    asked = runs(laboratory, flat, "faulty")
+    train(asked)
+    (record,) = score(asked)
+    assert record.system is not None
+    assert record.system.outputs["test"].handled == {"malformed": 1}
+    assert record.test is not None
+    assert "|output:malformed 1|" in record.test.metrics["brackets"].signature_long
+    asked = runs(laboratory, flat, "short")
+    train(asked)
+    with pytest.raises(SpmrlError, match=r"dev\.parses: has 2 sentences, the split has 8"):
+        score(asked)
+
+
+def test_all_ends_together(laboratory: Laboratory, flat: Known) -> None:
+    """What a thread runs ends when the event is set, whatever it has started."""
+    stop = threading.Event()
+    (this,) = runs(laboratory, flat, "slow")
+    ended: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            train_one(this, threads=1, device="cpu", fresh=False, stop=stop)
+        except StoppedError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    path = this.folder / "model" / "pid.txt"
+    deadline = time.monotonic() + PATIENCE
+    while not (path.exists() and path.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    pid = int(path.read_text())
+    born = birth_of(pid) or ""
+    stop.set()
+    thread.join(PATIENCE)
+    assert len(ended) == 1
+    assert is_gone(pid, born)
+    assert not (this.folder / "trained.json").exists()
+
+
+def test_a_command_ends_with_the_program(tmp_path: Path) -> None:
+    """Even where the program that runs it is killed."""
+    marker = tmp_path / "pid"
+    child = tmp_path / "child.py"
+    child.write_text("import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from spmrl_bench.systems.command import run\n"
+        "run([sys.executable, 'child.py'], Path('log'), threads=1)\n"
+    )
+    program = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
+    deadline = time.monotonic() + PATIENCE
+    while not (marker.exists() and marker.read_text()) and time.monotonic() < deadline:
+        assert program.poll() is None
+        time.sleep(0.05)
+    pid = int(marker.read_text())
+    born = birth_of(pid) or ""
+    os.kill(program.pid, signal.SIGKILL)
+    program.wait()
+    while not is_gone(pid, born) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert is_gone(pid, born)
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="no-such-program: cannot be run: No such file"):
+        run_command(["no-such-program"], tmp_path / "log", threads=1)
+
+
+def test_mistakes_of_a_description_are_all_named(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(
+        DESCRIPTION.replace('"{how}", "{train}"', '"{huw}", "{train}"').replace('how = "well"', "")
+    )
+    with pytest.raises(RecipeError, match=r"unknown placeholder 'huw'|unknown placeholder 'how'"):
+        Known(path)
+    path.write_text(
+        DESCRIPTION.replace('input = "words"', 'input = "speech"').replace("[train]\n", "[trian]\n")
+    )
+    with pytest.raises(RecipeError) as caught:
+        Known(path)
+    lines = str(caught.value).splitlines()
+    assert all(line.startswith(f"{path}: ") for line in lines)
+    assert any("trian: unknown key. Did you mean train" in line for line in lines)
+    assert any("parse.input" in line and "'speech'" in line for line in lines)
+    path.write_text(DESCRIPTION.replace('"{seed}"]', '"{seed", "{seed!r}"]'))
+    with pytest.raises(RecipeError, match="expected '}' before end of string"):
+        Known(path)
+    path.write_text(DESCRIPTION.replace('how = "well"', 'how = "well"\nmodel = 1'))
+    with pytest.raises(RecipeError, match="settings: model mean something already"):
+        Known(path)
+    path.write_text(DESCRIPTION.replace('environment = "program"\n', ""))
+    with pytest.raises(RecipeError, match="requirements: an environment of its own needs one"):
+        Known(path)
+    with pytest.raises(RecipeError, match="unknown system 'stanzer'"):
+        load_system("stanzer")
+
+
+@pytest.mark.parametrize("name", system_paths())
+def test_descriptions_that_come_with_the_program(name: str) -> None:
+    system = load_system(name)
+    about = system.description
+    assert about.url.startswith("https://")
+    assert about.adapted
+    assert all("==" in one for one in about.requirements) or about.environment == "program"
+    assert all(driver.is_file() for driver in system.drivers)
+    values = {**about.settings, "here": "h", "python": "p", "model": "m", "seed": 1, "threads": 1}
+    values |= {"device": "cpu", "train": "t", "dev": "d", "seconds": 0, "input": "i", "output": "o"}
+    for _, command, _ in about._commands():
+        assert not any("{" in argument for argument in filled(command, values))
+
+
+def test_a_system_that_is_not_installed(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(laboratory.folder / "home"))
+    result = command_line("train", str(laboratory.recipe), "--system", "stanza-constituents")
+    assert result.exit_code == 1
+    assert "install it with 'spmrl-bench systems install stanza-constituents'" in result.stderr
+    result = command_line("train", str(laboratory.recipe), "--system", "pcfg", "--variant", "x")
+    assert "--variant: not for the parsers of others (--system)" in result.stderr
+    listed = command_line("systems")
+    assert listed.exit_code == 0, listed.output
+    rows = {line.split()[0]: line for line in listed.stdout.splitlines()[2:]}
+    assert "not installed" in rows["udpipe"]
+    assert "not installed" not in rows["pcfg"]
+
+
+def test_the_treebank_grammar(laboratory: Laboratory) -> None:
+    """The whole way of a system that comes with the program."""
+    lang = str(laboratory.recipe)
+    result = command_line("train", lang, "--system", "pcfg")
+    assert result.exit_code == 0, result.output
+    result = command_line("eval", lang, "--system", "pcfg")
+    assert result.exit_code == 0, result.output
+    (path,) = (RESULTS / "runs").iterdir()
+    record = read_record(path)
+    assert record.dev is not None
+    assert record.dev.figure("brackets", "f1") > 60  # type: ignore  # right-branching has less
+    assert record.variant == f"PCFG (nltk) {nltk.__version__}"
+    trained = json.loads((RUNS / "tiny-open" / "pcfg-small-seed1" / "trained.json").read_text())
+    assert trained["out_of_time"] is False
