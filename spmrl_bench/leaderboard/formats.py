@@ -1,11 +1,11 @@
-"""Tables with notes, written as Markdown, LaTeX and HTML.
+"""Tables with notes, written as Markdown and LaTeX.
 
-The same table is read in a terminal, in a paper and in a browser, and must say the same in all
-three: the numbers, which of them are averages, what a mark means, where a figure is from. A
-:class:`Document` holds tables of finished cells together with their notes, and each function
-here writes all of it in one language; what a number means or how it is rounded is decided
-before. Unrounded numbers for other programs are a matter of CSV, for which a frame of numbers
-is the better start.
+The same table is read in a terminal and in a paper, and must say the same in both: the numbers,
+which of them are averages, what a mark means, where a figure is from. A :class:`Document` holds
+tables of finished cells together with their notes, and each function here writes all of it in one
+language; what a number means or how it is rounded is decided before. Unrounded numbers for other
+programs are a matter of CSV, for which a frame of numbers is the better start; pages are a matter
+of :mod:`~spmrl_bench.leaderboard.site`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import jinja2
-from markupsafe import Markup, escape
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.files import write_text
@@ -31,7 +29,7 @@ Note = str | Sequence[str]
 class Table:
     """A table of finished cells."""
 
-    title: str  # heading, and the caption in HTML and LaTeX
+    title: str  # heading, and the caption in LaTeX
     headings: Sequence[str]  # of the columns; the first says what a row is
     rows: Sequence[Sequence[str]]  # cells
     numeric: frozenset[str] = frozenset()  # names of the columns that are set flush right
@@ -108,23 +106,7 @@ def _piped(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ")
 
 
-# ---- HTML and LaTeX, whose forms are files beside this one ----
-
-
-def to_html(document: Document) -> str:
-    """The document as one page that needs no other file and runs no script.
-
-    Colours follow the reader's choice of light or dark. Every table has a caption and scopes of
-    its header cells, and can be scrolled with the keyboard where it is wider than the window.
-    """
-    filters = {
-        "signed": _signed,
-        "note": lambda text: Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text)))),
-        "kind": lambda table, column: Markup(
-            ' class="number"' if table.headings[column] in table.numeric else ""
-        ),
-    }
-    return _written("page.html.jinja", document, filters, autoescape=True)
+# ---- LaTeX, whose form is a file beside this one ----
 
 
 def to_latex(document: Document) -> str:
@@ -145,10 +127,12 @@ def to_latex(document: Document) -> str:
             [_latex_cell(cell, (row, n) in table.strong) for n, cell in enumerate(cells)]
         ),
     }
-    return _written(
-        "tables.tex.jinja",
-        document,
-        filters,
+    forms = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
         block_start_string="((%",
         block_end_string="%))",
         variable_start_string="<<",
@@ -156,26 +140,10 @@ def to_latex(document: Document) -> str:
         comment_start_string="((#",
         comment_end_string="#))",
     )
-
-
-def _written(name: str, document: Document, filters: Mapping[str, Any], **syntax: Any) -> str:
-    forms = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-        **syntax,
-    )
     forms.filters |= filters
-    return forms.get_template(name).render(
+    return forms.get_template("tables.tex.jinja").render(
         title=document.title, intro=document.intro, tables=document.tables
     )
-
-
-def _signed(cell: str, minus: str) -> str:
-    """A cell that is a negative number with a minus instead of the hyphen."""
-    return re.sub(r"^-(?=\d)", lambda _: minus, cell)
 
 
 # \textquotedbl would need another font encoding.
@@ -205,7 +173,7 @@ def _latex_row(cells: Sequence[str]) -> str:
 def _latex_cell(cell: str, strong: bool) -> str:
     """Text of a cell; a deviation is set small, so that a page has room for ten columns."""
     number, sign, deviation = cell.partition(" ± ")
-    text = _signed(latex_text(number), "$-$")
+    text = re.sub(r"^-(?=\d)", "$-$", latex_text(number))
     if strong and number:
         text = rf"\textbf{{{text}}}"
     return text + (rf"{{\tiny$\pm${latex_text(deviation)}}}" if sign else "")

@@ -133,7 +133,7 @@ def _run(number: int, record: Record, shipped: bool) -> Run:
 def _numbers(record: Record) -> Iterator[dict[str, Any]]:
     """The figures of a record, with how they were counted."""
     for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
-        value = getattr(record.training, figure, None)
+        value = getattr(record.cost, figure, None)
         yield _PLAIN | {"split": "train", "figure": figure, "value": value}
     results = [("dev", "", record.dev), ("test", "", record.test)]
     results += [("test", name, result) for name, result in record.baselines.items()]

@@ -3,7 +3,9 @@
 Two runs of one variant are one experiment only where every setting agrees that can change the
 weights. What the command line changed is a part of a run's name; what a recipe says is not, and
 neither are settings that came in since a record was written. So a run is known by all of its
-settings: one that a record lacks has its default, and a pre-trained file counts by its content.
+settings: one that a record lacks has its default, or what was done before there was the setting
+(:meth:`~spmrl_bench.parsers.config.ParserConfig.noted`), and a pre-trained file counts by its
+content.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
         recipe: as a record keeps it.
     """
     kind = str(recipe.get("kind", "chart"))
+    model = recipe.get("model")
+    if isinstance(model, Mapping) and kind in KINDS.names():
+        recipe = {**recipe, "model": kind_named(kind).config_class.noted(model)}
     sections = {
         f"{section}.{key}": value
         for section, values in recipe.items()

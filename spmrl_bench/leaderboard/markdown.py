@@ -130,7 +130,7 @@ def _systems(group: pd.DataFrame) -> list[str]:
         f"{row.variant}: {row.tested} output{'' if row.tested == 1 else 's'} scored on test"
         for row in rows.itertuples()
     ]
-    return [f"Systems of others, by their parses alone. {'; '.join(times)}."] if times else []
+    return [f"Systems of others. {'; '.join(times)}."] if times else []
 
 
 # ---- Published figures ----

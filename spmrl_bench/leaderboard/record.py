@@ -194,8 +194,21 @@ class Output(Part):
     )
 
 
+class SystemTraining(Part):
+    """What the training of a system took that was trained here."""
+
+    wall_seconds: NonNegativeFloat = Field(description="Seconds from its start to its end.")
+    peak_memory_bytes: NonNegativeInt | None = Field(
+        default=None, description="Of its largest process; None where it is not known."
+    )
+    minutes: NonNegativeFloat | None = Field(
+        default=None, description="That it was allowed; None for no limit."
+    )
+    out_of_time: bool = Field(description="Whether it was ended when these were over.")
+
+
 class System(Part):
-    """A parser of somebody else, of which only the parses are known."""
+    """A parser of somebody else, of which only the parses and what was said of it are known."""
 
     name: str = Field(min_length=1, description="Such as Stanza.")
     version: str = Field(default="", description="Of the parser, or of its model.")
@@ -203,6 +216,9 @@ class System(Part):
     paper: str = Field(default="", description="Where it is described.")
     training_data: str = Field(default="", description="What it was trained on.")
     notes: str = Field(default="", description="What else a reader should know.")
+    training: SystemTraining | None = Field(
+        default=None, description="What its training here took; None for entered parses."
+    )
     outputs: dict[str, Output] = Field(description="What it gave, by split.")
     tested: NonNegativeInt = Field(
         default=0,
@@ -258,7 +274,9 @@ class Record(Part):
         default={}, description="Baselines scored on test, by name; they go with `test`."
     )
     training: Training | None = Field(default=None, description="Of runs, not of systems.")
-    hardware: Hardware | None = Field(default=None, description="Of runs, not of systems.")
+    hardware: Hardware | None = Field(
+        default=None, description="Of what was trained here, not of entered parses."
+    )
     versions: dict[str, str] = Field(
         description="Versions of Python, this program and the libraries that shape the result."
     )
@@ -283,6 +301,11 @@ class Record(Part):
             if not isinstance(self.recipe.get(table) or {}, dict):
                 raise ValueError(f"recipe.{table} is no table of keys and values")
         return self
+
+    @property
+    def cost(self) -> Training | SystemTraining | None:
+        """What its training here took; None for parses that came from elsewhere."""
+        return self.training if self.system is None else self.system.training
 
     @property
     def members(self) -> list[str]:

@@ -146,11 +146,16 @@ class Documents(Generic[Content]):
         Raises:
             RecordError: the folder cannot be read.
         """
-        found: list[Content] = []
+        found, mistakes = self.readable_files(folder)
+        return list(found.values()), mistakes
+
+    def readable_files(self, folder: Path) -> tuple[dict[Path, Content], list[str]]:
+        """The same by the path of each document."""
+        found: dict[Path, Content] = {}
         mistakes: list[str] = []
         for path in files_of(folder, ".json"):
             try:
-                found.append(self.read(path))
+                found[path] = self.read(path)
             except RecordError as error:
                 mistakes.append(str(error))
         return found, mistakes

@@ -23,6 +23,13 @@ from spmrl_bench.leaderboard.record import in_order
 _PUBLISHED = ("published_system", "published_treebank", "published_dev_f1", "published_test_f1")
 
 
+#: The columns of the frame that rows are made of.
+_READ = (
+    *SERIES, "record", "language", "system", "name", "settings", "altered", "seed", "finished",
+    "commit", "select", "split", "baseline", "metric", "figure", "value", "sentences", "signature",
+)  # fmt: skip
+
+
 #: Of a commit, so many are shown.
 _DIGITS = 10
 
@@ -46,6 +53,7 @@ class Result(NamedTuple):
     commits: Sequence[str]  # of the program that scored them, as far as known
     signature: str  # of test where all runs have scores of it, else of dev
     beside: Sequence[Sequence[PublishedFigure]]  # by system; none for altered models
+    records: Sequence[int]  # numbers of the records in the frame that it is of
 
 
 def track_title(track: str) -> str:
@@ -64,7 +72,7 @@ def group_results(group: pd.DataFrame, published: Sequence[PublishedFigure]) -> 
 
     Of a variant that was trained from several seeds, the mean stands before its runs.
     """
-    group = group[group["newest"]]
+    group = group.loc[group["newest"], list(_READ)]  # other columns cost time for each row
     own = group[group["baseline"] == ""].sort_values("seed", kind="stable")
     headlines = [one.key for one in brief_columns(metrics_of(group)) if one.split == "dev"]
 
@@ -87,17 +95,20 @@ def _result(
     rows: pd.DataFrame, published: Sequence[PublishedFigure], below: bool = False
 ) -> Result:
     """The row of a parser, of runs of it together, or of a baseline."""
-    first, runs = rows.iloc[0], rows["record"].nunique()
+    first, records = rows.iloc[0], list(dict.fromkeys(rows["record"].tolist()))
+    runs = len(records)
     baseline, members = str(first["baseline"]), first["ensemble"]
     kind = "baseline" if baseline else "mean" if runs > 1 else "ensemble" if members else "run"
     language, variant = first["language"], baseline or str(first["variant"])
     figures = _estimates(rows)
     speed = figures.get(("train", "", "tokens_per_second"))
     as_published = kind in ("mean", "run") and not first["altered"]
-    scored = rows[rows["metric"] != ""]
-    tested = scored[scored["split"] == "test"]
-    whole = tested["record"].nunique() == rows["record"].nunique()
-    signed = tested if whole else scored[scored["split"] == "dev"]
+    signatures = _signatures(rows, "test")
+    tested = {record for found in signatures.values() for record in found}
+    whole = len(tested) == runs
+    if not whole:
+        signatures = _signatures(rows, "dev")
+    sentences = rows.loc[(rows["split"] == "test") & (rows["metric"] != ""), "sentences"]
     return Result(
         kind=kind,
         variant=variant,
@@ -110,24 +121,36 @@ def _result(
         below=below,
         figures=figures,
         tokens_per_second=speed.mean if speed else None,
-        dates=sorted({f"{finished:%Y-%m-%d}" for finished in rows["finished"]}),
-        commits=sorted({commit[:_DIGITS] for commit in rows["commit"] if commit}),
-        test_sentences=int(tested["sentences"].iloc[0]) if whole else None,
-        signature=" & ".join(
-            joined_signature(part.drop_duplicates("record")["signature"])
-            for _, part in signed.groupby("metric", sort=False)
-        ),
+        dates=sorted({f"{finished:%Y-%m-%d}" for finished in set(rows["finished"].tolist())}),
+        commits=sorted({commit[:_DIGITS] for commit in set(rows["commit"].tolist()) if commit}),
+        test_sentences=int(sentences.iloc[0]) if whole else None,
+        signature=" & ".join(joined_signature(found.values()) for found in signatures.values()),
         beside=beside_variant(published, language, variant) if as_published else (),
+        records=records,
     )
+
+
+def _signatures(rows: pd.DataFrame, split: str) -> dict[str, dict[int, str]]:
+    """Of each metric the signature of each record's scores on a split."""
+    found: dict[str, dict[int, str]] = {}
+    columns = (rows[name].tolist() for name in ("record", "split", "metric", "signature"))
+    for record, of, metric, signature in zip(*columns, strict=True):
+        if metric and of == split:
+            found.setdefault(metric, {}).setdefault(record, signature)
+    return found
 
 
 def _estimates(series: pd.DataFrame) -> dict[Key, Estimate]:
     """The estimate of each figure of a split that all records of a series have."""
     whole = series["record"].nunique()
+    values: dict[Key, list[float]] = {}
+    columns = (series[name].tolist() for name in ("split", "metric", "figure", "value"))
+    for *key, value in zip(*columns, strict=True):
+        values.setdefault((key[0], key[1], key[2]), []).append(value)
     return {
         key: estimate
-        for key, rows in parts(series, ["split", "metric", "figure"]).items()
-        if len(rows) == whole and (estimate := Estimate.of(rows["value"].tolist()))
+        for key, found in sorted(values.items())
+        if len(found) == whole and (estimate := Estimate.of(found))
     }
 
 
@@ -143,10 +166,19 @@ def result_rows(frame: pd.DataFrame, published: Sequence[PublishedFigure]) -> pd
         frame: of :func:`~spmrl_bench.leaderboard.frame.records_frame`.
         published: figures; those of variants that the records have are shown.
     """
-    columns = named_columns(metrics_of(frame))
+    groups = parts(frame, GROUP).items()
+    results = {place: group_results(group, published) for place, group in groups}
+    return results_frame(results, metrics_of(frame))
+
+
+def results_frame(
+    results: Mapping[tuple[Any, ...], Sequence[Result]], metrics: Sequence[str]
+) -> pd.DataFrame:
+    """The same of results by their group, whose metrics are these in the order of tables."""
+    columns = named_columns(metrics)
     rows: list[dict[str, Any]] = []
-    for place, group in parts(frame, GROUP).items():
-        for one in group_results(group, published):
+    for place, group in results.items():
+        for one in group:
             row = dict(zip(GROUP, place, strict=True)) | one._asdict()
             row |= {"dates": " ".join(one.dates), "commits": " ".join(one.commits)}
             for name, column in columns.items():

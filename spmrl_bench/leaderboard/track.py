@@ -25,7 +25,7 @@ import pandas as pd
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.columns import Column, Key, brief_columns, selecting_column
-from spmrl_bench.leaderboard.comparison import RUN_KEYS, joined_signature, score_key
+from spmrl_bench.leaderboard.comparison import joined_signature, score_key
 from spmrl_bench.leaderboard.contest import compare_variants
 from spmrl_bench.leaderboard.estimates import Estimate, Scores, average, best_variant
 from spmrl_bench.leaderboard.frame import (
@@ -346,10 +346,15 @@ def _convention(scored: pd.DataFrame, criterion: Criterion) -> Convention:
         sorted(
             (f"{metric} {key}" if several else key, value)
             for metric, rows in parts(scored, "metric").items()
-            for key, value in score_key(*rows[["signature_long", "fingerprint"]].iloc[0]).items()
-            if key not in _OF_TREEBANK and key not in RUN_KEYS
+            for key, value in way_of_counting(rows["signature_long"].iloc[0]).items()
         )
     )
+
+
+def way_of_counting(signature_long: str) -> dict[str, str]:
+    """What scores share that may be averaged: their signature without what is the treebank's."""
+    key = score_key(signature_long, "")
+    return {name: value for name, value in key.items() if name not in _OF_TREEBANK}
 
 
 def _notes(

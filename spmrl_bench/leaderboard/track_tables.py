@@ -21,7 +21,6 @@ from spmrl_bench.leaderboard.formats import (
     Document,
     Note,
     Table,
-    to_html,
     to_latex,
     to_markdown,
     write_tables,
@@ -40,7 +39,7 @@ from spmrl_bench.leaderboard.track import (
 from spmrl_bench.scoring.significance import TRIALS
 
 #: Of the files of one track.
-SUFFIXES = ("md", "csv", "tex", "html")
+SUFFIXES = ("md", "csv", "tex")
 
 _COLUMNS = (
     "kind", "comparable", "size", "precision", "settings", "language", "treebank", "system",
@@ -52,7 +51,7 @@ _COLUMNS = (
 def render_track(
     records: Iterable[Record], track: str, published: Sequence[PublishedFigure]
 ) -> dict[str, str]:
-    """The table of a track in all formats: ``md``, ``csv``, ``tex`` and ``html``."""
+    """The table of a track in all formats: ``md``, ``csv`` and ``tex``."""
     order = list(dict.fromkeys(figure.variant for figure in published if figure.variant))
     scores = score_track(records, track, variants=order)
     document = track_document(scores, published)
@@ -61,7 +60,6 @@ def render_track(
         "md": to_markdown(document),
         "csv": frame.to_csv(index=False, lineterminator="\n"),
         "tex": to_latex(document),
-        "html": to_html(document),
     }
 
 

@@ -1,11 +1,10 @@
-"""Tables as Markdown, LaTeX and HTML: the structure of each, and no character that breaks it."""
+"""Tables as Markdown and LaTeX: the structure of each, and no character that breaks it."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from spmrl_bench.leaderboard.formats import (
     Document,
     Table,
     latex_text,
-    to_html,
     to_latex,
     to_markdown,
 )
@@ -39,75 +37,9 @@ TABLE = Table(
 )
 DOCUMENT = Document("Title & <more>", ("An introduction with ± and `code`.",), (TABLE,))
 
-VOID = {"meta", "br"}
 
-
-class Structure(HTMLParser):
-    """Collects elements, and fails where tags are not nested."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str, str]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if data.strip():
-            self.texts.append((self.open[-1] if self.open else "", data))
-
-    def of(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
-
-
-def parse(text: str) -> Structure:
-    structure = Structure()
-    structure.feed(text)
-    structure.close()
-    assert structure.open == []
-    return structure
-
-
-def test_html_is_one_accessible_page() -> None:
-    page = to_html(DOCUMENT)
-    found = parse(page)
-    assert page.startswith("<!DOCTYPE html>")
-    assert found.of("html") == [{"lang": "en"}]
-    assert [t for t in found.texts if t[0] == "caption"] == [("caption", "Scores of <both> & more")]
-    scopes = [attributes["scope"] for attributes in found.of("th")]
-    assert scopes == ["col"] * 3 + ["row"] * 3
-    assert len(found.of("tr")) == 4
-    assert len(found.of("tbody")) == 2
-    (region,) = found.of("div")[:1]
-    assert region["tabindex"] == "0"
-    assert region["aria-labelledby"] == found.of("caption")[0]["id"]
-    assert found.of("script") == []
-    assert found.of("link") == []
-    assert "http" not in page  # nothing is fetched
-    assert "prefers-color-scheme: dark" in page
-
-
-def test_html_shows_the_cells_as_they_are() -> None:
-    texts = parse(to_html(DOCUMENT)).texts
-    assert ("th", NASTY) in texts
-    assert ("strong", "82.53 ± 0.31") in texts
-    assert ("td", "\N{MINUS SIGN}1.20") in texts
-    assert ("td", "+2.00") in texts
-    assert ("code", "sc:own|m:labelled|tr:a+b_c") in texts
-    assert ("h1", "Title & <more>") in texts
-
-
-def test_html_and_markdown_of_a_table_without_rows() -> None:
+def test_markdown_of_a_table_without_rows() -> None:
     empty = Document("T", (), (Table("Nothing", ["a"], [], notes=("Why.",)),))
-    assert ("h2", "Nothing") in parse(to_html(empty)).texts
     assert to_markdown(empty) == "# T\n\n## Nothing\n\nWhy.\n"
     assert "begin" not in to_latex(empty)
 

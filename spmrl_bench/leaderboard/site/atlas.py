@@ -1,0 +1,176 @@
+"""Which pages there are and where: treebanks, their entries, runs, and systems over all treebanks.
+
+Every page asks here for the address of another, so that none leads to a page that is not made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from spmrl_bench.leaderboard.published import PublishedFigure
+from spmrl_bench.leaderboard.site.addresses import slugs
+from spmrl_bench.leaderboard.site.entries import Entry, Group, View, entries_of
+from spmrl_bench.leaderboard.site.gathered import Gathered, Stored
+from spmrl_bench.leaderboard.site.licences import Facts, facts_of
+from spmrl_bench.leaderboard.site.standings import Standing, standing
+from spmrl_bench.leaderboard.table import track_title
+
+#: What is the same system on every treebank; see :attr:`Entry.key`.
+SystemKey = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """A treebank with its tables.
+
+    Attributes:
+        slug: that its addresses are made of.
+        groups: its tables; more than one where not all scores compare.
+        facts: what its manifest says; None where there is none here.
+    """
+
+    track: str
+    name: str
+    language: str
+    slug: str
+    groups: Sequence[Group]
+    facts: Facts | None
+
+    @property
+    def title(self) -> str:
+        """Name and track, which says of mini treebanks that their sentences are generated."""
+        return f"{self.name} ({track_title(self.track)})"
+
+    @property
+    def address(self) -> str:
+        """Of its page."""
+        return f"treebanks/{self.slug}.html"
+
+    @property
+    def comparing(self) -> str:
+        """Address of the page that compares any two of its entries."""
+        return f"compare/{self.slug}.html"
+
+    def data(self, name: str, group: Group | None = None) -> str:
+        """Address of a file with numbers, without its ending."""
+        table = f"-table-{group.number}" if group is not None and group.several else ""
+        return f"data/{self.slug}/{name}{table}"
+
+    @property
+    def shows_sentences(self) -> bool:
+        """Whether its sentences may stand on a page; not without a manifest that says so."""
+        return self.facts is not None and self.facts.shows_sentences
+
+    @property
+    def runs(self) -> int:
+        """How many records its entries are of."""
+        stored = {
+            one.name for group in self.groups for entry in group.entries for one in entry.stored
+        }
+        return len(stored)
+
+
+class Atlas:
+    """All pages of a site.
+
+    Attributes:
+        gathered: what it is made from.
+        frame: every number of the records.
+        banks: the treebanks, by track and name.
+        systems: on which treebanks each system, variant or baseline has an entry.
+    """
+
+    def __init__(self, gathered: Gathered) -> None:
+        self.gathered = gathered
+        frame, groups = entries_of(gathered)
+        self.frame: pd.DataFrame = frame
+        self.banks = _banks(groups)
+        self.systems: dict[SystemKey, list[tuple[Bank, Group, Entry]]] = {}
+        for bank in self.banks:
+            for group in bank.groups:
+                for entry in group.entries:
+                    self.systems.setdefault(entry.key, []).append((bank, group, entry))
+        texts = {key: found[0][2].text for key, found in self.systems.items()}
+        self._system_slugs = slugs(texts)
+        self._standings: dict[tuple[int, View], Standing | None] = {}
+        self._entry_of_run = {
+            one.name: (bank, group, entry)
+            for bank in self.banks
+            for group in bank.groups
+            for entry in group.entries
+            if entry.kind != "baseline"
+            for one in entry.stored
+        }
+        self._older = {one.name for one in gathered.stored} - self._entry_of_run.keys()
+
+    def entry(self, bank: Bank, group: Group, entry: Entry) -> str:
+        """Address of the page of an entry."""
+        return f"entries/{bank.slug}/{group.slugs[entry]}.html"
+
+    def run(self, stored: Stored) -> str:
+        """Address of the page of a record."""
+        return f"runs/{stored.name}.html"
+
+    def system(self, key: SystemKey) -> str:
+        """Address of the page of a system."""
+        return f"systems/{self._system_slugs[key]}.html"
+
+    def published(self, treebank: str) -> str:
+        """Address of the published figures of a treebank; empty where there are none."""
+        slug = self._published_slugs.get(treebank)
+        return "" if slug is None else f"published/{slug}.html"
+
+    def published_of_language(self, language: str) -> list[str]:
+        """Treebanks of a language that have published figures."""
+        return list(dict.fromkeys(one.treebank for one in self.figures if one.language == language))
+
+    def place_of(self, stored: Stored) -> tuple[Bank, Group, Entry] | None:
+        """The entry that a record is part of; None of older records of a run."""
+        return self._entry_of_run.get(stored.name)
+
+    @property
+    def shown(self) -> list[Stored]:
+        """The records that have a page: the newest of each run."""
+        return [one for one in self.gathered.stored if one.name in self._entry_of_run]
+
+    @property
+    def figures(self) -> Sequence[PublishedFigure]:
+        """Published figures."""
+        return self.gathered.published
+
+    @property
+    def older(self) -> int:
+        """How many records are not shown, as there are newer ones of their runs."""
+        return len(self._older)
+
+    @cached_property
+    def _published_slugs(self) -> Mapping[str, str]:
+        return slugs({one.treebank: one.treebank for one in self.figures})
+
+    def standing(self, group: Group, view: View) -> Standing | None:
+        """The order of the entries of a table by a figure, made once."""
+        place = id(group), view
+        if place not in self._standings:
+            self._standings[place] = standing(group, view)
+        return self._standings[place]
+
+
+def _banks(groups: Sequence[Group]) -> list[Bank]:
+    by_bank: dict[tuple[str, str], list[Group]] = {}
+    for group in groups:
+        by_bank.setdefault((group.track, group.treebank), []).append(group)
+    names = [name for _, name in by_bank]
+    names_of = slugs(
+        {
+            (track, name): name if names.count(name) == 1 else f"{name} {track}"
+            for track, name in by_bank
+        }
+    )
+    return [
+        Bank(track, name, found[0].language, names_of[track, name], found, facts_of(name, track))
+        for (track, name), found in by_bank.items()
+    ]

@@ -1,0 +1,89 @@
+"""The parses of an entry, where they are at hand and are the ones that were scored.
+
+``eval --save-parses`` keeps parses and gold trees among the results. Their files are known by the
+name of a run only, so they are believed where they give the counts of the record, sentence by
+sentence, and not otherwise. Aggregates of them (scores by label) may be told of any treebank; the
+sentences themselves only where :mod:`~spmrl_bench.leaderboard.site.licences` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.experiments.run_folder import run_name
+from spmrl_bench.experiments.saved_parses import SavedParses
+from spmrl_bench.leaderboard.site.entries import Entry, View
+from spmrl_bench.leaderboard.site.gathered import Stored
+from spmrl_bench.leaderboard.site.licences import Facts
+from spmrl_bench.named_paths import path_fault
+from spmrl_bench.scoring.metric import Part, metric_named
+from spmrl_bench.trees.parse import Layer, Parse
+
+_BY = "label"
+
+
+@dataclass(frozen=True)
+class AtHand:
+    """The parses of one run on one split.
+
+    Attributes:
+        run: which of the runs of an entry it is, in words; empty where there is one.
+        layer: of annotation.
+        gold, parses: of each sentence.
+    """
+
+    run: str
+    layer: Layer
+    gold: Sequence[Parse]
+    parses: Sequence[Parse]
+
+
+def parses_of(entry: Entry, view: View, facts: Facts | None) -> AtHand | None:
+    """The parses of the first of an entry's runs that has them; None where none is believed."""
+    metric, split = view
+    if entry.kind in ("system", "baseline") or facts is None:
+        return None
+    for one in entry.stored:
+        found = _read(one, metric, split, facts)
+        if found is not None:
+            run = f"seed {one.record.seed}" if len(entry.stored) > 1 else ""
+            return AtHand(run, metric_named(metric).layers[0], *found)
+    return None
+
+
+def label_parts(at_hand: AtHand, view: View, facts: Facts) -> list[Part]:
+    """The score by label, the most frequent in gold first; nothing where there is no such thing."""
+    metric = metric_named(view[0])
+    rules = facts.rules.get(metric.name)
+    if _BY not in metric.breakdowns or rules is None:
+        return []
+    counts = metric.count(at_hand.gold, at_hand.parses, rules)
+    # The last two are of all labels, and without labels.
+    return list(metric.break_down(_BY, counts, at_hand.gold, at_hand.parses, rules))[:-2]
+
+
+def _read(
+    one: Stored, metric: str, split: str, facts: Facts
+) -> tuple[list[Parse], list[Parse]] | None:
+    record, rules = one.record, facts.rules.get(metric)
+    result = record.result(split)
+    layers = metric_named(metric).layers
+    if result is None or rules is None or len(layers) != 1:
+        return None
+    name = run_name(record.size, record.variant, record.settings, record.seed)
+    if record.ensemble:
+        name += f"-ensemble-of-{len(record.ensemble)}"
+    # They are a stranger's words, and name files.
+    if any("/" in part or path_fault(part) for part in (record.treebank.name, name)):
+        return None
+    saved = SavedParses(one.results / "parses" / record.treebank.name, name)
+    if not saved.folder.is_dir():
+        return None
+    if not saved.are_of(split, result, {metric: rules}):
+        return None
+    try:
+        return saved.read(split, layers[0])
+    except SpmrlError:
+        return None

@@ -1,0 +1,66 @@
+"""Which entries of a treebank share the first place.
+
+The entry with the best score is marked, and with it each one of which the test does not show that
+it is worse: they share a mark. The test is approximate randomisation over the counts of each
+sentence, as ``compare`` makes it (:mod:`spmrl_bench.scoring.significance`), and its p is not
+corrected for the number of entries. An entry whose counts cannot be set beside those of the best,
+as it leaves out other sentences, has no mark and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spmrl_bench.leaderboard.site.entries import Entry, Group, View
+from spmrl_bench.leaderboard.track import LEVEL
+from spmrl_bench.scoring.significance import randomisation
+
+MARK = "a"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The order of the entries by one figure.
+
+    Attributes:
+        ordered: the entries that have it, best first.
+        p: of each entry against the first, as far as it was tested.
+    """
+
+    ordered: tuple[Entry, ...]
+    p: Mapping[Entry, float]
+
+    @property
+    def best(self) -> Entry:
+        """The entry with the best score; of equals the first of the table."""
+        return self.ordered[0]
+
+    @property
+    def rival(self) -> Entry | None:
+        """Whom the best is set beside: the one behind it."""
+        return self.ordered[1] if len(self.ordered) > 1 else None
+
+    def shares_first(self, entry: Entry) -> bool:
+        """Whether it is the best, or not significantly worse."""
+        return entry is self.best or self.p.get(entry, 0.0) >= LEVEL
+
+    def mark(self, entry: Entry) -> str:
+        """What stands behind its score."""
+        return MARK if self.shares_first(entry) and self.p else ""
+
+
+def standing(group: Group, view: View) -> Standing | None:
+    """The order of the entries of a table; None where none has the figure."""
+    scores = {entry: found.mean for entry in group.entries if (found := entry.headline(view))}
+    if not scores:
+        return None
+    ordered = sorted(scores, key=lambda entry: -scores[entry])
+    first = ordered[0].sums(view)
+    tested: dict[Entry, float] = {}
+    for entry in ordered[1:] if first is not None else ():
+        own = entry.sums(view)
+        pair = own.beside(first) if own is not None and first is not None else None
+        if pair is not None:
+            tested[entry] = randomisation(*pair)
+    return Standing(tuple(ordered), tested)
