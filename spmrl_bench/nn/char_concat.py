@@ -3,6 +3,8 @@
 The cheapest of the character inputs of Kitaev & Klein 2018 (section 5.2): no recurrence, eight
 characters from either end, which is where most languages keep their morphology. The embeddings
 share one table. A word shorter than that is filled up with the mark of the other end of a word.
+START and STOP, of which the paper does not say what stands in these places, are sixteen copies of a
+mark of their own, as in its code.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from spmrl_bench.nn.choices import CharBoundaries
 from spmrl_bench.nn.inputs import Boundary, CodedInput, Codes
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 
@@ -50,17 +53,32 @@ class Alphabet:
 
 
 class CharConcat(CodedInput):
-    """Sixteen character embeddings side by side, ``d_content`` wide together.
+    """Sixteen character embeddings side by side, ``d_content`` wide together."""
 
-    Raises:
-        ValueError: the width cannot be divided by sixteen.
-    """
+    def __init__(
+        self,
+        alphabet: Alphabet,
+        d_content: int,
+        dropout: float,
+        boundaries: CharBoundaries = "copies",
+    ) -> None:
+        """Random weights.
 
-    def __init__(self, alphabet: Alphabet, d_content: int, dropout: float) -> None:
+        Args:
+            alphabet: numbers of the characters.
+            d_content: width of the result.
+            dropout: on it, with a mask for each sentence.
+            boundaries: what START and STOP are: copies of their mark, or ``spelt`` as for the
+                CharLSTM, and filled up as a word is, which earlier versions of the program did.
+
+        Raises:
+            ValueError: the width cannot be divided by sixteen.
+        """
         super().__init__()
         if d_content % (2 * SIDE):
             raise ValueError(f"a width of {d_content} cannot be divided by {2 * SIDE}")
         self.alphabet = alphabet
+        self.boundaries = boundaries
         self.embedding = nn.Embedding(alphabet.size, d_content // (2 * SIDE))
         with torch.no_grad():
             # Never seen in training: no direction is better than a random one.
@@ -70,6 +88,8 @@ class CharConcat(CodedInput):
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
         """The first eight characters, then the last eight, of which the last comes first."""
         spelling = self.alphabet.spelling(form)
+        if isinstance(form, Boundary) and self.boundaries == "copies":
+            return np.full(2 * SIDE, spelling[0], dtype=np.int64)
         first = (spelling + [self.alphabet.word_stop] * SIDE)[:SIDE]
         last = (spelling[::-1] + [self.alphabet.word_start] * SIDE)[:SIDE]
         return np.array(first + last, dtype=np.int64)

@@ -6,8 +6,6 @@ from typing import Literal
 
 #: The cells of a recurrent encoder.
 Cell = Literal["lstm", "gru"]
-#: What reads the tokens of a sentence: self-attention, or a bidirectional LSTM or GRU.
-EncoderKind = Literal["attention", Cell]
 #: Whether the lexical inputs of a word are added up or stand side by side.
 Join = Literal["sum", "concatenated"]
 #: Whether the dropout masks of a recurrent encoder are of a whole sentence or of a single token.
@@ -18,6 +16,15 @@ Initialisation = Literal["usual", "glorot-normal", "glorot-uniform"]
 Matrices = Literal["factored", "full"]
 #: Whether the position is the second half of a token vector or added to the content.
 PositionInput = Literal["concatenated", "added"]
+#: Which features of a token vector a span takes from the token before a fencepost: the even ones,
+#: the others from the token behind it, or the first half.
+ForwardFeatures = Literal["even", "first"]
+#: Random weights of an encoder's attention: Xavier normal, or as in the code released with Kitaev &
+#: Klein 2018, or as in version 0.2 of that.
+AttentionStart = Literal["usual", "released", "version-0.2"]
+#: What START and STOP are to an input of single characters: as many copies of a mark as a word has
+#: places, or the three marks that the CharLSTM reads, filled up as a word is.
+CharBoundaries = Literal["copies", "spelt"]
 #: Whether the vectors of the positions are learned or sines and cosines.
 PositionTable = Literal["learned", "sinusoidal"]
 #: Whose square root divides the products of queries and keys.

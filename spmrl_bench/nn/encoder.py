@@ -19,11 +19,14 @@ from torch.nn import functional
 from spmrl_bench.nn import fused_encoder, kernels
 from spmrl_bench.nn.choices import (
     AttentionScale,
+    AttentionStart,
+    ForwardFeatures,
     LayerNormForm,
     Matrices,
     PositionInput,
     PositionTable,
 )
+from spmrl_bench.nn.encoder_kinds import content_width
 from spmrl_bench.nn.limits import OPEN, Limit
 from spmrl_bench.nn.maps import KINDS, FullLinear, init_heads
 from spmrl_bench.nn.norms import layer_norm as norm_of
@@ -31,11 +34,6 @@ from spmrl_bench.nn.positions import position_table as table_of
 from spmrl_bench.nn.precision import FLOAT32, Precision, products
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.token_encoder import TokenEncoder
-
-
-def content_width(d_model: int, position: PositionInput) -> int:
-    """Width of the content that an encoder takes."""
-    return d_model if position == "added" else d_model // 2
 
 
 class AttentionHeads(nn.Module):
@@ -120,10 +118,11 @@ class SelfAttention(AttentionHeads):
         dropout: float,
         matrices: Matrices = "factored",
         scale: AttentionScale = "d_kv",
+        start: AttentionStart = "usual",
     ) -> None:
         super().__init__(d_model, heads, d_kv, dropout, matrices, scale)
         self.output = KINDS[matrices](heads * d_kv, d_model, bias=False)
-        init_heads(self.project, self.output, d_model, heads, d_kv)
+        init_heads(self.project, self.output, d_model, heads, d_kv, start)
 
     def forward(
         self,
@@ -152,10 +151,11 @@ class EncoderLayer(nn.Module):
         matrices: Matrices = "factored",
         attention_scale: AttentionScale = "d_kv",
         layer_norm: LayerNormForm = "usual",
+        start: AttentionStart = "usual",
     ) -> None:
         super().__init__()
         self.attention = SelfAttention(
-            d_model, heads, d_kv, attention_dropout, matrices, attention_scale
+            d_model, heads, d_kv, attention_dropout, matrices, attention_scale, start
         )
         linear = KINDS[matrices]
         self.expand = linear(d_model, d_ff, bias=True)
@@ -204,6 +204,12 @@ class Encoder(TokenEncoder):
     In position-only layers (section 3) queries and keys come from the rows of the position table
     alone, as they are before they are added to the content and normalised. In the released code
     these rows have a dropout of their own, whose rate is 0 there; here they have none.
+
+    The forward features of a token are the even ones, as the paper says, or the first half of them
+    (``forward_features``), as the released code has it where the position is added. There the
+    CharLSTM's states after the last character are in the first half of the content and those after
+    the first one in the other, so with ``first`` a span takes each from one side, with ``even``
+    both from both.
     """
 
     def __init__(
@@ -226,8 +232,12 @@ class Encoder(TokenEncoder):
         attention_scale: AttentionScale = "d_kv",
         layer_norm: LayerNormForm = "usual",
         input_norm: bool = True,
+        window: int | None = None,
+        relaxed: bool = False,
+        forward_features: ForwardFeatures = "even",
+        start: AttentionStart = "usual",
     ) -> None:
-        super().__init__(d_model, precision)
+        super().__init__(d_model, precision, 2 if forward_features == "even" else d_model)
         self.added = position == "added"
         # Whether content and position stay apart; the kernels are made for this.
         self.halves = matrices == "factored" and not self.added
@@ -255,10 +265,15 @@ class Encoder(TokenEncoder):
                 matrices=matrices,
                 attention_scale=attention_scale,
                 layer_norm=layer_norm,
+                start=start,
             )
             for _ in range(layers)
         )
-        self.limits = (OPEN,) * layers
+        if start == "version-0.2":  # which makes one layer and copies it, all its weights
+            for layer in self.layers[1:]:
+                layer.load_state_dict(self.layers[0].state_dict())
+        # What training begins with, and ends with too, unless :meth:`limit` is called.
+        self.limits = (OPEN if window is None else Limit(window=window, relaxed=relaxed),) * layers
         self.low_weights: dict[Tensor, Tensor] | None = None
 
     def limit(self, limits: Mapping[int, Limit]) -> None:

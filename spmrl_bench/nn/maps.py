@@ -13,7 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from spmrl_bench.nn.choices import Matrices
+from spmrl_bench.nn.choices import AttentionStart, Matrices
+
+#: Standard deviation of the attention's weights in version 0.2 of the released code.
+UNIFORM_DEVIATION = 0.02
 
 
 class FactoredLinear(nn.Module):
@@ -118,15 +121,30 @@ KINDS: dict[Matrices, type[FactoredLinear] | type[FullLinear]] = {
 }
 
 
-def init_heads(project: Linear, output: Linear, d_model: int, heads: int, d_kv: int) -> None:
-    """Xavier normal over whole ``[heads, inputs, outputs]`` tensors, as in the released code.
+def init_heads(
+    project: Linear,
+    output: Linear,
+    d_model: int,
+    heads: int,
+    d_kv: int,
+    start: AttentionStart = "usual",
+) -> None:
+    """Draw the weights of an attention's maps to the heads and back.
 
-    Version 0.2 of it does so (2018: queries, keys and values only). The heads and features of
-    the tensor all count as fan, so attention starts near zero.
+    ``usual``: Xavier normal over whole ``[heads, inputs, outputs]`` tensors, whose heads and
+    features all count as fan, so that attention starts near zero. ``released``: so too, but the map
+    back stays as :class:`torch.nn.Linear` begins, uniform within ``1 / sqrt(inputs)``, as in the
+    code of 2018. ``version-0.2``: all uniform with the standard deviation 0.02, as there.
     """
+    if start == "version-0.2":
+        bound = math.sqrt(3) * UNIFORM_DEVIATION
+        for weight in (*project.parameters(), *output.parameters()):
+            nn.init.uniform_(weight, -bound, bound)
+        return
     into, back = head_fans(d_model, heads, d_kv, project.parts)
     project.init_heads(into)
-    output.init_heads(back)
+    if start == "usual":
+        output.init_heads(back)
 
 
 def head_fans(d_model: int, heads: int, d_kv: int, parts: int) -> tuple[int, int]:

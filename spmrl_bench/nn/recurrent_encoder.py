@@ -7,8 +7,7 @@ the parser stays, so that the difference is the encoder's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import torch
@@ -80,11 +79,6 @@ class RecurrentEncoder(TokenEncoder):
         )
         self.masks = masks
         self.dropout = TokenDropout(dropout) if masks == "token" else SentenceDropout(dropout)
-
-    @contextmanager
-    def steady_weights(self) -> Iterator[None]:
-        """As of the self-attentive encoder; here nothing is gained by it."""
-        yield
 
     def stack(self, content: Tensor, layout: Ragged) -> Tensor:
         """Content ``[tokens, d_content]`` to ``[tokens, d_model]``.

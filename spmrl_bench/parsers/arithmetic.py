@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.parsers.building import d_content, label_heads
+from spmrl_bench.nn.encoder_kinds import encoder_named
+from spmrl_bench.parsers.building import label_heads
 from spmrl_bench.parsers.config import ChartParserConfig, ParserConfig
 from spmrl_bench.parsers.vocabulary import BOUNDARY_CHARACTERS
 from spmrl_bench.trees.parse import Parse
@@ -32,22 +33,17 @@ def forward_products(
     """Multiplications of a forward pass over a batch; an operation count is twice as large.
 
     ``labels`` counts the empty one too; lengths and characters are those of :func:`sizes`.
+
+    Raises:
+        SpmrlError: nobody counted those of the parser's kind, or of its encoder.
     """
     config = _of_chart(config)
     tokens = sum(n + 2 for n in lengths)  # START and STOP
-    heads = config.heads * config.d_kv
-    per_token = config.d_model * 3 * heads  # queries, keys, values
-    per_token += heads * config.d_model  # output
-    per_token += 2 * config.d_model * config.d_ff  # feed-forward, two maps
-    if config.matrices == "factored":
-        per_token //= 2  # two maps of a quarter of the size each
     pairs = sum((n + 2) ** 2 for n in lengths)
-    encoder = config.layers * (tokens * per_token + pairs * 2 * heads)
-    if config.encoder != "attention":  # two directions, gates of input and state
-        gates = 4 if config.encoder == "lstm" else 3
-        rows = (config.layers - 1) * config.d_model + d_content(config) if config.layers else 0
-        rows += config.layers * config.d_model // 2
-        encoder = tokens * gates * config.d_model * rows
+    products = encoder_named(config.encoder).products
+    if products is None:
+        raise SpmrlError(f"arithmetic is not counted of the encoder '{config.encoder}'")
+    encoder = products(config, tokens, pairs)
     d_out = config.d_model
     if config.label_attention:
         attending = label_heads(config, labels - 1)

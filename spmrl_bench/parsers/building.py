@@ -1,22 +1,12 @@
-"""The encoder of a chart parser, as its settings say."""
+"""The encoder of a parser, as its settings say."""
 
 from __future__ import annotations
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.nn.encoder import Encoder, content_width
+from spmrl_bench.nn.encoder_kinds import encoder_named
 from spmrl_bench.nn.label_attention import LabelAttentionLayer
-from spmrl_bench.nn.limits import Limit
-from spmrl_bench.nn.recurrent_encoder import RecurrentEncoder
+from spmrl_bench.nn.token_encoder import TokenEncoder
 from spmrl_bench.parsers.config import NeuralParserConfig
-
-
-def d_content(config: NeuralParserConfig) -> int:
-    """Width of the content, which the lexical model makes and the encoder takes."""
-    if config.join == "concatenated":
-        return sum(config.input_widths.values())
-    if config.encoder != "attention":
-        return config.d_model
-    return content_width(config.d_model, config.position)
 
 
 def label_heads(config: NeuralParserConfig, labels: int) -> int:
@@ -42,7 +32,7 @@ def label_heads(config: NeuralParserConfig, labels: int) -> int:
     return heads
 
 
-def build_encoder(config: NeuralParserConfig, labels: int = 0) -> Encoder | RecurrentEncoder:
+def build_encoder(config: NeuralParserConfig, labels: int = 0) -> TokenEncoder:
     """The encoder that the settings name, with label attention on top if they say so.
 
     Args:
@@ -52,7 +42,7 @@ def build_encoder(config: NeuralParserConfig, labels: int = 0) -> Encoder | Recu
     Raises:
         RecipeError: as of :func:`label_heads`.
     """
-    encoder = _stack(config)
+    encoder = encoder_named(config.encoder).build(config)
     if config.label_attention:
         encoder.label_attention = LabelAttentionLayer(
             config.d_model,
@@ -71,41 +61,4 @@ def build_encoder(config: NeuralParserConfig, labels: int = 0) -> Encoder | Recu
             attention_scale=config.attention_scale,
             layer_norm=config.layer_norm,
         )
-    return encoder
-
-
-def _stack(config: NeuralParserConfig) -> Encoder | RecurrentEncoder:
-    """The layers below, with the window that the settings give their attention."""
-    if config.encoder != "attention":
-        return RecurrentEncoder(
-            config.encoder,
-            config.d_model,
-            config.layers,
-            d_content=d_content(config),
-            dropout=config.residual_dropout,
-            masks=config.recurrent_dropout,
-            precision=config.precision,
-        )
-    encoder = Encoder(
-        config.d_model,
-        config.layers,
-        config.heads,
-        config.d_kv,
-        config.d_ff,
-        config.max_positions,
-        attention_dropout=config.attention_dropout,
-        residual_dropout=config.residual_dropout,
-        relu_dropout=config.relu_dropout,
-        precision=config.precision,
-        matrices=config.matrices,
-        position=config.position,
-        position_table=config.position_table,
-        position_only_layers=config.position_only_layers,
-        attention_scale=config.attention_scale,
-        layer_norm=config.layer_norm,
-        input_norm=config.input_norm,
-    )
-    if config.attention_window is not None:
-        window = Limit(window=config.attention_window, relaxed=config.relaxed_window)
-        encoder.limit(dict.fromkeys(range(config.layers), window))
     return encoder

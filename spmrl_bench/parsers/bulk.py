@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import re
 import signal
-import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -25,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -36,7 +35,7 @@ from spmrl_bench.parsers.base import MAX_TOKENS, Parser
 from spmrl_bench.parsers.output import Output, chosen_output, write_parse
 from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, weight, windows
-from spmrl_bench.processes import available_threads, interrupts_blocked, worker_pool
+from spmrl_bench.processes import available_threads, end_pool, interrupts_blocked, worker_pool
 from spmrl_bench.trees.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import NO_TAG
@@ -163,6 +162,7 @@ def answering(folder: Path, device: str, manner: Manner, workers: int = 1) -> It
         yield partial(map, Answerer(load_parser(folder, device), manner))
         return
     threads = max(1, available_threads() // workers)
+    before = active_children()
     executor = worker_pool(workers, threads)
 
     def submit(window: Window) -> Future[Answer]:
@@ -173,13 +173,7 @@ def answering(folder: Path, device: str, manner: Manner, workers: int = 1) -> It
         with on_signals(interrupt, signal.SIGTERM):
             yield partial(_answers, submit, 2 * workers)
     finally:
-        report = threading.excepthook
-        # A thread of joblib's may still look for the work that is dropped here.
-        threading.excepthook = lambda _: None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib looks for children of the processes
-            executor.shutdown(kill_workers=True)  # what they work on is no longer wanted
-        threading.excepthook = report
+        end_pool(executor, before)
 
 
 def parse_given(
@@ -190,6 +184,8 @@ def parse_given(
     window: int = WINDOW_SENTENCES,
 ) -> Iterator[list[str]]:
     """Texts that answer the sentences, in order, as many at a time as are ready.
+
+    Whatever is raised, all texts before the place have been yielded.
 
     Args:
         sentences: read no further than a few windows ahead.
@@ -203,8 +199,6 @@ def parse_given(
         TreeError: a parse cannot be written in this form, or the parser reads tags and there are
             none.
         WorkerLostError: a process has ended.
-
-        Whatever is raised, all texts before the place have been yielded.
     """
     asked: deque[Window] = deque()  # the windows without an answer
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.nn.choices import (
     AttentionScale,
-    EncoderKind,
+    AttentionStart,
+    CharBoundaries,
+    ForwardFeatures,
     HeadDrivenSpans,
     Initialisation,
     Join,
@@ -23,6 +26,7 @@ from spmrl_bench.nn.choices import (
     RecurrentDropout,
     SubwordPooling,
 )
+from spmrl_bench.nn.encoder_kinds import EncoderKind, encoder_named, readers_of
 from spmrl_bench.nn.precision import FLOAT32, Precision
 from spmrl_bench.transitions.moves import SystemName
 from spmrl_bench.trees.pseudo_projective import EncodingName
@@ -31,6 +35,15 @@ LexicalInput = Literal["word", "tag", "charlstm", "charconcat", "vectors", "elmo
 Positive = Annotated[int, Field(ge=1)]
 Even = Annotated[int, Field(ge=2, multiple_of=2)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
+
+
+def _known_encoder(name: str) -> str:
+    try:
+        encoder_named(name)
+    except SpmrlError as error:
+        raise ValueError(str(error)) from None
+    return name
+
 
 #: Numbers of the largest table of sines and cosines, which no file holds.
 LARGEST_TABLE = 1 << 25
@@ -61,6 +74,15 @@ class ParserConfig(BaseModel):
         """Files that others have trained, or folders or hub names of them, by setting."""
         return {}
 
+    @classmethod
+    def noted(cls, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Settings that a saved parser, a run or a record has noted, perhaps long ago.
+
+        What they do not say has its default. Where a setting came in with a default that is not
+        what was done before, this adds what was.
+        """
+        return settings
+
 
 class NeuralParserConfig(ParserConfig):
     """Inputs, encoder and tagger of one parser, whatever it reads off the encoded tokens.
@@ -72,20 +94,21 @@ class NeuralParserConfig(ParserConfig):
     lexical: Annotated[tuple[LexicalInput, ...], Field(min_length=1)]
     """Inputs that make the content together."""
     join: Join = "sum"
-    """Whether they are added up, or stand side by side, each with a width of its own. The content
-    of a recurrent encoder is as wide as all of them; that of attention is as wide as ever, and
-    they must fill it."""
+    """Whether the inputs are added up, or stand side by side, each with a width of its own. The
+    content of a recurrent encoder is as wide as all of them; that of attention is as wide as ever,
+    and they must fill it."""
     d_word: Positive | None = None
-    """Width of the input ``word``, where inputs stand side by side; so the next ones."""
+    """Width of the input ``word``, where inputs stand side by side (``join``); so the next ones."""
     d_tag: Positive | None = None
+    """Width of the input ``tag``."""
     d_form: Even | None = None
-    """Of ``charlstm``, and of ``charconcat``."""
+    """Width of the input ``charlstm`` or ``charconcat``."""
     d_vectors: Positive | None = None
-    """Of what word vectors are mapped to."""
+    """Width of the input ``vectors``: what word vectors are mapped to."""
     d_elmo: Positive | None = None
-    """Likewise of the language model's layers."""
+    """Width of the input ``elmo``: what the language model's layers are mapped to."""
     d_transformer: Positive | None = None
-    """Likewise of the pre-trained encoder's output."""
+    """Width of the input ``transformer``: what the pre-trained encoder's output is mapped to."""
     max_words: Positive | None = None
     """Known words, the most frequent of the training trees, for the input ``word``; without it
     all that occur in them."""
@@ -104,40 +127,60 @@ class NeuralParserConfig(ParserConfig):
     max_positions: Annotated[int, Field(ge=3)]
     """Rows of the position table; a sentence of n words needs n + 2."""
     attention_dropout: Rate
+    """Dropout of attention weights."""
     residual_dropout: Rate
+    """Dropout of what a sublayer of the encoder gives, before it is added to its input."""
     relu_dropout: Rate
+    """Dropout within the feed-forward sublayers, behind their relu."""
     word_dropout: Rate
-    """On word embeddings."""
+    """Dropout of word embeddings."""
     form_dropout: Rate
-    """On the CharLSTM's output (``morpho_emb_dropout`` of the released code), and on that of
-    the other inputs that read the form of a word."""
+    """Dropout of the CharLSTM's output (``morpho_emb_dropout`` of the released code), and of that
+    of the other inputs that read the form of a word."""
     char_dropout: Rate
-    """On the CharLSTM's input."""
+    """Dropout of the CharLSTM's input."""
     tag_dropout: Rate = 0.2
-    """On tag embeddings."""
+    """Dropout of tag embeddings."""
     d_char_lstm: Even | None = None
     """Width of the CharLSTM's states, both directions together; without it, that of the content.
     States of another width are mapped to that."""
 
-    encoder: EncoderKind = "attention"
-    """What reads the sentence; an LSTM or GRU has the width, layers and residual dropout."""
+    char_boundaries: CharBoundaries = "copies"
+    """What START and STOP are to ``charconcat``: copies of a mark (the released code), or ``spelt``
+    as for the CharLSTM, as parsers had it before there was this setting."""
+
+    encoder: Annotated[str, AfterValidator(_known_encoder)] = "attention"
+    """What reads the sentence: ``attention``, ``lstm``, ``gru`` or another of the names in
+    ``nn/encoder_kinds.py``, where stands which of these settings it reads; an LSTM or GRU has the
+    width, layers and residual dropout."""
     recurrent_dropout: RecurrentDropout = "sentence"
     """Where an LSTM or GRU has the residual dropout: with masks of sentences between its layers,
     or with masks of single tokens before and behind each of them (Zaremba et al. 2014)."""
     position: PositionInput = "concatenated"
     """How the position enters: as the second half of a token vector, or added to the content."""
     matrices: Matrices = "factored"
-    """Of the encoder's layers: one for each half of a token vector, or one for all of it."""
+    """Matrices of the encoder's layers: one for each half of a token vector, or one for all of
+    it."""
     position_table: PositionTable = "learned"
     """What stands for a place in the sentence: learned vectors, or sines and cosines."""
     position_only_layers: tuple[Annotated[int, Field(ge=0)], ...] = ()
     """Layers, the first of which is 0, whose queries and keys come from the positions alone."""
     attention_scale: AttentionScale = "d_kv"
-    """Whose square root divides the products of queries and keys; the released code: d_model."""
+    """Whose square root divides the products of queries and keys; in the released code that of
+    ``d_model``."""
     layer_norm: LayerNormForm = "usual"
-    """``released``: divides by the unbiased standard deviation plus 0.001, as the code of 2018."""
+    """The usual layer norm, or ``released``, which divides by the unbiased standard deviation plus
+    0.001, as the code of 2018."""
     input_norm: bool = True
     """Whether a layer norm stands before the first layer (the released code has it)."""
+
+    attention_start: AttentionStart = "usual"
+    """Random weights of attention: Xavier normal over the tensors of all heads; ``released``: the
+    map from the heads back is uniform, as in the code of 2018; ``version-0.2``: all uniform with
+    standard deviation 0.02, and all layers alike, as in version 0.2 of the code."""
+    forward_features: ForwardFeatures = "even"
+    """Of a token vector, for span vectors: the even ones (the paper), or the ``first`` half of
+    them, as in the released code where the position is added."""
 
     attention_window: Annotated[int, Field(ge=0)] | None = None
     """Largest distance of two tokens that see each other, in all layers; without it any."""
@@ -148,30 +191,35 @@ class NeuralParserConfig(ParserConfig):
     """Whether a layer of label attention stands on the encoder (Mrini et al. 2020). It shares the
     attention and relu dropout, ``d_ff``, ``attention_scale`` and ``layer_norm``."""
     label_heads: Positive | None = None
-    """How many heads it has; without it, one for each label of the training trees."""
+    """How many heads label attention has; without it, one for each label of the training trees."""
     label_d_kv: Even = 128
-    """Width of a query, key or value of one of its heads; half content, half position."""
+    """Width of a query, key or value of a head of label attention; half content, half position."""
     label_d_proj: Even = 128
-    """Width of what one of its heads gives a token; half forward, half backward part."""
+    """Width of what a head of label attention gives a token; half forward, half backward part."""
     label_queries: LabelQueries = "vectors"
-    """A learned query vector for each head, or the query matrices of self-attention."""
+    """What the heads of label attention ask with: a learned query vector each, or the query
+    matrices of self-attention."""
     label_outputs: LabelOutputs = "concatenated"
-    """Whether the heads' outputs stand side by side, or are added up as in self-attention."""
+    """Whether the outputs of the heads of label attention stand side by side, or are added up as in
+    self-attention."""
     label_matrices: Matrices | None = None
-    """Of its queries, keys and values; without it, as of the encoder's layers."""
+    """Matrices of the queries, keys and values of label attention; without it, as of the encoder's
+    layers."""
     label_feed_forward: LabelFeedForward = "usual"
-    """What follows: a feed-forward layer over all features, ``released`` for that of the code of
-    Mrini et al., where the last ``d_model / 2`` have matrices of their own, or ``none``."""
+    """What follows label attention: a feed-forward layer over all features, ``released`` for that
+    of the code of Mrini et al., where the last ``d_model / 2`` have matrices of their own, or
+    ``none``."""
     label_residual_dropout: Rate = 0.0
-    """On what each head adds to the tokens; the feed-forward layer has ``residual_dropout``."""
+    """Dropout of what each head of label attention adds to the tokens; the feed-forward layer has
+    ``residual_dropout``."""
 
     predict_tags: bool = False
     """Whether the parser learns to tag, from the encoded tokens and together with the trees."""
     d_tag_hidden: Positive = 250
     """Hidden width of the tagger."""
     tag_loss_weight: Annotated[float, Field(gt=0)] = 5.0
-    """Of the tagger's loss of a word beside the parser's of a sentence (Kitaev, Cao & Klein 2019,
-    their code)."""
+    """Weight of the tagger's loss of a word beside the parser's of a sentence (Kitaev, Cao & Klein
+    2019, their code)."""
 
     initialisation: Initialisation = "usual"
     """Random weights before training: each layer's own, or all drawn as Zhang et al. 2017 print it
@@ -185,9 +233,9 @@ class NeuralParserConfig(ParserConfig):
     elmo_weights: str | None = None
     """HDF5 file with the weights of the language model, for the input ``elmo``."""
     elmo_options: str | None = None
-    """Its JSON file of options."""
+    """JSON file with the options of the language model, for the input ``elmo``."""
     elmo_dropout: Rate = 0.5
-    """On the mix of its layers."""
+    """Dropout of the mix of the language model's layers."""
     transformer: str | None = None
     """Folder or hub name of a pre-trained encoder, for the input ``transformer``."""
     transformer_revision: str | None = None
@@ -208,28 +256,36 @@ class NeuralParserConfig(ParserConfig):
     def pretrained(self) -> dict[str, str]:
         return {key: value for key in PRETRAINED if (value := getattr(self, key)) is not None}
 
+    @classmethod
+    def noted(cls, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        lexical = settings.get("lexical")
+        if isinstance(lexical, list | tuple) and "charconcat" in lexical:
+            return {"char_boundaries": "spelt", **settings}
+        return settings
+
     @property
     def matrices_of_labels(self) -> Matrices:
         """Those of label attention; a recurrent encoder has no halves to keep apart."""
-        own: Matrices = self.matrices if self.encoder == "attention" else "full"
+        own: Matrices = self.matrices if self._encoder.reads("matrices") else "full"
         return self.label_matrices or own
 
     @property
     def input_widths(self) -> dict[LexicalInput, int]:
         """Of each input; where they are added up, it is that of the content."""
         if self.join == "sum":
-            return dict.fromkeys(self.lexical, self._d_content)
+            return dict.fromkeys(self.lexical, self._encoder.content(self))
         return {name: getattr(self, WIDTHS[name]) for name in self.lexical}
 
     @property
-    def _concatenated(self) -> bool:
-        """Whether the content is only half of a token vector."""
-        return self.encoder == "attention" and self.position == "concatenated"
+    def d_content(self) -> int:
+        """Width of the content, which the lexical inputs make and the encoder takes."""
+        if self.join == "concatenated":
+            return sum(self.input_widths.values())
+        return self._encoder.content(self)
 
     @property
-    def _d_content(self) -> int:
-        """Width of the content in a token vector of the encoder."""
-        return self.d_model // (2 if self._concatenated else 1)
+    def _encoder(self) -> EncoderKind:
+        return encoder_named(self.encoder)
 
     @model_validator(mode="after")
     def _inputs_fit_together(self) -> Self:
@@ -250,11 +306,12 @@ class NeuralParserConfig(ParserConfig):
                     "which is not set"
                 )
         width = sum(self.input_widths.values())
-        if side_by_side and width != self._d_content and self.encoder == "attention":
+        taken = self._encoder.content(self)
+        if side_by_side and width != taken and not self._encoder.any_width:
             raise ValueError(
                 f"join = 'concatenated' makes a content that is {width} wide of the inputs "
-                f"{', '.join(self.lexical)}, but the encoder 'attention' with d_model = "
-                f"{self.d_model} has one of {self._d_content}; make their widths add up to it"
+                f"{', '.join(self.lexical)}, but the encoder '{self.encoder}' with d_model = "
+                f"{self.d_model} has one of {taken}; make their widths add up to it"
             )
         if side_by_side and width != self.d_model and not self.layers:
             raise ValueError(
@@ -269,6 +326,8 @@ class NeuralParserConfig(ParserConfig):
             raise ValueError("lexical names an input twice")
         if self.max_words is not None and "word" not in self.lexical:
             raise ValueError("max_words is set, but the input 'word' is not in lexical")
+        if self.char_boundaries != "copies" and "charconcat" not in self.lexical:
+            raise ValueError("char_boundaries is set, but the input 'charconcat' is not in lexical")
         if self.word_vectors is not None and "word" not in self.lexical:
             raise ValueError("word_vectors is set, but the input 'word' is not in lexical")
         for name, keys in FILES.items():
@@ -288,7 +347,7 @@ class NeuralParserConfig(ParserConfig):
         if width % 16:
             raise ValueError(
                 f"the input 'charconcat' needs a content whose width 16 divides, and it is "
-                f"{width} wide; make d_model a multiple of {32 if self._concatenated else 16}"
+                f"{width} wide; make d_model a multiple of {16 * max(1, self.d_model // width)}"
             )
         if "tag" in self.lexical and self.predict_tags:
             raise ValueError("predict_tags is set, but the input 'tag' already reads the tags")
@@ -296,7 +355,9 @@ class NeuralParserConfig(ParserConfig):
 
     @model_validator(mode="after")
     def _table_is_not_too_large(self) -> Self:
-        width = self._d_content if self._concatenated else self.d_model
+        width = self._encoder.content(self)
+        if not self._encoder.reads("position_table"):
+            return self
         if self.position_table == "sinusoidal" and self.max_positions > LARGEST_TABLE // width:
             raise ValueError(
                 f"max_positions = {self.max_positions} makes a sinusoidal table of more than "
@@ -305,16 +366,22 @@ class NeuralParserConfig(ParserConfig):
         return self
 
     @model_validator(mode="after")
+    def _the_encoder_reads_what_is_set(self) -> Self:
+        for key, field in type(self).model_fields.items():
+            unset = field.is_required() or getattr(self, key) == field.default
+            if unset or key in FOR_ALL_ENCODERS or self._encoder.reads(key):
+                continue
+            if readers := [f"'{name}'" for name in readers_of(key)]:
+                raise ValueError(
+                    f"{key} is set, but the encoder '{self.encoder}' does not read it; only "
+                    f"{' and '.join(readers)} can"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _limits_have_something_to_limit(self) -> Self:
         if self.relaxed_window and self.attention_window is None:
             raise ValueError("relaxed_window is set, but there is no attention_window to relax")
-        for key in ("attention_window", "position_only_layers"):
-            if self.encoder != "attention" and getattr(self, key) not in (None, ()):
-                raise ValueError(f"{key} is set, but the encoder '{self.encoder}' has no attention")
-        if self.encoder == "attention" and self.recurrent_dropout != "sentence":
-            raise ValueError(
-                "recurrent_dropout is set, but the encoder 'attention' is not recurrent"
-            )
         absent = [number for number in self.position_only_layers if number >= self.layers]
         if absent:
             raise ValueError(
@@ -323,10 +390,24 @@ class NeuralParserConfig(ParserConfig):
                 if self.layers
                 else "position_only_layers is set, but there are no layers"
             )
+        if self.forward_features == "first" and self.position != "added":
+            raise ValueError(
+                "forward_features = 'first' needs position = 'added'; where the position is "
+                "concatenated, the first half of a token vector is its content"
+            )
         if self.position_only_layers and (self.position, self.matrices) != ("added", "full"):
             raise ValueError(
                 "position_only_layers needs position = 'added' and matrices = 'full'; a factored "
                 "encoder is kept from its content with a limit of attention"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _weights_begin_in_one_way(self) -> Self:
+        if self.attention_start != "usual" and self.initialisation != "usual":
+            raise ValueError(
+                f"attention_start = '{self.attention_start}' and initialisation = "
+                f"'{self.initialisation}' are both set, and the second draws all weights anew"
             )
         return self
 
@@ -337,7 +418,7 @@ class NeuralParserConfig(ParserConfig):
                 if key.startswith("label_") and getattr(self, key) != field.default:
                     raise ValueError(f"{key} is set, but label_attention is not")
             return self
-        if self.label_matrices == "factored" and self.encoder != "attention":
+        if self.label_matrices == "factored" and not self._encoder.reads("matrices"):
             raise ValueError(
                 f"label_matrices = 'factored' keeps content and position apart, which the encoder "
                 f"'{self.encoder}' has mixed; only 'full' is possible"
@@ -380,14 +461,14 @@ class DependencyParserConfig(NeuralParserConfig):
     d_arc: Positive
     """Width of what a word is as a dependent, and as a governor, in the scores of arcs."""
     d_relation: Positive
-    """Likewise in the scores of relations."""
+    """Width of what a word is as a dependent, and as a governor, in the scores of relations."""
     biaffine_dropout: Rate
-    """On these vectors."""
+    """Dropout of the vectors of dependents and governors."""
     arc_loss_weight: Annotated[float, Field(gt=0)] = 1.0
-    """Of the loss of governors beside the other losses; 0.5 in the released codes of Zhou & Zhao
-    2019 and Mrini et al. 2020."""
+    """Weight of the loss of governors beside the other losses; 0.5 in the released codes of Zhou &
+    Zhao 2019 and Mrini et al. 2020."""
     relation_loss_weight: Annotated[float, Field(gt=0)] = 1.0
-    """Of the loss of relations; likewise."""
+    """Weight of the loss of relations beside the other losses; 0.5 in the same codes."""
 
 
 class JointParserConfig(ChartParserConfig, DependencyParserConfig):
@@ -397,7 +478,7 @@ class JointParserConfig(ChartParserConfig, DependencyParserConfig):
     """How constituents and heads are one structure: joint spans, or division spans, whose labels
     say where the head is (Zhou & Zhao 2019, section 3)."""
     span_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """Of the scores of labels in parsing; the scores of arcs have the rest (lambda)."""
+    """Weight of the scores of labels in parsing (lambda); the scores of arcs have the rest."""
 
     @property
     def parsing_settings(self) -> tuple[str, ...]:
@@ -410,12 +491,14 @@ class TransitionParserConfig(NeuralParserConfig):
     d_decoder: Positive
     """Width of the recurrent layers of the decoder."""
     decoder_layers: Positive
+    """Recurrent layers of the decoder."""
     d_action: Positive
     """Width of the embedding of an action."""
     d_attention: Positive
     """Width of the sums that additive attention takes the tanh of."""
     decoder_dropout: Rate
-    """On the inputs of the decoder's layers and what leaves the last (Zaremba et al. 2014)."""
+    """Dropout of the inputs of the decoder's layers and of what leaves the last (Zaremba et al.
+    2014)."""
     attention_layers: Positive = 3
     """How often the decoder looks at the words before an action, each time knowing what it saw."""
     pushed_words: bool = True
@@ -423,7 +506,7 @@ class TransitionParserConfig(NeuralParserConfig):
     removed_words: bool = True
     """Whether attention leaves out the words that have been removed from the stack (vector r)."""
     system: SystemName = "arc-standard"
-    """The transition system."""
+    """The transition system, which says what the actions are and when they are legal."""
     beam: Annotated[int, Field(ge=1, le=1000)] = 8
     """Hypotheses that are kept of each sentence in parsing; 1 is greedy search."""
     nonprojective: EncodingName = "head+path"
@@ -434,6 +517,20 @@ class TransitionParserConfig(NeuralParserConfig):
     def parsing_settings(self) -> tuple[str, ...]:
         return ("beam",)
 
+
+#: Settings of encoders that may be set whatever the encoder is: other layers read them too, or
+#: they describe a position, of which an encoder without one says nothing.
+FOR_ALL_ENCODERS = frozenset(
+    {
+        "attention_scale",
+        "input_norm",
+        "layer_norm",
+        "matrices",
+        "position",
+        "position_table",
+        "precision",
+    }
+)
 
 #: The setting that gives the width of an input where inputs stand side by side.
 WIDTHS: Mapping[LexicalInput, str] = {

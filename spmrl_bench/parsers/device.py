@@ -1,4 +1,4 @@
-"""Which processor a run uses."""
+"""Which processor a run uses, and which each of several that go on at once."""
 
 from __future__ import annotations
 
@@ -29,3 +29,19 @@ def choose_device(name: str) -> torch.device:
     if device.type == "cpu":
         prepare_cpu()
     return device
+
+
+def cards() -> int:
+    """Graphics cards that torch sees."""
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def device_of_job(job: int, device: str, cards: int) -> str:
+    """The device of one of several jobs that go on at once: the graphics cards in turn.
+
+    Args:
+        job: its number among them, from 0.
+        device: that was asked for. One that names a card, or the CPU, is that of all jobs.
+        cards: how many there are.
+    """
+    return f"cuda:{job % cards}" if device in ("auto", "cuda") and cards > 1 else device

@@ -10,7 +10,6 @@ from pathlib import Path
 from spmrl_bench.nn.char_concat import Alphabet, CharConcat
 from spmrl_bench.nn.inputs import CodedInput
 from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
-from spmrl_bench.parsers.building import d_content
 from spmrl_bench.parsers.config import NeuralParserConfig
 from spmrl_bench.parsers.vocabulary import (
     BOUNDARY_CHARACTERS,
@@ -52,7 +51,7 @@ def build_lexical_model(
             precision=config.precision,
         )
     return LexicalModel(
-        d_content(config),
+        config.d_content,
         words=FIRST_WORD + len(vocabulary.words) if "word" in config.lexical else None,
         word_dropout=config.word_dropout,
         char_lstm=char_lstm,
@@ -74,7 +73,7 @@ def _coded_inputs(
     found: dict[str, CodedInput] = {}
     if "charconcat" in config.lexical:
         found["charconcat"] = CharConcat(
-            alphabet(vocabulary), widths["charconcat"], config.form_dropout
+            alphabet(vocabulary), widths["charconcat"], config.form_dropout, config.char_boundaries
         )
     if config.vectors is not None:
         from spmrl_bench.nn.vectors import StaticVectors

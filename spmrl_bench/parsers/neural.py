@@ -24,7 +24,7 @@ from spmrl_bench.nn.inputs import CodedInput
 from spmrl_bench.nn.tagger import Tagger
 from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words
 from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, length_problem
-from spmrl_bench.parsers.building import build_encoder, d_content
+from spmrl_bench.parsers.building import build_encoder
 from spmrl_bench.parsers.config import NeuralParserConfig
 from spmrl_bench.parsers.form_cache import FormCache, form_vectors
 from spmrl_bench.parsers.lengths import Search
@@ -205,7 +205,7 @@ class NeuralParser(TrainedParser):
         """CharLSTM output of distinct forms, ``[forms, width]`` (no rows if unused)."""
         char_lstm = self.lexical.char_lstm
         if char_lstm is None:
-            return torch.empty(0, d_content(self.config), device=self.device)
+            return torch.empty(0, self.config.d_content, device=self.device)
         return form_vectors(char_lstm, indexer, forms, self.device)
 
     def encode(self, batch: Batch, forms: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.parsers.parse_lines import Status, to_line
 from spmrl_bench.parsers.streams import Given
 from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn, conll_lines
@@ -81,16 +82,6 @@ def write_parse(
 
 
 def _json(given: Given, parse: Parse | None, too_long: bool) -> str:
-    tags = given.tags if parse is None else parse.tags
-    found: dict[str, object] = {
-        "status": "too long" if too_long else "parsed" if given.words else "empty",
-        "words": list(given.words),
-        "tags": None if tags is None else list(tags),
-    }
-    if parse and parse.tree is not None:
-        found["tree"] = write_brackets(parse.tree)
-        found["constituents"] = list(parse.tree.constituents())
-    if parse and parse.dependencies is not None:
-        found["heads"] = parse.dependencies.heads.tolist()
-        found["relations"] = parse.dependencies.relations
-    return json.dumps(found, ensure_ascii=False)
+    status: Status = "too long" if too_long else "parsed" if given.words else "empty"
+    tags = None if given.tags is None else list(given.tags)
+    return json.dumps(to_line(list(given.words), tags, parse, status), ensure_ascii=False)

@@ -5,7 +5,8 @@ take it. Installed packages add kinds of their own through entry points of the g
 ``spmrl_bench.parsers``, each of which names a :class:`Kind`.
 
 A saved parser is a folder with ``parser.json`` (kind, configuration, vocabulary) and the weights.
-Nothing is unpickled, so loading runs no code from the file.
+Nothing is unpickled, so loading runs no code from the file. A package is such a folder with a
+description beside them, which is held to what it says.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError
 from spmrl_bench.files import read_folder, whole_folder
+from spmrl_bench.packages.description import check_files, read_package
+from spmrl_bench.packages.located import installed_models, located
 from spmrl_bench.parsers.base import EnsembleError, Parser, described, not_a_parser
 from spmrl_bench.registry import Registry, imported
 from spmrl_bench.training import BEST
@@ -124,29 +127,33 @@ def baselines_for(metrics: Sequence[str]) -> list[Kind]:
     return [kind for kind in kinds if not kind.trained and set(kind.metrics) & set(metrics)]
 
 
-def load_parser(folder: str | Path, device: str = "auto") -> Parser:
+def load_parser(model: str | Path, device: str = "auto") -> Parser:
     """Load a trained parser, ready to parse.
 
     Args:
-        folder: a folder written by :meth:`Parser.save`, or a run folder of ``train``,
-            whose best parser is then taken.
+        model: a folder written by :meth:`Parser.save`; a run folder of ``train``, whose best
+            parser is then taken; or a package, as a folder, a zip file, by the name under which it
+            is installed, or on the hub as ``OWNER/NAME@COMMIT``
+            (:func:`spmrl_bench.packages.located.located`).
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
-        CheckpointError: not a parser folder, an unknown kind, or weights that do not fit.
+        CheckpointError: not a parser folder, an unknown kind, or weights that do not fit; of a
+            package, a :class:`~spmrl_bench.errors.PackageError` where it is not the one that was
+            made, or not to be had.
     """
-    best = Path(folder) / BEST
+    folder = located(model)
+    best = folder / BEST
     of_run = whole_folder(best) is not None
-    return read_folder(best if of_run else Path(folder), lambda place: _load(folder, place, device))
+    return read_folder(best if of_run else folder, lambda place: _load(model, place, device))
 
 
-def _load(folder: str | Path, place: Path, device: str) -> Parser:
+def _load(model: str | Path, place: Path, device: str) -> Parser:
     path = place / "parser.json"
-    if not path.exists():
-        raise CheckpointError(
-            f"{folder}: no trained parser here (no parser.json, no best/parser.json). "
-            "Give a run folder written by 'spmrl-bench train'"
-        )
+    if (package := read_package(place)) is not None:
+        check_files(place, package)
+    elif not path.exists():
+        raise CheckpointError(f"{model}: no trained parser here ({_nothing_here(place)}")
     with described(place) as description:
         if "kind" not in description:
             raise not_a_parser(path, "it names no kind")
@@ -160,6 +167,19 @@ def _load(folder: str | Path, place: Path, device: str) -> Parser:
 
         return parser.to(choose_device(device)).eval()  # type: ignore[attr-defined]
     return parser
+
+
+def _nothing_here(place: Path) -> str:
+    """Why there is no parser, and what can be given."""
+    if place.exists():
+        return (
+            "no parser.json, no best/parser.json). Give a run folder written by 'spmrl-bench train'"
+        )
+    return (
+        "no such folder or file). Give a run folder written by 'spmrl-bench train', a package "
+        f"(folder or zip file), one that is installed ({', '.join(installed_models()) or 'none'}) "
+        "or one of the hub, OWNER/NAME@COMMIT"
+    )
 
 
 def combine(parsers: Sequence[Parser]) -> Parser:

@@ -97,7 +97,7 @@ def load_saved(
     path, weights_path = folder / "parser.json", folder / "weights.safetensors"
     description, digest = read_whole_description(folder)
     try:
-        config = config_class.model_validate(description["config"])
+        config = config_class.model_validate(config_class.noted(description["config"]))
         # Before anything is hashed or read that the description names.
         _check_pretrained(path, description.get("pretrained", {}))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

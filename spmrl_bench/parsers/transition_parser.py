@@ -24,6 +24,7 @@ from torch import Tensor
 
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.action_decoder import ActionDecoder, step_rows
+from spmrl_bench.nn.encoder_kinds import encoder_named
 from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.stack_attention import Sources, StackAttention, Stacks
 from spmrl_bench.parsers.base import Words
@@ -99,7 +100,8 @@ class TransitionParser(NeuralParser):
     @property
     def max_positions(self) -> int | None:
         # Without a table of positions there is no need for a limit as low as that of charts.
-        return super().max_positions if self.config.encoder == "attention" else None
+        has_table = encoder_named(self.config.encoder).reads("max_positions")
+        return super().max_positions if has_table else None
 
     @property
     def search(self) -> Search:

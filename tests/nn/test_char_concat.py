@@ -35,13 +35,19 @@ def spelt(text: str) -> list[int]:
         ("abcdefghij", "abcdefgh" + "jihgfedc"),
         ("a", "a>>>>>>>" + "a<<<<<<<"),
         ("xbx", "?b?>>>>>" + "?b?<<<<<"),
-        (Boundary.START, "SSS>>>>>" + "SSS<<<<<"),
-        (Boundary.STOP, "EEE>>>>>" + "EEE<<<<<"),
+        (Boundary.START, "SSSSSSSS" + "SSSSSSSS"),
+        (Boundary.STOP, "EEEEEEEE" + "EEEEEEEE"),
     ],
 )
 def test_first_characters_then_last_ones_backwards(form: str | Boundary, expected: str) -> None:
     module = CharConcat(ALPHABET, 32, dropout=0.0)
     assert module.codes(form).tolist() == spelt(expected)
+
+
+def test_start_and_stop_may_be_spelt_as_for_the_charlstm() -> None:
+    module = CharConcat(ALPHABET, 32, dropout=0.0, boundaries="spelt")
+    assert module.codes(Boundary.START).tolist() == spelt("SSS>>>>>SSS<<<<<")
+    assert module.codes(Boundary.STOP).tolist() == spelt("EEE>>>>>EEE<<<<<")
 
 
 def test_vectors_are_the_embeddings_side_by_side() -> None:

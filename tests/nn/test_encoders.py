@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.nn.choices import AttentionScale, LayerNormForm, Matrices, PositionInput
-from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention, content_width
+from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention
+from spmrl_bench.nn.encoder_kinds import content_width
 from spmrl_bench.nn.maps import FactoredLinear, FullLinear
 from spmrl_bench.nn.norms import ReleasedLayerNorm
 from tests.nn import plain

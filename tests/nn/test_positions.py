@@ -14,7 +14,8 @@ from torch.nn import functional
 
 from spmrl_bench.nn import encoder as encoder_module
 from spmrl_bench.nn.choices import Matrices, PositionInput
-from spmrl_bench.nn.encoder import Encoder, content_width
+from spmrl_bench.nn.encoder import Encoder
+from spmrl_bench.nn.encoder_kinds import content_width
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.nn.positions import SinusoidalPositions, sinusoids
 from tests.nn import plain

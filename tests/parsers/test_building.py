@@ -13,7 +13,7 @@ from torch import Tensor
 from spmrl_bench.nn.encoder import Encoder
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.nn.recurrent_encoder import CELLS, RecurrentEncoder
-from spmrl_bench.parsers.building import build_encoder, d_content
+from spmrl_bench.parsers.building import build_encoder
 from spmrl_bench.parsers.chart_parser import ChartParser
 from tests.nn.plain import layout_of
 from tests.parsers.examples import TREES, accumulate, config, gold_of, parser_of, steady_indexer
@@ -51,7 +51,7 @@ def encoded(**choices: Any) -> Tensor:
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
-    content = torch.randn(9, d_content(settings), generator=generator)
+    content = torch.randn(9, settings.d_content, generator=generator)
     result: Tensor = module.eval()(content, layout_of([9]))
     return result.detach()
 
@@ -69,7 +69,7 @@ def test_a_built_encoder_is_loaded_again(choices: dict[str, Any]) -> None:
     """A fixed table is not among the weights, and is there all the same."""
     torch.manual_seed(0)
     one, other = build_encoder(config(**choices)).eval(), build_encoder(config(**choices)).eval()
-    content = torch.randn(9, d_content(config(**choices)))
+    content = torch.randn(9, config(**choices).d_content)
     assert not torch.equal(one(content, layout_of([9])), other(content, layout_of([9])))
     other.load_state_dict(one.state_dict())
     assert torch.equal(one(content, layout_of([9])), other(content, layout_of([9])))

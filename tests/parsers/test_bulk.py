@@ -295,21 +295,26 @@ def test_threads_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -
 
 
 STREAM = """
-import resource, sys
+import sys
 from pathlib import Path
 from spmrl_bench.parsers.bulk import Manner, Tally, answering, parse_given
 from spmrl_bench.parsers.streams import read_given
+from spmrl_bench.processes import peak_memory_bytes
 
 class Lines:
-    def __iter__(self):
-        for k in range(int(sys.argv[2])):
-            yield b"the dog w%d barks\\n" % k
+    number = 0
+
+    def readline(self, most):
+        self.number += 1
+        if self.number > int(sys.argv[2]):
+            return b""
+        return b"the dog w%d barks\\n" % self.number
 
 lines = read_given([], "tokens", Lines())
 with answering(Path(sys.argv[1]), "cpu", Manner()) as answers:
     for some in parse_given(lines, answers, Tally()):
         pass
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(peak_memory_bytes() >> 20)
 """
 
 

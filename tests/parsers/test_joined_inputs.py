@@ -13,7 +13,6 @@ from torch import Tensor
 
 from spmrl_bench.parsers.arithmetic import forward_products
 from spmrl_bench.parsers.batches import Indexer, Sentence
-from spmrl_bench.parsers.building import d_content
 from spmrl_bench.parsers.chart_parser import ChartParser
 from tests.parsers.examples import (
     TREES,
@@ -54,7 +53,7 @@ def by_hand(parser: ChartParser, indexer: Indexer, sentence: Sentence, forms: Te
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_the_first_layer_reads_the_inputs_side_by_side(cell: str) -> None:
     parser = parser_of(**INPUTS, encoder=cell, layers=1).double().eval()
-    assert d_content(parser.config) == 16 + 7 + 3 + 16
+    assert parser.config.d_content == 16 + 7 + 3 + 16
     indexer = parser.indexer()
     sentence = gold_of(parser, indexer, TREES[2])
     batch, forms = batch_of(parser, indexer, [sentence])
@@ -163,7 +162,7 @@ JOINED: dict[str, Any] = {"join": "concatenated", "encoder": "lstm"}
         ),
         ({**JOINED, "d_word": 8, "d_form": 7}, "d_form"),
         ({"join": "beside"}, "join"),
-        ({"recurrent_dropout": "token"}, "the encoder 'attention' is not recurrent"),
+        ({"recurrent_dropout": "token"}, "does not read it; only 'lstm' and 'gru' can"),
         ({"encoder": "gru", "recurrent_dropout": "word"}, "recurrent_dropout"),
     ],
 )

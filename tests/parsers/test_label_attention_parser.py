@@ -18,7 +18,7 @@ from spmrl_bench.nn.label_attention import LabelAttentionLayer, LabelHeads
 from spmrl_bench.nn.maps import FactoredLinear, FullLinear, SplitLinear
 from spmrl_bench.parsers.arithmetic import forward_products, sizes
 from spmrl_bench.parsers.batches import Pool
-from spmrl_bench.parsers.building import build_encoder, d_content
+from spmrl_bench.parsers.building import build_encoder
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.ensemble import Ensemble
@@ -188,7 +188,7 @@ def encoded(**choices: Any) -> Tensor:
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
-    content = torch.randn(9, d_content(settings), generator=generator)
+    content = torch.randn(9, settings.d_content, generator=generator)
     result: Tensor = module.eval()(content, layout_of([9]))
     assert result.shape[1] == module.d_out
     return result.detach()

@@ -1,0 +1,318 @@
+"""Where settings follow the code released with Kitaev & Klein 2018, written once more.
+
+Each of these forms stands here a second time, in plain Python and one sentence, word or step at a
+time, as a description of that code (nikitakit/self-attentive-parser, tag ``acl2018``, and its
+version 0.2) has it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+
+from spmrl_bench.experiments.run_folder import read_config
+from spmrl_bench.leaderboard.identity import differing_settings, resolved_settings
+from spmrl_bench.nn.choices import AttentionStart, ForwardFeatures
+from spmrl_bench.nn.encoder import Encoder, EncoderLayer
+from spmrl_bench.nn.inputs import Boundary
+from spmrl_bench.nn.maps import FactoredLinear
+from spmrl_bench.nn.span_scorer import fenceposts
+from spmrl_bench.parsers import load_parser
+from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.lexicon import alphabet
+from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.training.schedule import Progress, learning_rate
+from tests.laboratory import train_config
+from tests.parsers.examples import TREES, batch_of, config, forget_digest, parser_of
+from tests.parsers.plain_parser import PlainParser, weights_of
+from tests.training.trainers import TRAIN_TREES, break_off, make_trainer
+
+UNFACTORED = {"position": "added", "matrices": "full", "lexical": ("charlstm",)}
+WORDS = TREES[6].words
+
+
+# ---- span vectors of the unfactored encoder ----------------------------------------------
+
+
+def encoded(parser: ChartParser) -> Tensor:
+    """The tokens of one sentence, START and STOP among them."""
+    indexer = parser.indexer()
+    batch, forms = batch_of(parser, indexer, [indexer.sentence(WORDS)])
+    characters, lengths = indexer.spellings(torch.tensor(forms).numpy(), parser.device)
+    assert parser.lexical.char_lstm is not None
+    return parser.encode(batch, parser.lexical.char_lstm(characters, lengths))
+
+
+def halved(tokens: Tensor, start: int, end: int) -> Tensor:
+    """The code's vector of a span: the first half of the tokens before its ends, the second half
+    of those behind them."""
+    half = tokens.shape[1] // 2
+    first = [tokens[end][k] - tokens[start][k] for k in range(half)]
+    second = [tokens[end + 1][k] - tokens[start + 1][k] for k in range(half, 2 * half)]
+    return torch.stack(first + second)
+
+
+def test_scores_of_spans_are_of_halves() -> None:
+    parser = parser_of(**UNFACTORED, forward_features="first").double().eval()
+    weight = dict(parser.named_parameters())
+    with torch.no_grad():
+        tokens = encoded(parser)
+        (group,) = parser.encoded([WORDS], None, 1000, None)
+        found = torch.cat([block.clone() for block in parser.label_scores(group)])
+        start, end = parser.span_rows(group.batch.lengths)
+        for scores, i, j in zip(found, start.tolist(), end.tolist(), strict=True):
+            hidden = weight["scorer.first.weight"] @ halved(tokens, i, j)
+            hidden = hidden + weight["scorer.first.bias"]
+            spread = (hidden - hidden.mean()) / (hidden.var(unbiased=False) + 1e-5).sqrt()
+            hidden = spread * weight["scorer.norm.weight"] + weight["scorer.norm.bias"]
+            expected = weight["scorer.second.weight"] @ hidden.clamp(min=0)
+            torch.testing.assert_close(scores, expected + weight["scorer.second.bias"])
+
+
+def forward_halves(parser: ChartParser) -> Tensor:
+    """The forward half of each fencepost."""
+    tokens = encoded(parser)
+    posts = fenceposts(tokens, torch.arange(len(tokens) - 1), parser.encoder.d_block)
+    return posts[:, : tokens.shape[1] // 2]
+
+
+def characters_only(features: ForwardFeatures) -> ChartParser:
+    """A parser whose tokens are the CharLSTM's states and nothing else."""
+    parser = parser_of(**UNFACTORED, layers=0, input_norm=False, forward_features=features)
+    assert isinstance(parser.encoder, Encoder)
+    parser.encoder.positions.weight.data.zero_()
+    return parser.double().eval()
+
+
+@torch.no_grad()
+def test_the_states_of_the_forward_lstm_are_in_the_forward_half() -> None:
+    """With the code's halves, none of those of the backward one are; the paper's even features
+    have both, which no other order of the features makes the same."""
+    parser = characters_only("first")
+    plain = PlainParser(parser.config, parser.vocabulary, weights_of(parser))
+    ids = parser.vocabulary.character_ids
+    spelt = [[3] * 3, *([ids[character] for character in word] for word in WORDS)]
+    states = [plain._form([1, *letters, 2]) for letters in spelt]
+    expected = torch.stack([state[: len(state) // 2] for state in states])
+    torch.testing.assert_close(forward_halves(parser), expected)
+
+    for features, affected in (("first", False), ("even", True)):
+        parser = characters_only(features)
+        assert parser.lexical.char_lstm is not None
+        before = forward_halves(parser)
+        parser.lexical.char_lstm.lstm.weight_hh_l0_reverse.mul_(3)
+        assert torch.equal(forward_halves(parser), before) != affected, features
+
+
+def test_label_attention_that_is_added_up_keeps_the_halves() -> None:
+    labels = {"label_attention": True, "label_heads": 2, "label_d_kv": 8, "label_d_proj": 6}
+    for outputs, block in (("projected", 32), ("concatenated", 6)):
+        parser = parser_of(**UNFACTORED, **labels, label_outputs=outputs, forward_features="first")
+        assert parser.encoder.d_block == block
+
+
+def test_halves_are_for_added_positions() -> None:
+    with pytest.raises(ValidationError, match="needs position = 'added'"):
+        config(forward_features="first")
+    with pytest.raises(ValidationError, match="the encoder 'lstm' does not read it"):
+        config(encoder="lstm", forward_features="first")
+
+
+# ---- CharConcat --------------------------------------------------------------------------
+
+
+def concatenated(parser: ChartParser, form: str | Boundary) -> list[int]:
+    """Sixteen characters as the code has them: a word between sixteen marks on either side, read
+    from its beginning and, reversed, from its end; START and STOP a mark sixteen times."""
+    letters = alphabet(parser.vocabulary)
+    if isinstance(form, Boundary):
+        return [letters.start[0] if form is Boundary.START else letters.stop[0]] * 16
+    numbers = [letters.ids.get(character, letters.unknown) for character in form]
+    between = [letters.word_start] * 16 + numbers + [letters.word_stop] * 16
+    return between[16:24] + between[::-1][16:24]
+
+
+FORMS = (Boundary.START, Boundary.STOP, "a", "dogs", "barks&", "houseboat", "x" * 20)
+
+
+def codes(parser: ChartParser) -> list[list[int]]:
+    module: Any = parser.lexical.coded["charconcat"]
+    return [module.codes(form).tolist() for form in FORMS]
+
+
+def test_charconcat_reads_copies_of_a_mark_for_start_and_stop() -> None:
+    parser = parser_of(lexical=("charconcat",))
+    assert codes(parser) == [concatenated(parser, form) for form in FORMS]
+    earlier = codes(parser_of(lexical=("charconcat",), char_boundaries="spelt"))
+    assert earlier[0] == [3, 3, 3, 2, 2, 2, 2, 2, 3, 3, 3, 1, 1, 1, 1, 1]
+    assert earlier[2:] == codes(parser)[2:]
+    with pytest.raises(ValidationError, match="'charconcat' is not in lexical"):
+        config(char_boundaries="spelt")
+
+
+def test_a_parser_of_before_reads_them_as_it_learnt_them(tmp_path: Path) -> None:
+    parser = parser_of(lexical=("charconcat",), char_boundaries="spelt")
+    parser.save(tmp_path)
+    path = tmp_path / "parser.json"
+    description = json.loads(path.read_text(encoding="utf-8"))
+    assert description["config"].pop("char_boundaries") == "spelt"
+    path.write_text(json.dumps(description), encoding="utf-8")
+    forget_digest(tmp_path)
+    again = load_parser(tmp_path, "cpu")
+    assert isinstance(again, ChartParser)
+    assert again.config == parser.config
+    assert codes(again) == codes(parser)
+
+
+def test_runs_and_records_of_before_are_other_runs(tmp_path: Path) -> None:
+    """Those with CharConcat; of all others the setting says nothing."""
+    for inputs, expected in ((["charconcat"], "spelt"), (["charlstm"], "copies")):
+        now = config(lexical=inputs).model_dump(mode="json")
+        noted = {key: value for key, value in now.items() if key != "char_boundaries"}
+        settings = [resolved_settings({"model": model}) for model in (now, noted)]
+        assert settings[1]["model.char_boundaries"] == expected
+        assert differing_settings(settings) == (
+            ["model.char_boundaries"] if expected == "spelt" else []
+        )
+        run = {
+            "recipe": "german", "treebank": "x", "fingerprint": "", "variant": "v",
+            "size": "small", "seed": 1, "model": noted,
+            "train": train_config().model_dump(mode="json"),
+        }  # fmt: skip
+        (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
+        model: Any = read_config(tmp_path / "run.json").model
+        assert model.char_boundaries == expected
+
+
+# ---- The warm-up -------------------------------------------------------------------------
+
+
+def rates_of_the_code(corpus: int, size: int, warmup: int, rate: float) -> Iterator[float]:
+    """Of each step: sentences that went by, divided by the size of a batch, count as steps."""
+    processed, now = 0, 0.0
+    while True:
+        for start in range(0, corpus, size):
+            iteration = processed // size + 1
+            if iteration <= warmup:
+                now = rate * iteration / warmup
+            yield now
+            processed += min(size, corpus - start)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "size", "last"), [(3914, 32, 161), (1300, 250, 184), (39832, 250, 160)]
+)
+def test_the_warmup_lasts_as_long_as_in_the_code(corpus: int, size: int, last: int) -> None:
+    settings = {"learning_rate": 0.8, "batch_size": size, "warmup_batches": 160}
+    in_batches = train_config(**settings)
+    in_sentences = train_config(**settings, warmup_counts="sentences")
+    expected = rates_of_the_code(corpus, size, 160, 0.8)
+    per_epoch = math.ceil(corpus / size)
+    first: dict[str, int] = {}
+    for step in range(1, 200):
+        epochs, within = divmod(step - 1, per_epoch)
+        progress = Progress(steps=step - 1, sentences=epochs * corpus + within * size)
+        rate = learning_rate(in_sentences, progress)
+        assert rate == pytest.approx(next(expected)), step
+        for name, value in (("code", rate), ("paper", learning_rate(in_batches, progress))):
+            if value == 0.8:
+                first.setdefault(name, step)
+    assert first == {"code": last, "paper": 160}
+
+
+def test_a_training_run_follows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In batches of 7, 7, 7 and 3 sentences, also where a run was broken off and goes on."""
+    found: dict[int, float] = {}
+
+    def noted(config: TrainConfig, progress: Progress) -> float:
+        return found.setdefault(progress.steps, learning_rate(config, progress))
+
+    monkeypatch.setattr("spmrl_bench.training.trainer.learning_rate", noted)
+    settings: dict[str, Any] = {
+        "batch_size": 7, "warmup_batches": 9, "warmup_counts": "sentences",
+        "learning_rate": 0.01, "max_epochs": 4, "evaluations_per_epoch": 1,
+    }  # fmt: skip
+    break_off(tmp_path, 1, **settings)
+    assert len(found) == 8
+    progress = make_trainer(tmp_path, **settings).fit()
+    assert progress.sentences == 4 * len(TRAIN_TREES)
+    rates = rates_of_the_code(len(TRAIN_TREES), 7, 9, 0.01)
+    assert [found[step] for step in range(16)] == pytest.approx([next(rates) for _ in range(16)])
+    assert found[9] < 0.01 == found[10]  # the eleventh step is the first at the full rate
+
+
+# ---- Initial weights ---------------------------------------------------------------------
+
+D_MODEL, HEADS, D_KV = 256, 4, 32
+
+
+def begun(start: AttentionStart, **settings: Any) -> list[EncoderLayer]:
+    """The layers of a fresh encoder."""
+    torch.manual_seed(0)
+    encoder = Encoder(
+        D_MODEL, 3, HEADS, D_KV, 64, 20,
+        attention_dropout=0, residual_dropout=0, relu_dropout=0, start=start, **settings,
+    )  # fmt: skip
+    return [layer for layer in encoder.layers if isinstance(layer, EncoderLayer)]
+
+
+def attention_weights(layer: EncoderLayer) -> tuple[list[Tensor], list[Tensor], int]:
+    """Of the maps to the heads and of those back, and of how many parts they are."""
+    project, output = layer.attention.project, layer.attention.output
+    parts = 2 if isinstance(project, FactoredLinear) else 1
+    return list(project.parameters()), list(output.parameters()), parts
+
+
+EVERY = pytest.mark.parametrize("settings", [{}, UNFACTORED], ids=["factored", "unfactored"])
+
+
+@EVERY
+def test_weights_of_2018(settings: dict[str, Any]) -> None:
+    """Xavier normal over ``[heads, inputs, outputs]``, and back a linear map as torch begins it."""
+    settings = {key: value for key, value in settings.items() if key != "lexical"}
+    for layer in begun("released", **settings):
+        to_heads, back, parts = attention_weights(layer)
+        per_head = nn.init.xavier_normal_(torch.empty(HEADS, D_MODEL // parts, D_KV // parts))
+        for weight in to_heads:
+            assert weight.std().item() == pytest.approx(per_head.std().item(), rel=0.05)
+            assert weight.abs().max() > 3 * weight.std()  # normal, not uniform
+        bound = 1 / math.sqrt(HEADS * D_KV // parts)
+        for weight in back:
+            assert weight.abs().max().item() == pytest.approx(bound, rel=0.01)
+            assert weight.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.03)
+    first, second = (attention_weights(layer)[0][0] for layer in begun("released")[:2])
+    assert not torch.equal(first, second)
+
+
+@EVERY
+def test_weights_of_version_02(settings: dict[str, Any]) -> None:
+    """All of attention uniform with the deviation 0.02, and every layer a copy of the first."""
+    settings = {key: value for key, value in settings.items() if key != "lexical"}
+    layers = begun("version-0.2", **settings)
+    for weights in attention_weights(layers[0])[:2]:
+        for weight in weights:
+            assert weight.abs().max().item() == pytest.approx(0.02 * math.sqrt(3), rel=0.01)
+            assert weight.std().item() == pytest.approx(0.02, rel=0.03)
+    for layer in layers[1:]:
+        for name, weight in layer.state_dict().items():
+            assert torch.equal(weight, layers[0].state_dict()[name]), name
+        assert not {id(each) for each in layer.parameters()} & {
+            id(each) for each in layers[0].parameters()
+        }
+
+
+def test_the_setting_reaches_the_encoder_and_stands_alone() -> None:
+    torch.manual_seed(0)
+    parser = ChartParser(config(attention_start="version-0.2"), parser_of().vocabulary)
+    first, second = (attention_weights(layer)[0][0] for layer in list(parser.encoder.layers))  # type: ignore[arg-type]
+    assert torch.equal(first, second)
+    with pytest.raises(ValidationError, match="the second draws all weights anew"):
+        config(attention_start="released", initialisation="glorot-normal")
