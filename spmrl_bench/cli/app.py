@@ -24,23 +24,29 @@ ORDER = (
     "eval",
     "multilingual",
     "table",
+    "site",
     "study",
     "attention",
     "heads",
     "trace",
     "parse",
+    "package",
     "score",
     "score-dependencies",
+    "leaderboard",
+    "systems",
     "task",
     "enter",
     "compare",
     "explain",
     "recipes",
+    "settings",
     "treebanks",
     "validate",
     "new-treebank",
     "disagreements",
     "variation",
+    "runs",
     "bench",
 )
 
@@ -66,7 +72,7 @@ class _Commands(TyperGroup):
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as interrupt:
             message = str(interrupt) or "interrupted"
-            if ctx.invoked_subcommand in ("train", "eval", "multilingual", "study"):
+            if ctx.invoked_subcommand in ("train", "eval", "multilingual", "study", "leaderboard"):
                 message += "; give the same command again (without --fresh) to continue"
             typer.echo(f"\nspmrl-bench: {message}", err=True)
             raise typer.Exit(exit_status(interrupt)) from None
@@ -87,7 +93,6 @@ def _outside(error: OSError) -> str:
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

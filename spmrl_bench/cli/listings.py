@@ -43,7 +43,7 @@ def table(
     the folder `shipped` of the results, stand beside yours with this word behind their names; no
     mean is taken of yours and theirs. Tracks with records of two
     languages or more also get the table that `multilingual` prints, as multilingual-TRACK.md,
-    .csv, .tex and .html. Files that cannot be read are named, counted and left out.
+    .csv and .tex. Files that cannot be read are named, counted and left out.
 
     Examples:
 

@@ -48,7 +48,7 @@ def multilingual(
 ) -> None:
     """Train and score the variants of every language of a track, and print one table of all.
 
-    Writes multilingual-TRACK as .md, .csv, .tex and .html to the results folder: the dev score of
+    Writes multilingual-TRACK as .md, .csv and .tex to the results folder: the dev score of
     each variant, test scores of the one that dev selects, averages, and published figures. Given
     again after an interruption it continues; what is trained or scored is not done twice.
 

@@ -43,8 +43,9 @@ Jobs = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Runs trained at once, each with its share of the threads. Default: as many as there "
-        "are threads for models of the small size on a CPU, else 1.",
+        help="Runs trained at once, each with its share of the threads, on all graphics cards in "
+        "turn. Default: as many as there are cards, or threads for models of the small size on a "
+        "CPU, else 1.",
         show_default=False,
     ),
 ]
@@ -66,12 +67,26 @@ Minutes = Annotated[
         show_default=False,
     ),
 ]
+SystemName = Annotated[
+    str | None,
+    typer.Option(
+        "--system",
+        metavar="NAME",
+        help="A parser of somebody else instead of the recipe's variants, as `spmrl-bench systems` "
+        "lists it, or the path of its description (.toml). `--set` changes its settings.",
+        show_default=False,
+    ),
+]
 RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder of the training runs.")]
 ResultsFolder = Annotated[
     Path, typer.Option("--results", help="Folder of the result records (in `runs/`) and tables.")
 ]
 Model = Annotated[
-    Path, typer.Option(help="A run folder of `train`, or the folder of a saved parser.")
+    Path,
+    typer.Option(
+        help="A run folder of `train`, the folder of a saved parser, or a package: its folder, its "
+        "zip file, its name where it is installed, or on the hub `OWNER/NAME@COMMIT`."
+    ),
 ]
 StrictFiles = Annotated[
     bool,
@@ -113,6 +128,11 @@ def parse_settings(pairs: list[str] | None, minutes: float | None = None) -> dic
             raise SpmrlError(f"--set {pair}: expected KEY=VALUE, such as train.max_epochs=5")
         settings[key.strip()] = value.strip()
     return settings
+
+
+def say_line(text: str) -> None:
+    """A line of a log, on standard error."""
+    typer.echo(text, err=True)
 
 
 def chosen_seeds(seed: int | None, seeds: int | None) -> list[int]:

@@ -78,7 +78,10 @@ def parse(
         spmrl-bench parse --model runs/NAME --workers 4 --on-long flat part1 part2 > trees
 
         spmrl-bench parse --model runs/NAME --input conllu --output json text.conllu
+
+        spmrl-bench parse --model OWNER/NAME@COMMIT text.txt
     """
+    from spmrl_bench.packages.located import located
     from spmrl_bench.parsers.bulk import Manner, Tally, answering, parse_given
     from spmrl_bench.parsers.output import OUTPUTS
     from spmrl_bench.parsers.streams import (
@@ -94,11 +97,12 @@ def parse(
         check_choice("output", output, OUTPUTS)
     names = files or []
     check_readable(names)
+    folder = located(model)  # once for all processes
     transforms = None
     if form == "brackets":
         from spmrl_bench.experiments.run_folder import trained_transforms
 
-        transforms = trained_transforms(model)
+        transforms = trained_transforms(folder)
     given = read_given(names, cast("Form", form), sys.stdin.buffer, tags, transforms)
     manner = Manner(on_long, cast("Output | None", output), tags)
     if form == "tokens":
@@ -108,7 +112,7 @@ def parse(
     tally = Tally()
     window = WINDOW_SENTENCES if workers == 1 else SHARED_WINDOW_SENTENCES
     try:
-        with answering(model, device, manner, workers) as answers:
+        with answering(folder, device, manner, workers) as answers:
             for texts in parse_given(given, answers, tally, window=window):
                 _write("".join(texts))
     except KeyboardInterrupt as interrupt:

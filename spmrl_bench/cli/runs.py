@@ -20,6 +20,7 @@ from spmrl_bench.cli.options import (
     Settings,
     Size,
     StrictFiles,
+    SystemName,
     Track,
     TreebankName,
     Variant,
@@ -28,7 +29,9 @@ from spmrl_bench.cli.options import (
     name_left_out,
     parse_settings,
     required_lang,
+    say_line,
 )
+from spmrl_bench.cli.systems import eval_systems, refuse_with_system, runs_of_system
 
 
 @app.command()
@@ -44,6 +47,7 @@ def train(
     device: Device = "auto",
     minutes: Minutes = None,
     settings: Settings = None,
+    system: SystemName = None,
     runs: RunsFolder = Path("runs"),
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Delete what the run folders hold and start anew.")
@@ -63,7 +67,19 @@ def train(
         spmrl-bench train german --seeds 5 --jobs 2 --set model.matrices=full
 
         spmrl-bench train german --minutes 20
+
+        spmrl-bench train basque --system udpipe --minutes 10
     """
+    if system is not None:
+        refuse_with_system({"variant": variant})
+        from spmrl_bench.systems.together import train_systems
+
+        theirs = runs_of_system(
+            lang, system, runs, seed, seeds,
+            treebank=treebank, track=track, size=size, settings=settings, minutes=minutes,
+        )  # fmt: skip
+        train_systems(theirs, device=device, jobs=jobs or 1, fresh=fresh, say=say_line)
+        return
     from spmrl_bench.experiments.campaign import train_all
     from spmrl_bench.experiments.plan import make_plan
 
@@ -92,6 +108,7 @@ def evaluate(
     device: Device = "auto",
     minutes: Minutes = None,
     settings: Settings = None,
+    system: SystemName = None,
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
     ensemble: Annotated[
@@ -133,7 +150,19 @@ def evaluate(
         spmrl-bench eval german --seeds 5 --ensemble
 
         spmrl-bench eval german --by label --by length
+
+        spmrl-bench eval basque --system udpipe --minutes 10
     """
+    if system is not None:
+        refuse_with_system(
+            {"variant": variant, "ensemble": ensemble, "save-parses": save_parses, "by": by}
+        )
+        theirs = runs_of_system(
+            lang, system, runs, seed, seeds,
+            treebank=treebank, track=track, size=size, settings=settings, minutes=minutes,
+        )  # fmt: skip
+        eval_systems(theirs, results, device=device, jobs=jobs, strict=strict)
+        return
     from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns
     from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import evaluate as run_evaluate

@@ -1,14 +1,31 @@
-"""Commands for parsers of others: what they are given, and entering what they answered."""
+"""Commands for parsers of others: installed, trained and run here, or entered by their answers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import ResultsFolder, StrictFiles, name_left_out
+from spmrl_bench.cli.options import (
+    ResultsFolder,
+    StrictFiles,
+    chosen_seeds,
+    name_left_out,
+    parse_settings,
+    print_rows,
+    required_lang,
+    say_line,
+)
+from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.systems.run import SystemRun
+
+systems_app = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
+app.add_typer(systems_app, name="systems")
 
 TreebankArgument = Annotated[
     str, typer.Argument(metavar="TREEBANK", help="As `spmrl-bench treebanks` lists it.")
@@ -112,3 +129,95 @@ def enter(
         typer.echo(f"{kind}: {number:,} answers", err=True)
     typer.echo(f"wrote {entered.path}", err=True)
     typer.echo(results_markdown([entered.record], []), nl=False)
+
+
+@systems_app.callback(invoke_without_command=True)
+def systems(context: typer.Context) -> None:
+    """List the parsers of others that can be trained or run here, and install them.
+
+    Each is described by a file `systems/NAME.toml`, of the program or in your own folder
+    ($SPMRL_BENCH_HOME, else ~/.spmrl_bench). `train` and `eval` take their names with `--system`.
+
+    Examples:
+
+        spmrl-bench systems
+
+        spmrl-bench systems install udpipe
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from spmrl_bench.systems.description import load_system, system_paths
+    from spmrl_bench.systems.environment import is_installed, version_of
+
+    rows = []
+    for name in system_paths():
+        known = load_system(name)
+        state = version_of(known) if is_installed(known) else "not installed"
+        about = known.description
+        how = "trained here" if about.train else f"trained on {about.training_data}"
+        rows.append((name, about.title, about.layer, how, state))
+    print_rows(("name", "system", "answers", "", "version here"), rows)
+
+
+@systems_app.command("install")
+def install(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `spmrl-bench systems` lists it.")],
+    python: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROGRAM",
+            help="Interpreter of the environment. Default: the one that runs this program.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Make the environment of a system under your own folder, with the versions that it names.
+
+    Example:
+
+        spmrl-bench systems install udpipe
+    """
+    from spmrl_bench.systems.description import load_system
+    from spmrl_bench.systems.environment import install as install_system
+
+    install_system(load_system(name), python, say_line)
+
+
+def refuse_with_system(options: Mapping[str, object]) -> None:
+    """Refuse options of our own parsers beside ``--system``."""
+    given = [f"--{name}" for name, value in options.items() if value]
+    if given:
+        raise SpmrlError(f"{', '.join(given)}: not for the parsers of others (--system)")
+
+
+def runs_of_system(
+    lang: str | None, system: str, runs: Path, seed: int | None, seeds: int | None, **options: Any
+) -> list[SystemRun]:
+    """The runs of a parser of somebody else that the options of `train` and `eval` name."""
+    from spmrl_bench.systems.description import load_system
+    from spmrl_bench.systems.run import system_runs
+
+    settings = parse_settings(options.pop("settings"))
+    return system_runs(
+        required_lang(lang),
+        load_system(system),
+        runs,
+        seeds=chosen_seeds(seed, seeds),
+        settings=settings,
+        **options,
+    )
+
+
+def eval_systems(
+    asked: Sequence[SystemRun], results: Path, *, device: str, jobs: int, strict: bool
+) -> None:
+    """Score parsers of somebody else that were trained, and print the table."""
+    from spmrl_bench.leaderboard.markdown import results_markdown
+    from spmrl_bench.leaderboard.published import readable_published
+    from spmrl_bench.leaderboard.record import readable_records
+    from spmrl_bench.systems.together import score_systems
+
+    published, wrong = readable_published()
+    name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
+    records = score_systems(asked, results, device=device, jobs=jobs, say=say_line)
+    typer.echo(results_markdown(records, published), nl=False)

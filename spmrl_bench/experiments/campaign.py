@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
-from rich.console import Console
 
 from spmrl_bench.errors import CheckpointError, ReadError, RecipeError, SpmrlError
 from spmrl_bench.experiments.one_run import Failure, Run, train_run
@@ -21,8 +20,9 @@ from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
 from spmrl_bench.experiments.side_by_side import train_side_by_side
 from spmrl_bench.interrupts import interrupt, on_signals
-from spmrl_bench.parsers.device import choose_device
+from spmrl_bench.parsers.device import cards, choose_device
 from spmrl_bench.processes import available_threads
+from spmrl_bench.training.report import messages
 from spmrl_bench.training.schedule import Progress
 
 #: The cost of a model (see its configuration) that gains little from a second thread, at most.
@@ -56,7 +56,7 @@ def train_all(
         raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
     runs = _runs(plans, runs_dir)
     at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
-    console = Console(stderr=True)
+    console = messages()
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -114,8 +114,11 @@ def usual_jobs(runs: Sequence[Run], device: torch.device) -> int:
 
     Models that are small gain little from a second thread, so that on a CPU as many runs as
     there are threads go on at once. Larger ones share the threads out themselves, and several of
-    them might not fit into memory; a GPU is for one run.
+    them might not fit into memory. A graphics card is for one run; where there are several cards
+    and none of them was named, each gets one.
     """
+    if device.type == "cuda" and device.index is None:
+        return max(1, min(len(runs), cards()))
     models = [run.config.model for run in runs]
     if device.type != "cpu" or any(model.cost > SMALL or model.pretrained() for model in models):
         return 1

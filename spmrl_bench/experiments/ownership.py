@@ -90,6 +90,17 @@ def owned(folder: Path) -> Iterator[None]:
                 os.unlink(lock)
 
 
+def owner_of(folder: Path) -> str:
+    """Who owns a run folder, in words; empty if nobody does. Nothing is changed."""
+    lock = folder.with_name(f".{folder.name}.lock")
+    if (found := _read(lock)) is None:
+        return ""
+    with suppress(OSError):  # where the folder cannot be written, its clock is not known
+        if _left_behind(*found, lock.parent):
+            return ""
+    return _refusal(found[0], folder, lock)
+
+
 def put_in_order(folder: Path) -> None:
     """Remove what processes that are gone have left in and beside a run folder, if anybody may.
 

@@ -14,9 +14,8 @@ from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, load_recipe
 from spmrl_bench.experiments.recipe_layers import Size
 from spmrl_bench.experiments.run_config import RunConfig
-from spmrl_bench.experiments.run_folder import MINUTES
+from spmrl_bench.experiments.run_folder import run_name
 from spmrl_bench.parsers.registry import kind_named
-from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names
 from spmrl_bench.treebanks.presence import status_of
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
@@ -42,9 +41,7 @@ class Plan:
 
     def folder(self, runs_dir: Path, config: RunConfig) -> Path:
         """Folder of one run; its name has the settings that were changed, but for its time."""
-        settings = {key: value for key, value in config.settings.items() if key != MINUTES}
-        changed = settings_folder(settings)
-        name = "-".join(filter(None, (config.size, config.variant, changed, f"seed{config.seed}")))
+        name = run_name(config.size, config.variant, config.settings, config.seed)
         return runs_dir / config.treebank / name
 
 
@@ -72,7 +69,7 @@ def make_plan(
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
     wanted = {layer for name in variants or () for layer in layers_of(recipe, name)}
-    chosen, note = _choose_treebank(recipe, treebank, track, wanted)
+    chosen, note = choose_treebank(recipe, treebank, track, wanted)
     chosen_size = recipe.size_of(chosen.track, size)
     names = list(dict.fromkeys(variants or learnable(recipe, chosen.layers, chosen_size)))
     if not names:
@@ -131,10 +128,18 @@ def learnable(recipe: Recipe, layers: Collection[Layer], size: Size | None = Non
     return [name for name, variant in able.items() if not variant.optional] or list(able)[:1]
 
 
-def _choose_treebank(
+def choose_treebank(
     recipe: Recipe, name: str | None, track: str | None, wanted: Collection[Layer]
 ) -> tuple[Treebank, str]:
-    """The treebank asked for, or the first of the recipe's that is present and has the layers."""
+    """The treebank asked for, or the first of the recipe's that is present and has the layers.
+
+    Returns:
+        It, and why it was taken, for the user.
+
+    Raises:
+        RecipeError: unknown treebank or track, or one that is not the other's.
+        TreebankError: the treebank asked for, or every one of the recipe, is absent.
+    """
     if name is not None:
         bank = open_treebank(name)
         if track not in (None, bank.track):

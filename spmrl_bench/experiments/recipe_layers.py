@@ -72,7 +72,9 @@ class Layer(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     model: ModelLayer = Field(default_factory=ModelLayer)
+    """Settings of the parser, by key."""
     train: TrainLayer = Field(default_factory=TrainLayer)
+    """Settings of its training, by key."""
 
 
 def _inputs_alone(value: Any) -> Any:
@@ -91,9 +93,13 @@ class Variant(Layer):
     """A model that a recipe trains: a kind of parser, what it reads of a word, own settings."""
 
     kind: str = "chart"
+    """The kind of parser: ``chart``, ``biaffine``, ``joint`` or ``transition``, or one that an
+    installed package adds."""
     like: str | None = None
     """Another variant, whose inputs and settings this one has too, its own over them."""
     inputs: tuple[LexicalInput, ...] = ()
+    """What it reads of a word, its lexical inputs; those of the variant that it is ``like`` if
+    there are none."""
     sizes: Annotated[tuple[Size, ...], AfterValidator(_one_at_least)] = get_args(Size)
     """The sizes that its settings are for."""
     optional: bool = False
@@ -140,25 +146,28 @@ class BaseRecipe(BaseModel):
     variants: Variants
     """The model variants by name; dev selects among them."""
     select: Selection | None = None
-    """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``;
-    by default the headlines of the metrics of the variant's kind, summed up."""
+    """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``; by
+    default the headlines of the metrics of the variant's kind, summed up."""
     default_size: dict[Track, Size]
     """Size used for a treebank of each track unless the user names one."""
     size: dict[Size, Layer]
+    """All settings of both sizes that are not left at their default."""
     track: dict[Track, Layer] = Field(default_factory=dict)
+    """Settings for treebanks of one track, over those of the size."""
 
 
 class LanguageRecipe(Layer):
     """``<language>.toml``."""
 
     base: Literal["base"]
-    """The shared recipe; one level, always base.toml."""
+    """The shared recipe; one level, always ``base.toml``."""
     language: str
+    """The language of its treebanks, in English and in small letters."""
     treebanks: Annotated[list[str], Field(min_length=1)]
     """Treebanks in order of preference; the first that is present is used."""
     size: dict[Size, Layer] = Field(default_factory=dict)
     """Settings for one size only, over all others of the file."""
     variants: Variants | None = None
-    """In place of the variants of the base."""
+    """Variants in place of those of the base."""
     select: Selection | None = None
-    """In place of the base's."""
+    """What selects, in place of the base's."""

@@ -13,6 +13,7 @@ import hashlib
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,9 +35,9 @@ from spmrl_bench.leaderboard.record import (
     readable_records,
     write_record,
 )
-from spmrl_bench.parsers.device import choose_device
+from spmrl_bench.parsers.device import cards, choose_device, device_of_job
 from spmrl_bench.parsers.registry import combine, kind_named, load_parser
-from spmrl_bench.processes import available_threads, interrupts_blocked, worker_pool
+from spmrl_bench.processes import available_threads, end_pool, interrupts_blocked, worker_pool
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.training.memory import largest
 from spmrl_bench.training.report import speed
@@ -109,7 +110,7 @@ class _Asked(NamedTuple):
 
 
 def _scored(asked: Sequence[_Asked], jobs: int) -> Iterator[Record]:
-    """The records of all, in their order, so many of them made at once.
+    """The records of all, in their order, so many of them made at once, on graphics cards in turn.
 
     Raises:
         Interrupted: SIGTERM came while other processes score; they are ended.
@@ -117,15 +118,21 @@ def _scored(asked: Sequence[_Asked], jobs: int) -> Iterator[Record]:
     if min(jobs, len(asked)) <= 1:
         yield from (_score(*each) for each in asked)
         return
-    workers = min(jobs, len(asked))
+    workers, there = min(jobs, len(asked)), cards()
+    before = active_children()
     executor = worker_pool(workers, max(1, available_threads() // workers))
     try:
         with on_signals(interrupt, signal.SIGTERM):
             with interrupts_blocked():
-                found = [executor.submit(_score, *each) for each in asked]
+                found = [
+                    executor.submit(
+                        _score, *each._replace(device=device_of_job(job, each.device, there))
+                    )
+                    for job, each in enumerate(asked)
+                ]
             yield from (each.result() for each in found)
     finally:
-        executor.shutdown(kill_workers=True)
+        end_pool(executor, before)
 
 
 @dataclass(frozen=True)

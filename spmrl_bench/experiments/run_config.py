@@ -25,19 +25,26 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     recipe: str
+    """Name of the recipe."""
     treebank: str
+    """Name of the treebank."""
     fingerprint: str
-    """Of the treebank's layers that the kind learns from: files, transforms, and the manifest's
-    settings that change them."""
+    """Digest of the treebank's layers that the kind learns from: files, transforms, and the
+    manifest's settings that change them."""
     kind: str = "chart"
+    """The kind of parser."""
     variant: str
+    """Name of the variant, or its lexical inputs joined by ``-``."""
     select: str = "brackets.f1"
-    """What of dev is best, see :class:`~spmrl_bench.scoring.metric.Criterion`."""
+    """The figure of dev, or sum of figures, that says which parser is best."""
     size: Size
+    """The size whose settings it has."""
     seed: Annotated[int, Field(ge=0, lt=2**63)]
+    """Where all its random numbers come from."""
     model: SerializeAsAny[ParserConfig]
-    """Of the kind's configuration class."""
+    """All settings of the parser, of the kind's configuration class."""
     train: TrainConfig
+    """All settings of its training."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Which of the settings above the command line changed: ``section.key`` and value as in
     JSON, sorted. What it set to the recipe's own value is not there."""

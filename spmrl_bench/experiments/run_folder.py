@@ -17,12 +17,25 @@ from spmrl_bench.errors import CheckpointError, SpmrlError, remedy
 from spmrl_bench.experiments.run_config import RunConfig, run_config
 from spmrl_bench.files import discard, read_folder, write_text
 from spmrl_bench.json_files import parsed_json
+from spmrl_bench.packages.description import read_package
+from spmrl_bench.parsers.registry import KINDS, kind_named
+from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time
 from spmrl_bench.treebanks.catalogue import load_manifest
 
 #: The setting of the time that a run is given; with more of it a run goes on, in the same folder.
 MINUTES = "train.max_minutes"
+
+
+def run_name(size: str, variant: str, settings: Mapping[str, object], seed: int) -> str:
+    """Name of a run's folder: it has the settings that were changed, but for its time."""
+    changed = settings_folder({key: settings[key] for key in settings if key != MINUTES})
+    return "-".join(filter(None, (size, variant, changed, f"seed{seed}")))
+
+
+#: The file that is written last where a parser of somebody else has been trained.
+TRAINED = "trained.json"
 
 
 class OtherSettingsError(CheckpointError):
@@ -63,7 +76,7 @@ def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = Fal
             each["train"].pop("max_minutes", None)
             each["settings"].pop(MINUTES, None)
     if earlier != now:
-        differing = _differences(earlier, now)
+        differing = differences(earlier, now)
         raise OtherSettingsError(
             f"{folder}: holds a run with other settings: {'; '.join(differing)}. "
             "Start anew with --fresh, choose another --runs folder, or give the earlier settings"
@@ -120,18 +133,27 @@ def read_config(path: Path) -> RunConfig:
         ) from None
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-    return run_config(_json(data, path), path, CheckpointError)
+    noted = _json(data, path)
+    kind, model = noted.get("kind", "chart"), noted.get("model")
+    if isinstance(model, dict) and kind in KINDS.names():
+        noted["model"] = kind_named(kind).config_class.noted(model)
+    return run_config(noted, path, CheckpointError)
 
 
 def trained_transforms(folder: Path) -> list[str] | None:
     """Names of the transforms of the treebank that a parser was trained on.
 
     Args:
-        folder: of a run, or of a parser in it.
+        folder: of a run, of a parser in it, or of a package.
 
     Returns:
         None if nothing says so, or the treebank is known here no more.
+
+    Raises:
+        PackageError: the description of the package is broken.
     """
+    if (package := read_package(folder)) is not None:
+        return list(package.treebank.transforms)
     for place in (folder, folder.parent):
         if (path := place / "run.json").is_file():
             try:
@@ -168,13 +190,13 @@ def _json(data: bytes, path: Path) -> dict[str, object]:
     return value
 
 
-def _differences(old: Mapping[str, object], new: Mapping[str, object], at: str = "") -> list[str]:
+def differences(old: Mapping[str, object], new: Mapping[str, object], at: str = "") -> list[str]:
     """``key: old there, new now`` for every key whose values differ."""
     found = []
     for key in new:
         before, now = old.get(key), new[key]
         if isinstance(before, Mapping) and isinstance(now, Mapping):
-            found += _differences(before, now, f"{at}{key}.")
+            found += differences(before, now, f"{at}{key}.")
         elif before != now:
             found.append(f"{at}{key} is {before} there, {now} now")
     return found

@@ -32,6 +32,7 @@ from rich.console import Console
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.experiments.one_run import Failure, Run, train_run
 from spmrl_bench.interrupts import Interrupted, interrupt, on_signals
+from spmrl_bench.parsers.device import cards, device_of_job
 from spmrl_bench.processes import available_threads, ending, interrupts_blocked, worker_pool
 
 # Seconds between two looks whether a signal has come, and in which a dead process has a status.
@@ -50,6 +51,8 @@ def train_side_by_side(
 ) -> list[Failure]:
     """Train runs, ``jobs`` at a time, the longest first; returns what failed.
 
+    Where there are several graphics cards and ``device`` names none of them, they take turns.
+
     Args:
         notes: by folder of a run, what to say of its treebank before it begins.
         say: shows a line.
@@ -60,6 +63,7 @@ def train_side_by_side(
     """
     threads = max(1, available_threads() // jobs)
     waiting = deque(sorted(runs, key=_length, reverse=True))
+    free, there = list(range(jobs)), cards()
     busy: dict[Future, _Job] = {}
     failures: list[Failure] = []
     asked: list[int] = []
@@ -77,11 +81,14 @@ def train_side_by_side(
             while busy or (waiting and not asked):
                 while waiting and len(busy) < jobs and not asked:
                     run = waiting.popleft()
-                    number = len(runs) - len(waiting)
-                    say(f"{run.title}: started ({number} of {len(runs)})")
+                    number = free.pop(free.index(min(free)))
+                    own = device_of_job(number, device, there)
+                    where = f" on {own}" if own != device else ""
+                    begun = len(runs) - len(waiting)
+                    say(f"{run.title}: started{where} ({begun} of {len(runs)})")
                     # The terminal sends Ctrl-C to all processes; a run should hear of it from here.
                     with interrupts_blocked():
-                        job = _start(run, device, fresh, notes.get(run.folder), threads)
+                        job = _start(run, number, own, fresh, notes.get(run.folder), threads)
                         busy[job.future] = job
                 if asked and not told:
                     told = True
@@ -90,6 +97,7 @@ def train_side_by_side(
                 for future in wait(busy, _GLANCE, FIRST_COMPLETED).done:
                     job, error = busy.pop(future), future.exception()
                     job.pool.shutdown()
+                    free.append(job.number)
                     if told and isinstance(error, KeyboardInterrupt | TerminatedWorkerError):
                         interrupted = True
                     elif error is not None:
@@ -118,9 +126,13 @@ def _length(run: Run) -> float:
 
 @dataclass(frozen=True)
 class _Job:
-    """A run, the pool of one process that trains it, and how it will have ended."""
+    """A run, the pool of one process that trains it, and how it will have ended.
+
+    Its number is one that no other job has that goes on at the same time.
+    """
 
     run: Run
+    number: int
     pool: ProcessPoolExecutor
     process: BaseProcess
     future: Future
@@ -142,12 +154,12 @@ class _Job:
         return Failure(self.run, TrainingError(problem))
 
 
-def _start(run: Run, device: str, fresh: bool, note: str | None, threads: int) -> _Job:
+def _start(run: Run, number: int, device: str, fresh: bool, note: str | None, threads: int) -> _Job:
     pool = worker_pool(1, threads)
     before = set(active_children())
     future = pool.submit(_train, run, device, fresh, note, threads)
     (process,) = set(active_children()) - before
-    return _Job(run, pool, process, future)
+    return _Job(run, number, pool, process, future)
 
 
 def _train(run: Run, device: str, fresh: bool, note: str | None, threads: int) -> None:

@@ -12,10 +12,8 @@ from itertools import chain, tee
 from pathlib import Path
 from typing import Any, cast
 
-from nltk.parse.api import ParserI
-from nltk.parse.dependencygraph import DependencyGraph
-
 from spmrl_bench.errors import SpmrlError, TokensError
+from spmrl_bench.integrations import MissingExtraError
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.trees.conll import UNSPECIFIED, check_writable
@@ -23,6 +21,12 @@ from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.nltk_bridge import to_nltk
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import NO_TAG
+
+try:
+    from nltk.parse.api import ParserI
+    from nltk.parse.dependencygraph import DependencyGraph
+except ImportError:
+    raise MissingExtraError.of("NLTK", "nltk") from None
 
 #: A sentence: words, or pairs of word and tag, as NLTK's taggers give them.
 Sentence = Sequence[str] | Sequence[tuple[str, str]]
@@ -37,13 +41,17 @@ class NltkParser(ParserI):
             ``nltk.DependencyGraph``.
     """
 
+    #: What ``nltk.sem.glue`` asks a parser of dependencies before it would train it.
+    _trained = True
+
     def __init__(
         self, parser: Parser | str | Path, *, layer: Layer | None = None, device: str = "auto"
     ) -> None:
         """A parser of NLTK.
 
         Args:
-            parser: a loaded parser, or the folder of a run.
+            parser: a loaded parser, or a model as :func:`~spmrl_bench.parsers.load_parser` takes
+                it, such as the folder of a run.
             layer: of those that the parser finds; by default constituents, if it finds them.
             device: of a parser that is loaded.
 
@@ -96,7 +104,7 @@ class NltkParser(ParserI):
     def _shown(self, parse: Parse) -> Any:
         if self.layer == "constituents":
             return to_nltk(cast("Any", parse.tree))
-        return to_graph(cast("Any", parse.dependencies))
+        return to_graph(parse.dependencies)
 
 
 def _words_and_tags(sentence: Sentence) -> tuple[list[str], list[str] | None]:
@@ -128,12 +136,17 @@ def _all_alike(
         yield words, tags
 
 
-def to_graph(tree: DependencyTree) -> DependencyGraph:
+def to_graph(tree: DependencyTree | None) -> DependencyGraph:
     """A dependency tree as a graph of NLTK; words without a tag have ``_``.
+
+    Args:
+        tree: None for a sentence without words, whose graph has none.
 
     Raises:
         TreeError: a word, tag or relation has a tab or an end of line in it.
     """
+    if tree is None:
+        return DependencyGraph()
     tags = (UNSPECIFIED if tag == NO_TAG else tag for tag in tree.tags)
     heads = tree.heads.tolist()
     lines = []

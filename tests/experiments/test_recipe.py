@@ -256,7 +256,8 @@ def test_a_mistake_between_two_settings_names_both_and_nothing_else(encoder: str
             settings=settings,
         )
     assert str(caught.value).endswith(
-        f"model: attention_window is set, but the encoder '{encoder}' has no attention"
+        f"model: attention_window is set, but the encoder '{encoder}' does not read it; only "
+        "'attention' can"
     )
 
 

@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nltk.parse import DependencyEvaluator, DependencyGraph
+from nltk.chunk.util import ChunkScore
+from nltk.grammar import Nonterminal, induce_pcfg
+from nltk.parse import DependencyEvaluator, DependencyGraph, ViterbiParser
 from nltk.parse.api import ParserI
+from nltk.sem.glue import Glue
+from nltk.tree import ParentedTree
 from nltk.tree import Tree as NltkTree
+from nltk.tree.transforms import chomsky_normal_form, un_chomsky_normal_form
 
 from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations.nltk_parser import NltkParser, to_graph
@@ -98,6 +103,33 @@ def test_it_is_a_parser_of_nltk() -> None:
     assert list(parser.parse_sents([])) == []
 
 
+def test_every_token_is_a_leaf_as_it_came() -> None:
+    parser = NltkParser(PARSER)
+    for words in (ODD, [], ["a"], *([word] for word in ODD)):
+        assert parser.parse_one(words).leaves() == words
+    assert [next(found).leaves() for found in parser.parse_sents([ODD, [], ["a"]])] == [
+        ODD,
+        [],
+        ["a"],
+    ]
+
+
+def test_what_nltk_does_with_trees_of_a_parser() -> None:
+    tree = NltkParser(PARSER).parse_one(["the", "dog", "sees", "the", "elf"])
+    grammar = induce_pcfg(Nonterminal(tree.label()), tree.productions())
+    again = ViterbiParser(grammar).parse_one(tree.leaves())
+    assert again.leaves() == tree.leaves()
+    parented = ParentedTree.convert(tree)
+    assert all(leaf.parent() is not None for leaf in parented.subtrees(lambda t: t.height() == 2))
+    binary = tree.copy(deep=True)
+    chomsky_normal_form(binary)
+    un_chomsky_normal_form(binary, expandUnary=False)
+    assert binary == tree
+    score = ChunkScore()
+    score.score(tree, tree)
+    assert score.f_measure() == 1
+
+
 def test_tags_come_as_pairs() -> None:
     tagged = [list(zip(words, "abcdefgh", strict=False)) for words in SENTENCES]
     for found, pairs in zip(NltkParser(PARSER).parse_sents(tagged), tagged, strict=True):
@@ -154,5 +186,24 @@ def test_a_parser_of_dependencies_gives_graphs() -> None:
     graph = parser.parse_one([("sees", "V"), ("it", "N")])
     assert isinstance(graph, DependencyGraph)
     assert DependencyEvaluator([graph], [graph]).eval() == (1, 1)
+    empty = parser.parse_one([])
+    assert isinstance(empty, DependencyGraph)
+    assert len(empty.nodes) == len(DependencyGraph().nodes)
     with pytest.raises(SpmrlError, match="finds dependencies, not constituents"):
         NltkParser(baseline, layer="constituents")
+
+
+def test_glue_semantics_takes_a_parser_of_dependencies() -> None:
+    baseline = AttachNeighbour.build(ParserConfig(), [Parse.of(dependencies=LINKS)])
+    glue = Glue(depparser=NltkParser(baseline))
+    (graph,) = glue.dep_parse(["sees", "it"])
+    assert isinstance(graph, DependencyGraph)
+    assert {graph.nodes[k]["word"] for k in (1, 2)} == {"sees", "it"}
+
+
+def test_without_nltk_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "spmrl_bench.integrations.nltk_parser"
+    monkeypatch.delitem(sys.modules, place)
+    monkeypatch.setitem(sys.modules, "nltk.parse.api", None)
+    with pytest.raises(SpmrlError, match=r"NLTK needs it: pip install 'spmrl-bench\[nltk\]'"):
+        __import__(place)

@@ -1,0 +1,80 @@
+"""The command that packages a model to share it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import ResultsFolder
+
+
+@app.command()
+def package(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a run that was scored.")
+    ],
+    to: Annotated[
+        Path, typer.Option(help="The folder that gets the package, as a folder of its name.")
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the package and of its module: small letters, digits, `_`. Default: "
+            "`spmrl_bench_` and the treebank.",
+            show_default=False,
+        ),
+    ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            help="Version of the package. Default: the day on which the run was scored.",
+            show_default=False,
+        ),
+    ] = None,
+    licence: Annotated[
+        str | None,
+        typer.Option(
+            "--license",
+            help="Under which the model is shared: an identifier such as `cc-by-4.0`, or a "
+            "sentence. Default: that of the treebank, if it is open and its licence well known.",
+            show_default=False,
+        ),
+    ] = None,
+    as_zip: Annotated[bool, typer.Option("--zip", help="Write a zip file too.")] = False,
+    wheel: Annotated[
+        bool, typer.Option("--wheel", help="Write a wheel too, for `pip install`.")
+    ] = False,
+    results: ResultsFolder = Path("results"),
+) -> None:
+    """Package the best parser of a run, to share it.
+
+    The package is a folder in the layout of a repository of the Hugging Face hub: the parser, a
+    card (README.md) with what it was trained on and how it was scored, and a list of the files with
+    their hashes. Whatever takes a model takes its folder, the zip file, the name of the installed
+    wheel, or its name on the hub.
+
+    Examples:
+
+        spmrl-bench package runs/german-mini/small-charlstm-seed1 --to packages
+
+        spmrl-bench package runs/NAME --to packages --name my_parser --zip --wheel
+    """
+    from spmrl_bench.packages.package import package_run
+
+    written = package_run(
+        run,
+        to,
+        results=results,
+        name=name,
+        version=version,
+        licence=licence,
+        as_zip=as_zip,
+        as_wheel=wheel,
+    )
+    for warning in written.warnings:
+        typer.echo(f"spmrl-bench: {warning}", err=True)
+    for path in (written.folder, *written.archives):
+        typer.echo(path)

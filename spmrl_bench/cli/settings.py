@@ -1,0 +1,81 @@
+"""The command that says what can be set, to what, and what it does."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import print_rows
+
+if TYPE_CHECKING:
+    from spmrl_bench.experiments.recipe_layers import Size
+    from spmrl_bench.reference.settings import Setting
+
+
+@app.command()
+def settings(
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[KEY]...", help="A setting, or how the keys of several begin."),
+    ] = None,
+    markdown: Annotated[
+        bool,
+        typer.Option(
+            "--markdown",
+            help="Print the whole reference of recipes, runs and treebank manifests as Markdown.",
+        ),
+    ] = False,
+) -> None:
+    """List the settings of a run with their values at both sizes; say what those named do.
+
+    Recipes give them in their sections `model` and `train`, the command line with
+    `--set KEY=VALUE`. A variant or a language may have other values than its size.
+
+    Examples:
+
+        spmrl-bench settings
+
+        spmrl-bench settings train.averaging model.label
+    """
+    from spmrl_bench.experiments.recipe_layers import Size as AnySize
+    from spmrl_bench.reference.configuration import configuration_page
+    from spmrl_bench.reference.settings import run_settings, settings_named
+
+    if markdown:
+        typer.echo(configuration_page(), nl=False)
+    elif keys:
+        typer.echo("\n\n".join(map(_told, settings_named(keys))))
+    else:
+        sizes = get_args(AnySize)
+        print_rows(
+            ("setting", *sizes, "kinds of parsers"),
+            (
+                (one.key, *(_value(one, size) for size in sizes), ", ".join(one.kinds))
+                for one in run_settings()
+            ),
+        )
+
+
+def _told(setting: Setting) -> str:
+    """Key, values and meaning, for a terminal."""
+    from spmrl_bench.reference.fields import plain
+
+    width = shutil.get_terminal_size().columns - 4
+    lines = [
+        f"allowed: {plain(setting.entry.allowed)}",
+        "; ".join(f"{size}: {_value(setting, size)}" for size in setting.values),
+        f"kinds of parsers: {', '.join(setting.kinds)}",
+        plain(setting.entry.meaning),
+    ]
+    told = "\n".join(textwrap.fill(line, width) for line in lines)
+    return f"{setting.key}\n{textwrap.indent(told, '    ')}"
+
+
+def _value(setting: Setting, size: Size) -> str:
+    from spmrl_bench.reference.fields import plain, value_text
+
+    return plain(value_text(setting.values[size]))

@@ -1,0 +1,1 @@
+"""Models to share: a run's best parser as a package, and packages by path or name."""

@@ -1,0 +1,102 @@
+"""The files of a parser that is handed on, without what is of its treebank or of this machine.
+
+A saved parser has the words of its training sentences as they first occur, and the folders from
+which it took what others have trained. A packaged one has the words in the order of their
+characters (:mod:`spmrl_bench.parsers.alphabetical`) and of a path its last part alone. It parses as
+the saved one does.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from spmrl_bench.bounded_files import read_regular
+from spmrl_bench.errors import PackageError
+from spmrl_bench.files import write_text
+from spmrl_bench.json_files import parsed_json
+from spmrl_bench.packages.description import PARSER, StoredFile, is_model_file
+from spmrl_bench.parsers.base import Parser
+from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.pretrained.digests import file_digest
+
+# Settings that name weights which a parser reads from where they are, whenever it is loaded.
+_OUTSIDE = ("vectors", "elmo_weights", "elmo_options")
+# Where an encoder's settings and tokenizer were read from, as its library notes it.
+_PLACES = ("_name_or_path", "name_or_path")
+_LARGEST_NOTES = 1 << 20  # bytes; a whole vocabulary is larger, and has no notes
+
+
+def check_outside(run: Path, config: ParserConfig) -> None:
+    """Make sure that all weights of a run's parser are its own, or on the hub.
+
+    Raises:
+        PackageError: some are in files elsewhere.
+    """
+    names = [key for key in _OUTSIDE if getattr(config, key, None) is not None]
+    frozen = getattr(config, "transformer_frozen", False)
+    if frozen and getattr(config, "transformer_revision", None) is None:
+        names.append("transformer")
+    if names:
+        places = ", ".join(f"model.{key} = {getattr(config, key)}" for key in names)
+        raise PackageError(
+            f"{run}: its parser reads weights that are not its own, and not packaged ({places}). "
+            "Only a parser whose weights are all its own can be shared: one that fine-tunes an "
+            "encoder, has one of the hub, or begins with word vectors (model.word_vectors)"
+        )
+
+
+def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:
+    """Write a parser, which is not in use, to be handed on; the files, as a package lists them.
+
+    Args:
+        parser: is changed.
+        folder: that is empty.
+
+    Raises:
+        PackageError: it has a file that no package can have.
+        OSError: it cannot be written.
+    """
+    _prepare(parser)
+    parser.save(folder)
+    found = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if not is_model_file(name):
+            raise PackageError(
+                f"the kind {parser.kind} saves the file {name}, which nobody could load without a "
+                "risk: only weights (safetensors) and text are packaged"
+            )
+        if path.suffix == ".json" and name != PARSER and path.stat().st_size < _LARGEST_NOTES:
+            _forget_places(path)
+        found[name] = StoredFile(sha256=file_digest(path), size=path.stat().st_size)
+    return found
+
+
+def without_folder(value: Any) -> Any:
+    """A setting, of which the folder is left out if it is a path of this machine."""
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+
+
+def _prepare(parser: Parser) -> None:
+    """Take the order of its treebank and the folders of this machine out of a parser."""
+    from spmrl_bench.parsers.alphabetical import sort_words
+    from spmrl_bench.parsers.neural import NeuralParser
+
+    if not isinstance(parser, NeuralParser):
+        return
+    sort_words(parser)
+    places = parser.config.pretrained()
+    if parser.config.transformer_revision is not None:  # a name of the hub
+        places.pop("transformer", None)
+    names = {key: Path(place).name for key, place in places.items()}
+    parser.config = parser.config.model_copy(update=names)
+
+
+def _forget_places(path: Path) -> None:
+    """Leave out of a file of an encoder where it was read from."""
+    content = parsed_json(read_regular(path), wide=True)
+    if isinstance(content, dict) and any(key in content for key in _PLACES):
+        kept = {key: value for key, value in content.items() if key not in _PLACES}
+        write_text(path, json.dumps(kept, ensure_ascii=False, indent=2) + "\n")

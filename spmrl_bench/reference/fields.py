@@ -1,0 +1,180 @@
+"""The keys of a pydantic model for people: what is allowed, the default, and what each does.
+
+A setting is described in one place, the class that checks it: its annotation says what is
+allowed, its default what holds without it, and the string below it what it does. Here all three
+are read from there, so that no list of settings can say something else. The strings are no part
+of a class at run time; they are taken from its source.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+_ROLE = re.compile(r":\w+:`(~?)([\w.]+)`")
+
+#: Words for the bounds of a JSON schema, in the order in which they are said.
+_BOUNDS = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "above {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "below {}",
+    "multipleOf": "a multiple of {}",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key of a model.
+
+    Attributes:
+        name: the key.
+        allowed: its values, in Markdown.
+        default: the value without it; :data:`REQUIRED` if there is none.
+        meaning: what it does, in Markdown on one line; empty if nobody wrote it down.
+        owner: the class that declares it.
+    """
+
+    name: str
+    allowed: str
+    default: Any
+    meaning: str
+    owner: type[BaseModel]
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return self.default is REQUIRED
+
+
+#: The default of a key that has none.
+REQUIRED = PydanticUndefined
+
+
+def entries(model: type[BaseModel]) -> list[Entry]:
+    """The keys of a model in the order of its fields, inherited ones first."""
+    schema = model.model_json_schema()
+    meanings: dict[str, tuple[str, type[BaseModel]]] = {}
+    for owner in reversed(model.__mro__):
+        if issubclass(owner, BaseModel) and owner is not BaseModel:
+            for name, text in _docstrings(owner).items():
+                # A class that only narrows an inherited key leaves its description alone.
+                inherited = meanings.get(name, ("", owner))[0]
+                meanings[name] = (text or inherited, owner)
+    return [
+        Entry(
+            name,
+            allowed(schema["properties"].get(name, {}), schema.get("$defs", {})),
+            field.get_default(call_default_factory=True, validated_data={}),
+            *meanings[name],
+        )
+        for name, field in model.model_fields.items()
+    ]
+
+
+def summary(model: type) -> str:
+    """The docstring of a class, in Markdown."""
+    return markdown(inspect.cleandoc(model.__doc__ or ""))
+
+
+def value_text(value: Any) -> str:
+    """A value as TOML writes it, in Markdown; ``not set`` for none at all."""
+    if value is REQUIRED:
+        return "required"
+    if value is None or value in ((), [], {}) or isinstance(value, BaseModel):
+        return "not set"
+    return f"`{_toml(value)}`"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("e-0", "e-") if isinstance(value, float) else text
+
+
+def allowed(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """What a JSON schema allows, in words.
+
+    Args:
+        schema: of one value.
+        definitions: the schemas that it may refer to (``$defs``).
+    """
+    if "$ref" in schema:
+        return allowed(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in schema:
+        options = [one for one in schema["anyOf"] if one.get("type") != "null"]
+        return ", or ".join(allowed(one, definitions) for one in options)
+    if "enum" in schema or "const" in schema:
+        return ", ".join(f"`{_toml(value)}`" for value in schema.get("enum", [schema.get("const")]))
+    match schema.get("type"):
+        case "boolean":
+            return "`true`, `false`"
+        case "integer":
+            return _bounded("whole number", schema)
+        case "number":
+            return _bounded("number", schema)
+        case "string":
+            return "text"
+        case "array" if "prefixItems" in schema:
+            items = [allowed(item, definitions) for item in schema["prefixItems"]]
+            return f"list of {len(items)}: {'; '.join(items)}"
+        case "array":
+            return f"list: {allowed(schema.get('items', {}), definitions)}"
+        case "object" if isinstance(schema.get("additionalProperties"), Mapping):
+            values = allowed(schema["additionalProperties"], definitions)
+            return values if values == "table" else f"table of {values}"
+    return "table"
+
+
+def _bounded(what: str, schema: Mapping[str, Any]) -> str:
+    bounds = [text.format(schema[key]) for key, text in _BOUNDS.items() if key in schema]
+    return ", ".join([what, *bounds])
+
+
+def markdown(text: str) -> str:
+    """A docstring's inline marks as Markdown has them: roles and double backquotes become code."""
+
+    def name(match: re.Match[str]) -> str:
+        return f"`{match[2].rpartition('.')[2] if match[1] else match[2]}`"
+
+    return _ROLE.sub(name, text).replace("``", "`")
+
+
+def plain(text: str) -> str:
+    """Markdown as a terminal shows it, without the marks of code."""
+    return text.replace("`", "")
+
+
+@cache
+def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """The keys that a class itself declares, with the string below each, or an empty one."""
+    if model.__qualname__ not in _classes(model.__module__):
+        return dict.fromkeys(model.__annotations__, "")  # made by a function, not by source
+    found = {}
+    body = _classes(model.__module__)[model.__qualname__].body
+    for statement, below in zip(body, [*body[1:], None], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            text = ""
+            if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+                text = str(below.value.value)
+            found[statement.target.id] = markdown(" ".join(text.split()))
+    return found
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """The classes at the top of a module, by name."""
+    source = inspect.getsource(__import__(module, fromlist=["*"]))
+    return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}

@@ -1,0 +1,99 @@
+"""Jobs that go on at once share the graphics cards out, one each as long as there are enough."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from spmrl_bench.experiments import campaign, run, side_by_side
+from spmrl_bench.experiments.campaign import usual_jobs
+from spmrl_bench.experiments.one_run import Run
+from spmrl_bench.experiments.side_by_side import train_side_by_side
+from spmrl_bench.parsers.device import cards, device_of_job
+from tests.experiments.running import plan
+from tests.laboratory import Laboratory
+
+
+class Pool:
+    """Has nothing to shut down."""
+
+    def shutdown(self, **_: object) -> None:
+        pass
+
+
+def test_cards_are_taken_in_turn_unless_one_is_named() -> None:
+    for asked in ("auto", "cuda"):
+        assert [device_of_job(job, asked, 2) for job in range(4)] == ["cuda:0", "cuda:1"] * 2
+        for few in (0, 1):
+            assert device_of_job(3, asked, few) == asked
+    for named in ("cpu", "cuda:1"):
+        assert device_of_job(3, named, 2) == named
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_cards_are_counted(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: there)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    assert cards() == (3 if there else 0)
+
+
+@pytest.mark.parametrize(
+    ("there", "device", "expected"),
+    [(1, "cuda", 1), (4, "cuda", 4), (9, "cuda", 6), (4, "cuda:2", 1)],
+)
+def test_each_card_gets_a_run(
+    laboratory: Laboratory,
+    monkeypatch: pytest.MonkeyPatch,
+    there: int,
+    device: str,
+    expected: int,
+) -> None:
+    monkeypatch.setattr(campaign, "cards", lambda: there)
+    work = plan(laboratory, seeds=[1, 2, 3])
+    runs = [Run(work.treebank, config, Path()) for config in work.configs]
+    assert usual_jobs(runs, torch.device(device)) == expected
+
+
+def test_a_card_that_is_free_again_gets_the_next_run(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = plan(laboratory, seeds=[1, 2])
+    runs = [Run(work.treebank, config, Path()) for config in work.configs]
+    begun: list[tuple[int, str]] = []
+    futures: list[Future[None]] = []
+
+    def start(one: Run, number: int, device: str, *_: Any) -> Any:
+        begun.append((number, device))
+        futures.append(Future())
+        if len(futures) > 1:
+            futures[-1].set_result(None)  # the first goes on for longer than the next two
+        if len(futures) == 3:
+            futures[0].set_result(None)
+        return side_by_side._Job(one, number, Pool(), None, futures[-1])  # type: ignore[arg-type]
+
+    said: list[str] = []
+    monkeypatch.setattr(side_by_side, "cards", lambda: 2)
+    monkeypatch.setattr(side_by_side, "_start", start)
+    assert not train_side_by_side(runs, {}, "auto", fresh=False, jobs=2, say=said.append)
+    assert begun == [(0, "cuda:0"), (1, "cuda:1"), (1, "cuda:1"), (0, "cuda:0")]
+    assert said[1].endswith("started on cuda:1 (2 of 4)")
+
+
+def test_runs_are_scored_on_cards_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices: list[str] = []
+
+    class Executor(Pool):
+        def submit(self, _: object, __: object, ___: object, device: str, *____: object) -> Any:
+            devices.append(device)
+            found: Future[str] = Future()
+            found.set_result(device)
+            return found
+
+    monkeypatch.setattr(run, "cards", lambda: 2)
+    monkeypatch.setattr(run, "worker_pool", lambda *_: Executor())
+    asked = [run._Asked(None, [], "auto", False, None) for _ in range(3)]  # type: ignore[arg-type]
+    assert list(run._scored(asked, jobs=2)) == devices == ["cuda:0", "cuda:1", "cuda:0"]

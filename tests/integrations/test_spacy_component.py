@@ -1,0 +1,439 @@
+"""A trained parser as a component of spaCy: what documents get, and what survives saving."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spacy
+import torch
+from spacy import displacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.util import filter_spans
+
+from spmrl_bench.errors import CheckpointError, SentenceTooLongError, SpmrlError
+from spmrl_bench.integrations.spacy_component import NAME, ParserComponent
+from spmrl_bench.integrations.spacy_documents import (
+    SPANS_KEY,
+    Annotated,
+    sentences_of,
+    write_parses,
+)
+from spmrl_bench.parsers import load_parser
+from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
+from spmrl_bench.parsers.config import JointParserConfig
+from spmrl_bench.parsers.joint_parser import JointParser
+from spmrl_bench.trees import Parse, Tree
+from spmrl_bench.trees.dependencies import DependencyTree
+from tests.conftest import PATIENCE
+from tests.parsers.examples import TREES, config, parser_of
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 8
+TEXT = "the dog barks . the cat sees a dog ."
+SETTINGS = {"d_arc": 8, "d_relation": 8, "biaffine_dropout": 0.0, "max_positions": LIMIT + 2}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A parser of constituents that predicts tags."""
+    return saved(parser_of(seed=3, max_positions=LIMIT + 2, predict_tags=True), tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def joint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A parser of both layers."""
+    examples = [
+        Parse.of(
+            tree, DependencyTree.build(tree.words, tree.tags, range(len(tree)), relations(tree))
+        )
+        for tree in TREES
+    ]
+    torch.manual_seed(1)
+    settings = config(encoder="lstm", layers=1).model_dump() | SETTINGS
+    parser = JointParser.build(JointParserConfig.model_validate(settings), examples)
+    with torch.no_grad():
+        for weight in parser.dependencies.parameters():
+            weight.normal_(std=0.7)
+    return saved(parser, tmp_path_factory)
+
+
+def saved(parser: Any, places: pytest.TempPathFactory) -> Path:
+    folder = places.mktemp("parser")
+    parser.save(folder)
+    return folder
+
+
+def relations(tree: Tree) -> list[str]:
+    return ["root", *(f"of-{tag}" for tag in tree.tags[1:])]
+
+
+@cache
+def pipeline(model: Path, *before: str, **settings: Any) -> Language:
+    nlp = spacy.blank("en")
+    for name in before:
+        nlp.add_pipe(name)
+    nlp.add_pipe(NAME, config={"model": str(model), "device": "cpu", **settings})
+    return nlp
+
+
+def rows(doc: Doc) -> list[tuple[int, int, str]]:
+    return [(span.start, span.end, span.label_) for span in doc.spans[SPANS_KEY]]
+
+
+def dependencies(doc: Doc) -> list[tuple[int, str]]:
+    return [(token.head.i, token.dep_) for token in doc]
+
+
+def parses(model: Path, *sentences: str) -> list[Parse]:
+    return list(load_parser(model, "cpu").parse([sentence.split() for sentence in sentences]))
+
+
+# What a document gets ------------------------------------------------------------------------
+
+
+def test_spans_are_those_of_the_parser(model: Path) -> None:
+    doc = pipeline(model, "sentencizer")(TEXT)
+    first, second = parses(model, "the dog barks .", "the cat sees a dog .")
+    assert first.tree is not None
+    assert second.tree is not None
+    expected = list(first.tree.constituents())
+    expected += [(start + 4, end + 4, label) for start, end, label in second.tree.constituents()]
+    assert rows(doc) == expected
+    assert doc._.parse_constituents == [
+        [list(row) for row in expected if row[1] <= 4],
+        [list(row) for row in expected if row[0] >= 4],
+    ]
+    assert doc._.parse_status == [[0, 4, "parsed"], [4, 10, "parsed"]]
+    untagged = [parse.with_tags(["XX"] * len(parse)) for parse in (first, second)]
+    assert doc._.parse_trees == [str(parse) for parse in untagged]
+    assert [sent._.parse_tree for sent in doc.sents] == doc._.parse_trees
+    assert [token.tag_ for token in doc] == [""] * 10
+    assert not doc.has_annotation("DEP")
+
+
+def test_heads_and_relations_are_those_of_the_parser(joint: Path) -> None:
+    doc = pipeline(joint, "sentencizer")(TEXT)
+    expected: list[tuple[int, str]] = []
+    for parse in parses(joint, "the dog barks .", "the cat sees a dog ."):
+        tree, start = parse.dependencies, len(expected)
+        assert tree is not None
+        for word, head in enumerate(tree.heads.tolist()):
+            place = word if head == 0 else head - 1
+            expected.append((start + place, tree.relations[word]))
+    assert dependencies(doc) == expected
+    assert [(sent.start, sent.end) for sent in doc.sents] == [(0, 4), (4, 10)]
+    assert {span.label_ for span in doc.spans[SPANS_KEY]}
+
+
+SPACED = "  the dog \n barks .\n\n the  cat sees a dog . "
+
+
+def test_white_space_is_not_seen_and_changes_nothing(joint: Path) -> None:
+    nlp = pipeline(joint, "sentencizer")
+    plain, spaced = nlp(TEXT), nlp(SPACED)
+    assert spaced.text == SPACED
+    places = [token.i for token in spaced if not token.is_space]
+    assert len(places) == len(plain) < len(spaced)
+    assert rows(spaced) == [
+        (places[start], places[end - 1] + 1, label) for start, end, label in rows(plain)
+    ]
+    assert spaced._.parse_trees == plain._.parse_trees
+    assert [row[2] for row in spaced._.parse_status] == ["parsed", "parsed"]
+    words = [(places.index(spaced[k].head.i), spaced[k].dep_) for k in places]
+    assert words == dependencies(plain)
+    for token in spaced:
+        if token.is_space:
+            before = [k for k in places if token.sent.start <= k < token.i]
+            within = [k for k in places if token.sent.start <= k < token.sent.end]
+            assert (token.head.i, token.dep_) == ((before or [within[0]])[-1], "dep")
+    starts = [k for k, token in enumerate(spaced) if token.is_sent_start]
+    assert starts == [row[0] for row in spaced._.parse_status]
+
+
+def test_spans_do_not_cross(joint: Path) -> None:
+    found = rows(pipeline(joint, "sentencizer")(SPACED))
+    for (a, b, _), (c, d, _) in itertools.combinations(found, 2):
+        assert b <= c or d <= a or (a <= c and d <= b) or (c <= a and b <= d)
+
+
+def test_what_has_no_words(joint: Path) -> None:
+    nlp = pipeline(joint, "sentencizer")
+    assert [len(nlp(text)) for text in ("", " ", "\n\n ")] == [0, 1, 1]
+    assert (rows(nlp("")), nlp("")._.parse_trees, nlp("")._.parse_status) == ([], [], [])
+    doc = nlp(" ")
+    assert (rows(doc), doc._.parse_trees, doc._.parse_status) == ([], [""], [[0, 1, "empty"]])
+    assert nlp("dog")._.parse_status == [[0, 1, "parsed"]]
+
+
+def annotated(parse: Parse, starts: Sequence[int] = ()) -> Doc:
+    doc = Doc(spacy.blank("en").vocab, words=list(parse.words))
+    for start in starts:
+        doc[start].is_sent_start = True
+    found = [Annotated(sentence, parse, "parsed") for sentence in sentences_of(doc)]
+    write_parses(doc, found, layers=parse.layers, key=SPANS_KEY, tags=True)
+    return doc
+
+
+def test_a_bracket_without_a_label_stays_one() -> None:
+    tree = Tree.build(["a", "b", "c"], ["A", "B", "C"], [(0, 3, ""), (0, 3, "S"), (1, 2, "")])
+    doc = annotated(Parse.of(tree))
+    assert rows(doc) == [(0, 3, ""), (0, 3, "S"), (1, 2, "")]
+    assert doc._.parse_trees == [str(tree)]
+    assert rows(Doc(doc.vocab).from_bytes(doc.to_bytes())) == rows(doc)
+    assert "mark" not in displacy.render(doc, style="span", options={"spans_key": SPANS_KEY})
+
+
+def test_heads_that_cross_keep_their_sentence() -> None:
+    tree = DependencyTree.build(
+        ["a", "b", "c", "d", "e"], ["A", "B", "C", "D", "E"], [3, 5, 0, 1, 3], "rstuv"
+    )
+    doc = annotated(Parse.of(dependencies=tree))
+    assert [token.head.i for token in doc] == [2, 4, 2, 0, 2]
+    assert [token.is_sent_start for token in doc] == [True, False, False, False, False]
+    again = Doc(doc.vocab).from_bytes(doc.to_bytes())
+    assert dependencies(again) == dependencies(doc)
+    assert len(list(again.sents)) == 1
+
+
+def test_tags_come_only_if_asked_for(model: Path, joint: Path) -> None:
+    doc = pipeline(model, "sentencizer", set_tags=True)(SPACED)
+    expected = [tag for parse in parses(model, *TEXT.split(" . ")) for tag in parse.tags]
+    (first, second) = parses(model, "the dog barks .", "the cat sees a dog .")
+    assert expected
+    assert [token.tag_ for token in doc if not token.is_space] == [*first.tags, *second.tags]
+    assert {token.tag_ for token in doc if token.is_space} == {""}
+    assert doc._.parse_trees == [str(first), str(second)]
+    with pytest.raises(SpmrlError, match="set_tags asks for tags, but this parser predicts none"):
+        pipeline(joint, set_tags=True)("dog")
+
+
+def test_tags_are_read_where_the_parser_reads_them(tmp_path: Path) -> None:
+    counted = {"side": "right", "root": "root", "any": "dep", "by_tag": {"D": "det"}}
+    AttachNeighbour(counted).save(tmp_path)
+    nlp = pipeline(tmp_path)
+    words = ["the", "dog"]
+    (tagged, untagged) = nlp.pipe(
+        [Doc(nlp.vocab, words=words, tags=["D", "N"]), Doc(nlp.vocab, words=words)]
+    )
+    assert dependencies(tagged) == [(1, "det"), (1, "root")]
+    assert dependencies(untagged) == [(1, "dep"), (1, "root")]
+    assert SPANS_KEY not in tagged.spans
+
+
+# Sentences -----------------------------------------------------------------------------------
+
+
+def test_without_boundaries_a_text_is_one_sentence_or_an_error(model: Path) -> None:
+    short = "the dog barks . cats sleep"
+    assert pipeline(model)(short)._.parse_status == [[0, 6, "parsed"]]
+    nlp = pipeline(model, unsplit="error")
+    with pytest.raises(SpmrlError, match="nobody has told the sentences of the text 'the dog b"):
+        nlp(short)
+    assert nlp("dog")._.parse_status == [[0, 1, "parsed"]]
+
+
+LONG = " ".join(["dog"] * (LIMIT + 1))
+
+
+def test_long_sentences_follow_the_policy(joint: Path) -> None:
+    text = f"cats sleep . {LONG} . dogs bark ."
+    with pytest.raises(SentenceTooLongError, match=r"spmrl_bench: a sentence of 10 words.*on_long"):
+        pipeline(joint, "sentencizer")(text)
+    around = rows(pipeline(joint, "sentencizer")("cats sleep ."))
+    for policy, tree in (("skip", "(())"), ("flat", f"{'(XX dog) ' * 9}(XX .))")):
+        doc = pipeline(joint, "sentencizer", on_long=policy)(text)
+        assert [row[2] for row in doc._.parse_status] == ["parsed", "too long", "parsed"]
+        assert doc._.parse_trees[1].endswith(tree)
+        assert [row for row in rows(doc) if row[1] <= 3] == around
+        for document in (doc, Doc(doc.vocab).from_bytes(doc.to_bytes())):
+            assert [(sent.start, sent.end) for sent in document.sents] == [
+                (0, 3),
+                (3, 13),
+                (13, 16),
+            ]
+        assert {token.head.i for token in doc[3:13]} == {3}
+        assert (doc[4].dep_ == "_") is (policy == "skip")
+
+
+def test_an_error_handler_loses_only_the_document_at_fault(model: Path) -> None:
+    nlp = pipeline.__wrapped__(model)
+    seen: list[str] = []
+    nlp.set_error_handler(lambda name, proc, docs, error: seen.extend(doc.text for doc in docs))
+    assert [doc.text for doc in nlp.pipe(["cats", LONG, "dogs"])] == ["cats", "dogs"]
+    assert seen == [LONG]
+
+
+def test_documents_come_one_by_one_or_together_and_as_they_are_needed(joint: Path) -> None:
+    nlp = pipeline(joint, "sentencizer")
+    texts = [TEXT, SPACED, "", "dogs", "cats sleep ."] * 3
+    alone = [nlp(text) for text in texts]
+    for size in (1, 4, 1000):
+        for one, other in zip(alone, nlp.pipe(texts, batch_size=size), strict=True):
+            assert (rows(one), dependencies(one)) == (rows(other), dependencies(other))
+    endless = (Doc(nlp.vocab, words=["dogs"]) for _ in itertools.count())
+    component = nlp.get_pipe(NAME)
+    assert len(list(itertools.islice(component.pipe(endless, batch_size=2), 3))) == 3
+
+
+# Settings ------------------------------------------------------------------------------------
+
+
+def test_a_parser_that_is_missing_is_named_when_it_is_needed(tmp_path: Path) -> None:
+    with pytest.raises(SpmrlError, match=r"the component spmrl_bench has no parser: name the fold"):
+        ParserComponent()(spacy.blank("en")("dog"))
+    nlp = pipeline(tmp_path / "gone")
+    with pytest.raises(CheckpointError, match=r"gone: no trained parser here"):
+        nlp("dog")
+    with pytest.raises(CheckpointError, match=r"gone: no trained parser here"):
+        nlp.initialize()
+
+
+def test_settings_that_are_wrong_are_refused(model: Path) -> None:
+    with pytest.raises(ValueError, match="on_long"):
+        pipeline(model, on_long="perhaps")
+
+
+def test_two_parsers_in_one_pipeline(model: Path, joint: Path) -> None:
+    nlp = pipeline.__wrapped__(joint, "sentencizer")
+    nlp.add_pipe(NAME, name="second", config={"model": str(model), "spans_key": "sc"})
+    doc = nlp(TEXT)
+    assert len(doc.spans[SPANS_KEY]) > 0
+    assert doc.spans["sc"].name == "sc"
+    assert [(span.start, span.end) for span in doc.spans["sc"]] == [
+        (start, end) for rows in doc._.parse_constituents for start, end, _ in rows
+    ]
+
+
+def test_without_spacy_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "spmrl_bench.integrations.spacy_component"
+    monkeypatch.delitem(sys.modules, place)
+    monkeypatch.setitem(sys.modules, "spacy.language", None)
+    with pytest.raises(SpmrlError, match=r"spaCy needs it: pip install 'spmrl-bench\[spacy\]'"):
+        __import__(place)
+
+
+# Saving --------------------------------------------------------------------------------------
+
+
+def test_bytes_that_are_no_parser_are_refused(model: Path) -> None:
+    component = ParserComponent(model=model, device="cpu")
+    data = component.to_bytes()
+    assert b"parser.json" in data
+    for wrong in (b"", b"\xc1", b"\x01", data[:-9], data.replace(b"parser.json", b"../ser.json")):
+        with pytest.raises(CheckpointError):
+            ParserComponent().from_bytes(wrong)
+
+
+def test_a_component_can_be_pickled(model: Path) -> None:
+    component = ParserComponent(model=model, device="cpu", on_long="skip")
+    doc = component(spacy.blank("en")("the dog barks"))
+    again = pickle.loads(pickle.dumps(component))
+    assert again.on_long == "skip"
+    assert rows(again(spacy.blank("en")("the dog barks"))) == rows(doc)
+    assert pickle.loads(pickle.dumps(ParserComponent(model=model))).model == model
+
+
+def test_saving_leaves_alone_what_lies_beside(model: Path, tmp_path: Path) -> None:
+    component = ParserComponent(model=model, device="cpu")
+    (tmp_path / "mine").write_text("kept")
+    component.to_disk(tmp_path)
+    component.to_disk(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "parser"]
+    again = ParserComponent(device="cpu").from_disk(tmp_path)
+    assert again.parser.kind == load_parser(tmp_path / "parser", "cpu").kind == "chart"
+    with pytest.raises(CheckpointError, match="no trained parser here"):
+        ParserComponent().from_disk(tmp_path / "parser")
+
+
+FRESH = """
+import json, sys
+from pathlib import Path
+import spacy
+from spacy.tokens import DocBin
+
+folder, texts = Path(sys.argv[1]), json.loads(sys.argv[2])
+assert "spmrl_bench" not in sys.modules
+
+def shown(doc):
+    rows = [[s.start, s.end, s.label_] for s in doc.spans["constituents"]]
+    heads = [[t.head.i, t.dep_, t.is_sent_start] for t in doc]
+    return [rows, heads, doc._.parse_trees, doc._.parse_status]
+
+loaded = spacy.load(folder / "pipeline")
+config = spacy.Config().from_disk(folder / "config.cfg")
+of_bytes = spacy.util.get_lang_class(config["nlp"]["lang"]).from_config(config)
+of_bytes.from_bytes((folder / "bytes").read_bytes())
+vocab = spacy.blank("en").vocab
+print(json.dumps({
+    "disk": [shown(doc) for doc in loaded.pipe(texts)],
+    "bytes": [shown(of_bytes(text)) for text in texts],
+    "docbin": [shown(d) for d in DocBin().from_disk(folder / "docs.spacy").get_docs(vocab)],
+    "processes": [shown(doc) for doc in loaded.pipe(texts, n_process=2, batch_size=2)],
+}))
+"""
+
+
+def test_all_of_it_comes_back_in_another_process(joint: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(joint, tmp_path / "parser")
+    nlp = pipeline(own, "sentencizer", on_long="skip")
+    texts = [TEXT, SPACED, "", f"cats sleep . {LONG} . dogs bark ."]
+    docs = list(nlp.pipe(texts))
+    nlp.to_disk(tmp_path / "pipeline")
+    nlp.to_disk(tmp_path / "pipeline")  # in place of what is there
+    nlp.config.to_disk(tmp_path / "config.cfg")
+    (tmp_path / "bytes").write_bytes(nlp.to_bytes())
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "docs.spacy")
+    shutil.rmtree(own)
+
+    # As an installed package has it, wherever this one is.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (point,) = project["entry-points"]["spacy_factories"].items()
+    info = tmp_path / "site" / "spmrl_bench_of_this_test-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-this-test\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[spacy_factories]\n{point[0]} = {point[1]}\n")
+
+    found = subprocess.run(
+        [sys.executable, "-c", FRESH, str(tmp_path), json.dumps(texts)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), str(ROOT)])},
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    expected = [
+        [
+            [list(row) for row in rows(doc)],
+            [[token.head.i, token.dep_, token.is_sent_start] for token in doc],
+            doc._.parse_trees,
+            doc._.parse_status,
+        ]
+        for doc in docs
+    ]
+    for way, answers in json.loads(found.stdout).items():
+        assert answers == expected, way
+    assert filter_spans(docs[0].spans[SPANS_KEY])  # what spaCy itself does with spans
+
+
+def test_displacy_shows_both_layers(joint: Path) -> None:
+    doc = pipeline(joint, "sentencizer")(SPACED)
+    spans = displacy.render(doc, style="span", options={"spans_key": SPANS_KEY})
+    for label in {span.label_ for span in doc.spans[SPANS_KEY]}:
+        assert label in spans
+    arcs = displacy.render(doc, style="dep", options={"collapse_punct": False})
+    assert arcs.count('class="displacy-arrow"') == sum(token.head != token for token in doc)

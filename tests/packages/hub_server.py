@@ -1,0 +1,135 @@
+"""A stand-in for the hub of Hugging Face: the part of its web interface that its library calls.
+
+A file is asked for by HEAD, answered with the commit, a tag and the size (of a large file, with a
+redirection to where its bytes lie), then by GET; what a revision stands for is asked of the API.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: Bytes from which on a file is stored as a large one.
+LARGE = 20_000
+
+
+@dataclass
+class Hub:
+    """Repositories by ``OWNER/NAME`` and commit: files by path.
+
+    Attributes:
+        branches: commits by ``OWNER/NAME`` and branch.
+        claims: sizes by path that are said in place of the true ones.
+        asked: methods and paths of all requests.
+    """
+
+    url: str = ""
+    repositories: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
+    branches: dict[tuple[str, str], str] = field(default_factory=dict)
+    claims: dict[str, int] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def push(self, name: str, folder: Path) -> str:
+        """Store a folder as a new commit of the branch ``main``; returns it."""
+        files = {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+        content = b"".join(path.encode() + data for path, data in files.items())
+        commit = hashlib.sha1(content).hexdigest()
+        self.repositories[name, commit] = files
+        self.branches[name, "main"] = commit
+        return commit
+
+
+@contextmanager
+def serving() -> Iterator[Hub]:
+    """A hub that runs as long as the context does."""
+    hub = Hub()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self.do_GET()
+
+        def do_GET(self) -> None:
+            hub.asked.append(f"{self.command} {self.path}")
+            match self.path.split("?")[0].strip("/").split("/"):
+                case ["api", "models", owner, name, "revision", revision]:
+                    commit = hub.branches.get((f"{owner}/{name}", revision))
+                    if commit is None:
+                        self.refuse("RevisionNotFound")
+                    else:
+                        found = {"id": f"{owner}/{name}", "sha": commit}
+                        self.answer(json.dumps(found).encode(), {})
+                case [owner, name, "resolve", commit, *file]:
+                    self.resolve(f"{owner}/{name}", commit, "/".join(file))
+                case ["large", owner, name, commit, *file]:
+                    data = hub.repositories[f"{owner}/{name}", commit]["/".join(file)]
+                    self.answer(data, {})
+                case _:
+                    self.refuse("RepoNotFound")
+
+        def resolve(self, name: str, commit: str, file: str) -> None:
+            files = hub.repositories.get((name, commit))
+            if files is None:
+                self.refuse("RevisionNotFound")
+            elif file not in files:
+                self.refuse("EntryNotFound", commit)
+            else:
+                data = files[file]
+                headers = {"X-Repo-Commit": commit}
+                size = str(hub.claims.get(file, len(data)))
+                if len(data) < LARGE and self.command == "GET":
+                    self.answer(data, headers)
+                    return
+                if len(data) < LARGE:
+                    blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+                    headers |= {"ETag": f'"{blob}"', "Content-Length": size}
+                    self.send_response(200)
+                else:
+                    digest = hashlib.sha256(data).hexdigest()
+                    headers |= {
+                        "X-Linked-Etag": f'"{digest}"',
+                        "X-Linked-Size": size,
+                        "Location": f"{elsewhere}/large/{name}/{commit}/{file}",
+                        "Content-Length": "0",
+                    }
+                    self.send_response(302)
+                self.headed(headers)
+
+        def answer(self, data: bytes, headers: dict[str, str]) -> None:
+            self.send_response(200)
+            self.headed(headers | {"Content-Length": str(len(data))})
+            if self.command == "GET":
+                self.wfile.write(data)
+
+        def refuse(self, code: str, commit: str = "") -> None:
+            self.send_response(404)
+            headers = {"X-Error-Code": code, "Content-Length": "0"}
+            self.headed(headers | ({"X-Repo-Commit": commit} if commit else {}))
+
+        def headed(self, headers: dict[str, str]) -> None:
+            for key, value in headers.items():
+                self.send_header(key, value)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    httpd.daemon_threads = True
+    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
+    hub.url = f"http://127.0.0.1:{httpd.server_port}"
+    elsewhere = f"http://localhost:{httpd.server_port}"  # large files lie on another host
+    try:
+        yield hub
+    finally:
+        httpd.shutdown()
+        httpd.server_close()

@@ -1,0 +1,323 @@
+"""Packages of strangers are refused in one message, within bounds, and leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import time
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench.errors import PackageError
+from spmrl_bench.packages.description import CARD, PACKAGE
+from spmrl_bench.parsers import load_parser
+from tests.packages.conftest import NAME
+from tests.reliability.hostile_archives import MEGABYTE, deflated, raw_zip, zip_of
+from tests.reliability.tally import Tally
+
+SECONDS, MEGABYTES = 3.0, 500
+WEIGHTS = "weights.safetensors"
+STORED = {"sha256": "0" * 64, "size": 1}
+
+Harm = Callable[[Path], None]
+
+
+def described(edit: Callable[[dict[str, Any]], Any]) -> Harm:
+    """Edit the description."""
+
+    def do(folder: Path) -> None:
+        path = folder / PACKAGE
+        content = json.loads(path.read_text(encoding="utf-8"))
+        edit(content)
+        path.write_text(json.dumps(content), encoding="utf-8")
+
+    return do
+
+
+def listing(name: str, stored: object = STORED) -> Harm:
+    """List one file more."""
+    return described(lambda content: content["files"].update({name: stored}))
+
+
+def raw(name: str, data: bytes) -> Harm:
+    def do(folder: Path) -> None:
+        (folder / name).write_bytes(data)
+
+    return do
+
+
+def special(name: str, kind: str) -> Harm:
+    """Put something else than a file in the place of one."""
+
+    def do(folder: Path) -> None:
+        path = folder / name
+        path.unlink()
+        match kind:
+            case "pipe":
+                os.mkfifo(path)
+            case "device":
+                path.symlink_to("/dev/zero")
+            case "folder":
+                path.mkdir()
+            case "dangling":
+                path.symlink_to(folder / "nowhere")
+            case "loop":
+                path.symlink_to(path)
+            case "socket":
+                with socket.socket(socket.AF_UNIX) as one:
+                    here = Path.cwd()
+                    os.chdir(folder)  # names of sockets are short
+                    try:
+                        one.bind(name)
+                    finally:
+                        os.chdir(here)
+
+    return do
+
+
+def changed(name: str, change: Callable[[bytes], bytes]) -> Harm:
+    def do(folder: Path) -> None:
+        (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+    return do
+
+
+def sparse(name: str) -> Harm:
+    def do(folder: Path) -> None:
+        os.truncate(folder / name, 1 << 40)
+
+    return do
+
+
+def with_folder(folder: Path) -> None:
+    """A file beside a listed one in a folder, from which an encoder would be read."""
+    (folder / "transformer").mkdir()
+    for name in ("config.json", "added_tokens.json"):
+        (folder / "transformer" / name).write_text("{}")
+    digest = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    listing("transformer/config.json", {"sha256": digest, "size": 2})(folder)
+
+
+KINDS = ("pipe", "device", "folder", "dangling", "loop", "socket")
+FOLDERS: dict[str, tuple[Harm, str]] = {
+    "no JSON": (raw(PACKAGE, b"{"), "not valid JSON"),
+    "nothing": (raw(PACKAGE, b""), "not valid JSON"),
+    "a list": (raw(PACKAGE, b"[]"), "found a list, expected an object"),
+    "deep": (raw(PACKAGE, b"[" * 10**5 + b"]" * 10**5), "deep inside each other"),
+    "a key twice": (raw(PACKAGE, b'{"format": 1, "format": 1}'), "twice in one object"),
+    "NaN": (raw(PACKAGE, b'{"format": NaN}'), "the number NaN"),
+    "2 MB": (raw(PACKAGE, b'"' + b"a" * (2 << 20) + b'"'), "more than 1048576 bytes"),
+    "1 TB": (sparse(PACKAGE), "more than 1048576 bytes"),
+    "a pickle": (raw(PACKAGE, b"\x80\x04\x95\x0e\0\0\0\0\0\0\0\x8c\x02os."), "not valid JSON"),
+    "format 2": (described(lambda c: c.update(format=2)), "reads formats up to 1: install a newer"),
+    "format 0": (described(lambda c: c.update(format=0)), "format: "),
+    "format true": (described(lambda c: c.update(format=True)), "format: "),
+    "format '1'": (described(lambda c: c.update(format="1")), "format: "),
+    "no format": (described(lambda c: c.pop("format")), "format: missing"),
+    "no files": (described(lambda c: c.pop("files")), "files: missing"),
+    "no parser": (described(lambda c: c["files"].pop("parser.json")), "lists no parser.json"),
+    "files: a list": (described(lambda c: c.update(files=[])), "files: "),
+    "a million names": (
+        described(lambda c: c["files"].update({f"{k}.txt": STORED for k in range(10**4)})),
+        "files: ",
+    ),
+    "101 files": (
+        described(lambda c: c["files"].update({f"{k}.txt": STORED for k in range(101)})),
+        "at most 100",
+    ),
+    "above": (listing("../x.json"), "has the part '..'"),
+    "absolute": (listing("/etc/hosts.txt"), "is absolute"),
+    "a backslash": (listing("..\\x.json"), "has a backslash"),
+    "a device of Windows": (listing("NUL.json"), "is a device on some systems"),
+    "a control character": (listing("a\0.json"), "has control characters"),
+    "too deep": (listing("a/b/c.json"), "expected a file of a parser"),
+    "a pickle listed": (listing("weights.pkl"), "expected a file of a parser"),
+    "a module listed": (listing("__init__.py"), "expected a file of a parser"),
+    "itself": (listing(PACKAGE), "expected a file of a parser"),
+    "a negative size": (listing("a.txt", STORED | {"size": -1}), "files.a.txt.size"),
+    "a size of 1 TB": (listing("a.txt", STORED | {"size": 1 << 40}), "files.a.txt.size"),
+    "sizes of 8 GB": (
+        described(
+            lambda c: c["files"].update({f"{k}.txt": STORED | {"size": 1 << 31} for k in range(4)})
+        ),
+        "lists more than",
+    ),
+    "a size of 1.5": (listing("a.txt", STORED | {"size": 1.5}), "files.a.txt.size"),
+    "a size as text": (listing("a.txt", STORED | {"size": "1"}), "files.a.txt.size"),
+    "a short hash": (listing("a.txt", STORED | {"sha256": "00"}), "files.a.txt.sha256"),
+    "a hash as a number": (listing("a.txt", STORED | {"sha256": 0}), "files.a.txt.sha256"),
+    "transforms: a text": (described(lambda c: c["treebank"].update(transforms="x")), "transforms"),
+    "scores: a list": (described(lambda c: c.update(scores=[1])), "scores: "),
+    "a name of a megabyte": (described(lambda c: c.update(name="a" * 900_000)), "name: "),
+    "a file missing": (listing("a.txt"), "a.txt: missing"),
+    "weights cut": (changed(WEIGHTS, lambda x: x[:-1]), f"where {PACKAGE} lists"),
+    "weights longer": (changed(WEIGHTS, lambda x: x + b"\0"), f"where {PACKAGE} lists"),
+    "a bit of the weights": (
+        changed(WEIGHTS, lambda x: x[:-1] + bytes([x[-1] ^ 1])),
+        "SHA-256 is not the one",
+    ),
+    "a letter of the parser": (
+        changed("parser.json", lambda x: x.replace(b"the", b"teh")),
+        "SHA-256 is not the one",
+    ),
+    "weights of 1 TB": (sparse(WEIGHTS), f"where {PACKAGE} lists"),
+    "other weights beside": (raw("more.safetensors", b""), "more.safetensors: not listed"),
+    "weights not listed": (
+        described(lambda c: c["files"].pop(WEIGHTS)),
+        f"{WEIGHTS}: not listed",
+    ),
+    "a file beside an encoder's": (with_folder, "added_tokens.json: not listed"),
+    **{f"{PACKAGE}: {kind}": (special(PACKAGE, kind), PACKAGE) for kind in KINDS},
+    **{f"{WEIGHTS}: {kind}": (special(WEIGHTS, kind), WEIGHTS) for kind in KINDS},
+}
+
+
+def members(folder: Path) -> dict[str, bytes]:
+    """The files of a package by their names in an archive."""
+    return {f"p/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+ARCHIVES: dict[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
+    "no package": (lambda f: zip_of([("p/a.txt", b"a")]), "no package.json at its top"),
+    "nothing": (lambda f: zip_of([]), "no package.json at its top"),
+    "two packages": (
+        lambda f: zip_of([*f.items(), *((f"q{name}", data) for name, data in f.items())]),
+        "2 package.json at its top",
+    ),
+    "a package too deep": (
+        lambda f: zip_of((f"a/{name}", data) for name, data in f.items()),
+        "no package.json at its top",
+    ),
+    "a member above": (
+        lambda f: zip_of([("../../evil.txt", b"x"), *f.items()]),
+        "would be written outside its folder",
+    ),
+    "an absolute member": (
+        lambda f: zip_of([("/tmp/evil.txt", b"x"), *f.items()]),
+        "would be written outside its folder",
+    ),
+    "a description above": (
+        lambda f: zip_of([("../package.json", f[f"p/{PACKAGE}"]), *f.items()]),
+        "would be written outside its folder",
+    ),
+    "weights twice": (
+        lambda f: zip_of([*f.items(), (f"p/{WEIGHTS}", b"x")]),
+        "would become the same file",
+    ),
+    "a description twice": (
+        lambda f: zip_of([*f.items(), (f"p/{PACKAGE}", b"{}")]),
+        "would become the same file",
+    ),
+    "weights missing": (
+        lambda f: zip_of((n, d) for n, d in f.items() if WEIGHTS not in n),
+        f"{WEIGHTS}: missing",
+    ),
+    "other weights": (
+        lambda f: zip_of((n, d[::-1] if WEIGHTS in n else d) for n, d in f.items()),
+        "SHA-256 is not the one",
+    ),
+    "a link": (
+        lambda f: raw_zip([(f"p/{PACKAGE}", b"/etc/passwd", 11)], 0, attributes=0xA1FF << 16),
+        "is no plain file",
+    ),
+    "an encrypted member": (
+        lambda f: raw_zip([(f"p/{PACKAGE}", f[f"p/{PACKAGE}"], 9)], 0, flags=1),
+        "no whole zip",
+    ),
+    "an unknown method": (
+        lambda f: raw_zip([(f"p/{PACKAGE}", f[f"p/{PACKAGE}"], 9)], 97),
+        "is packed by method 97",
+    ),
+    "a bomb": (
+        lambda f: raw_zip([(f"p/{PACKAGE}", deflated(2048), 2048 * MEGABYTE)]),
+        "unpacks to more than 100 times",
+    ),
+    "60,000 members": (
+        lambda f: raw_zip(((f"{k}", b"", 0) for k in range(60_000)), 0),
+        "more than 50,000 members",
+    ),
+    "cut in the middle": (lambda f: zip_of(f.items())[:-5000], "no zip archive of a package"),
+    "a broken directory": (
+        lambda f: zip_of(f.items()).replace(b"PK\x01\x02", b"PK\x01\x03"),
+        "no whole zip",
+    ),
+    "weights that do not unpack": (
+        lambda f: raw_zip(
+            (name, b"\xff" * 99 if WEIGHTS in name else zlib.compress(data, wbits=-15), len(data))
+            for name, data in f.items()
+        ),
+        "no whole zip",
+    ),
+    "a description of another format": (
+        lambda f: zip_of([(PACKAGE, b'{"format": 7}')]),
+        "reads formats up to 1",
+    ),
+}
+
+
+def refusal(model: Path) -> str:
+    """The message that refuses a model, which comes soon and without much memory."""
+    before, begun = peak_megabytes(), time.process_time()
+    with pytest.raises(PackageError) as error:
+        load_parser(model, "cpu")
+    assert time.process_time() - begun < SECONDS
+    assert peak_megabytes() - before < MEGABYTES
+    assert len(str(error.value)) < 3000
+    return str(error.value)
+
+
+def peak_megabytes() -> int:
+    """The largest memory of the process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+@pytest.mark.parametrize("harm", FOLDERS)
+def test_harmed_packages_are_refused(harm: str, package: Path, tally: Tally) -> None:
+    held = tally("R17", "harmed packages")
+    do, message = FOLDERS[harm]
+    do(package)
+    held.add()
+    assert message in refusal(package)
+
+
+@pytest.mark.parametrize("harm", ARCHIVES)
+def test_hostile_archives_are_refused_and_leave_nothing(
+    harm: str, packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
+) -> None:
+    held = tally("R17", "hostile archives of packages")
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+    make, message = ARCHIVES[harm]
+    archive = tmp_path / "package.zip"
+    files = {name: data for name, data in members(packages / NAME).items() if CARD not in name}
+    archive.write_bytes(make(files))
+    held.add()
+    assert message in refusal(archive)
+    left = [path for path in (tmp_path / "home").rglob("*") if path.name != "models"]
+    assert left == []
+    assert sorted(path.name for path in tmp_path.iterdir()) in (
+        ["package.zip"],
+        ["home", "package.zip"],
+    )
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket"])
+def test_what_is_no_file_is_not_waited_for(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "model").write_text("")
+    special("model", kind)(tmp_path)
+    assert "cannot be read: " in refusal(tmp_path / "model")
+
+
+def test_an_archive_of_a_terabyte(packages: Path, tmp_path: Path) -> None:
+    path = tmp_path / "large.zip"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("p/package.json", "{}")
+    assert "where at most" in refusal(path)

@@ -1,0 +1,131 @@
+"""Packages on the hub: pinned, only what belongs, checked, and there without a network."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from spmrl_bench.cli import app
+from spmrl_bench.errors import CheckpointError, PackageError
+from spmrl_bench.packages.description import PACKAGE
+from spmrl_bench.packages.located import located
+from spmrl_bench.parsers import load_parser
+from tests.packages.conftest import NAME
+from tests.packages.hub_server import Hub
+
+MODEL = "elves/parser"
+WORDS = ["the", "dog", "sees", "a", "ring"]
+
+
+def found(model: str) -> str:
+    return str(next(load_parser(model, "cpu").parse([WORDS])))
+
+
+def test_a_pinned_name_gives_the_package_and_nothing_else(
+    hub: Hub, package: Path, tmp_path: Path
+) -> None:
+    (package / "evil.py").write_text("raise SystemExit")
+    (package / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+    commit = hub.push(MODEL, package)
+    (package / "evil.py").unlink()
+    assert found(f"{MODEL}@{commit}") == found(str(package))
+    asked = {line.rpartition("/")[2] for line in hub.asked if MODEL in line}
+    assert asked == {PACKAGE, "parser.json", "weights.safetensors"}
+    folder = located(f"{MODEL}@{commit}")
+    assert folder.is_relative_to(tmp_path / "cache")
+    assert {path.name for path in folder.iterdir()} == asked
+
+
+def test_what_is_there_needs_no_network(
+    hub: Hub, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{MODEL}@{hub.push(MODEL, package)}"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(PackageError, match=r"package\.json cannot be had from the hub \(.*offline"):
+        located(name)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    expected = found(name)
+    hub.asked.clear()
+    assert found(name) == expected
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert found(name) == expected
+    assert not any(MODEL in line for line in hub.asked)
+
+
+@pytest.mark.parametrize("revision", ["main", "", "1234567"])
+def test_what_may_change_is_refused_and_the_commit_named(
+    hub: Hub, package: Path, revision: str
+) -> None:
+    commit = hub.push(MODEL, package)
+    hub.branches[MODEL, "1234567"] = commit
+    with pytest.raises(PackageError) as error:
+        located(f"{MODEL}@{revision}")
+    assert f"Today {revision or 'main'} is {commit}: give {MODEL}@{commit}" in str(error.value)
+    assert all("/resolve/" not in line for line in hub.asked)
+
+
+def test_revisions_that_nobody_knows(hub: Hub, package: Path) -> None:
+    hub.push(MODEL, package)
+    with pytest.raises(PackageError, match="which other is, the hub did not say"):
+        located(f"{MODEL}@other")
+    with pytest.raises(PackageError, match=r"package\.json cannot be had .*Check name, commit"):
+        located(f"{MODEL}@{'0' * 40}")
+
+
+def test_without_an_at_nobody_is_asked(hub: Hub, package: Path) -> None:
+    hub.push(MODEL, package)
+    with pytest.raises(CheckpointError, match="OWNER/NAME@COMMIT"):
+        load_parser(MODEL, "cpu")
+    assert hub.asked == []
+
+
+def test_a_file_that_is_not_the_listed_one_is_refused(hub: Hub, package: Path) -> None:
+    weights = package / "weights.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    name = f"{MODEL}@{hub.push(MODEL, package)}"
+    with pytest.raises(PackageError, match=r"weights\.safetensors: its SHA-256 .* hub is broken"):
+        located(name)
+
+
+def test_a_file_of_another_size_is_not_downloaded(hub: Hub, package: Path) -> None:
+    hub.claims["weights.safetensors"] = 1 << 40
+    name = f"{MODEL}@{hub.push(MODEL, package)}"
+    with pytest.raises(PackageError, match="the hub says 1,099,511,627,776 bytes, where at most"):
+        located(name)
+    assert not any(line.startswith("GET /large") for line in hub.asked)
+
+
+def test_a_damaged_copy_is_fetched_again(hub: Hub, package: Path) -> None:
+    name = f"{MODEL}@{hub.push(MODEL, package)}"
+    folder = located(name)
+    copy = (folder / "weights.safetensors").resolve()
+    copy.write_bytes(copy.read_bytes()[:-1])
+    assert found(name) == found(str(package))
+
+
+def test_a_repository_that_is_no_package(hub: Hub, package: Path) -> None:
+    (package / PACKAGE).unlink()
+    with pytest.raises(PackageError, match=r"package\.json cannot be had"):
+        located(f"{MODEL}@{hub.push(MODEL, package)}")
+    (package / PACKAGE).write_text(json.dumps({"format": 1, "files": {"../x.json": {}}}))
+    with pytest.raises(PackageError, match=r"has the part '\.\.'"):
+        located(f"{MODEL}@{hub.push(MODEL, package)}")
+
+
+def test_the_library_is_an_extra(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(PackageError, match=r"pip install 'spmrl-bench\[hub\]'"):
+        located(f"{MODEL}@{'0' * 40}")
+
+
+def test_the_command_parses_with_a_name_of_the_hub(hub: Hub, packages: Path) -> None:
+    name = f"{MODEL}@{hub.push(MODEL, packages / NAME)}"
+    options = ["parse", "--device", "cpu", "--model", name]
+    result = CliRunner().invoke(app, options, input=" ".join(WORDS))
+    assert (result.exit_code, result.stdout.strip()) == (0, found(name))
