@@ -1,0 +1,144 @@
+"""Whether a command of a document is one that the program takes, without running it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import click
+import typer
+
+from spmrl_bench.analysis.definition import study_names
+from spmrl_bench.cli import app
+from spmrl_bench.experiments.recipe import load_recipe
+from spmrl_bench.experiments.recipe_layers import ModelLayer, TrainLayer
+from spmrl_bench.parsers.config import PRETRAINED
+from spmrl_bench.reference.settings import settings_named
+from spmrl_bench.scoring import load_prm
+from spmrl_bench.toml_files import parsed_toml
+from spmrl_bench.treebanks.catalogue import is_known
+from tests.documents.blocks import ROOT, Command
+
+#: Names such as NAME and RUN_A, in whose place users have theirs.
+_PLACEHOLDER = re.compile(r"(.*/)?[A-Z_]+")
+
+
+@cache
+def _program() -> Any:
+    return typer.main.get_command(app)
+
+
+def parsed(arguments: Sequence[str]) -> Any:
+    """The context in which ``spmrl-bench`` would run these arguments.
+
+    Raises:
+        click.UsageError: it would not.
+    """
+    command, rest = _program(), list(arguments)
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command = command.commands[rest.pop(0)]
+    if command is _program():
+        raise click.UsageError(f"no command {rest[:1]}")
+    return command.make_context(command.name, rest)
+
+
+def options_of(words: Sequence[str]) -> set[str]:
+    """The options of the command that these words begin with.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    command = _program().commands[words[0]]
+    command = getattr(command, "commands", {}).get("".join(words[1:2]), command)
+    return {"--help", *(option for param in command.params for option in param.opts)}
+
+
+def check(command: Command, made: Sequence[str] = ()) -> None:
+    """Fail where a command would be refused for what it says.
+
+    Args:
+        command: its program decides how it is looked at.
+        made: treebanks and recipes that the page makes before.
+    """
+    if command.program == "spmrl-bench":
+        _check_own(command.arguments, made)
+    elif command.program == "make":
+        for arguments in behind_make(command.arguments):
+            _check_own(arguments, made)
+    elif command.program == "pip":
+        for word in command.arguments:
+            for extra in re.findall(r"\[([\w,]+)\]", word):
+                assert set(extra.split(",")) <= _extras(), word
+            assert ".txt" not in word or (ROOT / word).is_file(), word
+    elif command.program == "python":
+        option, module, *_ = command.arguments
+        assert option == "-m"
+        assert importlib.util.find_spec(module), module
+    else:
+        for word in command.arguments:
+            assert "/" not in word or (ROOT / word).exists(), word
+
+
+def behind_make(arguments: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The arguments of each call of ``spmrl-bench`` that make would do, if it can do all."""
+    done = subprocess.run(
+        ["make", "--no-print-directory", "-n", "VENV=unmade", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if words[:1] == ["unmade/bin/spmrl-bench"]:
+            yield tuple(words[1:])
+
+
+def _extras() -> set[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return set(project["optional-dependencies"])
+
+
+def _check_own(arguments: Sequence[str], made: Sequence[str]) -> None:
+    context = parsed(arguments)
+    values = {name: value for name, value in context.params.items() if value not in (None, ())}
+    recipe = "english"
+    for name, value in values.items():
+        listed = list(value) if isinstance(value, list | tuple) else [value]
+        for one in (str(one) for one in listed):
+            if _PLACEHOLDER.fullmatch(one) or one in made:
+                continue
+            if name == "lang":
+                recipe = one
+                load_recipe(one)
+            elif name == "treebank" or (context.command.name, name) == ("validate", "names"):
+                assert is_known(one) or one == "all", one
+            elif name == "variant":
+                load_recipe(recipe).variant(one)
+            elif name == "size":
+                load_recipe(recipe).size_of("open", one)
+            elif name == "settings":
+                _check_setting(one)
+            elif name == "prm":
+                load_prm(one)
+            elif (context.command.name, name) == ("study", "name"):
+                assert one in study_names(), one
+
+
+def _check_setting(pair: str) -> None:
+    key, equals, text = pair.partition("=")
+    assert equals, pair
+    (setting,) = settings_named([key])
+    section, _, name = setting.key.partition(".")
+    if name not in PRETRAINED:
+        try:
+            value = parsed_toml(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        {"model": ModelLayer, "train": TrainLayer}[section](**{name: value})

@@ -1,0 +1,191 @@
+"""The code in README and docs does what it says: Python runs, and commands are ones that exist."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from spmrl_bench.analysis.definition import load_study
+from spmrl_bench.cli import app
+from spmrl_bench.errors import SpmrlError
+from tests.documents.blocks import PAGES, ROOT, Block, Command, blocks_of, commands_of, documents
+from tests.documents.command_line import check, options_of
+
+BLOCKS = documents()
+PYTHON = [block for block in BLOCKS if block.language == "python"]
+SHELL = [block for block in BLOCKS if block.language == "sh"]
+#: What a block may be when it is neither: figures, formulas, what a command prints.
+OTHER = {"", "toml", "json", "bibtex"}
+
+
+def made_by(page: str) -> list[str]:
+    """The treebanks and recipes that commands of a page make."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"new-treebank .*--name (\S+)", text)
+
+
+def test_every_page_is_read() -> None:
+    assert {"README.md", "docs/scoring.md", "docs/api/index.md"} <= set(PAGES)
+    assert {block.language for block in BLOCKS} == OTHER | {"python", "sh"}
+    assert len(PYTHON) >= 14
+    assert len(SHELL) >= 48
+
+
+def test_blocks_are_found_with_their_reasons() -> None:
+    text = """\
+Text with `code`.
+
+    $ spmrl-bench score a b \\
+        --prm spmrl
+    Bracketing F1
+
+<!-- not run: it takes
+an hour -->
+<!-- not run: it takes an hour -->
+
+    A=1 make lang=german train   # nine minutes
+
+More.
+
+    echo "a b" | .venv/bin/spmrl-bench parse --model M --span 0:2 > out
+
+```python
+x = 1
+```
+"""
+    one, two, three, four = blocks_of("page", text)
+    assert [one.line, two.line, three.line, four.line] == [3, 11, 15, 17]
+    assert [block.language for block in (one, two, three, four)] == ["sh", "sh", "sh", "python"]
+    assert [block.reason for block in (one, two, three, four)] == [
+        None, "it takes an hour", None, None,
+    ]  # fmt: skip
+    assert [command.arguments for command in commands_of(one)] == [
+        ("score", "a", "b", "--prm", "spmrl")
+    ]
+    assert [command.arguments for command in commands_of(two)] == [("lang=german", "train")]
+    (parse,) = commands_of(three)
+    assert parse.arguments == ("parse", "--model", "M", "--span", "0:2")
+    assert (parse.program, parse.stdin, parse.output) == ("spmrl-bench", "a b\n", "out")
+    assert four.text == "x = 1\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "spmrl-bench trian german",
+        "spmrl-bench train german --sed 3",
+        "spmrl-bench train germn",
+        "spmrl-bench train german --set train.epochs=3",
+        "spmrl-bench train german --set train.max_epochs=0",
+        "spmrl-bench train german --variant charlstn",
+        "spmrl-bench eval german --seeds none",
+        "spmrl-bench validate german-min",
+        "spmrl-bench score gold.mrg parses.mrg --prm smprl",
+        "spmrl-bench study encoder",
+        "make lang=german trian",
+        "make lang=german max_epochs=3 train",
+        "make lang=germn train",
+        "python -m tests.annotation.planted",
+        "pip install 'spmrl-bench[ntlk]'",
+        "jupyter lab notebooks/second_parser.ipynb",
+    ],
+)
+def test_commands_that_do_not_exist_are_found(line: str) -> None:
+    (command,) = commands_of(Block("page", 1, "sh", line, None))
+    with pytest.raises(Exception):  # noqa: B017, PT011  whatever the program says
+        check(command)
+
+
+@pytest.mark.parametrize("block", SHELL, ids=str)
+def test_commands_exist(block: Block) -> None:
+    commands = list(commands_of(block))
+    assert commands
+    if shutil.which("make") is None:
+        commands = [command for command in commands if command.program != "make"]
+    for command in commands:
+        check(command, made_by(block.page))
+
+
+def is_run(block: Block) -> bool:
+    """Whether the tests run a block; what make and pip would do is only looked at."""
+    programs = {command.program for command in commands_of(block)}
+    return block.reason is None and not programs <= {"make", "pip"}
+
+
+@pytest.mark.parametrize("block", list(filter(is_run, SHELL)), ids=str)
+def test_commands_run(block: Block, world: Path) -> None:
+    for command in commands_of(block):
+        run(command)
+
+
+def run(command: Command) -> None:
+    """Run a command as it stands; a question that it asks is answered by the end of input."""
+    assert command.program == "spmrl-bench", f"{command}: only this program is run by tests"
+    arguments = [os.path.expanduser(word) for word in command.arguments]
+    result = CliRunner().invoke(app, arguments, input=command.stdin)
+    if result.exit_code and "pip install" in result.stderr:
+        pytest.skip(result.stderr.strip())
+    # A new treebank is written with consent alone.
+    asked = arguments[0] == "new-treebank" and "--yes" not in arguments
+    assert result.exit_code == 0 or asked, f"{command}\n{result.output}"
+    if command.output:
+        Path(command.output).write_text(result.stdout, encoding="utf-8")
+
+
+@pytest.mark.parametrize("block", [block for block in PYTHON if block.reason is None], ids=str)
+def test_python_runs(block: Block, world: Path) -> None:
+    lines = "\n" * block.line + block.text  # an error names the line of the page
+    try:
+        exec(compile(lines, str(ROOT / block.page), "exec"), {"__name__": "__main__"})
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("spmrl_bench"):
+            raise
+        pytest.skip(f"{error.name} is not installed")
+    except SpmrlError as error:
+        if "pip install" not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "toml"], ids=str)
+def test_toml_is_read(block: Block, tmp_path: Path) -> None:
+    assert tomllib.loads(block.text)
+    if block.page == "docs/studies.md":
+        path = tmp_path / "study.toml"
+        path.write_text(block.text, encoding="utf-8")
+        assert load_study(str(path)).rows
+
+
+def test_json_is_read() -> None:
+    found = [block for block in BLOCKS if block.language == "json"]
+    assert found
+    for block in found:
+        assert json.loads(block.text)
+
+
+def inline_commands() -> list[tuple[str, str]]:
+    """Commands in a sentence, as `spmrl-bench eval LANG`, with the page."""
+    found = []
+    for page in PAGES:
+        text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+        for code in re.findall(r"`([^`]+)`", text):
+            if re.match(r"(\.venv/bin/)?spmrl-bench [a-z]", code):
+                found.append((page, " ".join(code.split()).partition("spmrl-bench ")[2]))
+    return found
+
+
+def test_commands_in_sentences_exist() -> None:
+    found = inline_commands()
+    assert len(found) > 40
+    for page, text in found:
+        words = text.replace("[", " ").replace("]", " ").split()
+        options = {word.partition("=")[0] for word in words if word.startswith("--")}
+        missing = options - options_of(words)
+        assert not missing, (page, text, missing)

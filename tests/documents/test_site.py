@@ -1,0 +1,101 @@
+"""The documentation site: what is generated for it, and that it is built without a warning."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from spmrl_bench.cli.app import ORDER
+from tests.conftest import PATIENCE
+from tests.documents.blocks import ROOT
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    """What makes the pages, which needs no MkDocs but to build the site."""
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "docs" / "hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_command_is_described(hooks: ModuleType) -> None:
+    page = hooks.commands()
+    assert page.startswith("# Commands\n")
+    headings = re.findall(r"^## `spmrl-bench (\S+)`$", page, re.MULTILINE)
+    assert tuple(headings) == ORDER
+    assert "* `--set KEY=VALUE`: Change one setting of the recipe" in page
+    assert "...\n* `" not in page  # the list of all commands, cut to lines
+    assert "--help`: Show" not in page
+
+
+def test_a_notebook_becomes_a_page(hooks: ModuleType) -> None:
+    page = hooks.source("first_parser.md")
+    assert page.startswith("# A first parser\n")
+    assert "```python\nfrom spmrl_bench.parsers import load_parser\n" in page
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "expected"),
+    [
+        ("index.md", "[scoring](docs/scoring.md#speed)", "[scoring](scoring.md#speed)"),
+        (
+            "engineers.md",
+            "[CONTRIBUTING.md](../CONTRIBUTING.md)",
+            "[Contributing](contributing.md)",
+        ),
+        ("index.md", "[docs/scoring.md](docs/scoring.md)", "[How brackets"),
+        ("scoring.md", "[start](../README.md)", "[start](index.md)"),
+        ("api/trees.md", "[keys](../configuration.md)", "[keys](../configuration.md)"),
+        ("teachers.md", "[it](../notebooks/first_parser.ipynb)", "[it](first_parser.md)"),
+        ("index.md", "[CITATION.cff](CITATION.cff)", "[CITATION.cff](repository/CITATION.cff)"),
+        ("results.md", "[them](../results/studies)", "them"),
+        ("results.md", "[them](../results/nowhere.md)", "[them](../results/nowhere.md)"),
+        ("index.md", "[paper](https://aclanthology.org/P18-1249/)", "[paper](https://aclant"),
+        ("index.md", "[above](#settings)", "[above](#settings)"),
+    ],
+)
+def test_links_of_the_repository_become_links_of_the_site(
+    hooks: ModuleType, page: str, link: str, expected: str
+) -> None:
+    text = hooks.with_links_of_the_site(page, f"See {link}, too.")
+    assert text.startswith(f"See {expected}")
+    assert text.endswith(", too.")
+
+
+@pytest.mark.campaign
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="MkDocs is not installed (pip install -e '.[docs]')")
+    pytest.importorskip("material", reason="the theme of the site is not installed")
+    pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    pages = sorted((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > 30
+    for page in pages:  # nothing is loaded from anywhere else
+        text = page.read_text(encoding="utf-8")
+        assert (
+            re.findall(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="?https?:', text)
+            == []
+        )
+    scoring = (tmp_path / "site" / "api" / "scoring.html").read_text(encoding="utf-8")
+    assert 'id="spmrl_bench.scoring.files.score_files"' in scoring
+    assert ":class:`" not in scoring
