@@ -7,10 +7,12 @@
 #   make track=mini seeds=2 multilingual        every language of a track, and one table of all
 #   make study=encoders treebank=NAME study     one of the paper's experiments
 #   make table | recipes | treebanks            results; what can be trained; what is present
+#   make site                                   results as static pages, results/site/index.html
 #   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
 #   make new-treebank dir=DIR lang=german       look at a folder; yes=1 writes a manifest and a recipe
 #   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
 #   make test order=7                           tests in a random order, that of the seed 7
+#   make docs                                   the documentation as a site, in site/
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -39,7 +41,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval multilingual study table parse score recipes treebanks validate new-treebank test lint campaign bench
+.PHONY: help install train eval multilingual study table site parse score recipes treebanks validate new-treebank test lint campaign bench docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -74,6 +76,9 @@ study: $(INSTALLED)
 table: $(INSTALLED)
 	@$(BENCH) table
 
+site: $(INSTALLED)
+	@$(BENCH) site
+
 parse: $(INSTALLED)
 	@$(BENCH) parse $(call option,model) $(call option,input) $(call option,device)
 
@@ -103,6 +108,16 @@ lint: $(INSTALLED)
 
 campaign: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto -m 'campaign or not campaign' --reliability-report=docs/reliability.md
+
+# The site's own packages, which nothing else needs; once, like the others.
+$(VENV)/.installed-docs: $(INSTALLED)
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' >$(VENV)/docs.txt
+	$(BIN)/python -m pip install --quiet -c constraints.txt -r $(VENV)/docs.txt
+	@touch $@
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "look at it: $(BIN)/python -m http.server --directory site"
 
 bench: $(INSTALLED)
 	@mkdir -p .benchmarks

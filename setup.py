@@ -73,7 +73,7 @@ HEADERS = {
     "nn._decoder": [f"spmrl_bench/nn/{name}.h" for name in ("_decoder", "_rows", "_tensors")],
     "nn._tensors": ["spmrl_bench/nn/_tensors.h"],
 }
-DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published")
+DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published", "systems")
 
 
 class BuildKernels(build_ext):

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from spmrl_bench.errors import SpmrlError, unknown_name
 
-DataKind = Literal["recipes", "treebanks", "evalb", "published"]
+DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems"]
 
 #: The environment variable that names the user's own folder.
 HOME_VARIABLE = "SPMRL_BENCH_HOME"

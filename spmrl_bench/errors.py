@@ -84,6 +84,10 @@ class CheckpointError(SpmrlError):
     """A checkpoint is absent, incomplete or does not fit the recipe."""
 
 
+class PackageError(CheckpointError):
+    """A packaged model is broken or not to be had, or a run cannot be made one."""
+
+
 class RunOwnedError(SpmrlError):
     """Another process is training in the run folder."""
 

@@ -51,10 +51,29 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Replace a file atomically."""
+    _replace(path, lambda new: put(new, [data], forced=True))
+
+
+def write_file(path: Path, fill: Callable[[Path], None]) -> None:
+    """Replace a file by a new one that ``fill`` writes at the path that it is given.
+
+    Raises:
+        OSError: the version before is there, unharmed.
+    """
+
+    def whole(new: Path) -> None:
+        fill(new)
+        _force(new)
+
+    _replace(path, whole)
+
+
+def _replace(path: Path, write: Callable[[Path], None]) -> None:
+    """Have a file written to disk under a hidden name, and put it in its place."""
     _make_folder(path.parent)
     new = _hidden(path, "new")
     try:
-        put(new, [data], forced=True)
+        write(new)
         os.replace(new, path)
     except BaseException:
         _remove(new)

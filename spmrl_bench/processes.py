@@ -1,20 +1,26 @@
-"""What processes that share a machine need: their part of the threads, and an orderly end."""
+"""What processes that share a machine need: threads, memory, and an orderly end."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import active_children, resource_tracker
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from joblib.externals.loky import ProcessPoolExecutor
+
+_STATUS = Path("/proc/self/status")
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
 def end_with_parent(parent: int) -> None:
@@ -48,6 +54,30 @@ def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
     )
 
 
+def end_pool(pool: ProcessPoolExecutor, before: Collection[BaseProcess]) -> None:
+    """End the processes of a pool at once; what they work on is no longer wanted.
+
+    A thread of joblib's does it, which may stumble over work that is dropped while it looks at it,
+    and leave processes behind that the end of this one would wait for.
+
+    Args:
+        before: the children that this process had before the pool.
+    """
+    report = threading.excepthook
+    threading.excepthook = lambda _: None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib looks for children of the processes
+            pool.shutdown(kill_workers=True)
+    finally:
+        threading.excepthook = report
+        for process in active_children():
+            if process not in before and process.pid is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+                process.join()
+
+
 def available_threads() -> int:
     """Threads that all processes together should use."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
@@ -59,6 +89,25 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def peak_memory_bytes() -> int | None:
+    """Largest memory this process has held so far; None where the system does not tell.
+
+    Linux has two numbers. That of ``getrusage`` includes what the process that started this one
+    held at the time, so it says of a small run of a large program what the program holds.
+    """
+    try:
+        if found := _PEAK.search(_STATUS.read_text(encoding="ascii", errors="replace")):
+            return int(found[1]) * 1024
+    except OSError:  # another system
+        pass
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def ending(process: BaseProcess, seconds: float, option: str) -> str:

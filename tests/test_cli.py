@@ -34,11 +34,13 @@ COMMANDS = (
     "compare",
     "explain",
     "recipes",
+    "settings",
     "treebanks",
     "validate",
     "new-treebank",
     "disagreements",
     "variation",
+    "runs",
     "bench",
 )
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"

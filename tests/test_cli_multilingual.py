@@ -18,7 +18,7 @@ from tests.laboratory import Laboratory
 from tests.leaderboard.examples import make_record, make_treebank
 
 ROOT = Path(__file__).resolve().parents[1]
-SUFFIXES = ("md", "csv", "tex", "html")
+SUFFIXES = ("md", "csv", "tex")
 
 
 def run(*arguments: str) -> Result:
@@ -63,7 +63,6 @@ def test_one_command_does_all_and_does_nothing_twice(world: Laboratory) -> None:
     assert sum(record.test is not None for record in records) == 4
     texts = {name: Path(f"results/multilingual-mini.{name}").read_text() for name in SUFFIXES}
     assert texts["md"].rstrip() == "\n".join(lines[:-2]).rstrip()
-    assert texts["html"].startswith("<!DOCTYPE html>")
     assert texts["tex"].startswith("%")
 
     weights = sorted(Path("runs").rglob("best/weights.safetensors"))
@@ -213,7 +212,7 @@ def test_table_rebuilds_the_tables_of_tracks_with_two_languages(folder: Path) ->
     assert result.exit_code == 0, result.output
     written = sorted(path.name for path in folder.glob("multilingual-*"))
     assert written == sorted(f"multilingual-mini.{suffix}" for suffix in SUFFIXES)
-    assert result.stderr == "wrote results/multilingual-mini.{md,csv,tex,html}\n"
+    assert result.stderr == "wrote results/multilingual-mini.{md,csv,tex}\n"
     assert result.stdout == (folder / "table.md").read_text(encoding="utf-8")
     assert "| french " in (folder / "multilingual-mini.md").read_text(encoding="utf-8")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -11,8 +12,12 @@ from pydantic import BaseModel
 
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.nn.maps import UNIFORM_DEVIATION, head_fans
 from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.training.schedule import Progress, learning_rate
+from spmrl_bench.treebanks.catalogue import read_manifest
+from spmrl_bench.treebanks.manifest import FileManifest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "kk18.md").read_text(encoding="utf-8")
@@ -93,14 +98,92 @@ def test_other_settings_have_the_defaults_that_are_stated() -> None:
 
 
 def test_values_that_are_recommended_are_allowed() -> None:
-    """Such as `model.matrices = "full"`, somewhere in the text."""
+    """Such as `model.matrices = "full"`, somewhere in the text; those of a line stand together."""
     given = resolved("english")
     allowed = {"model": given.model.model_dump(), "train": given.train.model_dump()}
-    found = [match for match in SETTING.findall(PAGE) if match[2]]
-    assert len(found) >= 5
-    for section, name, value in found:
-        changed = {**allowed[section], name: value_of(value.removeprefix(" = "))}
-        SECTIONS[section].model_validate(changed)
+    found = 0
+    for line in PAGE.splitlines():
+        settings = [match for match in SETTING.findall(line) if match[2]]
+        for number, (section, name, value) in enumerate(settings):
+            others = {
+                other: value_of(text.removeprefix(" = "))
+                for part, other, text in settings[:number]
+                if part == section
+            }
+            changed = {**others, name: value_of(value.removeprefix(" = "))}
+            SECTIONS[section].model_validate({**allowed[section], **changed})
+        found += len(settings)
+    assert found >= 10
+
+
+def test_what_is_said_to_be_the_codes_is_no_default() -> None:
+    """`model.x = "y"` is the code's."""
+    code = re.findall(r"`(model|train)\.([a-z_]+) = ([^`]+)`(?: is|,) (?:the code's|that of)", PAGE)
+    assert {name for _, name, _ in code} >= {
+        "attention_start", "decay_patience", "forward_features", "warmup_counts"
+    }  # fmt: skip
+    english = resolved("english")
+    for section, name, value in code:
+        assert getattr(getattr(english, section), name) != value_of(value), name
+
+
+def test_every_place_is_there() -> None:
+    rows = [row for table in tables() for row in table if "place" in row]
+    assert len(rows) > 60
+    for row in rows:
+        path, _, name = row["place"].strip("`").partition(": ")
+        file = ROOT / "spmrl_bench" / path
+        file = file if file.exists() else ROOT / path
+        assert file.exists(), row
+        text = file.read_text(encoding="utf-8")
+        for part in filter(None, name.split(".")):
+            assert re.search(rf"^ *(?:def|class) {part}\b|^{part}\b.* = ", text, re.MULTILINE), row
+
+
+def steps_of_warmup(corpus: int, size: int, **settings: Any) -> int:
+    """The first step at the full rate."""
+    config = resolved("english").train.model_copy(update={"batch_size": size, **settings})
+    progress = Progress()
+    while learning_rate(config, progress) < config.learning_rate:
+        progress.sentences += min(size, corpus - progress.sentences % corpus)
+        progress.steps += 1
+    return progress.steps + 1
+
+
+def test_lengths_of_the_warmup() -> None:
+    stated = re.findall(r"(\d+) steps for ([\d,]+) sentences in batches of (\d+)", PAGE)
+    assert len(stated) == 3
+    for steps, corpus, size in stated:
+        numbers = int(corpus.replace(",", "")), int(size)
+        assert steps_of_warmup(*numbers, warmup_counts="sentences") == int(steps)
+        assert steps_of_warmup(*numbers) == resolved("english").train.warmup_batches == 160
+
+
+def test_deviations_of_the_weights_at_the_start() -> None:
+    model = resolved("english").model
+    assert isinstance(model, ChartParserConfig)
+    (row,) = (row for row in rows_with("point", "code") if row["point"].startswith("attention w"))
+    stated = [
+        float(number)
+        for number in re.findall(r"\b0\.\d+\b", f"{row['code']} {row['here, and why']}")
+    ]
+    into, back = (
+        math.sqrt(2 / fans) for fans in head_fans(model.d_model, model.heads, model.d_kv, parts=2)
+    )
+    uniform = 1 / math.sqrt(3 * model.heads * model.d_kv / 2)
+    expected = [uniform, 0.2, UNIFORM_DEVIATION, into, back, 0.2, 0.2]  # 0.2: the version
+    assert [round(number, 3) for number in expected] == stated
+
+
+def test_the_editions_with_words_as_they_stand() -> None:
+    paths = [ROOT / "treebanks" / "english-ptb.toml", *(ROOT / "treebanks").glob("*-spmrl.toml")]
+    assert len(paths) == 10
+    for path in paths:
+        edition = read_manifest(path, "kk18")
+        assert isinstance(edition, FileManifest)
+        assert edition.options["escapes"] == "none"
+        functions = {"strip-functions", "strip-tag-functions"} & set(edition.transforms)
+        assert not functions or path.stem == "english-ptb"  # whose files have none
 
 
 def test_rates_and_positions_of_the_languages() -> None:

@@ -9,6 +9,7 @@ import sys
 import tomllib
 import venv
 import zipfile
+from datetime import date
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,6 +17,7 @@ import pytest
 
 from spmrl_bench import __version__
 from spmrl_bench.data import DataKind
+from spmrl_bench.packages.card import SOFTWARE
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,7 +34,8 @@ def test_constraints_pin_every_requirement(project: dict[str, Any]) -> None:
     pins = [line for line in lines if line and not line.startswith("#")]
     assert [pin for pin in pins if not re.fullmatch(r"[a-z0-9.-]+==[0-9][0-9a-z.]*", pin)] == []
     pinned = {pin.partition("==")[0] for pin in pins}
-    asked = project["dependencies"] + project["optional-dependencies"]["dev"]
+    extras = project["optional-dependencies"]
+    asked = project["dependencies"] + extras["dev"] + extras["docs"] + extras["notebook"]
     names = {re.split(r"[<>=\[ ]", requirement)[0] for requirement in asked}
     assert names - pinned == set()
 
@@ -46,6 +49,15 @@ def test_command_exists(project: dict[str, Any]) -> None:
 def test_citation_has_the_version_of_the_package() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {__version__}\n" in citation
+    released = re.search(r'^date-released: "(.+)"$', citation, re.MULTILINE)
+    assert released is not None
+    assert date.fromisoformat(released[1]) >= date(2026, 11, 20)
+
+
+def test_cards_of_models_cite_the_program_as_the_readme_does() -> None:
+    cited = SOFTWARE.format(version=__version__)
+    assert cited.count("{") == cited.count("}") == 7
+    assert cited in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_makefile_passes_options_through_only_when_given() -> None:

@@ -21,6 +21,7 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.nn.encoder_kinds import encoder_named
 from spmrl_bench.nn.limits import OPEN, Limit
 from spmrl_bench.parsers.config import FILES, PRETRAINED, ParserConfig
 from spmrl_bench.parsers.registry import kind_named
@@ -156,7 +157,9 @@ def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, 
     """
     if limits == AttentionLimits():
         return {}
-    if not isinstance(model, Attentive) or model.encoder != "attention":
+    if not isinstance(model, Attentive) or not encoder_named(model.encoder).reads(
+        "attention_window"
+    ):
         kind = f"the encoder '{model.encoder}' has" if isinstance(model, Attentive) else "there is"
         raise RecipeError(f"attention is limited here, but {kind} none")
     count = model.layers

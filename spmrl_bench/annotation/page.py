@@ -106,8 +106,8 @@ def table(headings: Sequence[str], rows: Iterable[tuple[bool, Sequence[str]]]) -
     )
 
 
-def tree_boxes(tree: Tree, marked: Collection[Span], side: str) -> str:
-    """A tree as boxes within boxes, under the name of the side that it is of."""
+def tree_boxes(tree: Tree, marked: Collection[Span], side: str, title: str = "") -> str:
+    """A tree as boxes within boxes, under a title or the name of the side that it is of."""
     parts: list[str] = []
     # What is to be written: a node, a word, or text as it is.
     waiting: list[Node | int | str] = [nodes(tree, marked)[0]]
@@ -124,4 +124,4 @@ def tree_boxes(tree: Tree, marked: Collection[Span], side: str) -> str:
                 waiting.append("</span>")
             waiting += reversed(item.children)
     inside = "".join(parts)
-    return f'<div class="side {side}" dir="auto"><h3>{side}</h3>{inside}</div>'
+    return f'<div class="side {side}" dir="auto"><h3>{escaped(title or side)}</h3>{inside}</div>'

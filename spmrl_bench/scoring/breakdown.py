@@ -166,7 +166,7 @@ def by_sentence_length(counts: BracketCounts) -> list[Part]:
     columns = (Column.MATCHED, Column.GOLD, Column.TEST)
     classes = np.searchsorted(SENTENCE_LENGTHS, counts.column(Column.LENGTH))
     parts = []
-    for number, name in enumerate(_names(SENTENCE_LENGTHS)):
+    for number, name in enumerate(length_names()):
         chosen = scored & (classes == number)
         if chosen.any():
             sums = (int(counts.column(column)[chosen].sum()) for column in columns)
@@ -224,6 +224,11 @@ def _sums(table: BracketTable, group: NDArray[np.int64], groups: int) -> NDArray
     columns = table.matched, table.column(BracketColumn.GOLD), table.column(BracketColumn.TEST)
     sums = [np.bincount(group, column, minlength=groups) for column in columns]
     return np.stack(sums, axis=1).astype(np.int64)
+
+
+def length_names() -> list[str]:
+    """The names of the classes of sentence length."""
+    return _names(SENTENCE_LENGTHS)
 
 
 def _names(bounds: Sequence[int]) -> list[str]:

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 Count = Annotated[int, Field(ge=1)]
 #: What makes a step of a gradient.
 Optimiser = Literal["adam", "sgd"]
+#: What the warm-up counts.
+WarmupUnit = Literal["batches", "sentences"]
 
 
 class TrainConfig(BaseModel):
@@ -17,30 +19,38 @@ class TrainConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     learning_rate: Annotated[float, Field(gt=0)]
-    """Rate after the warm-up."""
+    """Learning rate after the warm-up."""
     pretrained_learning_rate: Annotated[float, Field(gt=0)] | None = None
-    """Rate of weights that were trained elsewhere, with the same schedule; without it, the same."""
+    """Learning rate of weights that were trained elsewhere, with the same schedule; without it, the
+    same."""
     optimiser: Optimiser = "adam"
     """Adam, or plain gradient descent: each weight less the rate times its gradient."""
     gradient_norm: Annotated[float, Field(gt=0)] | None = None
     """Largest norm of the gradient of a step, of all weights together; a longer one is scaled
     down to it. Without it any."""
     adam_betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+    """Decay rates of Adam's moving averages of the gradient and of its square."""
     adam_epsilon: Annotated[float, Field(gt=0)]
+    """What Adam adds to the root that it divides by."""
     batch_size: Count
     """Sentences of one optimiser step."""
     sub_batch_tokens: Count
     """Padded tokens worked on at once; bounds memory, does not change the step."""
     warmup_batches: Annotated[int, Field(ge=0)]
     """Steps over which the rate rises linearly from 0."""
+    warmup_counts: WarmupUnit = "batches"
+    """What makes a step of the warm-up: a batch, or, as in the released code, as many sentences as
+    a whole batch has: where an epoch ends with a smaller one, the warm-up is longer then."""
     evaluations_per_epoch: Count
     """Dev evaluations, evenly spaced over an epoch; at most one per batch takes place."""
     decay_patience: Count
-    """Epochs without a new best dev score after which the rate is multiplied by decay_factor."""
+    """Epochs without a new best dev score after which the rate is multiplied by
+    ``decay_factor``."""
     decay_batches: Count | None = None
     """Batches without a new best dev score after which, at the next dev evaluation, the rate is
-    multiplied by decay_factor; then decay_patience has no effect."""
+    multiplied by ``decay_factor``; then ``decay_patience`` has no effect."""
     decay_factor: Annotated[float, Field(gt=0, lt=1)]
+    """What the learning rate is multiplied by when patience is over."""
     stop_patience: Count
     """Stopping rule: epochs without a new best dev score after which training ends."""
     max_epochs: Count
@@ -59,5 +69,5 @@ class TrainConfig(BaseModel):
     evaluating are over, those of all sessions of the run together. Given more, it goes on. Runs so
     cut are not reproducible bit by bit."""
     checkpoint_minutes: Annotated[float, Field(gt=0, exclude=True)] = 10.0
-    """A checkpoint is written after the batch when the last one is so old. No part of what is
+    """Minutes after which, behind the next batch, a checkpoint is written. No part of what is
     dumped, compared and noted of a run, since it does not change the weights."""

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 
 import torch
-
-
-def peak_memory_bytes() -> int | None:
-    """Largest memory this process has held so far; None where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def peak_gpu_memory_bytes(device: torch.device) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import sys
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +19,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.files import append
 from spmrl_bench.training.schedule import Progress as State
+
+
+def messages() -> Console:
+    """Standard error. Where it is no terminal it is none here either, though colours are forced on
+    it (FORCE_COLOR), as notebooks and build servers do: a live line would fill their logs."""
+    return Console(stderr=True, force_terminal=None if sys.stderr.isatty() else False)
 
 
 class Report:
@@ -31,7 +38,7 @@ class Report:
         self.path = run_dir / "events.jsonl"
         self.title = title
         # Progress belongs on standard error: standard output is for results.
-        self.console = console or Console(stderr=True)
+        self.console = console or messages()
         self._live: Progress | None = None
 
     def __enter__(self) -> Self:

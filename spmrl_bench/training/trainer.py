@@ -22,10 +22,11 @@ from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.interrupts import Interrupted, on_signals
 from spmrl_bench.parsers.processor import give_memory_back
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
+from spmrl_bench.processes import peak_memory_bytes
 from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
-from spmrl_bench.training.memory import largest, peak_gpu_memory_bytes, peak_memory_bytes
+from spmrl_bench.training.memory import largest, peak_gpu_memory_bytes
 from spmrl_bench.training.optimiser import limit_gradient, make_optimiser
 from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report
@@ -187,6 +188,7 @@ class Trainer:
                 raise self._diverged(f"the norm of the gradient is {norm}")
         self.optimiser.step()
         state.steps += 1
+        state.sentences += len(batch)
         self._unsaved_steps += 1
         if self.average is not None:
             self.average.update(state.steps)

@@ -4,7 +4,8 @@ A zip or tar file of a few kilobytes can unpack to terabytes, or to millions of 
 headers say of that need not be true. So every bound is checked against the bytes that come out,
 while they come: all of them together, those of one member, how many times the archive's own size
 they are, the members, and what lies between them. Bounds are far above what treebanks have; a
-manifest can state a larger size. Archives in an archive stay files.
+manifest can state a larger size. Archives in an archive stay files. Packaged models are unpacked
+here too.
 
 Members are written one by one into a folder of the caller's, under numbers, so that no name of
 the archive ever reaches the disk: where they go is for the caller to say.
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Protocol, cast
 from unicodedata import normalize
 
-from spmrl_bench.errors import TreebankError
+from spmrl_bench.errors import SpmrlError, TreebankError
 from spmrl_bench.named_paths import path_fault
 
 #: Bytes that an archive may unpack to, unless the manifest states more. The largest treebanks that
@@ -71,6 +72,8 @@ def unpack(
     *,
     name: str,
     size: int | None = None,
+    error: type[SpmrlError] = TreebankError,
+    advice: str = _STATE,
 ) -> dict[str, Path]:
     """Unpack the members of a zip or tar archive that are wanted.
 
@@ -80,21 +83,23 @@ def unpack(
         target: the path that a member becomes in the end; None if it is not wanted.
         name: of the archive, for messages.
         size: bytes that it may unpack to, if more than :data:`UNPACKED`.
+        error: the class of what is raised.
+        advice: what can be done about an archive that is too large.
 
     Returns:
         Where each wanted member lies, by its target.
 
     Raises:
-        TreebankError: it is no whole archive, a member would leave its folder, is no plain file
-            or meets another one, or a bound is exceeded. What is in ``into`` by then is for the
-            caller to remove.
+        SpmrlError: of the class given: it is no whole archive, a member would leave its folder,
+            is no plain file or meets another one, or a bound is exceeded. What is in ``into`` by
+            then is for the caller to remove.
         OSError: ``into`` cannot be written.
     """
-    bounds = _Bounds(name, archive.stat().st_size, size or 0)
+    bounds = _Bounds(name, archive.stat().st_size, size or 0, error, advice)
     found: dict[str, Path] = {}
     taken: dict[str, str] = {}
     members = _members(archive, bounds)
-    while (member := _next(members, name)) is not None:
+    while (member := _next(members, bounds)) is not None:
         place, content = member
         bounds.member()
         if (fault := path_fault(place)) is not None:
@@ -102,19 +107,19 @@ def unpack(
         if content is not None and (wanted := target(place)) is not None:
             _take(wanted, place, taken, bounds)
             found[wanted] = into / str(len(found))
-            _write(found[wanted], content, name)
+            _write(found[wanted], content, bounds)
     return found
 
 
-def _next(members: Iterator[_Member], name: str) -> _Member | None:
-    """The next member; what the libraries raise becomes a TreebankError."""
+def _next(members: Iterator[_Member], bounds: _Bounds) -> _Member | None:
+    """The next member; what the libraries raise becomes an error of the archive."""
     try:
         return next(members, None)
     except _BROKEN as error:
-        raise _broken(name, error) from error
+        raise bounds.broken(error) from error
 
 
-def _write(path: Path, content: Callable[[], IO[bytes]], name: str) -> None:
+def _write(path: Path, content: Callable[[], IO[bytes]], bounds: _Bounds) -> None:
     """Write a member, of which only a piece at a time is in memory."""
     with path.open("xb") as file:
         source: IO[bytes] | None = None
@@ -123,14 +128,10 @@ def _write(path: Path, content: Callable[[], IO[bytes]], name: str) -> None:
                 source = source or content()
                 data = source.read(_CHUNK)
             except _BROKEN as error:
-                raise _broken(name, error) from error
+                raise bounds.broken(error) from error
             if not data:
                 break
             file.write(data)
-
-
-def _broken(name: str, error: Exception) -> TreebankError:
-    return TreebankError(f"{name}: no whole zip or tar archive: {error}")
 
 
 def _take(wanted: str, member: str, taken: dict[str, str], bounds: _Bounds) -> None:
@@ -151,8 +152,12 @@ def _take(wanted: str, member: str, taken: dict[str, str], bounds: _Bounds) -> N
 class _Bounds:
     """Counts what comes out of an archive, and raises where that is too much."""
 
-    def __init__(self, name: str, packed: int, stated: int) -> None:
+    def __init__(
+        self, name: str, packed: int, stated: int, error: type[SpmrlError], advice: str
+    ) -> None:
         self._name = name
+        self._error = error
+        self._advice = advice
         self._packed = packed
         self._largest = max(stated, UNPACKED)
         self._most = max(stated // MEMBER, MEMBERS)
@@ -167,22 +172,26 @@ class _Bounds:
                 f"has {self._packed:,} bytes and unpacks to more than {RATIO} times as many"
             )
         if self._bytes > self._largest:
-            raise self.refused(f"unpacks to more than {self._largest:,} bytes. {_STATE}")
+            raise self.refused(f"unpacks to more than {self._largest:,} bytes. {self._advice}")
 
     def member(self) -> None:
         """There is one member more."""
         self._members += 1
         if self._members > self._most:
-            raise self.refused(f"has more than {self._most:,} members. {_STATE}")
+            raise self.refused(f"has more than {self._most:,} members. {self._advice}")
 
-    def unsafe(self, member: str, problem: str) -> TreebankError:
+    def unsafe(self, member: str, problem: str) -> SpmrlError:
         """The error of a member that no honest archive has."""
         shown = member[:200].encode(errors="backslashreplace").decode()
         return self.refused(f"is not safe: its member '{shown}' {problem}")
 
-    def refused(self, problem: str) -> TreebankError:
+    def refused(self, problem: str) -> SpmrlError:
         """The error of an archive."""
-        return TreebankError(f"{self._name}: the archive {problem}; nothing was unpacked")
+        return self._error(f"{self._name}: the archive {problem}; nothing was unpacked")
+
+    def broken(self, error: Exception) -> SpmrlError:
+        """The error of what is no archive, or a part of one."""
+        return self._error(f"{self._name}: no whole zip or tar archive: {error}")
 
 
 def _members(archive: Path, bounds: _Bounds) -> Iterator[_Member]:

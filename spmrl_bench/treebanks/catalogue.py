@@ -139,10 +139,13 @@ def _paths() -> Iterator[Path]:
 
 
 def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with keys replaced; tables are merged key by key."""
+    """The content with keys replaced; tables are merged key by key, or left out by ``false``."""
     result = dict(content)
     for key, value in changes.items():
         old = result.get(key)
+        if isinstance(old, Mapping) and value is False:
+            del result[key]
+            continue
         both = isinstance(old, Mapping) and isinstance(value, Mapping)
         result[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
     return result

@@ -64,16 +64,21 @@ class _Manifest(Closed):
     """What every treebank declares."""
 
     name: Annotated[Text, AfterValidator(check_name)]
-    #: Human name of the treebank.
+    """Name of the treebank, that of the file."""
     title: Text
-    #: English name of the language in small letters, as recipes use it.
+    """Human name of the treebank."""
     language: Text
+    """English name of the language in small letters, as recipes use it."""
     track: Track
-    #: Where the part-of-speech tags come from.
+    """The track that it belongs to; scores of different tracks never share a table."""
     tags: Literal["gold", "predicted", "none"]
+    """Where the part-of-speech tags come from."""
     licence: Text
+    """Under which licence it is, in words."""
     citation: Text
+    """The publication to cite with it."""
     source: Text
+    """Where it comes from: an address, or who distributes it."""
 
 
 def _check_transforms(names: list[str], stages: tuple[Stage, ...]) -> list[str]:
@@ -98,7 +103,10 @@ class Attachment(Closed):
     """What decides its attachment scores besides the format, by the names of the scorer's rules."""
 
     punctuation: Text = "none"
+    """The rule by which words are punctuation: ``none``, ``ptb-ctb`` or ``unicode``."""
     relations: Relations = "whole"
+    """How relations are compared: ``whole``, the part before a colon (``universal``), or not at
+    all."""
 
     @field_validator("punctuation")
     @classmethod
@@ -126,18 +134,18 @@ class Fetch(Closed):
     SHA-256 the manifest records.
     """
 
-    #: Of the archive (zip or tar), or of the folder, then with a slash at its end.
     url: Annotated[str, Field(pattern="^https?://"), AfterValidator(_address)]
-    #: The folder under the directory of treebanks, if not that of the treebank.
+    """Address of the archive (zip or tar), or of the folder, then with a slash at its end."""
     path: InFolder | None = None
-    #: Of the archive.
+    """The folder under the directory of treebanks, if not that of the treebank."""
     sha256: Sha256 | None = None
-    #: Members of the archive, or folders of it with a slash at their end, and what they become
-    #: under the treebank's folder.
+    """SHA-256 of the archive."""
     members: dict[InFolder, InFolder] = Field(default={}, validate_default=True)
-    #: Bytes that the archive unpacks to, or that a single file has, at most; for a release that
-    #: is larger than usual (:mod:`spmrl_bench.treebanks.archives`).
+    """Members of the archive, or folders of it with a slash at their end, and what they become
+    under the treebank's folder."""
     size: Annotated[int, Field(gt=0, le=LARGEST_STATED)] | None = None
+    """Bytes that the archive unpacks to, or that a single file has, at most; for a release that
+    is larger than usual."""
 
     @field_validator("members")
     @classmethod
@@ -162,28 +170,30 @@ class Fetch(Closed):
 class FileManifest(_Manifest, InFormat):
     """A treebank that lies in files."""
 
-    #: Its folder under the directory of treebanks, or several to look for in turn; or absolute.
     path: Folders
-    #: Names of transforms, in the order in which they apply.
+    """Its folder under the directory of treebanks, or several to look for in turn; or absolute."""
     transforms: list[str] = Field(default_factory=list)
-    #: Whether a sentence that breaks the format stops the reading or is left out and counted.
+    """Names of transforms, in the order in which they apply."""
     on_error: Literal["fail", "skip"] = "fail"
-    #: The evalb parameter set of its scores; a dependency treebank has none.
+    """Whether a sentence that breaks the format stops the reading or is left out and counted."""
     prm: Parameters | None = None
-    #: The revision of the source, where that is a repository.
+    """The evalb parameter set of its scores; a dependency treebank has none."""
     commit: Text | None = None
-    #: How to get it, for the message when it is absent.
+    """The revision of the source, where that is a repository."""
     obtain: Text
-    #: Where it can be downloaded, if it can.
+    """How to get it, for the message when it is absent."""
     fetch: list[Fetch] = Field(default_factory=list)
+    """Where it can be downloaded, if it can."""
     splits: FileSplits
-    #: Whether splits may have the same sentences (:mod:`spmrl_bench.treebanks.overlap`).
+    """Which files are for training, dev and test: a table each."""
     shared: Literal["refused", "allowed"] = "refused"
+    """Whether splits may have the same sentences."""
     dependencies: DependencyLayer | None = None
-    #: The rules of its attachment scores, if not the usual ones.
+    """The same sentences as dependencies, in files of their own."""
     attachment: Attachment | None = None
-    #: SHA-256 of files by their path under the folder.
+    """The rules of its attachment scores, if not the usual ones."""
     sha256: Mapping[InFolder, Sha256] = {}
+    """SHA-256 of files by their path under the folder."""
 
     @field_validator("fetch")
     @classmethod
@@ -268,11 +278,17 @@ class MiniManifest(_Manifest):
     """A treebank that the program generates."""
 
     format: Literal["mini"]
+    """The format of treebanks that are not read but generated."""
     grammar: Text
+    """Name of the grammar, a file of ``treebanks/mini/``."""
     seed: int
+    """Where the random numbers of the sentences come from."""
     transforms: list[str] = Field(default_factory=list)
+    """Names of transforms, in the order in which they apply."""
     prm: Parameters
+    """The evalb parameter set of its scores."""
     splits: MiniSplits
+    """How many sentences each split has: a table each."""
 
     @field_validator("grammar")
     @classmethod

@@ -72,39 +72,41 @@ class Rows(Closed):
     """
 
     table: InFolder
+    """The file with the table, under the treebank's folder."""
     column: Text
+    """Name of the column that marks them."""
     equals: Text
+    """What stands in that column for sentences of this split."""
 
 
 class Split(Closed):
-    """The files of one split and what they must hold after the transforms.
-
-    ``files`` are patterns of paths under the treebank's folder, read in the order given; see
-    :mod:`spmrl_bench.treebanks.patterns`.
-    """
+    """The files of one split and what they must hold after the transforms."""
 
     files: Patterns
-    #: Patterns of files to leave out.
+    """Patterns of paths under the treebank's folder, read in the order given: ``*``, ``{01..09}``,
+    ``a | b`` for the first of two that matches."""
     exclude: list[Pattern] = []
-    #: Patterns of files with a line of tags for each sentence, in place of the trees' own tags.
+    """Patterns of files to leave out."""
     tag_files: Patterns | None = None
-    #: A file that lists documents, one in a line: of the files only those
-    #: (:func:`spmrl_bench.treebanks.patterns.documents`).
+    """Patterns of files with a line of tags for each sentence, in place of the trees' own tags."""
     ids: InFolder | None = None
-    #: Whether the files are only those that no other split has.
+    """A file that lists documents, one in a line: of the files only those."""
     rest: bool = False
-    #: ``"1..1000"``: only these sentences of the files, counted from 1 before anything is left
-    #: out; ``"1001.."`` all from there on.
+    """Whether the files are only those that no other split has."""
     range: str | None = None
+    """``"1..1000"``: only these sentences of the files, counted from 1 before anything is left
+    out; ``"1001.."`` all from there on."""
     rows: Rows | None = None
-    #: The number of sentences, or those of sources that differ; the first is the usual one. Nothing
-    #: is compared where nothing is declared.
+    """Only the sentences that a table marks."""
     sentences: Annotated[tuple[int, ...], BeforeValidator(_numbers)] | None = None
+    """The number of sentences, or a list of those of sources that differ; the first is the usual
+    one. Nothing is compared where nothing is declared."""
     tokens: Count | None = None
-    #: How many sentences break the format and are left out (``on_error = "skip"``).
+    """The number of words; nothing is compared where none is declared."""
     skipped: Some = 0
-    #: How many sentences have no word left after the transforms, where that is known.
+    """How many sentences break the format and are left out (``on_error = "skip"``)."""
     dropped: Some | None = None
+    """How many sentences have no word left after the transforms, where that is known."""
 
     @field_validator("range")
     @classmethod
@@ -118,14 +120,18 @@ class MiniSplit(Closed):
     """The number of sentences to generate."""
 
     sentences: Annotated[Count, Field(le=1_000_000)]
+    """The number of sentences to generate."""
 
 
 class Splits(Closed, Generic[SplitT]):
     """A table for each split."""
 
     train: SplitT
+    """Sentences to learn from."""
     dev: SplitT
+    """Sentences to select by."""
     test: SplitT
+    """Sentences to score in the end."""
 
     def __getitem__(self, name: str) -> SplitT:
         found: SplitT = getattr(self, name)
@@ -169,39 +175,40 @@ class InFormat(Closed):
     """A file format and the options of its reader."""
 
     format: Text
-    #: One text encoding, or several to try in turn: ``"utf-8 | gb18030"``.
+    """Name of the file format."""
     encoding: str | None = None
-    #: Name of the escape policy of the words.
+    """One text encoding, or several to try in turn: ``"utf-8 | gb18030"``."""
     escapes: str | None = None
-    #: Whether leaves are ``word-lemma``.
+    """What undoes the escapes of words: ``ptb``, ``brackets``, ``backslash`` or ``none``."""
     lemmas: bool | None = None
-    #: Which column of a CoNLL file has the tags.
+    """Whether leaves are ``word-lemma``."""
     tag_column: Literal["upos", "xpos"] | None = None
-    #: Whether sentences of a CoNLL file may have several roots.
+    """Which column of a CoNLL file has the tags."""
     roots: Literal["one", "several"] | None = None
-    #: Whether a multiword token of a CoNLL-U file is its words or one word.
+    """Whether sentences of a CoNLL file may have several roots."""
     multiword: MultiwordTokens | None = None
-    #: How a bracket dialect writes a constituent, as a template; so with the options below, which
-    #: :mod:`spmrl_bench.readers.dialect` explains.
+    """Whether a multiword token of a CoNLL-U file is its words or one word."""
     node: Text | None = None
-    #: How it writes a leaf: a template, or several to try in turn.
+    """How a bracket dialect writes a constituent, as a template; so with the options below."""
     leaf: Texts | None = None
-    #: How it writes the line of a tree, in the same way.
+    """How a bracket dialect writes a leaf: a template, or several to try in turn."""
     entry: Texts | None = None
-    #: How lines begin that are comments.
+    """How a bracket dialect writes the line of a tree, in the same way."""
     comment: Texts | None = None
-    #: Labels of brackets that hold trees and are no part of them.
+    """How lines begin that are comments."""
     wrappers: Annotated[list[str], BeforeValidator(_one_or_several)] | None = None
-    #: Labels of nodes that are left out with all below them.
+    """Labels of brackets that hold trees and are no part of them."""
     drop: Texts | None = None
-    #: The label of the node, left out too, that names a tree.
+    """Labels of nodes that are left out with all below them."""
     id: Text | None = None
-    #: Tags of empty elements.
+    """The label of the node, left out too, that names a tree."""
     empty_tags: Texts | None = None
-    #: Words that are empty elements, with ``...`` for anything; ``penn``: as in Penn-style ones.
+    """Tags of empty elements."""
     empty_words: Texts | None = None
-    #: What stands for other characters in words, after the escapes were undone.
+    """Words that are empty elements, with ``...`` for anything; ``penn`` stands for the marks of
+    the Penn Treebank and its kin."""
     replace: dict[Text, str] | None = None
+    """What stands for other characters in words, after the escapes were undone."""
 
     @field_validator("format")
     @classmethod
@@ -275,24 +282,27 @@ class DependencyLayer(InFormat):
     Their words must be those of the trees, at least after merging.
     """
 
-    #: Its folder under the directory of treebanks, if not that of the trees.
     path: Folders | None = None
-    #: Patterns of its files; or the ending by which they are called otherwise than those of the
-    #: trees, such as ``".conllx"``.
+    """Its folder under the directory of treebanks, if not that of the trees."""
     train: Patterns | None = None
+    """Patterns of the files of training."""
     dev: Patterns | None = None
+    """Patterns of the files of dev."""
     test: Patterns | None = None
+    """Patterns of the files of test."""
     ending: Annotated[str, Field(pattern=r"^\.\w+$")] | None = Field(None, validate_default=True)
-    #: The column of the table of each split's ``rows`` that has the names of the sentences, where
-    #: they stand in another order than the trees.
+    """In place of patterns: the ending by which the files are called otherwise than those of the
+    trees, such as ``".conllx"``."""
     ids: Text | None = None
-    #: Whether words that make up one of the trees' are merged into it.
+    """The column of the table of each split's ``rows`` that has the names of the sentences, where
+    they stand in another order than the trees."""
     words: Literal["same", "merged"] = "same"
-    #: Where words are merged, the relation by which the parts of a word that the trees cut into
-    #: several hang from the last of them; without it there can be none.
+    """Whether words that make up one of the trees' are merged into it."""
     parts: Text | None = None
-    #: Words that the trees spell otherwise, and how, where words are merged.
+    """Where words are merged, the relation by which the parts of a word that the trees cut into
+    several hang from the last of them; without it there can be none."""
     respelt: dict[Text, Text] = {}
+    """Words that the trees spell otherwise, and how, where words are merged."""
 
     @classmethod
     def _may_be(cls, form: Format) -> bool:

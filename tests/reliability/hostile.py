@@ -192,7 +192,7 @@ for _key, _use in _KEYS.items():
 # ---- Links, which only the user can have made ----
 
 
-@case("a link to a folder outside", "open", "is not present")
+@case("a link to a folder outside", "open", "not present")
 def _(stage: Stage) -> None:
     (stage.root / "link").symlink_to(stage.folder / "outside")
     stage.manifest(path='"link"')

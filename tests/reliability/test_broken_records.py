@@ -23,7 +23,7 @@ from typer.testing import CliRunner, Result
 
 from spmrl_bench.cli import app
 from spmrl_bench.errors import RecordError
-from spmrl_bench.leaderboard.formats import to_html, to_latex, to_markdown
+from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.markdown import results_document
 from spmrl_bench.leaderboard.published import read_published
@@ -270,7 +270,7 @@ def make_tables(records: list[Record], folder: Path) -> None:
     """Everything that is made of records."""
     frame = records_frame(records)
     document = results_document(frame, PUBLISHED)
-    for text in (to_markdown(document), to_html(document), to_latex(document)):
+    for text in (to_markdown(document), to_latex(document)):
         text.encode()
     to_csv(result_rows(frame, PUBLISHED)).encode()
     for track in tracks_of(records, languages=1):

@@ -111,12 +111,13 @@ def test_lines_of_100_megabytes(extreme: Extreme, tmp_path: Path, tally: Tally) 
     path.write_bytes(extreme.make())
     held.add()
     code = (
-        "import resource, sys\nfrom pathlib import Path\n"
+        "import sys\nfrom pathlib import Path\n"
+        "from spmrl_bench.processes import peak_memory_bytes\n"
         "from tests.reliability.test_files import check_errors, read\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before = peak_memory_bytes()\n"
         "path = Path(sys.argv[2])\n"
         "check_errors(read(sys.argv[1], path)[1], path)\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
+        "print((peak_memory_bytes() - before) // 1024)\n"
     )
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = subprocess.run(

@@ -19,6 +19,7 @@ import pytest
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsers import load_parser
+from spmrl_bench.processes import peak_memory_bytes
 from spmrl_bench.trees.parse import Parse
 from tests.parsers.examples import forget_digest
 from tests.reliability.hostile_models import HARMS, MODELS, Harm, save_models
@@ -176,4 +177,4 @@ def problem_of(harm: Harm, message: str | None) -> str | None:
 
 def peak_megabytes() -> int:
     """The largest memory of the process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return (peak_memory_bytes() or 0) >> 20

@@ -139,11 +139,13 @@ COMMANDS = {
 MEASURED = """
 import resource, sys
 from spmrl_bench.cli import app
+from spmrl_bench.processes import peak_memory_bytes
 try:
     app(sys.argv[1:])
 finally:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    print("took", used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, file=sys.stderr)
+    peak = peak_memory_bytes()
+    print("took", used.ru_utime + used.ru_stime, peak, file=sys.stderr)
 """
 
 

@@ -32,6 +32,14 @@ def test_figures_of_a_corpus() -> None:
     assert counts.sentences_with(Status.NO_WORDS).tolist() == [4]
 
 
+def test_no_parse_is_no_complete_match() -> None:
+    """Not even of a sentence in which gold has no bracket either."""
+    row = (1, Status.VALID, 0, 0, 0, 0, 1, 1)
+    assert BracketCounts.from_rows([row]).complete_match == 100
+    missed = (1, Status.MISSED, *row[2:])
+    assert BracketCounts.from_rows([row, missed]).complete_match == 50
+
+
 def test_length_limit_includes_the_limit() -> None:
     counts = BracketCounts.from_rows(ROWS)
     assert len(counts.up_to(41)) == 4

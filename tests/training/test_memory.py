@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 import torch
 
-from spmrl_bench.training.memory import peak_gpu_memory_bytes, peak_memory_bytes
+from spmrl_bench.training.memory import peak_gpu_memory_bytes
+
+CHILD = """
+from spmrl_bench.processes import peak_memory_bytes
+print(peak_memory_bytes())
+"""
 
 
-def test_peak_memory_is_in_bytes() -> None:
-    status = Path("/proc/self/status")
-    if not status.exists():
-        pytest.skip("the system keeps no /proc/self/status to compare with")
-    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-    kibibytes = int(line.split()[1])
-    assert peak_memory_bytes() == pytest.approx(kibibytes * 1024, rel=0.05)
+def test_peak_memory_is_that_of_the_process_in_bytes() -> None:
+    """Not that of the process which started it."""
+    held = torch.zeros(1 << 28, dtype=torch.uint8)  # a quarter of a gigabyte
+    sizes = []
+    for extra in ("", "held = bytearray(1 << 28)\n"):
+        found = subprocess.run(
+            [sys.executable, "-c", extra + CHILD], capture_output=True, text=True, check=True
+        )
+        sizes.append(int(found.stdout))
+    del held
+    assert sizes[1] - sizes[0] == pytest.approx(1 << 28, rel=0.1)
     assert peak_gpu_memory_bytes(torch.device("cpu")) is None

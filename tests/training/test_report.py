@@ -5,8 +5,10 @@ from __future__ import annotations
 from io import StringIO
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
+from spmrl_bench.training.report import messages
 from tests.training.trainers import make_trainer
 
 
@@ -32,6 +34,17 @@ def test_plain_output_is_one_line_for_each_evaluation(tmp_path: Path) -> None:
     assert lines[0].endswith(" min")
     assert lines[-1] == "[done] after 2 epochs"
     assert "\x1b" not in "".join(lines)
+
+
+def test_colours_that_are_forced_make_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert Console(stderr=True).is_terminal  # what rich takes it for
+    console = messages()
+    assert not console.is_terminal
+    console.print("[bold]a line")
+    assert capsys.readouterr().err == "a line\n"
 
 
 def test_terminal_output_is_one_line_kept_up_to_date(tmp_path: Path) -> None:

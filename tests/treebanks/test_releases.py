@@ -186,6 +186,34 @@ def test_labels_with_functions_as_kitaev_and_klein_trained_on_them(
     assert trees[1] == "(VROOT (NN Inhalt))"
 
 
+def leaves(line: str) -> list[tuple[str, str]]:
+    """Tags and words of a line of brackets, which nothing is done to but to take out features."""
+    text = "".join(line.split("##")[::2])
+    return re.findall(r"\(([^ ()]+) ([^ ()]+)\)", text)
+
+
+@pytest.mark.parametrize("language", EXPECTED)
+def test_words_as_they_stand_as_the_code_of_kitaev_and_klein_reads_them(
+    tmp_path: Path, use: Use, language: str
+) -> None:
+    written(language, tmp_path, use)
+    name = f"{language.lower()}-spmrl"
+    as_they_stand = open_treebank(f"{name}-kk18", tmp_path)
+    assert as_they_stand.layers == ("constituents",)
+    with_functions = open_treebank(f"{name}-functions", tmp_path)
+    for split, folder in (("dev", "dev"), ("test", "test")):
+        file = tmp_path / f"{language.upper()}_SPMRL/pred/ptb/{folder}/{folder}.{language}.pred.ptb"
+        lines = file.read_text(encoding="utf-8").splitlines()
+        trees = as_they_stand.split(split)
+        expected = [leaves(line) for line in lines]
+        assert [list(zip(tree.tags, tree.words, strict=True)) for tree in trees] == expected
+        for tree, other in zip(trees, with_functions.split(split), strict=True):
+            assert (tree.labels, tree.spans.tolist()) == (other.labels, other.spans.tolist())
+    if language == "German":
+        assert as_they_stand.split("dev")[0].words[3:6] == ("-LRB-", "laut", "-RRB-")
+        assert with_functions.split("dev")[0].words[3:6] == ("(", "laut", ")")
+
+
 @pytest.mark.parametrize("language", [name for name in EXPECTED if name not in SMALL_ONLY])
 def test_small_training_set(tmp_path: Path, use: Use, language: str) -> None:
     written(language, tmp_path, use)
@@ -320,6 +348,10 @@ def test_merged_penn_files_with_predicted_tags(tmp_path: Path, use: Use) -> None
     ]
     assert texts(treebank, "train") == texts(treebank, "test") == expected
     assert texts(treebank, "dev") == expected[:1]
+    as_they_stand = open_treebank("english-ptb-kk18", tmp_path).split("test")
+    assert as_they_stand[1].words == (r"3\/4", "-LRB-", r"\*", "-RRB-")
+    for tree, other in zip(as_they_stand, treebank.split("test"), strict=True):
+        assert (tree.labels, tree.tags) == (other.labels, other.tags)
 
 
 CTB_SIZES = {"train": 32, "dev": 4, "test": 4} | {

@@ -97,6 +97,12 @@ def test_labels_and_tags(name: str, whole: str, rest: str) -> None:
 @pytest.mark.parametrize(
     ("name", "label", "rest"),
     [
+        ("strip-functions", "NP-SBJ", "NP"),
+        ("strip-functions", "NP=2", "NP"),
+        ("strip-functions", "NP-SBJ=2", "NP"),
+        ("strip-functions", "PRT|ADVP", "PRT"),
+        ("strip-functions", "-NONE-", "-NONE-"),
+        ("strip-functions", "=", "="),
         ("strip-semantic-marks", "NP;*SBJ*", "NP"),
         ("strip-semantic-marks", "PP;*", "PP"),
         ("strip-semantic-marks", "NP-TMP;*", "NP-TMP"),
