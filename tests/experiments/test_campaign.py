@@ -367,7 +367,7 @@ def test_interrupted_and_killed_runs_end_at_once_and_continue_to_the_same_weight
         os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: to all of them
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 130, errors
-        assert errors.count("finishing the batch") == 1
+        assert errors.count("letting all that is in work save and end") == 1
         assert errors.rstrip().endswith(
             "spmrl-bench: interrupted; give the same command again (without --fresh) to continue"
         )
