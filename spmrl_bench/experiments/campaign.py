@@ -7,6 +7,7 @@ left, however the one before it ended.
 
 from __future__ import annotations
 
+import secrets
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,11 +15,13 @@ from pathlib import Path
 import torch
 
 from spmrl_bench.errors import CheckpointError, ReadError, RecipeError, SpmrlError
-from spmrl_bench.experiments.one_run import Failure, Run, train_run
+from spmrl_bench.executors.driver import carry_out
+from spmrl_bench.executors.local import LocalExecutor
+from spmrl_bench.executors.unit import Unit
+from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
-from spmrl_bench.experiments.side_by_side import train_side_by_side
 from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.parsers.device import cards, choose_device
 from spmrl_bench.processes import available_threads
@@ -61,29 +64,30 @@ def train_all(
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    left, done, failures = (runs, [], []) if fresh else _looked_at(runs)
+    left, done, errors = (runs, [], []) if fresh else _looked_at(runs)
     for run, state in done:
         score = f"best dev {run.config.criterion.title} {state.best_score:.2f}"
         say(f"{run.title}: already trained, {score}")
-    for failure in failures if left else ():
-        say(str(failure))
-    tried = len(left) + len(failures)
-    if at_once > 1:  # the longest first, so that it is not left to run alone at the end
-        left.sort(key=lambda run: run.config.model.cost, reverse=True)
+    for run, error in errors if left else ():
+        say(_failed(run, error))
+    beginning = secrets.token_hex(8) if fresh else ""
+    tried, failures = len(left) + len(errors), [error for _, error in errors]
     notes = _notes(plans, left)
     if jobs is None and at_once > 1 and left:
         say(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
     with on_signals(interrupt, signal.SIGTERM):
         if at_once > 1:
-            failures += train_side_by_side(left, notes, device, fresh=fresh, jobs=at_once, say=say)
+            units = [_unit(run, notes.get(run.folder), beginning) for run in left]
+            ended = carry_out(units, LocalExecutor(at_once, device), say=say)
+            failures += [each.error for each in ended if each.error is not None]
         else:
-            failures += _train_in_turn(left, notes, device, fresh=fresh, say=say)
+            failures += _train_in_turn(left, notes, device, fresh=beginning, say=say)
     _raise(failures, tried)
 
 
 def _looked_at(
     runs: Sequence[Run],
-) -> tuple[list[Run], list[tuple[Run, Progress]], list[Failure]]:
+) -> tuple[list[Run], list[tuple[Run, Progress]], list[tuple[Run, Exception]]]:
     """The runs that are to be trained, those that are, and those whose folders are broken.
 
     Raises:
@@ -91,7 +95,7 @@ def _looked_at(
     """
     left: list[Run] = []
     done: list[tuple[Run, Progress]] = []
-    failures: list[Failure] = []
+    failures: list[tuple[Run, Exception]] = []
     for run in runs:
         try:
             check_settings(run.folder, run.config, other_minutes=True)
@@ -99,7 +103,7 @@ def _looked_at(
         except OtherSettingsError:
             raise
         except CheckpointError as error:
-            failures.append(Failure(run, error))
+            failures.append((run, error))
             continue
         if state is None:
             left.append(run)
@@ -150,25 +154,48 @@ def _train_in_turn(
     notes: dict[Path, str],
     device: str,
     *,
-    fresh: bool,
+    fresh: str,
     say: Callable[[str], None],
-) -> list[Failure]:
+) -> list[Exception]:
     """Train in this process; returns what failed."""
-    failures: list[Failure] = []
+    failures: list[Exception] = []
     for number, run in enumerate(runs, start=1):
         try:
-            train_run(run, device, fresh=fresh, note=notes.get(run.folder))
+            train_run(run, fresh, notes.get(run.folder), device=device)
         except SpmrlError as error:
-            failures.append(Failure(run, error))
+            failures.append(error)
             if number < len(runs):
-                say(str(failures[-1]))
+                say(_failed(run, error))
     return failures
 
 
-def _raise(failures: Sequence[Failure], of: int) -> None:
+#: Sentences of a treebank that does not declare how many it has.
+_USUAL = 5000
+
+
+def _unit(run: Run, note: str | None, fresh: str) -> Unit:
+    """The training of a run. How long it takes: sentences to learn times weights, roughly."""
+    declared = run.treebank.manifest.splits.train.sentences
+    sentences = max(declared) if isinstance(declared, tuple) else declared or _USUAL
+    return Unit(
+        title=run.title,
+        function=train_run,
+        arguments=(run, fresh, note),
+        cost=float(sentences) * run.config.train.max_epochs * run.config.model.cost,
+        folder=run.folder,
+    )
+
+
+def _failed(run: Run, error: Exception) -> str:
+    """For one line of a log."""
+    beginning = str(error).partition("\n")[0]
+    return f"{run.title}: FAILED, {beginning}"
+
+
+def _raise(failures: Sequence[Exception], of: int) -> None:
     """Raise what failed, if anything did: each message once, a defect of the program first."""
     errors: dict[str, Exception] = {}
-    for _, error in failures:
+    for error in failures:
         if not isinstance(error, SpmrlError):
             raise error
         errors.setdefault(str(error), error)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 
@@ -21,7 +20,7 @@ from spmrl_bench.experiments.evaluation import (
 )
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_config import RunConfig
-from spmrl_bench.experiments.run_folder import check_settings, claim
+from spmrl_bench.experiments.run_folder import begun_afresh, check_settings, claim
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import Kind, kind_named
@@ -50,30 +49,21 @@ class Run:
         return f"{self.config.treebank} {self.config.name} seed {self.config.seed}"
 
 
-class Failure(NamedTuple):
-    """A run, and what ended it."""
-
-    run: Run
-    error: Exception
-
-    def __str__(self) -> str:
-        """For one line of a log."""
-        beginning = str(self.error).partition("\n")[0]
-        return f"{self.run.title}: FAILED, {beginning}"
-
-
 def train_run(
     run: Run,
-    device: str,
-    *,
-    fresh: bool,
+    fresh: str,
     note: str | None,
+    *,
+    device: str,
     console: Console | None = None,
     prune: Prune | None = None,
 ) -> None:
     """Train a run, or continue what its folder has.
 
     Args:
+        fresh: delete what the folder holds first, unless that was done under the same name, which
+            is given here, so that a run which is broken off and started again goes on; empty to
+            continue what is there.
         note: which treebank was taken and why, to be said with the numbers of its sentences.
         console: where to report; by default standard error.
         prune: whether to end at a dev evaluation, for what it has come to.
@@ -86,6 +76,8 @@ def train_run(
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
     with owned(run.folder), Report(run.folder, run.title, criterion.title, console) as report:
+        if begun_afresh(run.folder, fresh):
+            fresh = ""
         if not fresh:
             check_settings(run.folder, config, other_minutes=True)
         every = bank.examples("train", kind.layers)

@@ -42,17 +42,30 @@ class OtherSettingsError(CheckpointError):
     """The folder holds a run with other settings."""
 
 
-def claim(folder: Path, config: RunConfig, fresh: bool) -> None:
-    """Note the settings in the run folder, emptied first for a fresh start."""
+#: The file that says under which name a run was begun afresh.
+FRESH = "fresh"
+
+
+def claim(folder: Path, config: RunConfig, fresh: str) -> None:
+    """Note the settings in the run folder, emptied first for a fresh start, which has a name."""
     try:
         if fresh:
             discard(folder)
+            write_text(folder / FRESH, fresh)
         write_text(folder / "run.json", config.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise CheckpointError(
             f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, or "
             "choose another --runs folder"
         ) from None
+
+
+def begun_afresh(folder: Path, name: str) -> bool:
+    """Whether the folder was emptied for the fresh start of this name."""
+    try:
+        return bool(name) and (folder / FRESH).read_text(encoding="utf-8") == name
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = False) -> None:

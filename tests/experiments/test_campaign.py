@@ -254,21 +254,6 @@ def test_without_a_number_of_jobs_it_is_chosen_and_said(
     assert all(map(weights, folders(both)))
 
 
-def test_the_longest_of_runs_side_by_side_begins_first(
-    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun: list[int] = []
-
-    def note(runs: list[Run], *_: object, **__: object) -> list[object]:
-        begun.extend(run.config.model.layers for run in runs)  # type: ignore[attr-defined]
-        return []
-
-    monkeypatch.setattr("spmrl_bench.experiments.campaign.train_side_by_side", note)
-    plans = [plan(laboratory, settings={"model.layers": str(layers)}) for layers in (1, 3, 2)]
-    train_all(plans, runs_dir=RUNS, jobs=2)
-    assert begun == [3, 2, 1]
-
-
 def test_a_run_of_two_plans_is_trained_once(
     laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from spmrl_bench.experiments import campaign, run, side_by_side
+from spmrl_bench.experiments import campaign, run
 from spmrl_bench.experiments.campaign import usual_jobs
 from spmrl_bench.experiments.one_run import Run
-from spmrl_bench.experiments.side_by_side import train_side_by_side
 from spmrl_bench.parsers.device import cards, device_of_job
 from tests.experiments.running import plan
 from tests.laboratory import Laboratory
@@ -56,31 +55,6 @@ def test_each_card_gets_a_run(
     work = plan(laboratory, seeds=[1, 2, 3])
     runs = [Run(work.treebank, config, Path()) for config in work.configs]
     assert usual_jobs(runs, torch.device(device)) == expected
-
-
-def test_a_card_that_is_free_again_gets_the_next_run(
-    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    work = plan(laboratory, seeds=[1, 2])
-    runs = [Run(work.treebank, config, Path()) for config in work.configs]
-    begun: list[tuple[int, str]] = []
-    futures: list[Future[None]] = []
-
-    def start(one: Run, number: int, device: str, *_: Any) -> Any:
-        begun.append((number, device))
-        futures.append(Future())
-        if len(futures) > 1:
-            futures[-1].set_result(None)  # the first goes on for longer than the next two
-        if len(futures) == 3:
-            futures[0].set_result(None)
-        return side_by_side._Job(one, number, Pool(), None, futures[-1])  # type: ignore[arg-type]
-
-    said: list[str] = []
-    monkeypatch.setattr(side_by_side, "cards", lambda: 2)
-    monkeypatch.setattr(side_by_side, "_start", start)
-    assert not train_side_by_side(runs, {}, "auto", fresh=False, jobs=2, say=said.append)
-    assert begun == [(0, "cuda:0"), (1, "cuda:1"), (1, "cuda:1"), (0, "cuda:0")]
-    assert said[1].endswith("started on cuda:1 (2 of 4)")
 
 
 def test_runs_are_scored_on_cards_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -195,17 +195,17 @@ def test_a_fresh_start_leaves_the_folder_of_another_alone(laboratory: Laboratory
     FOLDER.mkdir(parents=True)
     (FOLDER / "mine.txt").write_text("mine", encoding="utf-8")
     with owned(FOLDER), pytest.raises(RunOwnedError):
-        train_run(run_of(laboratory), "cpu", fresh=True, note=None)
+        train_run(run_of(laboratory), "once", None, device="cpu")
     assert [path.name for path in FOLDER.iterdir()] == ["mine.txt"]
 
 
 def test_settings_are_checked_again_by_the_owner(laboratory: Laboratory) -> None:
     """Another process may have trained with others since they were checked first."""
     run = run_of(laboratory)
-    train_run(run, "cpu", fresh=False, note=None)
+    train_run(run, "", None, device="cpu")
     other = run.config.model_copy(update={"seed": 2})
     with pytest.raises(CheckpointError, match="other settings: seed is 1 there, 2 now"):
-        train_run(Run(run.treebank, other, FOLDER), "cpu", fresh=False, note=None)
+        train_run(Run(run.treebank, other, FOLDER), "", None, device="cpu")
 
 
 class Gate:
@@ -225,13 +225,13 @@ class Gate:
         """Nothing is held back."""
 
 
-def contend(run: Run, fresh: bool, start: Any, end: Any, results: Any) -> None:
+def contend(run: Run, fresh: str, start: Any, end: Any, results: Any) -> None:
     """Train a run at the same time as another process, and do not end before it has tried."""
     torch.set_num_threads(1)
     console = Console(file=Gate(end))  # type: ignore[arg-type]
     start.wait(PATIENCE)
     try:
-        train_run(run, "cpu", fresh=fresh, note=None, console=console)
+        train_run(run, fresh, None, device="cpu", console=console)
         results.put((os.getpid(), "trained"))
     except RunOwnedError as error:
         end.wait(PATIENCE)
@@ -256,7 +256,7 @@ def test_of_two_that_start_at_once_one_trains(laboratory: Laboratory, rounds: in
             lock.write_text(left_behind, encoding="utf-8")
         if number % 3 == 1:
             (folder / "last").rename(folder / "elsewhere")  # to be trained again
-        arguments = (here, number % 3 == 2, start, end, results)
+        arguments = (here, "once" * (number % 3 == 2), start, end, results)
         pair = [context.Process(target=contend, args=arguments) for _ in range(2)]
         for process in pair:
             process.start()

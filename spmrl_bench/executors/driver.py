@@ -1,0 +1,165 @@
+"""Having many units done, whatever happens to those that do them.
+
+The longest begin first. A unit whose process, worker or node is gone is started again, and goes on
+from what it has saved; one that somebody else has in work is looked at again until that has come
+to an end; one that fails by itself stops no other. Ctrl-C and SIGTERM ask all that is in work to
+save. The driver keeps nothing but what it can learn again from the folders of the units, so it
+may be killed at any moment and started anew.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+
+from spmrl_bench.errors import TrainingError
+from spmrl_bench.executors.unit import Ended, Executor, How, Unit
+from spmrl_bench.interrupts import Interrupted, on_signals
+
+#: How often a unit is started again whose process, worker or node was lost.
+RESTARTS = 3
+#: How often one is that was told to stop, where others than people do that.
+STOPS = 100
+
+# Seconds between two looks whether a signal has come, and whether somebody else's work has ended.
+_GLANCE, _AGAIN = 0.2, 2.0
+_ADVICE = "give the same command again (without --fresh) to continue from the last checkpoint"
+
+
+def carry_out(
+    units: Sequence[Unit],
+    executor: Executor,
+    *,
+    say: Callable[[str], None],
+    more: Callable[[], Unit | None] = lambda: None,
+    over: Callable[[Ended], None] = lambda _: None,
+) -> list[Ended]:
+    """Have all units done; returns those that failed, each with its error.
+
+    Args:
+        units: of which no two have the same folder.
+        executor: does them; it is closed at the end.
+        say: shows a line.
+        more: asked for another unit when all of these have begun and there is room, or nothing is
+            left in work; None while there is none.
+        over: told of each unit that is done or has failed, as soon as it is.
+
+    Raises:
+        Interrupted: Ctrl-C or SIGTERM, after every unit has saved where it is.
+        KeyboardInterrupt: Ctrl-C again; every unit continues from its last checkpoint.
+        SpmrlError: the executor cannot do anything more.
+    """
+    return _Driver(units, executor, say, more, over).run()
+
+
+class _Driver:
+    """What has happened so far."""
+
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        executor: Executor,
+        say: Callable[[str], None],
+        more: Callable[[], Unit | None],
+        over: Callable[[Ended], None],
+    ) -> None:
+        self.executor, self.say, self.more, self.over = executor, say, more, over
+        self.waiting = deque(sorted(units, key=lambda unit: unit.cost, reverse=True))
+        self.later: deque[tuple[float, Unit]] = deque()  # in the order of their times
+        self.in_work = 0
+        self.number = len(units)
+        self.begun: set[str | Path] = set()
+        self.told: set[str | Path] = set()  # of whose other owner the user was told
+        self.broken_off: Counter[tuple[How, str | Path]] = Counter()
+        self.failures: list[Ended] = []
+        self.asked: list[int] = []
+        self.interrupted = False
+
+    def run(self) -> list[Ended]:
+        stopping = False
+        with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
+            try:
+                while True:
+                    self._start()
+                    if not self.in_work and (self.asked or not (self.waiting or self.later)):
+                        break
+                    if not self.in_work:
+                        time.sleep(_GLANCE)
+                    if self.asked and not stopping:
+                        stopping = True
+                        self.executor.ask_to_stop()
+                    for ended in self.executor.ended(_GLANCE):
+                        self.in_work -= 1
+                        self._judge(ended, stopping)
+            finally:
+                self.executor.close()
+        if self.asked and (self.interrupted or self.waiting or self.later):
+            raise Interrupted(self.asked[0])
+        return self.failures
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if not self.asked:
+            self.say("finishing the batches and saving; press Ctrl-C again to stop at once")
+        self.asked.append(number)
+
+    def _start(self) -> None:
+        """Give the executor as many units as it takes."""
+        while self.later and self.later[0][0] <= time.monotonic():
+            self.waiting.append(self.later.popleft()[1])
+        while not self.asked:
+            room = self.in_work < self.executor.capacity
+            if not self.waiting and (room or not self.in_work) and (unit := self.more()):
+                self.waiting.append(unit)
+                self.number += 1
+            if not (self.waiting and room):
+                return
+            unit = self.waiting.popleft()
+            where = self.executor.start(unit)
+            self.in_work += 1
+            if _key(unit) in self.begun:
+                continue
+            self.begun.add(_key(unit))
+            where = f" {where}" if where else ""
+            self.say(f"{unit.title}: started{where} ({len(self.begun)} of {self.number})")
+
+    def _judge(self, ended: Ended, stopping: bool) -> None:
+        """Decide what becomes of a unit that has ended."""
+        unit, how, error = ended
+        if how == "done":
+            self.over(ended)
+            return
+        if stopping and how in ("stopped", "lost", "owned"):
+            self.interrupted = True
+        elif how == "owned":
+            if _key(unit) not in self.told:
+                self.told.add(_key(unit))
+                self.say(f"{unit.title}: waiting, {error}")
+            self.later.append((time.monotonic() + _AGAIN, unit))
+        elif how == "failed":
+            self._fail(ended)
+        else:
+            self.broken_off[how, _key(unit)] += 1
+            limit = RESTARTS if how == "lost" else STOPS if self.executor.makes_room else 0
+            if self.broken_off[how, _key(unit)] > limit:
+                problem = f"{unit.title}: {error}; {_ADVICE}"
+                self._fail(Ended(unit, "failed", TrainingError(problem)))
+                return
+            self.say(f"{unit.title}: {error}; it is started again")
+            self.waiting.appendleft(unit)
+
+    def _fail(self, ended: Ended) -> None:
+        self.failures.append(ended)
+        self.over(ended)
+        beginning = str(ended.error).partition("\n")[0]
+        self.say(f"{ended.unit.title}: FAILED, {beginning}")
+
+
+def _key(unit: Unit) -> str | Path:
+    """By which a unit is known, however often it is started."""
+    return unit.folder or unit.title
