@@ -11,6 +11,7 @@ trials before it, so a search that was interrupted goes on with those it would h
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -175,9 +176,7 @@ class Journal:
         else:
             return None
         # In one step, so that no trial is ever without some of its values.
-        trial = create_trial(
-            state=OptunaState.RUNNING, params=values, distributions=distributions
-        )
+        trial = create_trial(state=OptunaState.RUNNING, params=values, distributions=distributions)
         with _told(self.path):
             self._study.add_trial(trial)
         return self.trials()[len(known)]
@@ -267,7 +266,7 @@ def _told(path: Path) -> Iterator[None]:
             f"{path}: the journal of the search cannot be written: {error.strerror}. "
             f"{remedy(error)}, then give the same command again to continue"
         ) from None
-    except (ValueError, KeyError) as error:
+    except json.JSONDecodeError as error:
         raise CheckpointError(
             f"{path}: the journal of the search is broken ({error}): restore it, or move the "
             "folder away to search anew"

@@ -107,8 +107,10 @@ def plan_search(
     Args:
         settings: ``section.key`` to a value, or to several in the notation of
             :mod:`~spmrl_bench.search.space`.
+        treebank, track, size: as :func:`~spmrl_bench.experiments.plan.make_plan` takes them.
         variant: may be left out where the recipe has one only.
         seed: of the sampler, and of the training of all trials.
+        sampler, pruner: by name.
 
     Raises:
         RecipeError: an unknown name, a value that the recipe refuses, several variants, or
@@ -192,9 +194,7 @@ def _refuse_time(asked: Settings, pruner: str) -> None:
         )
 
 
-def _only_variant(
-    recipe: Recipe, treebank: str | None, track: str | None, size: str | None
-) -> str:
+def _only_variant(recipe: Recipe, treebank: str | None, track: str | None, size: str | None) -> str:
     """The variant of a recipe that has one only.
 
     Raises:

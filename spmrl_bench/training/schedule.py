@@ -21,7 +21,7 @@ Amount = Annotated[float, Field(ge=0)]
 #: The stopping rule after which training goes on where it is given more time.
 OUT_OF_TIME = "max_minutes"
 #: Not a rule, but the judgement of a search that compares a run with others.
-PRUNED = "pruned"
+PRUNED = "pruner"
 
 
 class Progress(BaseModel):

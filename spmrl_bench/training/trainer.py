@@ -44,7 +44,6 @@ from spmrl_bench.training.schedule import (
     stopping_rule,
 )
 
-
 Prune = Callable[[int, float], bool]
 """Told of each dev evaluation: how far training is (:func:`evaluation_point`) and the score in
 percent; says whether training is to end there. Of an evaluation that is done again, as its
