@@ -39,6 +39,7 @@ from spmrl_bench.parsers.device import cards, choose_device, device_of_job
 from spmrl_bench.parsers.registry import combine, kind_named, load_parser
 from spmrl_bench.processes import available_threads, end_pool, interrupts_blocked, worker_pool
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.search.document import searches_behind
 from spmrl_bench.training.memory import largest
 from spmrl_bench.training.report import speed
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time
@@ -232,7 +233,7 @@ def _score(
     """Score a run, or several as an ensemble: dev always, test only if dev selected its variant.
 
     The baselines are scored with the test of a single run. The settings of the first run are
-    those of all.
+    those of all. Searches beside the runs that have tried these settings are noted with them.
     """
     bank = work.treebank.with_test() if selected else work.treebank
     config, weights = runs[0].config, [run.weights for run in runs]
@@ -264,6 +265,7 @@ def _score(
         weights=weights[0] if alone else hashlib.sha256("".join(weights).encode()).hexdigest(),
         ensemble=[] if alone else weights,
         recipe=config.model_dump(mode="json"),
+        searches=searches_behind(runs[0].folder.parent, config.model_dump(mode="json")),
         dev=results["dev"],
         test=results.get("test"),
         baselines=baselines,

@@ -70,6 +70,11 @@ def _table(
         "tokens/s": [_whole(one.tokens_per_second) for one in shown],
         # Signatures are longer than all the rest of a row: number them and write them below.
         "signature": [f"[{n}]" for n in range(1, len(shown) + 1)],
+        **(
+            {"settings": [one.searched for one in shown]}
+            if any(one.searched for one in shown)
+            else {}
+        ),
         **_published_columns(treebank, shown),
     }
     suffix = f", table {number}" if len(siblings) > 1 else ""
