@@ -30,7 +30,8 @@ from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, Criterion, Metric, metric_named
 from spmrl_bench.scoring.signature import Signature
 
-# 3: scores by metric; 4: systems of others; 5: searches. Older versions are read for ever (record_versions).
+# 3: scores by metric; 4: systems of others; 5: searches. Older versions are read for ever
+# (record_versions).
 SCHEMA_VERSION = 5
 
 Percent = Annotated[float, Field(ge=0, le=100)]

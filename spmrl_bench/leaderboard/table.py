@@ -162,8 +162,9 @@ def result_rows(frame: pd.DataFrame, published: Sequence[PublishedFigure]) -> pd
 
     Only rows of the same ``treebank`` and ``group`` compare; what is said of one is told in
     :class:`Result`. The columns ``*_sd`` have sample standard deviations over the runs of a mean,
-    ``searched`` is there if it says something, and ``published_*`` columns hold the published figures for the row's language and variant and
-    the treebank they are of; those of a second system and so on have a number at their end.
+    ``searched`` is there if it says something, and ``published_*`` columns hold the published
+    figures for the row's language and variant and the treebank they are of; those of a second
+    system and so on have a number at their end.
 
     Args:
         frame: of :func:`~spmrl_bench.leaderboard.frame.records_frame`.
