@@ -121,7 +121,9 @@ class Journal:
 
         Raises:
             CheckpointError: it is broken, or cannot be written.
+            SpmrlError: Optuna is not installed.
         """
+        require_optuna()
         import optuna
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock

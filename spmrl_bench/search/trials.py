@@ -13,7 +13,7 @@ from rich.console import Console
 
 from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.run_folder import finished
-from spmrl_bench.search.journal import Journal, Rules, require_optuna
+from spmrl_bench.search.journal import Journal, Rules
 
 #: The folder of the trials in that of their search.
 TRIALS = "trials"
@@ -49,7 +49,6 @@ def train_trial(
         SpmrlError, Interrupted: as :func:`~spmrl_bench.experiments.one_run.train_run`; the journal
             is broken or cannot be written.
     """
-    require_optuna()
     if finished(run.folder) is not None:
         return
     report = partial(Journal(folder, rules).report, number)
