@@ -59,8 +59,9 @@ def test_what_is_no_range_and_no_list_is_refused(text: str, reason: str) -> None
 
 
 def test_a_search_has_something_to_search() -> None:
-    with pytest.raises(RecipeError, match="nothing to search: .*--set 'train.batch_size=8|16|32'"):
+    with pytest.raises(RecipeError) as caught:
         read_settings({"train.max_epochs": "5"})
+    assert str(caught.value).startswith("nothing to search: give one setting at least several")
 
 
 def test_numbers_are_short_enough_to_be_repeated_and_stay_inside() -> None:
