@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import active_children, resource_tracker
 from multiprocessing.process import BaseProcess
@@ -34,8 +34,14 @@ def end_with_parent(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
-    """Processes of joblib with so many threads each, none of which outlives this one."""
+def worker_pool(
+    workers: int, threads: int, watch: Callable[[int], None] = end_with_parent
+) -> ProcessPoolExecutor:
+    """Processes of joblib with so many threads each, none of which outlives this one for long.
+
+    Args:
+        watch: sees to that in each of them; it is told the number of this process.
+    """
     from joblib.externals.loky import ProcessPoolExecutor
     from joblib.externals.loky.backend.resource_tracker import ensure_running
 
@@ -48,7 +54,7 @@ def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
         sys.warnoptions.pop()
     return ProcessPoolExecutor(
         max_workers=workers,
-        initializer=end_with_parent,
+        initializer=watch,
         initargs=(os.getpid(),),
         env={"OMP_NUM_THREADS": str(threads), "PYTHONIOENCODING": "utf-8"},
     )

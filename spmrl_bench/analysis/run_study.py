@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 from spmrl_bench.analysis.attention_maps import limited
 from spmrl_bench.analysis.scores import ScoreKey, readable_scores, write_score
 from spmrl_bench.analysis.trials import Attentive, StudyPlan, Trial, joint_plan
+from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.run_config import RunConfig
@@ -108,6 +109,7 @@ def run_study(
     scores_dir: Path,
     device: str = "auto",
     jobs: int | None = None,
+    on: Where = LOCAL,
 ) -> list[Measured]:
     """Train what is missing of a study and score every row; may be interrupted and repeated.
 
@@ -117,13 +119,13 @@ def run_study(
         scores_dir: folder of the scores of studies; what it holds is not parsed again, unless its
             file cannot be read.
         device: as of ``train``.
-        jobs: as of :func:`~spmrl_bench.experiments.campaign.train_all`.
+        jobs, on: as of :func:`~spmrl_bench.experiments.campaign.train_all`; scored is here.
 
     Raises:
         SpmrlError: as of training; the folder of scores cannot be read.
     """
     plan = joint_plan(work)
-    train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs)
+    train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs, on=on)
     folders = [plan.folder(runs_dir, config) for config in plan.configs]
     states = {folder: ended(folder) for folder in folders}
     scores, _ = readable_scores(scores_dir)  # with what other studies left meanwhile

@@ -10,6 +10,7 @@ import typer
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
     Device,
+    On,
     ResultsFolder,
     RunsFolder,
     Seeds,
@@ -49,6 +50,7 @@ def leaderboard(
     size: Size = None,
     seeds: Seeds = None,
     jobs: Annotated[int, typer.Option(min=1, help="Trainings at once.")] = 1,
+    on: On = None,
     device: Device = "auto",
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
@@ -67,6 +69,7 @@ def leaderboard(
 
         spmrl-bench leaderboard mini --languages german --system udpipe --minutes 2
     """
+    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.leaderboard.formats import Document, to_markdown
     from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.leaderboard.site.gathered import gather
@@ -75,6 +78,7 @@ def leaderboard(
     from spmrl_bench.systems.environment import is_installed
     from spmrl_bench.systems.round import Round, plan_round
 
+    where = parse_where(on)
     named = [] if system == ["none"] else system
     if named is None:
         known = map(load_system, system_paths())
@@ -99,6 +103,7 @@ def leaderboard(
         runs_dir=runs,
         results_dir=results,
         say=say_line,
+        on=where,
     )
     _, failures = round_.run(fields)
     found = verdicts(gather([results]), {field.treebank for field in fields})

@@ -11,6 +11,7 @@ from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
     Device,
     Jobs,
+    On,
     ResultsFolder,
     RunsFolder,
     Seeds,
@@ -40,6 +41,7 @@ def multilingual(
     size: Size = None,
     seeds: Seeds = None,
     jobs: Jobs = None,
+    on: On = None,
     device: Device = "auto",
     settings: Settings = None,
     runs: RunsFolder = Path("runs"),
@@ -57,12 +59,16 @@ def multilingual(
         spmrl-bench multilingual --track mini --seeds 2 --jobs 2
 
         spmrl-bench multilingual --track spmrl --languages german,french
+
+        spmrl-bench multilingual --track spmrl --seeds 5 --on dask://scheduler:8786
     """
+    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.experiments.multilingual import plan_track, run_track
     from spmrl_bench.leaderboard.published import readable_published
     from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.leaderboard.track_tables import write_track
 
+    where = parse_where(on)
     work = plan_track(
         track,
         languages=[name.strip() for name in (languages or "").split(",") if name.strip()],
@@ -73,9 +79,11 @@ def multilingual(
     )
     if strict:  # before hours of training
         name_left_out([*readable_records(results / "runs")[1], *readable_published()[1]], strict)
-    for name, where in work.absent:
-        typer.echo(f"absent: {name} ({where})", err=True)
-    done, failure = run_track(work, runs_dir=runs, results_dir=results, device=device, jobs=jobs)
+    for name, places in work.absent:
+        typer.echo(f"absent: {name} ({places})", err=True)
+    done, failure = run_track(
+        work, runs_dir=runs, results_dir=results, device=device, jobs=jobs, on=where
+    )
     records, mistakes = readable_records(results / "runs")
     published, wrong = readable_published()
     name_left_out([*mistakes, *wrong], strict)

@@ -49,6 +49,18 @@ Jobs = Annotated[
         show_default=False,
     ),
 ]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="Where the runs are done: `local`; `dask`, a cluster of workers that is set up here, "
+        "as many as `--jobs` says; `dask://HOST:PORT`, one that is there; `slurm`, or "
+        "`slurm:KEY=VALUE,...` with settings of its jobs. All but the first want the runs in a "
+        "folder that all machines share.",
+        show_default="local",
+    ),
+]
 Device = Annotated[str, typer.Option(help="`auto` (CUDA when present), `cpu`, `cuda`, `cuda:1`.")]
 Settings = Annotated[
     list[str] | None,

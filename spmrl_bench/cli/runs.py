@@ -13,6 +13,7 @@ from spmrl_bench.cli.options import (
     Jobs,
     Lang,
     Minutes,
+    On,
     ResultsFolder,
     RunsFolder,
     Seed,
@@ -44,6 +45,7 @@ def train(
     seed: Seed = None,
     seeds: Seeds = None,
     jobs: Jobs = None,
+    on: On = None,
     device: Device = "auto",
     minutes: Minutes = None,
     settings: Settings = None,
@@ -68,10 +70,12 @@ def train(
 
         spmrl-bench train german --minutes 20
 
+        spmrl-bench train german --seeds 5 --on slurm:partition=gpu,gpus=1
+
         spmrl-bench train basque --system udpipe --minutes 10
     """
     if system is not None:
-        refuse_with_system({"variant": variant})
+        refuse_with_system({"variant": variant, "on": on})
         from spmrl_bench.systems.together import train_systems
 
         theirs = runs_of_system(
@@ -80,9 +84,11 @@ def train(
         )  # fmt: skip
         train_systems(theirs, device=device, jobs=jobs or 1, fresh=fresh, say=say_line)
         return
+    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.experiments.campaign import train_all
     from spmrl_bench.experiments.plan import make_plan
 
+    where = parse_where(on)
     work = make_plan(
         required_lang(lang),
         treebank=treebank,
@@ -92,7 +98,7 @@ def train(
         seeds=chosen_seeds(seed, seeds),
         settings=parse_settings(settings, minutes),
     )
-    train_all([work], runs_dir=runs, device=device, fresh=fresh, jobs=jobs)
+    train_all([work], runs_dir=runs, device=device, fresh=fresh, jobs=jobs, on=where)
 
 
 @app.command("eval")
@@ -105,6 +111,7 @@ def evaluate(
     seed: Seed = None,
     seeds: Seeds = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs scored at once.")] = 1,
+    on: On = None,
     device: Device = "auto",
     minutes: Minutes = None,
     settings: Settings = None,
@@ -155,7 +162,13 @@ def evaluate(
     """
     if system is not None:
         refuse_with_system(
-            {"variant": variant, "ensemble": ensemble, "save-parses": save_parses, "by": by}
+            {
+                "variant": variant,
+                "on": on,
+                "ensemble": ensemble,
+                "save-parses": save_parses,
+                "by": by,
+            }
         )
         theirs = runs_of_system(
             lang, system, runs, seed, seeds,
@@ -163,6 +176,7 @@ def evaluate(
         )  # fmt: skip
         eval_systems(theirs, results, device=device, jobs=jobs, strict=strict)
         return
+    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns
     from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import evaluate as run_evaluate
@@ -172,6 +186,7 @@ def evaluate(
     from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.scoring.bracket_metric import BRACKETS
 
+    where = parse_where(on)
     work = make_plan(
         required_lang(lang),
         treebank=treebank,
@@ -195,6 +210,7 @@ def evaluate(
         device=device,
         ensemble=ensemble,
         jobs=jobs,
+        on=where,
         save_parses=save_parses or bool(ways),
     )
     typer.echo(results_markdown(records, published), nl=False)

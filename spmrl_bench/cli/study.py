@@ -11,6 +11,7 @@ from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
     Device,
     Jobs,
+    On,
     ResultsFolder,
     RunsFolder,
     Settings,
@@ -41,6 +42,7 @@ def study(
     size: Size = None,
     settings: Settings = None,
     jobs: Jobs = None,
+    on: On = None,
     device: Device = "auto",
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
@@ -76,8 +78,10 @@ def study(
     from spmrl_bench.analysis.scores import readable_scores
     from spmrl_bench.analysis.study_table import study_document, write_study
     from spmrl_bench.analysis.trials import plan_study
+    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.leaderboard.formats import to_markdown
 
+    where = parse_where(on)
     work = plan_study(
         chosen,
         lang=lang,
@@ -88,7 +92,7 @@ def study(
     )
     folder = results / "studies"
     name_left_out(readable_scores(folder)[1], strict)  # before hours of training
-    measured = run_study(work, runs_dir=runs, scores_dir=folder, device=device, jobs=jobs)
+    measured = run_study(work, runs_dir=runs, scores_dir=folder, device=device, jobs=jobs, on=where)
     findings = Findings(work, measured)
     problem = write_study(findings, folder / f"{chosen.name}-{work.treebank.name}")
     typer.echo(to_markdown(study_document(findings)), nl=False)

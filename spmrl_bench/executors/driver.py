@@ -105,7 +105,7 @@ class _Driver:
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         if not self.asked:
-            self.say("finishing the batches and saving; press Ctrl-C again to stop at once")
+            self.say("letting all that is in work save and end; press Ctrl-C again to stop at once")
         self.asked.append(number)
 
     def _start(self) -> None:

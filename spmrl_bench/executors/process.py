@@ -2,8 +2,8 @@
 
 joblib starts the process, watches it and brings back how it ended. One pool for all units would
 break as a whole when one of its workers is killed, and keep what a unit has left in memory for the
-next one. So each unit has a pool of one worker. It is asked to stop by SIGTERM, and ends by itself
-when the process that started it is gone.
+next one. So each unit has a pool of one worker. It is asked to stop by SIGTERM, by itself too when
+the process that started it is gone.
 
 A unit computes with the same number of threads and in the same order as it would alone: what
 comes out is the same to the last bit.
@@ -14,6 +14,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,8 +31,10 @@ from spmrl_bench.executors.unit import Ended, Unit
 from spmrl_bench.interrupts import interrupt
 from spmrl_bench.processes import ending, interrupts_blocked, worker_pool
 
-# Seconds in which a dead process has a status.
-_PATIENCE = 10
+# Seconds in which a dead process has a status, and in which one without parent has saved.
+_PATIENCE, _LAST = 10, 30
+
+_idle = threading.Event()  # nothing is in work in this process
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +75,24 @@ class Job:
 def start_job(unit: Unit, device: str, threads: int) -> Job:
     """Start a process that does a unit with so many threads; Ctrl-C of a terminal is not for it."""
     with interrupts_blocked():
-        pool = worker_pool(1, threads)
+        pool = worker_pool(1, threads, _stop_with_parent)
         before = set(active_children())
         future = pool.submit(perform, unit, device, threads)
         (process,) = set(active_children()) - before
     return Job(unit, pool, process, future)
+
+
+def _stop_with_parent(parent: int) -> None:
+    """Ask this process to save and end when the one with this number, which started it, is gone."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGTERM)
+        _idle.wait(_LAST)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def perform(unit: Unit, device: str, threads: int) -> None:
@@ -91,3 +108,4 @@ def perform(unit: Unit, device: str, threads: int) -> None:
         unit.function(*unit.arguments, device=device, console=console)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # how it ended has still to be sent
+        _idle.set()

@@ -1,4 +1,4 @@
-"""Training many runs, of one treebank or of several, one after the other or side by side.
+"""Training many runs, of one treebank or of several, in turn, side by side or elsewhere.
 
 A run that fails stops no other; what failed is said when the rest is done. Runs that are
 finished are left alone and interrupted ones continue, so the same call again does what is
@@ -16,8 +16,8 @@ import torch
 
 from spmrl_bench.errors import CheckpointError, ReadError, RecipeError, SpmrlError
 from spmrl_bench.executors.driver import carry_out
-from spmrl_bench.executors.local import LocalExecutor
 from spmrl_bench.executors.unit import Unit
+from spmrl_bench.executors.where import LOCAL, Where, executor_for
 from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
@@ -38,6 +38,7 @@ def train_all(
     runs_dir: Path,
     device: str = "auto",
     jobs: int | None = None,
+    on: Where = LOCAL,
     fresh: bool = False,
 ) -> None:
     """Train all runs of the plans that are not finished.
@@ -47,6 +48,7 @@ def train_all(
             never more than the plans have runs, finished ones included, so that a run which
             continues has as many threads as before. 1 trains in this process; without a number
             it is :func:`usual_jobs`.
+        on: where they are trained; ``jobs`` is of what is set up here.
         fresh: delete what the folders hold first.
 
     Raises:
@@ -57,8 +59,10 @@ def train_all(
     """
     if jobs is not None and jobs < 1:
         raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
-    runs = _runs(plans, runs_dir)
-    at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
+    runs = _runs(plans, runs_dir if on.is_local else runs_dir.absolute())
+    at_once = 1
+    if on.is_here:
+        at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
     console = messages()
 
     def say(text: str) -> None:
@@ -76,9 +80,10 @@ def train_all(
     if jobs is None and at_once > 1 and left:
         say(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
     with on_signals(interrupt, signal.SIGTERM):
-        if at_once > 1:
+        if left and (at_once > 1 or not on.is_local):
             units = [_unit(run, notes.get(run.folder), beginning) for run in left]
-            ended = carry_out(units, LocalExecutor(at_once, device), say=say)
+            executor = executor_for(on, jobs=at_once, device=device, shared=runs_dir, say=say)
+            ended = carry_out(units, executor, say=say)
             failures += [each.error for each in ended if each.error is not None]
         else:
             failures += _train_in_turn(left, notes, device, fresh=beginning, say=say)

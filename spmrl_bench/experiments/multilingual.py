@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
+from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import Plan, layers_of, learnable, make_plan
 from spmrl_bench.experiments.recipe import list_recipes, load_recipe
-from spmrl_bench.experiments.run import evaluate
+from spmrl_bench.experiments.run import evaluate_all
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest
 from spmrl_bench.treebanks.manifest import Track
@@ -112,7 +113,8 @@ def run_track(
     results_dir: Path,
     device: str = "auto",
     jobs: int | None = None,
-) -> tuple[list[Record], SpmrlError | None]:
+    on: Where = LOCAL,
+) -> tuple[list[Record], Exception | None]:
     """Train what is not trained and score what is not scored.
 
     A run that fails keeps no other from being trained and scored; the languages that it belongs
@@ -123,7 +125,8 @@ def run_track(
         runs_dir: folder of the training runs.
         results_dir: records are written to its folder ``runs``.
         device: of :func:`~spmrl_bench.parsers.device.choose_device`.
-        jobs: as of :func:`~spmrl_bench.experiments.campaign.train_all`.
+        jobs, on: as of :func:`~spmrl_bench.experiments.campaign.train_all`; without a number of
+            jobs, runs are scored in turn.
 
     Returns:
         The records of all runs that were trained to their end and scored, and what kept the
@@ -133,18 +136,16 @@ def run_track(
         SpmrlError: nothing could be scored.
         KeyboardInterrupt: Ctrl-C; every run has saved where it is.
     """
-    failure: SpmrlError | None = None
+    failure: Exception | None = None
     try:
-        train_all(work.plans, runs_dir=runs_dir, device=device, jobs=jobs)
+        train_all(work.plans, runs_dir=runs_dir, device=device, jobs=jobs, on=on)
     except SpmrlError as error:
         failure = error
-    records: list[Record] = []
-    for plan in work.plans:
-        try:
-            records += evaluate(plan, runs_dir=runs_dir, results_dir=results_dir, device=device)
-        except SpmrlError as error:
-            # What ended the training says more than that it has not ended.
-            failure = failure or error
+    records, errors = evaluate_all(
+        work.plans, runs_dir=runs_dir, results_dir=results_dir, device=device, jobs=jobs or 1, on=on
+    )
+    # What ended the training says more than that it has not ended.
+    failure = next(iter(filter(None, [failure, *errors])), None)
     if failure is not None and not records:
         raise failure
     return records, failure

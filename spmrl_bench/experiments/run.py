@@ -10,20 +10,23 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing import active_children
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spmrl_bench.errors import RecipeError
+from rich.console import Console
+
+from spmrl_bench.errors import RecipeError, SpmrlError
+from spmrl_bench.executors.driver import carry_out
+from spmrl_bench.executors.unit import Unit
+from spmrl_bench.executors.where import LOCAL, Where, executor_for
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, read_config
 from spmrl_bench.experiments.saved_parses import SavedParses
-from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.leaderboard.estimates import best_variant
@@ -35,13 +38,12 @@ from spmrl_bench.leaderboard.record import (
     readable_records,
     write_record,
 )
-from spmrl_bench.parsers.device import cards, choose_device, device_of_job
+from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import combine, kind_named, load_parser
-from spmrl_bench.processes import available_threads, end_pool, interrupts_blocked, worker_pool
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.search.document import searches_behind
 from spmrl_bench.training.memory import largest
-from spmrl_bench.training.report import speed
+from spmrl_bench.training.report import messages, speed
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time
 from spmrl_bench.treebanks.treebank import Treebank
 
@@ -54,6 +56,7 @@ def evaluate(
     device: str = "auto",
     ensemble: bool = False,
     jobs: int = 1,
+    on: Where = LOCAL,
     save_parses: bool = False,
 ) -> list[Record]:
     """Score the trained runs on dev and those of the best variant on test; returns their records.
@@ -66,6 +69,7 @@ def evaluate(
     Args:
         ensemble: also score the runs of the best variant as one parser; its record is the last.
         jobs: runs scored at once, each in a process with its share of the threads.
+        on: where they are scored; ``jobs`` is of what is set up here.
         save_parses: keep what is scored and the gold trees in ``results_dir/parses`` (see
             :class:`SavedParses`); a run that has a record but not its parses is scored again.
 
@@ -73,31 +77,59 @@ def evaluate(
         CheckpointError: a run is not trained to its end, or with other settings.
         RecipeError: an ensemble of a single run.
         RecordError: the folder of records cannot be read, or a record cannot be written.
+        Interrupted: Ctrl-C or SIGTERM came while other processes score; they are ended.
     """
-    choose_device(device)
-    seeds = {config.seed for config in work.configs}
-    if ensemble and len(seeds) < 2:
-        raise RecipeError(
-            "an ensemble needs two runs of a variant at least: train and score several seeds, "
-            "for instance with --seeds 5"
-        )
-    runs = [_finished_run(work, config, runs_dir) for config in work.configs]
-    members = _best(runs)
-    earlier, _ = readable_records(results_dir / "runs")
-    records: list[Record | None] = []
+    records, errors = evaluate_all(
+        [work],
+        runs_dir=runs_dir,
+        results_dir=results_dir,
+        device=device,
+        ensemble=ensemble,
+        jobs=jobs,
+        on=on,
+        save_parses=save_parses,
+    )
+    for error in errors:
+        raise error
+    return records
+
+
+def evaluate_all(
+    plans: Sequence[Plan],
+    *,
+    runs_dir: Path,
+    results_dir: Path,
+    device: str = "auto",
+    ensemble: bool = False,
+    jobs: int = 1,
+    on: Where = LOCAL,
+    save_parses: bool = False,
+) -> tuple[list[Record], list[Exception]]:
+    """As :func:`evaluate`, of several plans at once.
+
+    Returns:
+        The records of all, in the order of the plans and their runs, and what kept others from
+        having one.
+    """
+    if on.is_here:
+        choose_device(device)
+    if not on.is_local:
+        runs_dir, results_dir = runs_dir.absolute(), results_dir.absolute()
     asked: list[_Asked] = []
-    for scored in [*([run] for run in runs), *([members] if ensemble else [])]:
-        selected = scored[0] in members
-        saved = None
-        if save_parses:
-            saved = SavedParses.of(results_dir, scored[0].folder, len(scored))
-        records.append(_find(earlier, work.treebank, scored, saved, selected=selected))
-        if records[-1] is None:
-            asked.append(_Asked(work, scored, device, selected, saved))
-    for record in _scored(asked, jobs):
-        write_record(record, results_dir / "runs")
-        records[records.index(None)] = record
-    return [record for record in records if record is not None]
+    errors: list[Exception] = []
+    for work in plans:
+        try:
+            asked += _asked(work, runs_dir, results_dir, ensemble, save_parses)
+        except SpmrlError as error:
+            errors.append(error)
+    earlier, _ = readable_records(results_dir / "runs")
+    found = [_find(earlier, each) for each in asked]
+    left = [each for each, record in zip(asked, found, strict=True) if record is None]
+    if left:
+        errors += _score_all(left, results_dir, device, min(jobs, len(left)), on)
+        earlier, _ = readable_records(results_dir / "runs")
+        found = [_find(earlier, each) for each in asked]
+    return [record for record in found if record is not None], errors
 
 
 class _Asked(NamedTuple):
@@ -105,35 +137,65 @@ class _Asked(NamedTuple):
 
     work: Plan
     runs: Sequence[_Run]
-    device: str
     selected: bool
     saved: SavedParses | None
 
+    @property
+    def title(self) -> str:
+        config = self.runs[0].config
+        seeds = f"seed {config.seed}" if len(self.runs) == 1 else "ensemble"
+        return f"scoring {config.treebank} {config.name} {seeds}"
 
-def _scored(asked: Sequence[_Asked], jobs: int) -> Iterator[Record]:
-    """The records of all, in their order, so many of them made at once, on graphics cards in turn.
+
+def _asked(
+    work: Plan, runs_dir: Path, results_dir: Path, ensemble: bool, save_parses: bool
+) -> list[_Asked]:
+    """What is to have a record of a plan's runs.
 
     Raises:
-        Interrupted: SIGTERM came while other processes score; they are ended.
+        CheckpointError: a run is not trained to its end, or with other settings.
+        RecipeError: an ensemble of a single run.
     """
-    if min(jobs, len(asked)) <= 1:
-        yield from (_score(*each) for each in asked)
-        return
-    workers, there = min(jobs, len(asked)), cards()
-    before = active_children()
-    executor = worker_pool(workers, max(1, available_threads() // workers))
-    try:
-        with on_signals(interrupt, signal.SIGTERM):
-            with interrupts_blocked():
-                found = [
-                    executor.submit(
-                        _score, *each._replace(device=device_of_job(job, each.device, there))
-                    )
-                    for job, each in enumerate(asked)
-                ]
-            yield from (each.result() for each in found)
-    finally:
-        end_pool(executor, before)
+    if ensemble and len({config.seed for config in work.configs}) < 2:
+        raise RecipeError(
+            "an ensemble needs two runs of a variant at least: train and score several seeds, "
+            "for instance with --seeds 5"
+        )
+    runs = [_finished_run(work, config, runs_dir) for config in work.configs]
+    members = _best(runs)
+    asked = []
+    for scored in [*([run] for run in runs), *([members] if ensemble else [])]:
+        saved = None
+        if save_parses:
+            saved = SavedParses.of(results_dir, scored[0].folder, len(scored))
+        asked.append(_Asked(work, scored, scored[0] in members, saved))
+    return asked
+
+
+def _score_all(
+    asked: Sequence[_Asked], results_dir: Path, device: str, jobs: int, on: Where
+) -> list[Exception]:
+    """Score all and write their records; returns what failed."""
+    if on.is_local and jobs <= 1:
+        errors: list[Exception] = []
+        for each in asked:
+            try:
+                _score_and_write(each, results_dir, device=device)
+            except SpmrlError as error:
+                errors.append(error)
+        return errors
+    say = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
+    units = [Unit(each.title, _score_and_write, (each, results_dir)) for each in asked]
+    executor = executor_for(on, jobs=jobs, device=device, shared=results_dir, say=say)
+    ended = carry_out(units, executor, say=say)
+    return [each.error for each in ended if each.error is not None]
+
+
+def _score_and_write(
+    asked: _Asked, results_dir: Path, *, device: str, console: Console | None = None
+) -> None:
+    """Score a run, or several, and write the record; this is what an executor does."""
+    write_record(_score(asked, device), results_dir / "runs")
 
 
 @dataclass(frozen=True)
@@ -177,14 +239,7 @@ def _finished_run(work: Plan, config: RunConfig, runs_dir: Path) -> _Run:
     return _Run(config, folder, state, best_weights(folder))
 
 
-def _find(
-    records: Sequence[Record],
-    bank: Treebank,
-    runs: Sequence[_Run],
-    saved: SavedParses | None,
-    *,
-    selected: bool,
-) -> Record | None:
+def _find(records: Sequence[Record], asked: _Asked) -> Record | None:
     """The newest record of a run, or of an ensemble of runs, if it was scored in the same way.
 
     Where parses are to be kept, it is one whose parses are.
@@ -192,12 +247,13 @@ def _find(
     One that was scored in the other role since, when other seeds or variants competed, is not
     enough: tables show the newest, and would say that another variant was selected.
     """
-    weights = [run.weights for run in runs]
-    recipe = runs[0].config.model_dump(mode="json")
+    bank, saved, config = asked.work.treebank, asked.saved, asked.runs[0].config
+    weights = [run.weights for run in asked.runs]
+    recipe = config.model_dump(mode="json")
     for record in reversed(records):
-        if is_of(record, recipe, weights) and _scored_alike(record, bank, runs[0].config):
-            kept = saved is None or _parses_are_kept(saved, record, bank, runs[0].config)
-            return record if record.selected == selected and kept else None
+        if is_of(record, recipe, weights) and _scored_alike(record, bank, config):
+            kept = saved is None or _parses_are_kept(saved, record, bank, config)
+            return record if record.selected == asked.selected and kept else None
     return None
 
 
@@ -223,18 +279,13 @@ def _scored_alike(record: Record, bank: Treebank, config: RunConfig) -> bool:
     return True
 
 
-def _score(
-    work: Plan,
-    runs: Sequence[_Run],
-    device: str,
-    selected: bool,
-    saved: SavedParses | None,
-) -> Record:
+def _score(asked: _Asked, device: str) -> Record:
     """Score a run, or several as an ensemble: dev always, test only if dev selected its variant.
 
     The baselines are scored with the test of a single run. The settings of the first run are
     those of all. Searches beside the runs that have tried these settings are noted with them.
     """
+    work, runs, selected, saved = asked
     bank = work.treebank.with_test() if selected else work.treebank
     config, weights = runs[0].config, [run.weights for run in runs]
     kind, alone = kind_named(config.kind), len(runs) == 1

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
+from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import layers_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
@@ -111,6 +112,7 @@ class Round:
         seeds: of each entry.
         jobs: trainings side by side, each with its share of the threads.
         say: shows a line.
+        on: where our variants are trained and scored; others are trained here.
     """
 
     minutes: float
@@ -121,6 +123,7 @@ class Round:
     runs_dir: Path
     results_dir: Path
     say: Callable[[str], None]
+    on: Where = LOCAL
 
     def run(self, fields: Sequence[Field]) -> tuple[list[Record], list[SpmrlError]]:
         """Train and score what is left.
@@ -156,9 +159,15 @@ class Round:
                 seeds=self.seeds,
                 settings={MINUTES: str(self.minutes)},
             )
-            train_all([plan], runs_dir=self.runs_dir, device=self.device, jobs=self.jobs)
+            train_all(
+                [plan], runs_dir=self.runs_dir, device=self.device, jobs=self.jobs, on=self.on
+            )
             records = evaluate(
-                plan, runs_dir=self.runs_dir, results_dir=self.results_dir, device=self.device
+                plan,
+                runs_dir=self.runs_dir,
+                results_dir=self.results_dir,
+                device=self.device,
+                on=self.on,
             )
         except SpmrlError as error:
             return [], [error]

@@ -284,7 +284,10 @@ def test_ctrl_c_again_ends_runs_that_do_not_stop(
     pressing.join()
     assert multiprocessing.active_children() == []
     errors = capfd.readouterr().err
-    assert errors.count("finishing the batches and saving; press Ctrl-C again to stop at once") == 1
+    assert (
+        errors.count("letting all that is in work save and end; press Ctrl-C again to stop at once")
+        == 1
+    )
     assert "seed 3: started" not in errors
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from spmrl_bench.experiments import campaign, run
+from spmrl_bench.experiments import campaign
 from spmrl_bench.experiments.campaign import usual_jobs
 from spmrl_bench.experiments.one_run import Run
 from spmrl_bench.parsers.device import cards, device_of_job
 from tests.experiments.running import plan
 from tests.laboratory import Laboratory
-
-
-class Pool:
-    """Has nothing to shut down."""
-
-    def shutdown(self, **_: object) -> None:
-        pass
 
 
 def test_cards_are_taken_in_turn_unless_one_is_named() -> None:
@@ -55,19 +46,3 @@ def test_each_card_gets_a_run(
     work = plan(laboratory, seeds=[1, 2, 3])
     runs = [Run(work.treebank, config, Path()) for config in work.configs]
     assert usual_jobs(runs, torch.device(device)) == expected
-
-
-def test_runs_are_scored_on_cards_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    devices: list[str] = []
-
-    class Executor(Pool):
-        def submit(self, _: object, __: object, ___: object, device: str, *____: object) -> Any:
-            devices.append(device)
-            found: Future[str] = Future()
-            found.set_result(device)
-            return found
-
-    monkeypatch.setattr(run, "cards", lambda: 2)
-    monkeypatch.setattr(run, "worker_pool", lambda *_: Executor())
-    asked = [run._Asked(None, [], "auto", False, None) for _ in range(3)]  # type: ignore[arg-type]
-    assert list(run._scored(asked, jobs=2)) == devices == ["cuda:0", "cuda:1", "cuda:0"]

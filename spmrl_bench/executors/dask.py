@@ -1,0 +1,311 @@
+"""Units on the workers of a Dask cluster, that of somebody or one that is set up here.
+
+A worker has one unit at a time, which it does in a process of its own, as it would be done here
+(:mod:`spmrl_bench.executors.process`): so a unit is asked to save and end as anywhere else, its
+memory goes with it, and it ends when its worker is gone. Which worker is next is decided here, by
+who has nothing in work; Dask brings units there, watches the workers, and brings the answers.
+
+The workers see the same folders as the driver. A file of the driver's that a worker does not see
+is how one that sees others is found out before it has work.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import platform
+import secrets
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spmrl_bench import __version__
+from spmrl_bench.errors import SpmrlError, TrainingError
+from spmrl_bench.executors.process import Job, start_job
+from spmrl_bench.executors.unit import Ended, How, Unit
+from spmrl_bench.parsers.device import cards, device_of_job
+from spmrl_bench.processes import available_threads, interrupts_blocked, usable_cores
+
+#: Seconds between two looks at which workers there are, and in which an answer should come.
+_LOOK, _PATIENCE = 1.0, 30.0
+
+
+class _Facts(NamedTuple):
+    """What a worker says of itself."""
+
+    host: str
+    cores: int
+    cards: int
+    version: str
+    python: str
+    sees: bool
+    """Whether it sees the driver's file."""
+
+
+class _Worker(NamedTuple):
+    """A worker, and its number among those of its host, from 0."""
+
+    address: str
+    facts: _Facts
+    number: int
+
+
+class _Given(NamedTuple):
+    """A unit, who has it, and what will say how it has ended."""
+
+    unit: Unit
+    worker: str
+    future: Any
+
+
+class DaskExecutor:
+    """The workers of a Dask cluster."""
+
+    makes_room = False
+
+    def __init__(self, address: str | None, shared: Path, *, jobs: int = 1, device: str = "auto"):
+        """Connect to a cluster, or set one up.
+
+        Args:
+            address: of a scheduler, such as ``tcp://host:8786``; None for a cluster of ``jobs``
+                workers on this machine, which ends with this process.
+            shared: a folder that all workers should see, which is made if it is not there.
+            device: as of training. Where the workers of a host see several graphics cards and it
+                names none, they take turns.
+
+        Raises:
+            SpmrlError: the libraries are not installed, or there is no such cluster.
+        """
+        try:
+            import distributed
+        except ImportError:
+            raise SpmrlError(
+                "--on dask needs Dask's scheduler: pip install 'spmrl-bench[dask]'"
+            ) from None
+        self._distributed = distributed
+        self._device, self._here = device, address is None
+        self._threads = max(1, available_threads() // jobs) if self._here else 0
+        self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
+        self._given: dict[str, _Given] = {}
+        self._workers: dict[str, _Worker] = {}
+        self._news = threading.Event()  # a worker has answered
+        self._looked = float("-inf")
+        shared.mkdir(parents=True, exist_ok=True)
+        self._sign = shared.absolute() / f".driver-{self._token}"
+        self._cluster = self._set_up(jobs) if self._here else None
+        where = self._cluster if address is None else address
+        try:
+            self._client = distributed.Client(where, timeout=_PATIENCE, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise SpmrlError(
+                f"--on dask://{_short(address or '')}: no answer from a Dask scheduler there "
+                f"({error}); start one with 'dask scheduler' and workers with 'dask worker'"
+            ) from None
+        self._sign.touch()
+
+    def _set_up(self, jobs: int) -> Any:
+        """A cluster of this machine, without a page to look at and without limits of memory."""
+        import dask
+
+        with interrupts_blocked(), dask.config.set({"distributed.worker.daemon": False}):
+            return self._distributed.LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                memory_limit=0,
+                dashboard_address="127.0.0.1:0",  # any port that is free
+                silence_logs=50,  # nothing below the worst
+            )
+
+    @property
+    def capacity(self) -> int:
+        """As many units as there are workers."""
+        self._look()
+        return len(self._workers)
+
+    def start(self, unit: Unit) -> str:
+        """Give a unit to a worker that has none."""
+        busy = {given.worker for given in self._given.values()}
+        worker = next(one for one in self._workers.values() if one.address not in busy)
+        key = f"{unit.title} {self._token}-{next(self._numbers)}"
+        facts = worker.facts
+        device = device_of_job(worker.number, self._device, facts.cards)
+        on_host = sum(one.facts.host == facts.host for one in self._workers.values())
+        threads = self._threads or max(1, facts.cores // on_host)
+        with self._answering():
+            future = self._client.submit(
+                _work, unit, device, threads, key,
+                key=key, pure=False, workers=[worker.address], retries=0,
+            )  # fmt: skip
+        future.add_done_callback(lambda _: self._news.set())
+        self._given[key] = _Given(unit, worker.address, future)
+        where = "" if self._here else f" of {facts.host}"
+        return f"on worker {_short(worker.address)}{where}"
+
+    def ended(self, seconds: float) -> list[Ended]:
+        """The units whose workers have answered or are gone."""
+        if not self._given:
+            return []
+        self._news.wait(seconds)
+        self._news.clear()
+        self._look()
+        found = []
+        for key, given in list(self._given.items()):
+            if (ended := self._end_of(given)) is not None:
+                del self._given[key]
+                found.append(ended)
+        return found
+
+    def ask_to_stop(self) -> None:
+        """Tell the workers to ask what they have in work."""
+        with suppress(SpmrlError):  # then they are gone
+            self._run(_ask, self._token)
+
+    def close(self) -> None:
+        """End what is left; a cluster that was set up here ends too."""
+        if self._given:
+            with suppress(SpmrlError):
+                self._run(_kill, self._token)
+        with suppress(Exception):  # the cluster may be gone, and nothing is wanted of it any more
+            self._client.close(timeout=_LOOK)
+        if self._cluster is not None:
+            self._cluster.close(timeout=_PATIENCE)
+        self._sign.unlink(missing_ok=True)
+
+    def _end_of(self, given: _Given) -> Ended | None:
+        """How a unit has ended; None if it has not."""
+        status = given.future.status
+        if status == "pending" and given.worker in self._workers:
+            return None
+        if status == "finished":
+            with self._answering():
+                how, error = given.future.result(timeout=_PATIENCE)
+            return Ended(given.unit, how, error)
+        if status == "error" and given.worker in self._workers:
+            error = given.future.exception(timeout=_PATIENCE)
+            if isinstance(error, Exception) and not isinstance(
+                error, self._distributed.scheduler.KilledWorker
+            ):
+                return Ended(given.unit, "failed", error)
+        given.future.cancel()
+        return Ended(
+            given.unit, "lost", TrainingError(f"its worker {_short(given.worker)} is gone")
+        )
+
+    def _look(self) -> None:
+        """Which workers there are, at most once a second."""
+        if time.monotonic() - self._looked < _LOOK:
+            return
+        with self._answering():
+            there = set(self._client.nthreads())
+        for gone in set(self._workers) - there:
+            del self._workers[gone]
+        if new := sorted(there - set(self._workers)):
+            self._welcome(new)
+        self._looked = time.monotonic()
+
+    def _welcome(self, addresses: list[str]) -> None:
+        """Take workers in, after a look whether they can do what will be asked of them.
+
+        Raises:
+            SpmrlError: one cannot.
+        """
+        for address, facts in self._run(_facts, str(self._sign), workers=addresses).items():
+            if isinstance(facts, Exception):
+                raise SpmrlError(
+                    f"worker {_short(address)}: cannot do any work: {facts}; is spmrl-bench "
+                    "installed where it runs?"
+                )
+            place = f"worker {_short(address)} of {facts.host}"
+            own = (__version__, platform.python_version())
+            if (facts.version, facts.python) != own:
+                raise SpmrlError(
+                    f"{place}: has spmrl-bench {facts.version} and Python {facts.python}; here "
+                    f"they are {own[0]} and {own[1]}: install the same on both"
+                )
+            if not facts.sees:
+                raise SpmrlError(
+                    f"{place}: does not see {self._sign.parent}: workers need the runs on a folder "
+                    "that all machines share; name one with --runs"
+                )
+            hosts = Counter(one.facts.host for one in self._workers.values())
+            self._workers[address] = _Worker(address, facts, hosts[facts.host])
+
+    def _run(self, function: Any, *arguments: Any, workers: list[str] | None = None) -> Any:
+        """What a function gives on each worker beside its work, or its exception."""
+        with self._answering():
+            return self._client.run(function, *arguments, workers=workers, on_error="return")
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Within it, a scheduler that is gone is an error for the user."""
+        try:
+            yield
+        except self._distributed.TimeoutError:
+            raise
+        except (OSError, RuntimeError, self._distributed.CancelledError) as error:
+            raise SpmrlError(
+                f"the Dask scheduler does not answer any more ({error}); what was in work has its "
+                "last checkpoint: give the same command again when the cluster is there"
+            ) from None
+
+
+def _short(address: str) -> str:
+    return address.partition("://")[2] or address
+
+
+# What workers do ---------------------------------------------------------------------------
+
+_jobs: dict[str, Job] = {}  # of this worker, by the keys of their units
+_asked: set[str] = set()  # drivers that want no more
+_starting = threading.Lock()
+
+
+def _facts(sign: str) -> _Facts:
+    return _Facts(
+        host=socket.gethostname(),
+        cores=usable_cores(),
+        cards=cards(),
+        version=__version__,
+        python=platform.python_version(),
+        sees=Path(sign).exists(),
+    )
+
+
+def _work(unit: Unit, device: str, threads: int, key: str) -> tuple[How, Exception | None]:
+    """Do a unit in a process of its own, and say how it has ended."""
+    with _starting:
+        if _driver_of(key) in _asked:
+            return "stopped", TrainingError("was told to stop")
+        # Dask marks its workers as processes that may have no children, unless it is configured
+        # otherwise; it means only that it would not end them. Ours end by themselves.
+        multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
+        _jobs[key] = start_job(unit, device, threads)
+    try:
+        _, how, error = _jobs[key].ended()
+        return how, error
+    finally:
+        del _jobs[key]
+
+
+def _driver_of(key: str) -> str:
+    return key.rpartition(" ")[2].partition("-")[0]
+
+
+def _ask(driver: str) -> None:
+    with _starting:
+        _asked.add(driver)
+        for key, job in _jobs.items():
+            if _driver_of(key) == driver:
+                job.terminate()
+
+
+def _kill(driver: str) -> None:
+    _ask(driver)
+    for key, job in list(_jobs.items()):
+        if _driver_of(key) == driver:
+            job.kill()

@@ -1,0 +1,194 @@
+"""Workers of a Dask cluster: how each unit ends, who is let in, and what is left of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.executors import dask as module
+from spmrl_bench.executors.dask import DaskExecutor
+from spmrl_bench.executors.driver import carry_out
+from spmrl_bench.executors.unit import Ended, Unit
+from spmrl_bench.executors.where import LOCAL, Where
+from spmrl_bench.experiments.campaign import train_all
+from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.run import evaluate
+from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.living import birth_of
+from tests.conftest import PATIENCE
+from tests.executors.work import diverge, note, refuse, steps, wait
+from tests.laboratory import Laboratory
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a cluster of two workers that others have set up."""
+    import dask
+
+    with (
+        dask.config.set({"temporary-directory": str(tmp_path_factory.mktemp("dask"))}),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit=0,
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def executor(cluster: str, tmp_path: Path) -> Iterator[DaskExecutor]:
+    executor = DaskExecutor(cluster, tmp_path / "runs", device="cpu")
+    yield executor
+    executor.close()
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def all_of(executor: DaskExecutor, units: int) -> dict[str, Ended]:
+    found: dict[str, Ended] = {}
+    until = time.monotonic() + PATIENCE
+    while len(found) < units:
+        assert time.monotonic() < until
+        found |= {each.unit.title: each for each in executor.ended(1.0)}
+    return found
+
+
+def wait_for(*paths: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while not all(path.exists() for path in paths):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def wait_for_the_end_of(pid: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while birth_of(pid) is not None:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_units_end_in_their_own_ways(executor: DaskExecutor, tmp_path: Path) -> None:
+    assert executor.capacity == 2
+    first = [Unit("note", note, (str(tmp_path / "noted"),)), Unit("diverge", diverge, ())]
+    places = [executor.start(unit) for unit in first]
+    assert len(set(places)) == 2
+    assert all(place.startswith("on worker 127.0.0.1:") for place in places)
+    found = all_of(executor, 2)
+    executor.start(Unit("refuse", refuse, ()))
+    found |= all_of(executor, 1)
+    assert {title: (each.how, str(each.error)) for title, each in found.items()} == {
+        "note": ("done", "None"),
+        "diverge": ("failed", "diverged"),
+        "refuse": ("owned", "process 7 trains here"),
+    }
+    cores = len(os.sched_getaffinity(0))
+    assert (tmp_path / "noted").read_text(encoding="utf-8") == f"cpu {max(1, cores // 2)}"
+
+
+def test_a_unit_is_asked_to_stop_and_another_is_ended(
+    executor: DaskExecutor, tmp_path: Path
+) -> None:
+    assert executor.capacity == 2
+    for name in ("first", "second"):
+        executor.start(Unit(name, wait, (str(tmp_path / name),)))
+    wait_for(tmp_path / "first", tmp_path / "second")
+    executor.ask_to_stop()
+    assert {each.how for each in all_of(executor, 2).values()} == {"stopped"}
+
+
+def test_what_is_left_ends_with_the_executor(cluster: str, tmp_path: Path) -> None:
+    executor = DaskExecutor(cluster, tmp_path, device="cpu")
+    assert executor.capacity == 2
+    executor.start(Unit("long", wait, (str(tmp_path / "long"),)))
+    wait_for(tmp_path / "long")
+    executor.close()
+    wait_for_the_end_of(int((tmp_path / "long").read_text(encoding="utf-8")))
+
+
+def test_a_unit_whose_worker_is_killed_goes_on_with_another(
+    executor: DaskExecutor, tmp_path: Path
+) -> None:
+    """The first one that begins it kills its worker."""
+    said: list[str] = []
+    unit = Unit("hard", steps, (str(tmp_path / "steps"), 2, "parent"))
+    assert carry_out([unit], executor, say=said.append) == []
+    assert (tmp_path / "steps").read_text(encoding="utf-8") == "12"
+    gone = [line for line in said if line.endswith("is gone; it is started again")]
+    assert len(gone) == 1
+
+
+def test_a_worker_that_sees_other_folders_is_refused(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = DaskExecutor(cluster, tmp_path, device="cpu")
+    executor._sign.unlink()
+    with pytest.raises(SpmrlError, match=r"worker 127\.0\.0\.1:\d+ of .*: does not see .*--runs"):
+        _ = executor.capacity
+    executor.close()
+    monkeypatch.setattr(module, "__version__", "0.0.0")
+    executor = DaskExecutor(cluster, tmp_path, device="cpu")
+    with pytest.raises(SpmrlError, match=r"here they are 0\.0\.0 and .*: install the same on both"):
+        _ = executor.capacity
+    executor.close()
+
+
+def test_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.5)
+    with pytest.raises(SpmrlError, match=r"--on dask://localhost:1: no answer .*'dask scheduler'"):
+        DaskExecutor("tcp://localhost:1", tmp_path)
+
+
+def test_a_cluster_that_is_set_up_here_ends_with_the_executor(tmp_path: Path) -> None:
+    executor = DaskExecutor(None, tmp_path, jobs=1, device="cpu")
+    until = time.monotonic() + PATIENCE
+    while not executor.capacity:
+        assert time.monotonic() < until
+    executor.start(Unit("long", wait, (str(tmp_path / "long"),)))
+    wait_for(tmp_path / "long")
+    os.kill(os.getpid(), signal.SIGCONT)  # signals that mean nothing change nothing
+    executor.close()
+    wait_for_the_end_of(int((tmp_path / "long").read_text(encoding="utf-8")))
+    assert not list(tmp_path.glob(".driver*"))
+
+
+# Runs --------------------------------------------------------------------------------------
+
+
+def test_runs_on_a_cluster_have_the_weights_and_records_of_runs_here(
+    cluster: str, laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    work = make_plan(str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2])
+    there, here = Where("dask", cluster), LOCAL
+    records = {}
+    for name, on in (("there", there), ("here", here)):
+        train_all([work], runs_dir=Path(name), device="cpu", jobs=1, on=on)
+        records[name] = evaluate(
+            work, runs_dir=Path(name), results_dir=Path(f"{name}-results"), device="cpu", on=on
+        )
+    for config in work.configs:
+        weights = [
+            (work.folder(Path(name), config) / "best" / "weights.safetensors").read_bytes()
+            for name in records
+        ]
+        assert weights[0] == weights[1]
+    assert [*map(what_counts, records["there"])] == [*map(what_counts, records["here"])]
+    assert len(records["here"]) == 4
+
+
+def what_counts(record: Record) -> dict[str, object]:
+    """All of a record but when, where and how fast it came about."""
+    speed = {"tokens_per_second"}
+    left_out = dict.fromkeys(("finished", "hardware", "training", "commit", "versions"), True)
+    told = record.model_dump(mode="json", exclude={**left_out, "dev": speed, "test": speed})
+    assert record.training is not None
+    return told | {"updates": record.training.updates, "epochs": record.training.epochs}
