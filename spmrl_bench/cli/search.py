@@ -15,6 +15,7 @@ from spmrl_bench.cli.options import (
     Device,
     Lang,
     Minutes,
+    On,
     RunsFolder,
     Seed,
     Size,
@@ -75,6 +76,7 @@ def search(
             "the same in every repetition of the search.",
         ),
     ] = 1,
+    on: On = None,
     device: Device = "auto",
     runs: RunsFolder = Path("runs"),
 ) -> None:
@@ -97,9 +99,11 @@ def search(
     check_choice("pruner", pruner, PRUNERS)
     check_choice("sampler", sampler, SAMPLERS)
     require_optuna()
+    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.search.plan import plan_search
     from spmrl_bench.search.run_search import run_search
 
+    where = parse_where(on)
     work = plan_search(
         required_lang(lang),
         settings=parse_settings(settings, minutes),
@@ -112,7 +116,7 @@ def search(
         pruner=pruner,
     )
     found = run_search(
-        work, runs_dir=runs, trials=trials, jobs=jobs, device=device, say=say_line
+        work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, say=say_line
     ).search
     _print_trials(found)
     if (best := found.best) is None:

@@ -97,7 +97,8 @@ class _Driver:
                         self._judge(ended, stopping)
             finally:
                 self.executor.close()
-        if self.asked and (self.interrupted or self.waiting or self.later):
+        left = self.interrupted or self.waiting or self.later
+        if self.asked and (left or self.more() is not None):
             raise Interrupted(self.asked[0])
         return self.failures
 
@@ -115,8 +116,8 @@ class _Driver:
         while not self.asked:
             room = self.in_work < self.executor.capacity
             if not self.waiting and (room or not self.in_work) and (unit := self.more()):
+                self.number = 0
                 self.waiting.append(unit)
-                self.number += 1
             if not (self.waiting and room):
                 return
             unit = self.waiting.popleft()
@@ -126,7 +127,9 @@ class _Driver:
                 continue
             self.begun.add(_key(unit))
             where = f" {where}" if where else ""
-            self.say(f"{unit.title}: started{where} ({len(self.begun)} of {self.number})")
+            # How many there will be is not known of those that come later.
+            count = f" ({len(self.begun)} of {self.number})" if self.number else ""
+            self.say(f"{unit.title}: started{where}{count}")
 
     def _judge(self, ended: Ended, stopping: bool) -> None:
         """Decide what becomes of a unit that has ended."""

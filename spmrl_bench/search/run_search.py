@@ -22,8 +22,8 @@ from spmrl_bench.errors import (
     TrainingError,
 )
 from spmrl_bench.executors.driver import carry_out
-from spmrl_bench.executors.local import LocalExecutor
-from spmrl_bench.executors.unit import Ended, Unit
+from spmrl_bench.executors.unit import Ended, Executor, Unit
+from spmrl_bench.executors.where import LOCAL, Where, executor_for
 from spmrl_bench.experiments.one_run import Run
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_folder import finished
@@ -49,6 +49,7 @@ def run_search(
     runs_dir: Path,
     trials: int,
     jobs: int = 1,
+    on: Where = LOCAL,
     device: str = "auto",
     say: Callable[[str], None],
 ) -> SearchDocument:
@@ -60,6 +61,7 @@ def run_search(
         trials: in all, those of earlier sittings included.
         jobs: how many trials go on at once, each in a process with its share of the threads. One
             at a time is trained in this process, and then the same search has the same trials.
+        on: where they are trained.
         device: where trials are trained.
         say: shows a line.
 
@@ -69,18 +71,25 @@ def run_search(
         Interrupted: Ctrl-C or SIGTERM; every trial has saved where it is.
     """
     require_optuna()
-    choose_device(device)
-    with owned(work.folder(runs_dir)):
-        return _Sitting(work, work.folder(runs_dir), trials, say).run(jobs, device)
+    if on.is_here:
+        choose_device(device)
+    folder = work.folder(runs_dir if on.is_local else runs_dir.absolute())
+    with owned(folder), on_signals(interrupt, signal.SIGTERM):
+        sitting = _Sitting(work, folder, trials, jobs, say)
+        if jobs == 1 and on.is_local:
+            return sitting.train_here(device)
+        executor = executor_for(on, jobs=jobs, device=device, shared=folder.parent, say=say)
+        return sitting.train_with(executor)
 
 
 class _Sitting:
     """One call of a search."""
 
     def __init__(
-        self, work: SearchPlan, folder: Path, trials: int, say: Callable[[str], None]
+        self, work: SearchPlan, folder: Path, trials: int, jobs: int, say: Callable[[str], None]
     ) -> None:
-        self.work, self.folder, self.say, self.most = work, folder, say, trials
+        self.work, self.folder, self.say = work, folder, say
+        self.most, self.jobs = trials, jobs
         self.resolved: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         if (earlier := read_search(folder)) is not None:
             earlier.check_same(self._document([]), folder)
@@ -91,35 +100,36 @@ class _Sitting:
         self.exhausted = False
         found = self.journal.trials()
         self.left = [trial for trial in found if trial.state == "running"]
-        self.units: dict[Unit, Trial] = {}
+        self.in_work: dict[Unit, Trial] = {}
 
-    def run(self, jobs: int, device: str) -> SearchDocument:
+    def train_with(self, executor: Executor) -> SearchDocument:
+        """Have the trials trained by an executor."""
         self._note_trials()
-        with on_signals(interrupt, signal.SIGTERM):
-            if jobs > 1:
-                executor = LocalExecutor(jobs, device)
-                carry_out([], executor, say=self.say, more=self._more, over=self._over)
+        carry_out([], executor, say=self.say, more=self._more, over=self._over)
+        return self._ended()
+
+    def train_here(self, device: str) -> SearchDocument:
+        """Train one trial after the other in this process."""
+        self._note_trials()
+        while (unit := self._more()) is not None:
+            self.say(f"{unit.title}: started")
+            try:
+                unit.function(*unit.arguments, device=device)
+            except SpmrlError as error:
+                self.say(f"{unit.title}: FAILED, {_first_line(error)}")
+                self._over(Ended(unit, "failed", error))
             else:
-                while (unit := self._more()) is not None:
-                    self._train_here(unit, device)
+                self._over(Ended(unit, "done"))
+        return self._ended()
+
+    def _ended(self) -> SearchDocument:
         if self.error is not None:
             raise self.error
         return self._note_trials()
 
-    def _train_here(self, unit: Unit, device: str) -> None:
-        self.say(f"{unit.title}: started")
-        try:
-            unit.function(*unit.arguments, device=device)
-        except SpmrlError as error:
-            self._over(Ended(unit, "failed", error))
-            beginning = str(error).partition("\n")[0]
-            self.say(f"{unit.title}: FAILED, {beginning}")
-        else:
-            self._over(Ended(unit, "done"))
-
     def _more(self) -> Unit | None:
         """The next trial to be trained; None while there is none."""
-        while self.error is None:
+        while self.error is None and len(self.in_work) < self.jobs:
             if self.left:
                 trial = self.left.pop(0)
             elif (number := len(self.journal.trials())) >= self.most:
@@ -156,12 +166,12 @@ class _Sitting:
             folder=place,
         )
         self.note = None
-        self.units[unit] = trial
+        self.in_work[unit] = trial
         return unit
 
     def _over(self, ended: Ended) -> None:
         """Note how a trial has ended, if its settings are to blame or it came to an end."""
-        trial = self.units[ended.unit]
+        trial = self.in_work.pop(ended.unit)
         place = trial_folder(self.folder, trial.number)
         if ended.error is None:
             state = finished(place)
@@ -170,7 +180,8 @@ class _Sitting:
             how: TrialState = "pruned" if state.stopped_by == PRUNED else "complete"
             dev, minutes = state.best_score, _minutes(place)
             self.journal.end(trial.number, how, dev=dev, minutes=minutes)
-            self.say(f"{ended.unit.title}: {how}, dev {dev:.2f}, {minutes_text(minutes)}")
+            title = f"trial {trial.number + 1} of {self.most}"
+            self.say(f"{title}: {how}, dev {dev:.2f}, {minutes_text(minutes)}")
         elif isinstance(ended.error, _OWN_FAULT):
             self.journal.end(
                 trial.number, "failed", minutes=_minutes(place), problem=_first_line(ended.error)

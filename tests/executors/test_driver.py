@@ -154,6 +154,19 @@ def test_a_signal_when_all_is_done_but_the_last_changes_nothing() -> None:
     assert done(executor, unit("a"))[0] == []
 
 
+def test_a_signal_before_units_that_are_still_to_come_is_told() -> None:
+    class Late(Scripted):
+        def ended(self, seconds: float) -> list[Ended]:
+            self.stopping = False
+            return super().ended(seconds)
+
+    executor = Late()
+    executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(Interrupted):
+        carry_out([unit("a")], executor, say=lambda _: None, more=lambda: unit("b"))
+    assert executor.begun == ["a"]
+
+
 def test_ctrl_c_again_ends_at_once() -> None:
     class Deaf(Scripted):
         def ended(self, seconds: float) -> list[Ended]:
@@ -183,7 +196,7 @@ def test_units_may_come_while_others_end() -> None:
     assert executor.begun == ["a", "b", "b", "c", "d"]
     assert over == ["a done", "b failed", "c done", "d done"]
     assert [each.unit.title for each in failures] == ["b"]
-    assert said[-1] == "d: started here (4 of 4)"
+    assert said[-1] == "d: started here"
 
 
 def test_units_that_are_still_to_come_wait_for_room() -> None:
