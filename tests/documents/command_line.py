@@ -15,7 +15,6 @@ import typer
 
 from spmrl_bench.analysis.definition import study_names
 from spmrl_bench.cli import app
-from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.recipe_layers import ModelLayer, TrainLayer
 from spmrl_bench.parsers.config import PRETRAINED
@@ -135,14 +134,11 @@ def _check_own(arguments: Sequence[str], made: Sequence[str]) -> None:
 
 
 def _tried(pair: str) -> list[str]:
-    """The ends of a range and all choices of a setting that is searched; one that is not as it is."""
+    """The ends of a range and all choices of a setting that is searched; any other as it is."""
     key, _, text = pair.partition("=")
-    try:
-        parameter = read_settings({key: text}).space[key]
-    except RecipeError as error:
-        assert "nothing to search" in str(error), error
-        return [pair]
-    return [f"{key}={value}" for value in parameter.probes]
+    # A space has to have something: the second is searched whatever the first is.
+    parameter = read_settings({key: text, "another": "1|2"}).space.get(key)
+    return [f"{key}={value}" for value in parameter.probes] if parameter else [pair]
 
 
 def _check_setting(pair: str) -> None:
