@@ -1,9 +1,10 @@
 """Units on the workers of a Dask cluster, that of somebody or one that is set up here.
 
 A worker has one unit at a time, which it does in a process of its own, as it would be done here
-(:mod:`spmrl_bench.executors.process`): so a unit is asked to save and end as anywhere else, its
-memory goes with it, and it ends when its worker is gone. Which worker is next is decided here, by
-who has nothing in work; Dask brings units there, watches the workers, and brings the answers.
+(:mod:`spmrl_bench.executors.process`), with as many threads as the worker was started with. So a
+unit is asked to save and end as anywhere else, its memory goes with it, and it ends when its worker
+is gone. Which worker is next is decided here, by who has nothing in work; Dask brings units there,
+watches the workers, and brings the answers.
 
 The workers see the same folders as the driver. A file of the driver's that a worker does not see
 is how one that sees others is found out before it has work.
@@ -19,7 +20,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.executors.process import Job, start_job
 from spmrl_bench.executors.unit import Ended, How, Unit
 from spmrl_bench.parsers.device import cards, device_of_job
-from spmrl_bench.processes import available_threads, interrupts_blocked, usable_cores
+from spmrl_bench.processes import available_threads, interrupts_blocked
 
 #: Seconds between two looks at which workers there are, and in which an answer should come.
 _LOOK, _PATIENCE = 1.0, 30.0
@@ -39,7 +40,6 @@ class _Facts(NamedTuple):
     """What a worker says of itself."""
 
     host: str
-    cores: int
     cards: int
     version: str
     python: str
@@ -48,11 +48,12 @@ class _Facts(NamedTuple):
 
 
 class _Worker(NamedTuple):
-    """A worker, and its number among those of its host, from 0."""
+    """A worker, its number among those of its host, from 0, and the threads it was started with."""
 
     address: str
     facts: _Facts
     number: int
+    threads: int
 
 
 class _Given(NamedTuple):
@@ -67,6 +68,8 @@ class DaskExecutor:
     """The workers of a Dask cluster."""
 
     makes_room = False
+    #: Whether workers have to see the driver's folder.
+    needs_folder = True
 
     def __init__(self, address: str | None, shared: Path, *, jobs: int = 1, device: str = "auto"):
         """Connect to a cluster, or set one up.
@@ -89,7 +92,6 @@ class DaskExecutor:
             ) from None
         self._distributed = distributed
         self._device, self._here = device, address is None
-        self._threads = max(1, available_threads() // jobs) if self._here else 0
         self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
         self._given: dict[str, _Given] = {}
         self._workers: dict[str, _Worker] = {}
@@ -115,7 +117,7 @@ class DaskExecutor:
         with interrupts_blocked(), dask.config.set({"distributed.worker.daemon": False}):
             return self._distributed.LocalCluster(
                 n_workers=jobs,
-                threads_per_worker=1,
+                threads_per_worker=max(1, available_threads() // jobs),
                 memory_limit=0,
                 dashboard_address="127.0.0.1:0",  # any port that is free
                 silence_logs=50,  # nothing below the worst
@@ -129,22 +131,24 @@ class DaskExecutor:
 
     def start(self, unit: Unit) -> str:
         """Give a unit to a worker that has none."""
-        busy = {given.worker for given in self._given.values()}
-        worker = next(one for one in self._workers.values() if one.address not in busy)
+        worker = self._free_worker()
         key = f"{unit.title} {self._token}-{next(self._numbers)}"
         facts = worker.facts
         device = device_of_job(worker.number, self._device, facts.cards)
-        on_host = sum(one.facts.host == facts.host for one in self._workers.values())
-        threads = self._threads or max(1, facts.cores // on_host)
         with self._answering():
             future = self._client.submit(
-                _work, unit, device, threads, key,
+                _work, unit, device, worker.threads, key,
                 key=key, pure=False, workers=[worker.address], retries=0,
             )  # fmt: skip
         future.add_done_callback(lambda _: self._news.set())
         self._given[key] = _Given(unit, worker.address, future)
         where = "" if self._here else f" of {facts.host}"
         return f"on worker {_short(worker.address)}{where}"
+
+    def _free_worker(self) -> _Worker:
+        """The first that has no unit."""
+        busy = {given.worker for given in self._given.values()}
+        return next(one for one in self._workers.values() if one.address not in busy)
 
     def ended(self, seconds: float) -> list[Ended]:
         """The units whose workers have answered or are gone."""
@@ -201,20 +205,20 @@ class DaskExecutor:
         if time.monotonic() - self._looked < _LOOK:
             return
         with self._answering():
-            there = set(self._client.nthreads())
-        for gone in set(self._workers) - there:
+            there = self._client.nthreads()
+        for gone in set(self._workers) - set(there):
             del self._workers[gone]
-        if new := sorted(there - set(self._workers)):
+        if new := {address: there[address] for address in sorted(set(there) - set(self._workers))}:
             self._welcome(new)
         self._looked = time.monotonic()
 
-    def _welcome(self, addresses: list[str]) -> None:
-        """Take workers in, after a look whether they can do what will be asked of them.
+    def _welcome(self, threads: Mapping[str, int]) -> None:
+        """Take workers in, each with so many threads, after a look whether they can do their work.
 
         Raises:
             SpmrlError: one cannot.
         """
-        for address, facts in self._run(_facts, str(self._sign), workers=addresses).items():
+        for address, facts in self._run(_facts, str(self._sign), workers=[*threads]).items():
             if isinstance(facts, Exception):
                 raise SpmrlError(
                     f"worker {_short(address)}: cannot do any work: {facts}; is spmrl-bench "
@@ -227,13 +231,14 @@ class DaskExecutor:
                     f"{place}: has spmrl-bench {facts.version} and Python {facts.python}; here "
                     f"they are {own[0]} and {own[1]}: install the same on both"
                 )
-            if not facts.sees:
+            if self.needs_folder and not facts.sees:
                 raise SpmrlError(
                     f"{place}: does not see {self._sign.parent}: workers need the runs on a folder "
-                    "that all machines share; name one with --runs"
+                    "that all machines share; name one with --runs, or have all sent: "
+                    "--on dask://HOST:PORT,send=open"
                 )
             hosts = Counter(one.facts.host for one in self._workers.values())
-            self._workers[address] = _Worker(address, facts, hosts[facts.host])
+            self._workers[address] = _Worker(address, facts, hosts[facts.host], threads[address])
 
     def _run(self, function: Any, *arguments: Any, workers: list[str] | None = None) -> Any:
         """What a function gives on each worker beside its work, or its exception."""
@@ -268,7 +273,6 @@ _starting = threading.Lock()
 def _facts(sign: str) -> _Facts:
     return _Facts(
         host=socket.gethostname(),
-        cores=usable_cores(),
         cards=cards(),
         version=__version__,
         python=platform.python_version(),
