@@ -14,7 +14,6 @@ from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
     Device,
     Lang,
-    Minutes,
     On,
     RunsFolder,
     Seed,
@@ -54,7 +53,15 @@ def search(
         ),
     ] = None,
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, earlier ones included.")] = 20,
-    minutes: Minutes = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="End each trial, evaluation included, before so many minutes are over. With others "
+            "it is another search.",
+            show_default=False,
+        ),
+    ] = None,
     pruner: Annotated[
         str,
         typer.Option(
@@ -91,8 +98,9 @@ def search(
 
         spmrl-bench search german --variant charlstm --set train.learning_rate=log:1e-4:5e-3
 
-        spmrl-bench search german --track mini --variant charlstm --trials 12 --minutes 5
-        --set model.layers=int:1:4 --set 'train.batch_size=8|16|32'
+        spmrl-bench search german --variant charlstm --set model.layers=int:1:4 --minutes 5
+
+        spmrl-bench search german --variant charlstm --set 'train.batch_size=8|16' --trials 2
     """
     from spmrl_bench.search.journal import PRUNERS, SAMPLERS, require_optuna
 
