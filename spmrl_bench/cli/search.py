@@ -57,8 +57,8 @@ def search(
         float | None,
         typer.Option(
             min=0,
-            help="End each trial, evaluation included, before so many minutes are over. With others "
-            "it is another search.",
+            help="End each trial, evaluation included, before so many minutes are over. With "
+            "others it is another search.",
             show_default=False,
         ),
     ] = None,
