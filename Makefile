@@ -6,6 +6,7 @@
 #   make lang=german set="train.max_epochs=5" train   settings of the recipe
 #   make track=mini seeds=2 multilingual        every language of a track, and one table of all
 #   make study=encoders treebank=NAME study     one of the paper's experiments
+#   make lang=german variant=charlstm trials=12 set='train.learning_rate=log:1e-4:5e-3' search
 #   make table | recipes | treebanks            results; what can be trained; what is present
 #   make site                                   results as static pages, results/site/index.html
 #   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
@@ -30,7 +31,7 @@ RUN_OPTIONS = $(lang) $(call options,treebank track variant size seed seeds devi
 # A variable that is misspelt would be ignored, and something else be trained. Those with capital
 # letters are for Python, the compiler and other programs.
 VARIABLES := lang treebank track variant size seed seeds device minutes jobs ensemble by set languages \
-	study model input gold test prm dir yes order
+	study trials pruner model input gold test prm dir yes order
 CAPITALS := $(foreach letter,A B C D E F G H I J K L M N O P Q R S T U V W X Y Z,$(letter)%)
 NO_SPACE := $(subst \ ,~,$(MAKEOVERRIDES))
 GIVEN := $(foreach variable,$(NO_SPACE),$(firstword $(subst =, ,$(variable))))
@@ -41,7 +42,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval multilingual study table site parse score recipes treebanks validate new-treebank test lint campaign bench docs
+.PHONY: help install train eval multilingual study search table site parse score recipes treebanks validate new-treebank test lint campaign bench docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -72,6 +73,9 @@ multilingual: $(INSTALLED)
 
 study: $(INSTALLED)
 	@$(BENCH) study $(study) $(call options,treebank lang size seeds jobs device)
+
+search: $(INSTALLED)
+	@$(BENCH) search $(RUN_OPTIONS) $(call option,trials) $(call option,pruner)
 
 table: $(INSTALLED)
 	@$(BENCH) table

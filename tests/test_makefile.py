@@ -42,6 +42,8 @@ def test_options_are_passed_on() -> None:
     assert line == (
         ".venv/bin/spmrl-bench train german --set model.precision=bf16 --set train.max_epochs=3"
     )
+    status, line, _ = make("lang=german", "trials=3", "set=model.layers=int:1:4", "search")
+    assert line == (".venv/bin/spmrl-bench search german --set model.layers=int:1:4 --trials 3")
     assert make("VENV=/tmp/else", "TREEBANKS=/tmp", "table")[1] == "/tmp/else/bin/spmrl-bench table"
 
 

@@ -24,6 +24,7 @@ from spmrl_bench.cli import (  # noqa: F401
     parsing,
     runs,
     scores,
+    search,
     settings,
     site,
     study,

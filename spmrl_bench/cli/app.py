@@ -26,6 +26,7 @@ ORDER = (
     "table",
     "site",
     "study",
+    "search",
     "attention",
     "heads",
     "trace",
@@ -50,6 +51,9 @@ ORDER = (
     "bench",
 )
 
+# What goes on where it was interrupted.
+_CONTINUED = ("train", "eval", "multilingual", "study", "search", "leaderboard")
+
 
 class _Commands(TyperGroup):
     """Turns what the user caused into one message and a status; a defect keeps its traceback."""
@@ -72,7 +76,7 @@ class _Commands(TyperGroup):
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt as interrupt:
             message = str(interrupt) or "interrupted"
-            if ctx.invoked_subcommand in ("train", "eval", "multilingual", "study", "leaderboard"):
+            if ctx.invoked_subcommand in _CONTINUED:
                 message += "; give the same command again (without --fresh) to continue"
             typer.echo(f"\nspmrl-bench: {message}", err=True)
             raise typer.Exit(exit_status(interrupt)) from None

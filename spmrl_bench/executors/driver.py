@@ -31,7 +31,12 @@ _ADVICE = "give the same command again (without --fresh) to continue from the la
 
 
 def carry_out(
-    units: Sequence[Unit], executor: Executor, *, say: Callable[[str], None]
+    units: Sequence[Unit],
+    executor: Executor,
+    *,
+    say: Callable[[str], None],
+    more: Callable[[], Unit | None] = lambda: None,
+    over: Callable[[Ended], None] = lambda _: None,
 ) -> list[Ended]:
     """Have all units done; returns those that failed, each with its error.
 
@@ -39,22 +44,30 @@ def carry_out(
         units: of which no two have the same folder.
         executor: does them; it is closed at the end.
         say: shows a line.
+        more: asked for another unit when all of these have begun and there is room, or nothing is
+            left in work; None while there is none.
+        over: told of each unit that is done or has failed, as soon as it is.
 
     Raises:
         Interrupted: Ctrl-C or SIGTERM, after every unit has saved where it is.
         KeyboardInterrupt: Ctrl-C again; every unit continues from its last checkpoint.
         SpmrlError: the executor cannot do anything more.
     """
-    return _Driver(units, executor, say).run()
+    return _Driver(units, executor, say, more, over).run()
 
 
 class _Driver:
     """What has happened so far."""
 
     def __init__(
-        self, units: Sequence[Unit], executor: Executor, say: Callable[[str], None]
+        self,
+        units: Sequence[Unit],
+        executor: Executor,
+        say: Callable[[str], None],
+        more: Callable[[], Unit | None],
+        over: Callable[[Ended], None],
     ) -> None:
-        self.executor, self.say = executor, say
+        self.executor, self.say, self.more, self.over = executor, say, more, over
         self.waiting = deque(sorted(units, key=lambda unit: unit.cost, reverse=True))
         self.later: deque[tuple[float, Unit]] = deque()  # in the order of their times
         self.in_work = 0
@@ -70,8 +83,10 @@ class _Driver:
         stopping = False
         with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
             try:
-                while self.in_work or (not self.asked and (self.waiting or self.later)):
+                while True:
                     self._start()
+                    if not self.in_work and (self.asked or not (self.waiting or self.later)):
+                        break
                     if not self.in_work:
                         time.sleep(_GLANCE)
                     if self.asked and not stopping:
@@ -82,7 +97,8 @@ class _Driver:
                         self._judge(ended, stopping)
             finally:
                 self.executor.close()
-        if self.asked and (self.interrupted or self.waiting or self.later):
+        left = self.interrupted or self.waiting or self.later
+        if self.asked and (left or self.more() is not None):
             raise Interrupted(self.asked[0])
         return self.failures
 
@@ -97,7 +113,13 @@ class _Driver:
         """Give the executor as many units as it takes."""
         while self.later and self.later[0][0] <= time.monotonic():
             self.waiting.append(self.later.popleft()[1])
-        while self.waiting and not self.asked and self.in_work < self.executor.capacity:
+        while not self.asked:
+            room = self.in_work < self.executor.capacity
+            if not self.waiting and (room or not self.in_work) and (unit := self.more()):
+                self.number = 0
+                self.waiting.append(unit)
+            if not (self.waiting and room):
+                return
             unit = self.waiting.popleft()
             where = self.executor.start(unit)
             self.in_work += 1
@@ -105,12 +127,15 @@ class _Driver:
                 continue
             self.begun.add(_key(unit))
             where = f" {where}" if where else ""
-            self.say(f"{unit.title}: started{where} ({len(self.begun)} of {self.number})")
+            # How many there will be is not known of those that come later.
+            count = f" ({len(self.begun)} of {self.number})" if self.number else ""
+            self.say(f"{unit.title}: started{where}{count}")
 
     def _judge(self, ended: Ended, stopping: bool) -> None:
         """Decide what becomes of a unit that has ended."""
         unit, how, error = ended
         if how == "done":
+            self.over(ended)
             return
         if stopping and how in ("stopped", "lost", "owned"):
             self.interrupted = True
@@ -133,6 +158,7 @@ class _Driver:
 
     def _fail(self, ended: Ended) -> None:
         self.failures.append(ended)
+        self.over(ended)
         beginning = str(ended.error).partition("\n")[0]
         self.say(f"{ended.unit.title}: FAILED, {beginning}")
 

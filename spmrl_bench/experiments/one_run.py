@@ -30,7 +30,7 @@ from spmrl_bench.training.checkpoint import read_progress
 from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report, speed
 from spmrl_bench.training.substitution import Substitution
-from spmrl_bench.training.trainer import Trainer
+from spmrl_bench.training.trainer import Prune, Trainer
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import Parse
 
@@ -50,7 +50,13 @@ class Run:
 
 
 def train_run(
-    run: Run, fresh: str, note: str | None, *, device: str, console: Console | None = None
+    run: Run,
+    fresh: str,
+    note: str | None,
+    *,
+    device: str,
+    console: Console | None = None,
+    prune: Prune | None = None,
 ) -> None:
     """Train a run, or continue what its folder has.
 
@@ -60,6 +66,7 @@ def train_run(
             continue what is there.
         note: which treebank was taken and why, to be said with the numbers of its sentences.
         console: where to report; by default standard error.
+        prune: whether to end at a dev evaluation, for what it has come to.
 
     Raises:
         SpmrlError: another process trains in the folder, a sentence cannot be learnt, training
@@ -97,6 +104,7 @@ def train_run(
             substitute=None
             if substitution is None
             else lambda number, random: next(iter(parser.index([substitution(number, random)]))),
+            prune=prune,
         )
         report.event("start", settings=config.model_dump(mode="json"), versions=find_versions())
         if saved is not None:

@@ -41,6 +41,7 @@ from spmrl_bench.leaderboard.record import (
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import combine, kind_named, load_parser
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.search.document import searches_behind
 from spmrl_bench.training.memory import largest
 from spmrl_bench.training.report import messages, speed
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time
@@ -284,7 +285,7 @@ def _score(asked: _Asked, device: str) -> Record:
     """Score a run, or several as an ensemble: dev always, test only if dev selected its variant.
 
     The baselines are scored with the test of a single run. The settings of the first run are
-    those of all.
+    those of all. Searches beside the runs that have tried these settings are noted with them.
     """
     work, runs, selected, saved = asked
     bank = work.treebank.with_test() if selected else work.treebank
@@ -317,6 +318,7 @@ def _score(asked: _Asked, device: str) -> Record:
         weights=weights[0] if alone else hashlib.sha256("".join(weights).encode()).hexdigest(),
         ensemble=[] if alone else weights,
         recipe=config.model_dump(mode="json"),
+        searches=searches_behind(runs[0].folder.parent, config.model_dump(mode="json")),
         dev=results["dev"],
         test=results.get("test"),
         baselines=baselines,

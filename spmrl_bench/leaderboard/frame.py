@@ -22,6 +22,7 @@ from spmrl_bench.leaderboard.comparison import (
 )
 from spmrl_bench.leaderboard.identity import differing_settings, digest, resolved_settings
 from spmrl_bench.leaderboard.record import Record, SplitResult
+from spmrl_bench.leaderboard.searched import searched_text
 from spmrl_bench.scoring.metric import METRICS, Criterion, metric_named
 from spmrl_bench.settings_text import settings_text, variant_text
 
@@ -31,7 +32,7 @@ RUN_COLUMNS = (
     "kind",
     "variant", "name", "settings", "given", "altered", "digest", "size", "precision", "seed",
     "ensemble", "selected", "select", "newest", "weights", "finished", "commit", "version",
-    "device", "threads", "kernels",
+    "device", "threads", "kernels", "searched",
 )  # fmt: skip
 #: Columns that say what the number is.
 NUMBER_COLUMNS = (
@@ -72,6 +73,7 @@ def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> 
       (``given``) and those in which runs of this name differ otherwise;
     - ``altered`` says whether these change the model, but for its precision;
     - ``digest`` stands for all settings, ``select`` for what dev selects by;
+    - ``searched`` says what was spent on a search for its settings, empty if nothing was;
     - ``newest`` says whether it is the newest record of its run;
     - ``baseline`` is the name of a baseline, empty for the parser itself;
     - ``metric`` is empty for figures that are no metric's: the ``score`` that selects (split
@@ -127,6 +129,7 @@ def _run(number: int, record: Record, shipped: bool) -> Run:
         "device": hardware.device if hardware else "",
         "threads": hardware.threads if hardware else 0,
         "kernels": (hardware.kernels if hardware else None) or "",
+        "searched": searched_text(record.searches),
     }
 
 

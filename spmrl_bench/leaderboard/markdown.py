@@ -70,6 +70,7 @@ def _table(
         "tokens/s": [_whole(one.tokens_per_second) for one in shown],
         # Signatures are longer than all the rest of a row: number them and write them below.
         "signature": [f"[{n}]" for n in range(1, len(shown) + 1)],
+        **_searched(shown),
         **_published_columns(treebank, shown),
     }
     suffix = f", table {number}" if len(siblings) > 1 else ""
@@ -91,6 +92,12 @@ def _table(
             *_others(place, siblings),
         ),
     )
+
+
+def _searched(shown: Sequence[Result]) -> dict[str, list[str]]:
+    """A column with what was spent on searches, where something was."""
+    listed = [one.searched for one in shown]
+    return {"settings": listed} if any(listed) else {}
 
 
 def _made(result: Result) -> str:

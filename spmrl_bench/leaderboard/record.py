@@ -24,13 +24,15 @@ from pydantic import (
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.record_versions import upgraded
+from spmrl_bench.leaderboard.searched import Search
 from spmrl_bench.leaderboard.store import Documents, Part
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, Criterion, Metric, metric_named
 from spmrl_bench.scoring.signature import Signature
 
-# 3: scores by metric; 4: systems of others. Older versions are read for ever (record_versions).
-SCHEMA_VERSION = 4
+# 3: scores by metric; 4: systems of others; 5: searches. Older versions are read for ever
+# (record_versions).
+SCHEMA_VERSION = 5
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 
@@ -262,6 +264,11 @@ class Record(Part):
         "one run. `seed` and `recipe` are those of the first member, `training` of all together.",
     )
     recipe: dict[str, Any] = Field(description="The resolved recipe, as it was trained.")
+    searches: list[Search] = Field(
+        default=[],
+        description="The searches that its settings come from, as they were when it was scored; "
+        "empty for settings that no search had tried.",
+    )
     system: System | None = Field(default=None, description="The system of somebody else.")
     dev: SplitResult | None = Field(
         default=None,

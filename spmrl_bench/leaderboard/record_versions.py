@@ -2,7 +2,8 @@
 
 Records are never changed, so their files stay as they are for ever; what is different in them is
 put right whenever they are read. Version 2 had bracket scores only, at the place of the split,
-one baseline and one fingerprint; version 3 had runs alone. (Version 1 was never released.)
+one baseline and one fingerprint; version 3 had runs alone, version 4 no searches. (Version 1 was
+never released.)
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ def upgraded(content: Any) -> Any:
     """
     if isinstance(content, Mapping) and content.get("schema_version") == 2:
         content = _from_2(content)
-    if isinstance(content, Mapping) and content.get("schema_version") == 3:
-        content = {**content, "schema_version": 4}
+    if isinstance(content, Mapping) and content.get("schema_version") in (3, 4):
+        content = {**content, "schema_version": 5}
     return content
 
 

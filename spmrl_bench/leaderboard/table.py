@@ -27,6 +27,7 @@ _PUBLISHED = ("published_system", "published_treebank", "published_dev_f1", "pub
 _READ = (
     *SERIES, "record", "language", "system", "name", "settings", "altered", "seed", "finished",
     "commit", "select", "split", "baseline", "metric", "figure", "value", "sentences", "signature",
+    "searched",
 )  # fmt: skip
 
 
@@ -41,6 +42,7 @@ class Result(NamedTuple):
     variant: str
     name: str  # the variant with its settings
     settings: str | None  # that tell it from others of its variant
+    searched: str  # what a search for the settings has cost; empty if there was none
     size: str | None
     seed: int | None
     runs: int | None  # how many it stands for
@@ -114,6 +116,7 @@ def _result(
         variant=variant,
         name=baseline or first["name"],
         settings=None if baseline else first["settings"] or None,
+        searched="" if baseline else "; ".join(filter(None, rows["searched"].unique())),
         size=None if baseline else first["size"],
         seed=first["seed"] if kind == "run" and not first["system"] else None,
         shipped=bool(first["shipped"]) and not baseline,
@@ -159,8 +162,9 @@ def result_rows(frame: pd.DataFrame, published: Sequence[PublishedFigure]) -> pd
 
     Only rows of the same ``treebank`` and ``group`` compare; what is said of one is told in
     :class:`Result`. The columns ``*_sd`` have sample standard deviations over the runs of a mean,
-    and ``published_*`` columns hold the published figures for the row's language and variant and
-    the treebank they are of; those of a second system and so on have a number at their end.
+    ``searched`` is there if it says something, and ``published_*`` columns hold the published
+    figures for the row's language and variant and the treebank they are of; those of a second
+    system and so on have a number at their end.
 
     Args:
         frame: of :func:`~spmrl_bench.leaderboard.frame.records_frame`.
@@ -185,11 +189,12 @@ def results_frame(
                 if estimate := one.figures.get(column.key):
                     row |= {name: estimate.mean, f"{name}_sd": estimate.sd}
             rows.append(row | _published(one.beside))
+    searched = ["searched"] if any(row["searched"] for row in rows) else []
     more = dict.fromkeys(key for row in rows for key in row if key.startswith("published_"))
     listed = [
         *GROUP, "variant", "size", "seed", *columns, "test_sentences", "tokens_per_second",
         "signature", "dates", "commits", "kind", "runs", "shipped", "settings",
-        *(f"{name}_sd" for name in columns), *(more or _PUBLISHED),
+        *searched, *(f"{name}_sd" for name in columns), *(more or _PUBLISHED),
     ]  # fmt: skip
     # Without this, one missing cell would turn the whole column of integers into floats.
     types = dict.fromkeys(("seed", "test_sentences", "runs"), "Int64")

@@ -20,6 +20,8 @@ Amount = Annotated[float, Field(ge=0)]
 
 #: The stopping rule after which training goes on where it is given more time.
 OUT_OF_TIME = "max_minutes"
+#: Not a rule, but the judgement of a search that compares a run with others.
+PRUNED = "pruner"
 
 
 class Progress(BaseModel):
@@ -160,6 +162,15 @@ def out_of_time(config: TrainConfig, progress: Progress) -> bool:
     evaluation = progress.dev_seconds / max(1, len(progress.curve))
     used = progress.train_seconds + progress.dev_seconds
     return used + evaluation >= 60 * config.max_minutes
+
+
+def evaluation_point(config: TrainConfig, progress: Progress, batches: int) -> int:
+    """How far a run is at a dev evaluation, in evaluations of whole epochs, from 1.
+
+    It is the same number for runs whose epochs have other numbers of batches, however few.
+    """
+    evaluations = config.evaluations_per_epoch
+    return progress.epoch * evaluations + round(evaluations * progress.next_batch / batches)
 
 
 def evaluation_batches(batches: int, evaluations: int) -> frozenset[int]:

@@ -32,15 +32,22 @@ from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.schedule import (
     OUT_OF_TIME,
+    PRUNED,
     Progress,
     end_epoch,
     end_evaluation,
     evaluation_batches,
+    evaluation_point,
     learning_rate,
     out_of_time,
     record_dev_score,
     stopping_rule,
 )
+
+Prune = Callable[[int, float], bool]
+"""Told of each dev evaluation: how far training is (:func:`evaluation_point`) and the score in
+percent; says whether training is to end there. Of an evaluation that is done again, as its
+checkpoint was not written any more, it is told again."""
 
 
 class Trainer:
@@ -57,6 +64,7 @@ class Trainer:
         run_dir: Path,
         report: Report,
         substitute: Callable[[int, np.random.Generator], Indexed] | None = None,
+        prune: Prune | None = None,
     ) -> None:
         """A trainer.
 
@@ -69,6 +77,7 @@ class Trainer:
             run_dir: where checkpoints are.
             report: to be told what happens.
             substitute: a sentence made of the one with this number, for ``config.substitution``.
+            prune: whether training is to end for what it has come to.
         """
         self.parser = parser
         self.config = config
@@ -78,6 +87,7 @@ class Trainer:
         self.run_dir = run_dir
         self.report = report
         self.substitute = substitute
+        self.prune = prune
         self.batches = -(-len(sentences) // config.batch_size)
         self.optimiser = make_optimiser(parser, config)
         # Gradients stay where they are: taken anew in each step they would lie scattered among
@@ -210,25 +220,27 @@ class Trainer:
         """Score dev, keep the parser if it is the best so far, go on in the schedule and save."""
         state = self.progress
         try:
-            self._score()
+            score = self._score()
         except Interrupted:
             self._stop_if_asked()
             raise
         state.evaluation_due = False
+        point = evaluation_point(self.config, state, self.batches)
         decayed = end_evaluation(self.config, state)
         if state.next_batch == self.batches:
             decayed |= end_epoch(self.config, state)
         if decayed:
             self.report.event("decay", epoch=state.epoch, rate_factor=state.rate_factor)
-        state.stopped_by = stopping_rule(self.config, state)
+        pruned = self.prune is not None and self.prune(point, score)
+        state.stopped_by = stopping_rule(self.config, state) or (PRUNED if pruned else None)
         self._save()
         if state.stopped_by is not None:
             self.report.event("stop", rule=state.stopped_by, steps=state.steps)
         else:
             self._stop_if_asked()
 
-    def _score(self) -> None:
-        """Score dev and keep the parser if it is the best so far."""
+    def _score(self) -> float:
+        """Score dev, in percent, and keep the parser if it is the best so far."""
         state, begun = self.progress, time.perf_counter()
         with nullcontext() if self.average is None else self.average.in_place():
             try:
@@ -245,6 +257,7 @@ class Trainer:
         state.dev_seconds += time.perf_counter() - begun
         state.curve.append((round(state.train_seconds + state.dev_seconds, 2), round(score, 4)))
         self.report.evaluation(state, self.batches, score, state.loss_sum / state.next_batch, best)
+        return score
 
     def _save(self) -> None:
         state = self.progress

@@ -20,6 +20,7 @@ from spmrl_bench.experiments.recipe_layers import ModelLayer, TrainLayer
 from spmrl_bench.parsers.config import PRETRAINED
 from spmrl_bench.reference.settings import settings_named
 from spmrl_bench.scoring import load_prm
+from spmrl_bench.search.space import read_settings
 from spmrl_bench.toml_files import parsed_toml
 from spmrl_bench.treebanks.catalogue import is_known
 from tests.documents.blocks import ROOT, Command
@@ -124,11 +125,20 @@ def _check_own(arguments: Sequence[str], made: Sequence[str]) -> None:
             elif name == "size":
                 load_recipe(recipe).size_of("open", one)
             elif name == "settings":
-                _check_setting(one)
+                for pair in _tried(one) if context.command.name == "search" else [one]:
+                    _check_setting(pair)
             elif name == "prm":
                 load_prm(one)
             elif (context.command.name, name) == ("study", "name"):
                 assert one in study_names(), one
+
+
+def _tried(pair: str) -> list[str]:
+    """The ends of a range and all choices of a setting that is searched; any other as it is."""
+    key, _, text = pair.partition("=")
+    # A space has to have something: the second is searched whatever the first is.
+    parameter = read_settings({key: text, "another": "1|2"}).space.get(key)
+    return [f"{key}={value}" for value in parameter.probes] if parameter else [pair]
 
 
 def _check_setting(pair: str) -> None:

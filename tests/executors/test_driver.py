@@ -154,6 +154,19 @@ def test_a_signal_when_all_is_done_but_the_last_changes_nothing() -> None:
     assert done(executor, unit("a"))[0] == []
 
 
+def test_a_signal_before_units_that_are_still_to_come_is_told() -> None:
+    class Late(Scripted):
+        def ended(self, seconds: float) -> list[Ended]:
+            self.stopping = False
+            return super().ended(seconds)
+
+    executor = Late()
+    executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(Interrupted):
+        carry_out([unit("a")], executor, say=lambda _: None, more=lambda: unit("b"))
+    assert executor.begun == ["a"]
+
+
 def test_ctrl_c_again_ends_at_once() -> None:
     class Deaf(Scripted):
         def ended(self, seconds: float) -> list[Ended]:
@@ -165,3 +178,37 @@ def test_ctrl_c_again_ends_at_once() -> None:
         done(executor, unit("a"))
     assert not isinstance(caught.value, Interrupted)
     assert executor.closed
+
+
+def test_units_may_come_while_others_end() -> None:
+    coming, over = iter("cd"), list[str]()
+
+    def more() -> Unit | None:
+        # Nothing is known of the third before the first two have ended.
+        name = next(coming, None) if len(over) >= 2 else None
+        return None if name is None else unit(name)
+
+    executor, said = Scripted({"b": ["lost", "failed"]}), list[str]()
+    failures = carry_out(
+        [unit("a"), unit("b")], executor, say=said.append, more=more,
+        over=lambda ended: over.append(f"{ended.unit.title} {ended.how}"),
+    )  # fmt: skip
+    assert executor.begun == ["a", "b", "b", "c", "d"]
+    assert over == ["a done", "b failed", "c done", "d done"]
+    assert [each.unit.title for each in failures] == ["b"]
+    assert said[-1] == "d: started here"
+
+
+def test_units_that_are_still_to_come_wait_for_room() -> None:
+    coming = iter("ab")
+    looks = iter([0, 0, 1])
+    kind = type("Changing", (Scripted,), {"capacity": property(lambda _: next(looks, 1))})
+    executor = Scripted()
+    executor.__class__ = kind
+    del executor.__dict__["capacity"]
+
+    def more() -> Unit | None:
+        return unit(name) if (name := next(coming, None)) else None
+
+    assert carry_out([], executor, say=lambda _: None, more=more) == []
+    assert executor.begun == ["a", "b"]

@@ -24,7 +24,7 @@ def test_old_records_are_read_as_they_would_be_written_today() -> None:
         ("charlstm", 1), ("charlstm", 2), ("word-charlstm", 1),
     ]  # fmt: skip
     first, _, word = records
-    assert (first.schema_version, first.kind, first.select) == (4, "chart", "brackets.f1")
+    assert (first.schema_version, first.kind, first.select) == (5, "chart", "brackets.f1")
     assert first.metrics == ["brackets"]
     assert first.treebank.fingerprints["constituents"].startswith("57814608")
     assert list(first.baselines) == ["right-branching"]

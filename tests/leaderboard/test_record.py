@@ -159,8 +159,8 @@ def test_an_ensemble_has_several_members() -> None:
 
 
 def test_newer_schema_is_refused_before_its_unknown_keys(tmp_path: Path) -> None:
-    content = make_record().model_dump(mode="json") | {"schema_version": 5, "novelty": 1}
-    with pytest.raises(RecordError, match=r"newer version of spmrl_bench \(schema 5"):
+    content = make_record().model_dump(mode="json") | {"schema_version": 6, "novelty": 1}
+    with pytest.raises(RecordError, match=r"newer version of spmrl_bench \(schema 6"):
         read_record(write_content(tmp_path, content))
 
 

@@ -61,7 +61,7 @@ CONTENTS: dict[str, tuple[bytes, str]] = {
     "null": (b"null", "not a record: document: Input should be"),
     "NaN": (changed(seed=float("nan")), "not a record: the number NaN"),
     "a score that is infinite": (changed().replace(b"900.0", b"1e999"), "too large"),
-    "of the next release": (changed(schema_version=5, novelty=1), "newer version .* update"),
+    "of the next release": (changed(schema_version=6, novelty=1), "newer version .* update"),
     "of a far release": (changed(schema_version=10**40), "newer version|a whole number beyond"),
     "of version 1": (changed(schema_version=1), "schema_version is 1, and no version"),
     "of no version": (changed(schema_version=None), "schema_version is null, and no version"),

@@ -69,6 +69,7 @@ def test_commands_that_train_or_compare_on_dev_do_not_open_test(
         ("train", recipe, "--variant", "charlstm"),
         ("train", recipe, "--variant", "charlstm", "--seeds", "2", "--jobs", "2"),
         ("study", str(study), "--lang", recipe),
+        ("search", recipe, "--variant", "charlstm", "--trials", "2", "--set", "model.layers=1|2"),
     ):
         held.add()
         run(*arguments)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from spmrl_bench.analysis.scores import SCORES, read_scores
 from spmrl_bench.leaderboard.record import SCHEMA_VERSION, read_records
+from spmrl_bench.leaderboard.searched import searched_text
 from spmrl_bench.leaderboard.store import document_name
 from spmrl_bench.nn.limits import Limit
 from tests.reliability.tally import Tally
@@ -49,7 +50,7 @@ def test_records_of_version_2(tally: Tally) -> None:
 
 def test_a_record_of_version_3(tally: Tally) -> None:
     tally("R20", "records and scores of earlier layouts").add()
-    record, _ = read_records(GOLDEN / "records")
+    record, *_ = read_records(GOLDEN / "records")
     assert (record.lang, record.kind, record.variant) == ("german", "chart", "charlstm")
     assert (record.seed, record.selected, record.select) == (
         3,
@@ -69,7 +70,7 @@ def test_a_record_of_version_3(tally: Tally) -> None:
 
 def test_a_record_of_version_4_is_of_a_system(tally: Tally) -> None:
     tally("R20", "records and scores of earlier layouts").add()
-    _, record = read_records(GOLDEN / "records")
+    _, record, _ = read_records(GOLDEN / "records")
     assert record.system is not None
     assert (record.system.title, record.system.notes) == ("Branch 1.0", "right-branching")
     assert record.system.outputs["dev"].policy == "missing"
@@ -77,6 +78,18 @@ def test_a_record_of_version_4_is_of_a_system(tally: Tally) -> None:
     assert (record.test, record.training, record.hardware) == (None, None, None)
     assert record.dev is not None
     assert record.dev.figure("brackets", "f1") == 33.64485981308412
+
+
+def test_a_record_of_version_5_says_what_was_searched(tally: Tally) -> None:
+    tally("R20", "records and scores of earlier layouts").add()
+    *_, record = read_records(GOLDEN / "records")
+    (search,) = record.searches
+    assert search.space["train.learning_rate"] == "log:0.0001:0.005"
+    assert [trial.state for trial in search.trials] == ["complete", "complete", "pruned", "failed"]
+    assert (search.found, search.minutes) == (2, 12.5)
+    assert search.best == search.trials[1]
+    assert search.trials[3].problem == "training diverged"
+    assert searched_text(record.searches) == "found by a search of 4 trials, 12 min"
 
 
 def test_scores_of_studies(tally: Tally) -> None:

@@ -93,3 +93,51 @@ def test_a_checkpoint_that_is_old_is_replaced_after_the_batch(
     make_trainer(tmp_path / "parts").fit()
     make_trainer(tmp_path / "whole").fit()
     assert final_bytes(tmp_path / "parts") == final_bytes(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("batch_size", [8, 24])
+def test_a_judgement_of_the_dev_curve_ends_training(tmp_path: Path, batch_size: int) -> None:
+    """It is asked at the same places of epochs, whatever number of batches these have."""
+    told: list[tuple[int, float]] = []
+
+    def prune(point: int, score: float) -> bool:
+        told.append((point, round(score, 4)))
+        return point == 4
+
+    trainer = make_trainer(tmp_path, batch_size=batch_size)
+    trainer.prune = prune
+    state = trainer.fit()
+    points = [point for point, _ in told]
+    assert points == ([1, 2, 3, 4] if batch_size == 8 else [2, 4])
+    assert [score for _, score in told] == [score for _, score in state.curve]
+    # Where a rule ends training at the same place, it is the rule that has.
+    assert state.stopped_by == "max_epochs"
+    earlier = make_trainer(tmp_path / "earlier", batch_size=batch_size)
+    earlier.prune = lambda point, _: point == 2
+    assert earlier.fit().stopped_by == "pruner"
+    saved = read_progress(tmp_path / "earlier" / "last")
+    assert saved is not None
+    assert (saved.stopped_by, saved.epoch) == ("pruner", 1)
+    again = make_trainer(tmp_path / "earlier", batch_size=batch_size)
+    assert again.fit().steps == saved.steps  # it stays ended
+
+
+def test_a_judgement_is_asked_again_where_its_checkpoint_was_not_written(tmp_path: Path) -> None:
+    told: list[int] = []
+    trainer = make_trainer(tmp_path)
+
+    def prune(point: int, _: float) -> bool:
+        told.append(point)
+        if told.count(2) == 1 and point == 2:
+            raise RuntimeError("the process dies")
+        return False
+
+    trainer.prune = prune
+    with pytest.raises(RuntimeError):
+        trainer.fit()
+    again = make_trainer(tmp_path)
+    again.prune = prune
+    again.fit()
+    make_trainer(tmp_path / "whole").fit()
+    assert told == [1, 2, 2, 3, 4]
+    assert final_bytes(tmp_path) == final_bytes(tmp_path / "whole")

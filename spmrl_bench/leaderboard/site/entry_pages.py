@@ -60,6 +60,7 @@ def _told(entry: Entry) -> dict[str, str]:
     return told | {
         "Kind of parser": record.kind,
         "Selected by": f"dev {record.select}",
+        "Settings": entry.result.searched,
         "Runs": entry.runs,
     }
 

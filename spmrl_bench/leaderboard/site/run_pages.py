@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 
 from spmrl_bench.leaderboard.comparison import SPLITS, signature_parts
 from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.leaderboard.searched import Search, searched_text
 from spmrl_bench.leaderboard.site.atlas import Atlas, Bank
 from spmrl_bench.leaderboard.site.downloads import Files
 from spmrl_bench.leaderboard.site.entries import Entry, Group, has_seed
@@ -56,6 +58,8 @@ def _page(
         commands=commands(record),
         settings=settings(record),
         outputs=_outputs(stored),
+        searched=searched_text(record.searches),
+        searches=_searches(record.searches),
         environment=environment(record),
     )
 
@@ -107,6 +111,42 @@ def _outputs(stored: Stored) -> Grid | None:
     ]
     heads = [Head(name) for name in ("output", "faults are", "answers with faults", "SHA-256")]
     return Grid("outputs", "What the system gave", heads, rows, sorted=False)
+
+
+def _searches(searches: Sequence[Search]) -> list[Grid]:
+    """The trials of each search that its settings come from."""
+    grids = []
+    for place, search in enumerate(searches, start=1):
+        heads = [Head("trial", numeric=True), *(Head(key) for key in search.space)]
+        heads += [Head(f"dev {search.select}", numeric=True), Head("state", choice=True)]
+        rows = [
+            [
+                Cell(str(trial.number), strong=trial.number == search.found),
+                *(Cell(_json(trial.settings.get(key)), code=True) for key in search.space),
+                number(trial.dev),
+                Cell(trial.state),
+                Cell(f"{trial.minutes:.1f}"),
+            ]
+            for trial in search.trials
+        ]
+        space = "; ".join(f"{key}={text}" for key, text in search.space.items())
+        grids.append(
+            Grid(
+                f"search-{place}",
+                f"Trials of a search by {search.sampler}, pruner {search.pruner}, "
+                f"seed {search.seed}",
+                [*heads, Head("minutes", numeric=True)],
+                rows,
+                notes=[
+                    f"Searched: {space}. The trial with the settings of this record is in bold."
+                ],
+            )
+        )
+    return grids
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _breakdowns(bank: Bank, group: Group, alone: Entry) -> Iterator[tuple[Grid, Picture | None]]:

@@ -89,6 +89,9 @@ def _grid(atlas: Atlas, bank: Bank, group: Group, rows: str) -> Grid:
         Head("tokens/s", numeric=True),
         Head("scored"),
     ]
+    searched = any(entry.result.searched for entry in group.entries)
+    if searched:
+        heads.append(Head("settings"))
     cells = []
     for entry in group.entries:
         line = [Cell(entry.name, atlas.entry(bank, group, entry), tag=entry.tag)]
@@ -106,6 +109,7 @@ def _grid(atlas: Atlas, bank: Bank, group: Group, rows: str) -> Grid:
                 Cell(entry.origin),
                 whole(entry.result.tokens_per_second),
                 Cell(entry.result.dates[-1]),
+                *([Cell(entry.result.searched)] if searched else []),
             ]
         )
     notes = []
