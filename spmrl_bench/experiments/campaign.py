@@ -18,6 +18,7 @@ from spmrl_bench.experiments.one_run import Failure, Run, train_run
 from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
+from spmrl_bench.experiments.run_notes import withdraw_cancel
 from spmrl_bench.experiments.side_by_side import train_side_by_side
 from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.parsers.device import cards, choose_device
@@ -67,6 +68,9 @@ def train_all(
         say(f"{run.title}: already trained, {score}")
     for failure in failures if left else ():
         say(str(failure))
+    for run in left:
+        if withdraw_cancel(run.folder):
+            say(f"{run.title}: was cancelled, and goes on now")
     tried = len(left) + len(failures)
     if at_once > 1:  # the longest first, so that it is not left to run alone at the end
         left.sort(key=lambda run: run.config.model.cost, reverse=True)

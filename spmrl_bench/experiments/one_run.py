@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from spmrl_bench.errors import SentenceTooLongError, TrainingError, TreeError
+from spmrl_bench.errors import (
+    RunCancelledError,
+    SentenceTooLongError,
+    TrainingError,
+    TreeError,
+)
+from spmrl_bench.experiments.cancelling import unless_cancelled
 from spmrl_bench.experiments.evaluation import (
     check_lengths,
     evaluate_parser,
@@ -22,14 +28,15 @@ from spmrl_bench.experiments.evaluation import (
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import check_settings, claim
+from spmrl_bench.experiments.run_notes import attempt_noted
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.training import LAST
-from spmrl_bench.training.checkpoint import read_progress
 from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report, speed
+from spmrl_bench.training.saved_progress import read_progress
 from spmrl_bench.training.substitution import Substitution
 from spmrl_bench.training.trainer import Trainer
 from spmrl_bench.treebanks.treebank import Treebank
@@ -58,6 +65,8 @@ class Failure(NamedTuple):
 
     def __str__(self) -> str:
         """For one line of a log."""
+        if isinstance(self.error, RunCancelledError):
+            return str(self.error)
         beginning = str(self.error).partition("\n")[0]
         return f"{self.run.title}: FAILED, {beginning}"
 
@@ -67,6 +76,8 @@ def train_run(
 ) -> None:
     """Train a run, or continue what its folder has.
 
+    What ends it by an error is noted in the folder.
+
     Args:
         note: which treebank was taken and why, to be said with the numbers of its sentences.
         console: where to report; by default standard error.
@@ -74,11 +85,17 @@ def train_run(
     Raises:
         SpmrlError: another process trains in the folder, a sentence cannot be learnt, training
             diverges, or the folder cannot be written.
+        RunCancelledError: the run is cancelled; it was not begun, or it is saved.
         Interrupted: Ctrl-C or SIGTERM, after the batch was finished and saved.
     """
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
-    with owned(run.folder), Report(run.folder, run.title, criterion.title, console) as report:
+    with (
+        unless_cancelled(run.folder, run.title),
+        owned(run.folder, cancellable=True),
+        attempt_noted(run.folder),
+        Report(run.folder, run.title, criterion.title, console) as report,
+    ):
         if not fresh:
             check_settings(run.folder, config, other_minutes=True)
         every = bank.examples("train", kind.layers)

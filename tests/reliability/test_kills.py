@@ -12,7 +12,8 @@ import torch
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_folder import best_weights
 from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.training.checkpoint import load_checkpoint, read_progress
+from spmrl_bench.training.checkpoint import load_checkpoint
+from spmrl_bench.training.saved_progress import read_progress
 from spmrl_bench.training.trainer import Trainer
 from tests.reliability.faults import calls_under, counted, hidden, killed
 from tests.reliability.kinds import KINDS, make_trainer
