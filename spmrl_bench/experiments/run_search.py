@@ -6,12 +6,21 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.experiments.ownership import file_clock
 from spmrl_bench.experiments.run_state import NOTES, OWN_FILES, RunState, state_by_names, state_of
+
+# Folders looked at at once: over the network, most of the time is spent waiting for files.
+_AT_ONCE = 16
+_MANY = 20  # names, more than are listed in a message
+
+# A folder, and the endings of the notes beside it.
+_Place = tuple[Path, frozenset[str]]
 
 
 class Found(NamedTuple):
@@ -34,15 +43,27 @@ def find_runs(place: Path) -> list[Found]:
         if (alone := _noted_alone(place)) is not None:
             return [alone]
         raise SpmrlError(f"{place}: no such folder; expected a run or a folder of runs")
-    beside = _noted_alone(place)
-    return sorted(_found(place, beside.notes if beside else frozenset()))
+    alone = _noted_alone(place)
+    level = [(place, alone.notes if alone else frozenset())]
+    found: list[Found] = []
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        while level:  # a level of folders after the other
+            opened, level = list(pool.map(_opened, level)), []
+            for runs, folders in opened:
+                found += runs
+                level += folders
+    return sorted(found, key=lambda run: run.folder)
 
 
 def states(place: Path) -> Iterator[RunState]:
     """The states of the runs below a folder, or of one, as of :func:`find_runs`."""
     clock = _Clock()
-    for found in find_runs(place):
-        yield state_by_names(*found, clock)
+
+    def look(at: Found) -> RunState:
+        return state_by_names(at.folder, at.names, at.notes, clock)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(look, find_runs(place))
 
 
 def run_named(name: str, runs_dir: Path) -> RunState:
@@ -55,7 +76,11 @@ def run_named(name: str, runs_dir: Path) -> RunState:
         if folder.name and (found := state_of(folder)) is not None:
             return found
     known = [shown(found.folder, runs_dir) for found in find_runs(runs_dir)]
-    raise SpmrlError(unknown_name("run", name, known))
+    if len(known) <= _MANY:
+        raise SpmrlError(unknown_name("run", name, known))
+    near = get_close_matches(name, known, n=3)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise SpmrlError(f"unknown run '{name}'.{hint} 'spmrl-bench runs' lists all {len(known):,}.")
 
 
 def shown(folder: Path, runs_dir: Path) -> str:
@@ -64,26 +89,23 @@ def shown(folder: Path, runs_dir: Path) -> str:
     return str(folder.relative_to(runs_dir) if below else folder)
 
 
-def _found(folder: Path, beside: frozenset[str]) -> Iterator[Found]:
-    """The runs in a folder, or itself; ``beside`` has the endings of the notes beside it."""
+def _opened(place: _Place) -> tuple[list[Found], list[_Place]]:
+    """The runs that a look into a folder shows, and the folders in which there may be more."""
+    folder, beside = place
     try:
         entries = list(os.scandir(folder))
     except OSError:  # whose it is does not want it to be seen
-        return
+        return [], []
     names = frozenset(entry.name for entry in entries)
     if beside or not OWN_FILES.isdisjoint(names):
-        yield Found(folder, names, beside)
-        return
+        return [Found(folder, names, beside)], []
     notes = _notes(names)
-    folders = {
-        entry.name
+    folders = [
+        (folder / entry.name, notes.pop(entry.name, frozenset()))
         for entry in entries
         if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
-    }
-    for name in folders:
-        yield from _found(folder / name, notes.pop(name, frozenset()))
-    for name in notes:
-        yield Found(folder / name, frozenset(), notes[name])
+    ]
+    return [Found(folder / name, frozenset(), notes[name]) for name in notes], folders
 
 
 def _notes(names: frozenset[str]) -> dict[str, frozenset[str]]:
