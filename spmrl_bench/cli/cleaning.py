@@ -15,6 +15,9 @@ from spmrl_bench.cli.options import RunsFolder
 class _ListByDefault(TyperGroup):
     """Lists runs where no command is named, whatever else is given."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands, key=("list", "log", "cancel", "clean").index)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # A shell that completes the line wants the names of the commands.
         known = {*self.commands, *self.get_help_option_names(ctx)}

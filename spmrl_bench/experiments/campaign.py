@@ -13,7 +13,13 @@ from pathlib import Path
 
 import torch
 
-from spmrl_bench.errors import CheckpointError, ReadError, RecipeError, SpmrlError
+from spmrl_bench.errors import (
+    CheckpointError,
+    ReadError,
+    RecipeError,
+    RunCancelledError,
+    SpmrlError,
+)
 from spmrl_bench.experiments.one_run import Failure, Run, train_run
 from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
@@ -182,4 +188,6 @@ def _raise(failures: Sequence[Failure], of: int) -> None:
         raise next(iter(errors.values()))
     kinds = {type(error) for error in errors.values()} - {ReadError}
     kind = kinds.pop() if len(kinds) == 1 else SpmrlError
-    raise kind(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
+    cancelled = any(isinstance(error, RunCancelledError) for error in errors.values())
+    how = "failed or were cancelled" if cancelled else "failed"
+    raise kind(f"{len(failures)} of {of} runs {how}:\n" + "\n".join(errors))

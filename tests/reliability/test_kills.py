@@ -94,6 +94,7 @@ def test_a_kill_at_any_call_of_a_save(tmp_path: Path, tally: Tally, kind: str, e
             pass
         assert hidden(folder.parent) == [], calls[step]
         assert found(folder, reader) == now, calls[step]
-        assert sorted(path.name for path in folder.iterdir()) == ["best", "events.jsonl", "last"]
+        there = sorted(path.name for path in folder.iterdir())
+        assert there == ["best", "events.jsonl", "last", "log.txt"]
         shutil.rmtree(folder.parent)
     assert len(seen) == 3  # neither is new, the best is, both are
