@@ -187,6 +187,9 @@ def test_only_the_end_of_a_long_log_is_read() -> None:
     with (RUN / "events.jsonl").open("a") as file:
         file.write('{"event": "eval')  # it is being written
     assert (found().epoch, found().broken) == (7.0, "")
+    (RUN / "events.jsonl").unlink()
+    log(EVALUATION, {"event": "start", "settings": "x" * 20_000}, {"event": "resume"})
+    assert (found().epoch, found().since, found().broken) == (None, NOW, "")
 
 
 def test_failed_and_cancelled() -> None:
