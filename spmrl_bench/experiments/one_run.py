@@ -1,6 +1,7 @@
 """Training one run: one variant on one treebank with one size, seed and settings.
 
-What is in the run's folder is continued. The folder is not touched before all input has been read.
+What is in the run's folder is continued. Before all input has been read, nothing of the folder is
+changed; an error is noted there.
 """
 
 from __future__ import annotations

@@ -217,10 +217,16 @@ class _Look:
         return None if note.is_forgotten else run
 
     def _done(self, run: RunState) -> RunState | None:
-        if TRAINED in self.names:
-            return replace(run, state="done", since=_changed(self.folder / TRAINED))
         ended = self.progress is not None and self.progress.stopped_by is not None
-        return replace(run, state="done") if ended or self._has_stopped() else None
+        if not (ended or self._has_stopped() or TRAINED in self.names):
+            return None
+        run = replace(run, state="done")
+        if TRAINED in self.names:
+            run = replace(run, since=_changed(self.folder / TRAINED))
+        if (failed := self._failed(run)) is None:
+            return run
+        # Begun anew or given more time, it came to nothing: what there was is as it was.
+        return replace(run, message=f"begun again, it failed: {failed.message}")
 
     def _failed(self, run: RunState) -> RunState | None:
         if FAILED not in self.names:

@@ -210,6 +210,10 @@ def test_failed_and_cancelled() -> None:
         assert (found().state, found().message) == ("running", "cancelled: it saves and ends")
     save(stopped_by="max_epochs")
     assert found().state == "done"
+    write_failed(RUN, SpmrlError("no such tree"))
+    again = found()
+    assert (again.state, again.where) == ("done", "")
+    assert again.message == "begun again, it failed: no such tree"
 
 
 def test_a_parser_of_somebody_else() -> None:
