@@ -1,7 +1,8 @@
-"""What users get wrong, through the command line: one message each, and nothing written."""
+"""What users get wrong, through the command line: one message each, and nothing harmed."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -23,11 +24,16 @@ def files() -> dict[Path, bytes]:
 
 
 def assert_refused(
-    message: str, *arguments: str, stdin: str | bytes | None = None, answered: str = ""
+    message: str,
+    *arguments: str,
+    stdin: str | bytes | None = None,
+    answered: str = "",
+    noted: bool = False,
 ) -> None:
     """The command fails with this message (a pattern) alone and changes no file.
 
     ``answered``: what it has printed by then, for the part of its input before the mistake.
+    ``noted``: whether the run's folder says that it failed, and its log.
     """
     before = files()
     result = run(*arguments, stdin=stdin)
@@ -39,7 +45,12 @@ def assert_refused(
     assert said.startswith("spmrl-bench: ")
     assert said.count("spmrl-bench: ") == 1
     assert re.search(message, said), said
-    assert files() == before
+    after, log = files(), Path(RUN, "log.txt")
+    if noted:
+        failed = next(path for path in after if path.name == "failed.json")
+        assert re.search(message, json.loads(after.pop(failed))["message"])
+        assert after.pop(failed.with_name("log.txt")).startswith(before.pop(log, b""))
+    assert after == before
 
 
 def train(laboratory: Laboratory, *arguments: str) -> tuple[str, ...]:
@@ -117,12 +128,12 @@ def test_wrong_recipe_files(laboratory: Laboratory) -> None:
 def test_wrong_treebank_files(trained: Laboratory, text: str | bytes, message: str) -> None:
     path = trained.treebanks / "tiny-open" / "train.mrg"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert_refused(message, *train(trained, "--fresh"))
+    assert_refused(message, *train(trained, "--fresh"), noted=True)
 
 
 def test_training_sentence_beyond_the_position_table(laboratory: Laboratory) -> None:
     message = r"a sentence of \d+ words, but .* allows 3 .*Split the sentence, or train with"
-    assert_refused(message, *train(laboratory, "--set", "model.max_positions=5"))
+    assert_refused(message, *train(laboratory, "--set", "model.max_positions=5"), noted=True)
 
 
 def test_diverging_training_is_no_traceback(laboratory: Laboratory) -> None:

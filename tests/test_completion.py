@@ -51,5 +51,6 @@ def test_bash_completes_after_installation(tmp_path: Path) -> None:
     for words, expected in (
         (["score"], ["score", "score-dependencies"]),
         (["runs", "clean", "--dr"], ["--dry-run"]),
+        (["runs", "c"], ["cancel", "clean"]),
     ):
         assert run("bash", "--norc", "-c", ASKED, "bash", *words).split() == expected

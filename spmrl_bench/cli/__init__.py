@@ -22,6 +22,7 @@ from spmrl_bench.cli import (  # noqa: F401
     multilingual,
     packages,
     parsing,
+    run_states,
     runs,
     scores,
     search,

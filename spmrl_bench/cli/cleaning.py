@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import RunsFolder
 
-runs = typer.Typer(rich_markup_mode="markdown", no_args_is_help=True)
+
+class _ListByDefault(TyperGroup):
+    """Lists runs where no command is named, whatever else is given."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands, key=("list", "log", "cancel", "clean").index)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # A shell that completes the line wants the names of the commands.
+        known = {*self.commands, *self.get_help_option_names(ctx)}
+        if not ctx.resilient_parsing and (not args or args[0] not in known):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+runs = typer.Typer(cls=_ListByDefault, rich_markup_mode="markdown")
 app.add_typer(runs, name="runs")
 
 
 @runs.callback()
 def about() -> None:
-    """Look after the folders of training runs.
+    """See how training runs stand, steer them, and look after their folders.
 
-    Example:
+    Without a command, runs are listed: `spmrl-bench runs` is `spmrl-bench runs list`.
+
+    Examples:
+
+        spmrl-bench runs
+
+        spmrl-bench runs --watch
+
+        spmrl-bench runs cancel german-mini/small-charlstm-seed1
 
         spmrl-bench runs clean --dry-run
     """

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
-from spmrl_bench.errors import TrainingError
+from spmrl_bench.errors import RunCancelledError, TrainingError
 from spmrl_bench.executors.unit import Ended, Executor, How, Unit
 from spmrl_bench.interrupts import Interrupted, on_signals
 
@@ -160,7 +160,8 @@ class _Driver:
         self.failures.append(ended)
         self.over(ended)
         beginning = str(ended.error).partition("\n")[0]
-        self.say(f"{ended.unit.title}: FAILED, {beginning}")
+        cancelled = isinstance(ended.error, RunCancelledError)
+        self.say(beginning if cancelled else f"{ended.unit.title}: FAILED, {beginning}")
 
 
 def _key(unit: Unit) -> str | Path:

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import secrets
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
-from spmrl_bench.errors import CheckpointError, ReadError, RecipeError, SpmrlError
+from spmrl_bench.errors import (
+    CheckpointError,
+    ReadError,
+    RecipeError,
+    RunCancelledError,
+    SpmrlError,
+)
 from spmrl_bench.executors.driver import carry_out
 from spmrl_bench.executors.unit import Unit
 from spmrl_bench.executors.where import LOCAL, Where, executor_for
@@ -22,6 +29,7 @@ from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
+from spmrl_bench.experiments.run_notes import remove_waiting, withdraw_cancel, write_waiting
 from spmrl_bench.experiments.sent_run import parcel_of
 from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.parsers.device import cards, choose_device
@@ -75,12 +83,15 @@ def train_all(
         say(f"{run.title}: already trained, {score}")
     for run, error in errors if left else ():
         say(_failed(run, error))
+    for run in left:
+        if withdraw_cancel(run.folder):
+            say(f"{run.title}: was cancelled, and goes on now")
     beginning = secrets.token_hex(8) if fresh else ""
     tried, failures = len(left) + len(errors), [error for _, error in errors]
     notes = _notes(plans, left)
     if jobs is None and at_once > 1 and left:
         say(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
-    with on_signals(interrupt, signal.SIGTERM):
+    with on_signals(interrupt, signal.SIGTERM), _noted_as_waiting(left, on):
         if left and (at_once > 1 or not on.is_local):
             units = [_unit(run, notes.get(run.folder), beginning) for run in left]
             executor = executor_for(on, jobs=at_once, device=device, shared=runs_dir, say=say)
@@ -193,8 +204,22 @@ def _unit(run: Run, note: str | None, fresh: str) -> Unit:
     )
 
 
+@contextmanager
+def _noted_as_waiting(runs: Sequence[Run], on: Where) -> Iterator[None]:
+    """Within it, these runs wait to be begun, which takes the notes away one by one."""
+    try:
+        for run in runs[1:] if on.is_local else runs:
+            write_waiting(run.folder, on.kind)
+        yield
+    finally:
+        for run in runs:
+            remove_waiting(run.folder)
+
+
 def _failed(run: Run, error: Exception) -> str:
     """For one line of a log."""
+    if isinstance(error, RunCancelledError):
+        return str(error)
     beginning = str(error).partition("\n")[0]
     return f"{run.title}: FAILED, {beginning}"
 
@@ -212,4 +237,6 @@ def _raise(failures: Sequence[Exception], of: int) -> None:
         raise next(iter(errors.values()))
     kinds = {type(error) for error in errors.values()} - {ReadError}
     kind = kinds.pop() if len(kinds) == 1 else SpmrlError
-    raise kind(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
+    cancelled = any(isinstance(error, RunCancelledError) for error in errors.values())
+    how = "failed or were cancelled" if cancelled else "failed"
+    raise kind(f"{len(failures)} of {of} runs {how}:\n" + "\n".join(errors))

@@ -9,19 +9,18 @@ on with more, so it counts as unfinished here.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, remedy
+from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
 from spmrl_bench.experiments.ownership import owned, owner_of
 from spmrl_bench.experiments.run_folder import TRAINED, finished
+from spmrl_bench.experiments.run_search import find_runs
 from spmrl_bench.files import put, read_folder, whole_folder, write_folder
 from spmrl_bench.training import BEST, LAST
+from spmrl_bench.training.saved_progress import PROGRESS
 from spmrl_bench.training.schedule import OUT_OF_TIME
-
-_STATE = "progress.json"
 
 
 class Cleaned(NamedTuple):
@@ -39,19 +38,12 @@ class Cleaned(NamedTuple):
 
 
 def run_folders(runs_dir: Path) -> list[Path]:
-    """The folders of runs below a folder, through no links; or the folder itself if it is one.
+    """The folders of runs that were begun, below a folder or the folder itself.
 
     Raises:
         SpmrlError: there is no such folder.
     """
-    if not runs_dir.is_dir():
-        raise SpmrlError(f"{runs_dir}: no such folder; expected a run or a folder of runs")
-    found = []
-    for place, folders, files in os.walk(runs_dir):
-        folders[:] = [] if "run.json" in files else [f for f in folders if not f.startswith(".")]
-        if "run.json" in files:
-            found.append(Path(place))
-    return sorted(found)
+    return [found.folder for found in find_runs(runs_dir) if "run.json" in found.names]
 
 
 def clean_runs(runs_dir: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
@@ -95,7 +87,7 @@ def _looked_at(folder: Path) -> Cleaned:
 
 def _to_drop(last: Path) -> int:
     """Bytes of all files of a checkpoint but its state."""
-    files = (path for path in last.rglob("*") if path.is_file() and path != last / _STATE)
+    files = (path for path in last.rglob("*") if path.is_file() and path != last / PROGRESS)
     return sum(path.stat().st_size for path in files)
 
 
@@ -105,8 +97,8 @@ def _clean(folder: Path) -> Cleaned:
             answer = _looked_at(folder)
             if answer.freed:
                 last = folder / LAST
-                state = read_folder(last, lambda place: (place / _STATE).read_bytes())
-                write_folder(last, lambda new: put(new / _STATE, [state]))
+                state = read_folder(last, lambda place: (place / PROGRESS).read_bytes())
+                write_folder(last, lambda new: put(new / PROGRESS, [state]))
             return answer
     except RunOwnedError as error:
         return Cleaned(folder, 0, str(error))

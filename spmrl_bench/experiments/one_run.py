@@ -1,6 +1,7 @@
 """Training one run: one variant on one treebank with one size, seed and settings.
 
-What is in the run's folder is continued. The folder is not touched before all input has been read.
+What is in the run's folder is continued. Before all input has been read, nothing of the folder is
+changed; an error is noted there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from spmrl_bench.errors import SentenceTooLongError, TrainingError, TreeError
+from spmrl_bench.experiments.cancelling import unless_cancelled
 from spmrl_bench.experiments.evaluation import (
     check_lengths,
     evaluate_parser,
@@ -21,14 +23,15 @@ from spmrl_bench.experiments.evaluation import (
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import begun_afresh, check_settings, claim
+from spmrl_bench.experiments.run_notes import attempt_noted
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.training import LAST
-from spmrl_bench.training.checkpoint import read_progress
 from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report, speed
+from spmrl_bench.training.saved_progress import read_progress
 from spmrl_bench.training.substitution import Substitution
 from spmrl_bench.training.trainer import Prune, Trainer
 from spmrl_bench.treebanks.treebank import Treebank
@@ -60,6 +63,8 @@ def train_run(
 ) -> None:
     """Train a run, or continue what its folder has.
 
+    What ends it by an error is noted in the folder.
+
     Args:
         fresh: delete what the folder holds first, unless that was done under the same name, which
             is given here, so that a run which is broken off and started again goes on; empty to
@@ -71,11 +76,17 @@ def train_run(
     Raises:
         SpmrlError: another process trains in the folder, a sentence cannot be learnt, training
             diverges, or the folder cannot be written.
+        RunCancelledError: the run is cancelled; it was not begun, or it is saved.
         Interrupted: Ctrl-C or SIGTERM, after the batch was finished and saved.
     """
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
-    with owned(run.folder), Report(run.folder, run.title, criterion.title, console) as report:
+    with (
+        unless_cancelled(run.folder, run.title),
+        owned(run.folder, cancellable=True),
+        attempt_noted(run.folder),
+        Report(run.folder, run.title, criterion.title, console) as report,
+    ):
         if begun_afresh(run.folder, fresh):
             fresh = ""
         if not fresh:

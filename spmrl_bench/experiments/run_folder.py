@@ -21,6 +21,7 @@ from spmrl_bench.packages.description import read_package
 from spmrl_bench.parsers.registry import KINDS, kind_named
 from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.training import BEST, LAST
+from spmrl_bench.training.saved_progress import read_progress
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time
 from spmrl_bench.treebanks.catalogue import load_manifest
 
@@ -109,8 +110,6 @@ def finished(folder: Path, config: RunConfig | None = None) -> Progress | None:
     Raises:
         CheckpointError: the checkpoint is incomplete.
     """
-    from spmrl_bench.training.checkpoint import read_progress  # brings torch along
-
     saved = read_progress(folder / LAST)
     if saved is None or saved.stopped_by is None:
         return None

@@ -36,7 +36,7 @@ from spmrl_bench.search.journal import Journal, Trial, mend, require_optuna
 from spmrl_bench.search.plan import SearchPlan
 from spmrl_bench.search.trials import train_trial, trial_folder
 from spmrl_bench.training import LAST
-from spmrl_bench.training.checkpoint import read_progress
+from spmrl_bench.training.saved_progress import read_progress
 from spmrl_bench.training.schedule import PRUNED
 
 #: Errors that say that the settings of a trial are no good.

@@ -23,11 +23,12 @@ from spmrl_bench.experiments.plan import choose_treebank
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.recipe_layers import Size
 from spmrl_bench.experiments.run_folder import MINUTES, TRAINED, OtherSettingsError, differences
+from spmrl_bench.experiments.run_notes import attempt_noted
 from spmrl_bench.files import clear_up, discard, write_text
 from spmrl_bench.json_files import parsed_json
 from spmrl_bench.parsers.device import choose_device
 from spmrl_bench.settings_text import settings_folder
-from spmrl_bench.systems.command import Cost, run
+from spmrl_bench.systems.command import Cost, StoppedError, run
 from spmrl_bench.systems.description import Known, Value, filled
 from spmrl_bench.systems.environment import python_of, version_of, versions_of
 from spmrl_bench.systems.material import trees_text
@@ -196,7 +197,7 @@ def train_one(
             f"{this.system.description.training_data}): 'spmrl-bench eval' scores it"
         )
     folder = this.folder
-    with owned(folder):
+    with owned(folder), attempt_noted(folder, log=LOG, besides=(StoppedError,)):
         if fresh:
             discard(folder)
         check(this)

@@ -13,17 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from pydantic import ValidationError
 from safetensors.torch import save
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.files import put, read_folder, write_folder
-from spmrl_bench.json_files import parsed_json
 from spmrl_bench.parsers.trained import TrainedParser
 from spmrl_bench.tensor_files import Stored, TensorFile
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.averaging import WeightAverage
+from spmrl_bench.training.saved_progress import PROGRESS, incomplete, progress_of_version
 from spmrl_bench.training.schedule import Progress
 
 #: What Adam remembers of a weight.
@@ -52,7 +50,7 @@ def save_checkpoint(
         for name, mean in average.means.items() if average is not None else ():
             moments[f"average/{name}"] = mean
         put(folder / "optimiser.safetensors", [save(moments)])
-        put(folder / "progress.json", [f"{progress.model_dump_json(indent=1)}\n".encode()])
+        put(folder / PROGRESS, [f"{progress.model_dump_json(indent=1)}\n".encode()])
 
     _write(run_dir / LAST, fill)
 
@@ -74,34 +72,6 @@ def _write(folder: Path, fill: Callable[[Path], None]) -> None:
             f"{folder}: cannot be written ({error}); what was saved before is kept. "
             f"{remedy(error)}, then give the same command again (without --fresh) to continue"
         ) from None
-
-
-def read_progress(folder: Path) -> Progress | None:
-    """The schedule of a checkpoint; None where there is no checkpoint.
-
-    Raises:
-        CheckpointError: the checkpoint is incomplete.
-    """
-    return read_folder(folder, _read_progress)
-
-
-def _read_progress(folder: Path) -> Progress | None:
-    if not folder.exists():
-        return None
-    path = folder / "progress.json"
-    try:
-        return Progress.model_validate(parsed_json(read_regular(path)))
-    except ValidationError as error:
-        mistake = error.errors()[0]
-        raise _broken(path, f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}") from None
-    except ValueError as error:
-        raise _broken(path, error) from None
-    except OSError as error:
-        raise _broken(path, error.strerror) from None
-
-
-def _broken(path: Path, reason: object) -> CheckpointError:
-    return CheckpointError(f"{path}: incomplete checkpoint ({reason}). Start anew with --fresh")
 
 
 def load_checkpoint(
@@ -135,7 +105,7 @@ def _load_checkpoint(
             "Train into another folder, or start anew with --fresh"
         )
     parser.load_state_dict(saved.state_dict())
-    progress = _read_progress(folder)
+    progress = progress_of_version(folder)
     path = folder / "optimiser.safetensors"
     moments = _read_moments(path, parser, optimiser, average)
     for name, parameter in parser.named_parameters():
@@ -172,6 +142,6 @@ def _read_moments(
             file.check(expected)
             return file.read()
     except FileNotFoundError:
-        raise _broken(path, "missing") from None
+        raise incomplete(path, "missing") from None
     except (OSError, ValueError) as error:
-        raise _broken(path, getattr(error, "strerror", None) or error) from None
+        raise incomplete(path, getattr(error, "strerror", None) or error) from None

@@ -1,8 +1,8 @@
-"""What a training run says while it works: a live line, plain lines, and a JSON event log.
+"""What a training run says while it works: a live line, plain lines, a log, and a JSON event log.
 
 On a terminal one line is kept up to date; elsewhere (a log file, CI) each dev evaluation
-prints one plain line. Either way every event is also a line of ``events.jsonl`` in the run
-folder, which is what plots and diagnoses read.
+prints one plain line. Either way all plain lines go into ``log.txt`` in the run folder, and every
+event is a line of ``events.jsonl`` there, which is what plots and diagnoses read.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.files import append
+from spmrl_bench.training.log import LOG, write_log
 from spmrl_bench.training.schedule import Progress as State
 
 
@@ -40,6 +41,8 @@ class Report:
         # Progress belongs on standard error: standard output is for results.
         self.console = console or messages()
         self._live: Progress | None = None
+        self._begun = False
+        self._held: list[tuple[datetime.datetime, str]] = []  # said before the first event
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -79,10 +82,23 @@ class Report:
                 f"{self.path}: cannot be written ({error.strerror}); the last checkpoint is kept. "
                 f"{remedy(error)}, then give the same command again (without --fresh) to continue"
             ) from None
+        self._begun = True
+        while self._held:
+            when, text = self._held.pop(0)
+            write_log(self.path.with_name(LOG), text, when)
 
     def say(self, text: str) -> None:
-        """Print a line, above the live line where there is one."""
+        """Print a line, above the live line where there is one, and write it into the log."""
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._log(text)
+
+    def _log(self, text: str) -> None:
+        """Write a line into the log, which waits for the first event: until then the folder may be
+        emptied, or stay what it is."""
+        if self._begun:
+            write_log(self.path.with_name(LOG), text)
+        else:
+            self._held.append((datetime.datetime.now(datetime.UTC), text))
 
     def batch(self, state: State, batches: int, max_epochs: int) -> None:
         """Show that a batch is done."""
@@ -106,20 +122,23 @@ class Report:
             loss=round(loss, 4),
             dev=round(score, 4),
             best=best,
+            best_dev=round(state.best_score or 0.0, 4),
             rate_factor=state.rate_factor,
             tokens_per_second=round(speed(state), 1),
             train_seconds=round(state.train_seconds, 2),
             dev_seconds=round(state.dev_seconds, 2),
         )
+        minutes = (state.train_seconds + state.dev_seconds) / 60
+        line = (
+            f"{self.title}  epoch {state.epoch + state.next_batch / batches:6.2f}  "
+            f"loss {loss:7.3f}  dev {self.score} {score:6.2f}{' *' if best else '  '}  "
+            f"{speed(state):,.0f} tokens/s  {minutes:.1f} min"
+        )
         if self._live is not None:
             self._live.update(self._task, dev=f"{score:.2f}", best=f"{state.best_score:.2f}")
+            self._log(line)
         else:
-            minutes = (state.train_seconds + state.dev_seconds) / 60
-            self.say(
-                f"{self.title}  epoch {state.epoch + state.next_batch / batches:6.2f}  "
-                f"loss {loss:7.3f}  dev {self.score} {score:6.2f}{' *' if best else '  '}  "
-                f"{speed(state):,.0f} tokens/s  {minutes:.1f} min"
-            )
+            self.say(line)
 
 
 def speed(state: State) -> float:

@@ -19,7 +19,7 @@ from spmrl_bench.nn.limits import Limit
 from spmrl_bench.parsers.config import JointParserConfig
 from spmrl_bench.parsers.joint_parser import JointParser
 from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.training.checkpoint import read_progress
+from spmrl_bench.training.saved_progress import read_progress
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.analysis.examples import measured as made_up
 from tests.analysis.examples import planned, result, study_of

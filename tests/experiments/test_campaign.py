@@ -112,7 +112,7 @@ def test_a_run_that_fails_stops_no_other(
         train_all(plans, runs_dir=RUNS, jobs=jobs)
     failed, done = folders(*plans)
     assert weights(done)
-    assert not failed.exists()
+    assert sorted(path.name for path in failed.iterdir()) == ["failed.json", "log.txt"]
     assert "tiny-open charlstm seed 1: FAILED, tiny-open, split train" in capfd.readouterr().err
 
 

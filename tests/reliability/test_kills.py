@@ -12,7 +12,8 @@ import torch
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_folder import best_weights
 from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.training.checkpoint import load_checkpoint, read_progress
+from spmrl_bench.training.checkpoint import load_checkpoint
+from spmrl_bench.training.saved_progress import read_progress
 from spmrl_bench.training.trainer import Trainer
 from tests.reliability.faults import calls_under, counted, hidden, killed
 from tests.reliability.kinds import KINDS, make_trainer
@@ -93,6 +94,7 @@ def test_a_kill_at_any_call_of_a_save(tmp_path: Path, tally: Tally, kind: str, e
             pass
         assert hidden(folder.parent) == [], calls[step]
         assert found(folder, reader) == now, calls[step]
-        assert sorted(path.name for path in folder.iterdir()) == ["best", "events.jsonl", "last"]
+        there = sorted(path.name for path in folder.iterdir())
+        assert there == ["best", "events.jsonl", "last", "log.txt"]
         shutil.rmtree(folder.parent)
     assert len(seen) == 3  # neither is new, the best is, both are

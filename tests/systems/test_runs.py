@@ -18,7 +18,9 @@ from typer.testing import CliRunner
 
 from spmrl_bench.cli import app
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, TrainingError
+from spmrl_bench.experiments.cancelling import cancel_run
 from spmrl_bench.experiments.run_folder import OtherSettingsError
+from spmrl_bench.experiments.run_state import state_of
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
 from spmrl_bench.living import birth_of, is_gone
 from spmrl_bench.systems.command import StoppedError
@@ -137,6 +139,12 @@ def test_a_failure_shows_the_end_of_its_log_and_stops_no_other(
         train(asked)
     assert (asked[1].folder / "trained.json").exists()
     assert not (asked[0].folder / "trained.json").exists()
+    failed, done = (state_of(this.folder) for this in asked)
+    assert failed is not None
+    assert done is not None
+    assert (failed.state, done.state) == ("failed", "done")
+    assert "ended with status 3; its log" in failed.message
+    assert "Z FAILED: " in (asked[0].folder / "train.log").read_text(encoding="utf-8")
 
 
 def test_the_clock_ends_a_training(laboratory: Laboratory, flat: Known) -> None:
@@ -193,11 +201,19 @@ def test_all_ends_together(laboratory: Laboratory, flat: Known) -> None:
         time.sleep(0.05)
     pid = int(path.read_text())
     born = birth_of(pid) or ""
+    running = state_of(this.folder)
+    assert running is not None
+    assert running.state == "running"
+    with pytest.raises(CheckpointError, match=rf"process {os.getpid()} on .* cannot be told"):
+        cancel_run(running)
     stop.set()
     thread.join(PATIENCE)
     assert len(ended) == 1
     assert is_gone(pid, born)
     assert not (this.folder / "trained.json").exists()
+    interrupted = state_of(this.folder)
+    assert interrupted is not None
+    assert interrupted.state == "interrupted"
 
 
 def test_a_command_ends_with_the_program(tmp_path: Path) -> None:

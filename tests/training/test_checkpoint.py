@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.training.checkpoint import load_checkpoint, read_progress, save_checkpoint
+from spmrl_bench.training.checkpoint import load_checkpoint, save_checkpoint
+from spmrl_bench.training.saved_progress import read_progress
 from tests.training.trainers import make_trainer
 
 FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safetensors")

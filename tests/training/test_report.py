@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from spmrl_bench.training.report import messages
+from spmrl_bench.training.report import Report, messages
 from tests.training.trainers import make_trainer
 
 
@@ -64,3 +65,36 @@ def test_both_leave_the_same_events(tmp_path: Path) -> None:
         events = (tmp_path / str(terminal) / "events.jsonl").read_text(encoding="utf-8")
         kinds.append([line.split(",")[0] for line in events.splitlines()])
     assert kinds[0] == kinds[1] == ['{"event": "evaluation"'] * 4 + ['{"event": "stop"']
+
+
+def test_both_leave_the_same_log(tmp_path: Path) -> None:
+    logs = []
+    for terminal in (True, False):
+        output(tmp_path / str(terminal), terminal=terminal)
+        lines = (tmp_path / str(terminal) / "log.txt").read_text(encoding="utf-8").splitlines()
+        assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \S", line) for line in lines)
+        logs.append([line.partition(" ")[2].partition("loss")[0] for line in lines])
+    assert logs[0] == logs[1]
+    assert [line.split()[:2] for line in logs[0]] == [["tiny", "epoch"]] * 4 + [["[done]", "after"]]
+
+
+def test_nothing_is_logged_before_the_folder_is_the_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    report = Report(folder, "tiny", "F1", Console(file=StringIO()))
+    report.say("first\nsecond")
+    assert not folder.exists()
+    report.event("start")
+    report.say("third")
+    lines = (folder / "log.txt").read_text(encoding="utf-8").splitlines()
+    assert [line.partition("Z ")[2] or line for line in lines] == ["first", "  second", "third"]
+
+
+def test_a_log_that_cannot_be_written_ends_no_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("spmrl_bench.training.log.append", full)
+    assert "[done] after 2 epochs" in output(tmp_path, terminal=False)
+    assert not (tmp_path / "log.txt").exists()

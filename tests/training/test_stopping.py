@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.interrupts import Interrupted
-from spmrl_bench.training.checkpoint import read_progress
+from spmrl_bench.training.saved_progress import read_progress
 from tests.training.trainers import break_off, make_trainer, real_score
 
 

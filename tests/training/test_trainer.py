@@ -45,12 +45,13 @@ def test_events_are_one_json_object_a_line_with_these_fields(tmp_path: Path) -> 
     }  # fmt: skip
     evaluations = [event for event in found if event["event"] == "evaluation"]
     assert evaluations[0].keys() == {
-        "event", "time", "epoch", "step", "loss", "dev", "best", "rate_factor",
-        "tokens_per_second", "train_seconds", "dev_seconds",
+        "event", "time", "epoch", "step", "loss", "dev", "best", "best_dev",
+        "rate_factor", "tokens_per_second", "train_seconds", "dev_seconds",
     }  # fmt: skip
     assert [event["step"] for event in evaluations] == [2, 3, 5, 6, 8, 9, 11, 12]
     assert [event["epoch"] for event in evaluations[:4]] == [0.667, 1.0, 1.667, 2.0]
     assert [event["best"] for event in evaluations] == [True] + [False] * 7
+    assert {event["best_dev"] for event in evaluations} == {50.0}
     assert all(event["tokens_per_second"] > 0 for event in evaluations)
 
 

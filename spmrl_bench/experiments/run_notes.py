@@ -1,0 +1,209 @@
+"""What is noted of a run beside its settings: that it waits, that it failed, that it shall end.
+
+Any process on any machine that sees the folder may train a run, and any may ask how it stands. So
+this is said in small files. Two lie beside the run folder, as its lock does, since the folder need
+not be there yet: ``.NAME.waiting`` says who is going to begin the run, ``.NAME.cancel`` that nobody
+shall go on with it. ``failed.json`` in the folder says what ended it. Each is written whole or not
+at all, and works on a shared folder as far as a rename takes one step.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from spmrl_bench.bounded_files import read_regular
+from spmrl_bench.errors import CheckpointError, RunCancelledError, SpmrlError, remedy
+from spmrl_bench.experiments.run_folder import OtherSettingsError
+from spmrl_bench.files import write_text
+from spmrl_bench.living import birth_of, is_gone, this_machine
+from spmrl_bench.training.log import LOG, write_log
+
+Note = TypeVar("Note", bound=BaseModel)
+
+#: The file in a run folder that says what ended it.
+FAILED = "failed.json"
+#: How the names of the notes beside a run folder end; they begin with a dot and its name.
+WAITING, CANCEL = ".waiting", ".cancel"
+
+
+class Waiting(BaseModel):
+    """That a run is going to be begun."""
+
+    since: datetime.datetime
+    where: str
+    """What will begin it, such as ``dask`` or ``slurm``."""
+    job: str | None
+    """What a batch system calls the job that will, though the process below be gone."""
+    machine: str
+    """Host, boot and space of process numbers of the process that wrote this."""
+    pid: int
+    birth: str
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether nobody will begin it, as far as this machine can tell."""
+        here = self.machine == this_machine()
+        return self.job is None and here and is_gone(self.pid, self.birth)
+
+
+class Failed(BaseModel):
+    """What ended a run."""
+
+    time: datetime.datetime
+    host: str
+    message: str
+    """What the user is told."""
+    traceback: str | None = None
+    """Of a defect of the program."""
+
+
+def beside(folder: Path, ending: str) -> Path:
+    """Where a note beside a run folder is."""
+    return folder.with_name(f".{folder.name}{ending}")
+
+
+def write_waiting(folder: Path, where: str, job: str | None = None) -> None:
+    """Note that a run is going to be begun; its folder need not be there.
+
+    Args:
+        folder: of the run.
+        where: what will begin it, such as ``dask`` or ``slurm``.
+        job: what a batch system calls the job that will begin it, also when this process has ended;
+            None where this process does, so that the note counts for nothing when it is gone.
+
+    Raises:
+        CheckpointError: it cannot be written.
+    """
+    note = Waiting(
+        since=datetime.datetime.now(datetime.UTC),
+        where=where,
+        job=job,
+        machine=this_machine(),
+        pid=os.getpid(),
+        birth=birth_of(os.getpid()) or "",
+    )
+    _write(beside(folder, WAITING), note.model_dump_json() + "\n")
+
+
+def read_waiting(folder: Path) -> Waiting | None:
+    """Who is going to begin a run; None where nobody is.
+
+    Raises:
+        CheckpointError: the note is broken.
+    """
+    return _read(beside(folder, WAITING), Waiting)
+
+
+def remove_waiting(folder: Path) -> None:
+    """Note that a run waits no more; whoever begins it need not do so."""
+    _remove(beside(folder, WAITING))
+
+
+def read_failed(folder: Path) -> Failed | None:
+    """What ended a run; None where nothing did.
+
+    Raises:
+        CheckpointError: the note is broken.
+    """
+    return _read(folder / FAILED, Failed)
+
+
+def write_failed(folder: Path, error: Exception, log: str = LOG) -> None:
+    """Note in a run folder what ended the run, there and in its log; if it cannot be, nothing."""
+    message, trace = str(error), None
+    if not isinstance(error, SpmrlError):
+        message = f"a defect of the program: {type(error).__name__}: {error}"
+        trace = _clean("".join(traceback.format_exception(error)))
+    note = Failed(
+        time=datetime.datetime.now(datetime.UTC),
+        host=this_machine().partition(" ")[0],
+        message=_clean(message),
+        traceback=trace,
+    )
+    write_log(folder / log, "\n".join(filter(None, (f"FAILED: {message}", trace))))
+    with suppress(OSError):  # the user is told by the error itself
+        write_text(folder / FAILED, note.model_dump_json(indent=1) + "\n")
+
+
+@contextmanager
+def attempt_noted(
+    folder: Path, *, log: str = LOG, besides: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Within it, a run is trained, and an error that leaves it is noted in its folder.
+
+    What was noted of it before, that it waits or that it failed, is so no more. A folder that holds
+    a run with other settings is another run's, of which nothing is noted.
+
+    Args:
+        folder: of the run, which this process owns.
+        log: name of its log.
+        besides: errors that are no failures of the run.
+    """
+    remove_waiting(folder)
+    _remove(folder / FAILED)
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, (OtherSettingsError, RunCancelledError, *besides)):
+            write_failed(folder, error, log)
+        raise
+
+
+def ask_cancel(folder: Path) -> None:
+    """Note that nobody shall go on with a run, nor begin it.
+
+    Raises:
+        CheckpointError: it cannot be written.
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    _write(beside(folder, CANCEL), f"{now.isoformat(timespec='seconds')}\n")
+
+
+def cancel_asked(folder: Path) -> bool:
+    """Whether a run is cancelled: whoever is going to begin it leaves it alone."""
+    return beside(folder, CANCEL).exists()
+
+
+def withdraw_cancel(folder: Path) -> bool:
+    """Note that a run may be gone on with; true if it was cancelled."""
+    return _remove(beside(folder, CANCEL))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_text(path, text)
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: cannot be written: {error.strerror}. {remedy(error)}"
+        ) from None
+
+
+def _read(path: Path, model: type[Note]) -> Note | None:
+    try:
+        return model.model_validate_json(read_regular(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        reason = getattr(error, "strerror", None) or "no such note"
+        raise CheckpointError(f"{path}: cannot be read: {reason}") from None
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _clean(text: str) -> str:
+    """A text that can be written, whatever stood in the file of which it speaks."""
+    return text.encode(errors="backslashreplace").decode()
