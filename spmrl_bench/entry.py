@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import NoReturn
 
 from spmrl_bench.interrupts import INTERRUPTED, exit_status, interrupt
 from spmrl_bench.standard_streams import standard_streams
@@ -35,8 +36,18 @@ def main() -> None:
 
             app(prog_name="spmrl-bench")
     except KeyboardInterrupt as stopped:  # before a command has begun, or after its end
-        print(INTERRUPTED, file=sys.stderr)
-        sys.exit(exit_status(stopped))
+        _end(stopped)
+    except SystemExit as ended:
+        # Where it has hold of the interrupt, typer gives a status of its own and says nothing.
+        cause = ended.__context__.__cause__ if ended.__context__ else None
+        if not isinstance(cause, KeyboardInterrupt):
+            raise
+        _end(cause)
     finally:
         for number in answered:  # nothing is left to be saved
             signal.signal(number, signal.SIG_DFL)
+
+
+def _end(stopped: KeyboardInterrupt) -> NoReturn:
+    print(INTERRUPTED, file=sys.stderr)
+    sys.exit(exit_status(stopped))

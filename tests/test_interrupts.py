@@ -87,3 +87,32 @@ def test_nothing_heavy_is_imported_before_the_handler_is_in_place(number: int) -
     )
     assert ended.returncode == 128 + number
     assert (ended.stdout, ended.stderr) == ("", f"{INTERRUPTED}\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["make_context", "invoke"])
+def test_a_signal_while_the_command_line_is_read_is_told(number: int, moment: str) -> None:
+    """Before a command has begun, or when it has ended."""
+    code = (
+        "import os, signal, time\n"
+        "from spmrl_bench.cli.app import _Commands\n"
+        f"plain = _Commands.{moment}\n"
+        f"def {moment}(*arguments, **more):\n"
+        "    found = plain(*arguments, **more)\n"
+        f"    os.kill(os.getpid(), {int(number)})\n"
+        "    time.sleep(60)\n"
+        "    return found\n"
+        f"_Commands.{moment} = {moment}\n"
+        "import sys\n"
+        "from spmrl_bench.entry import main\n"
+        "sys.argv = ['spmrl-bench', 'recipes']\n"
+        "main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (ended.returncode, ended.stderr) == (128 + number, f"{INTERRUPTED}\n")

@@ -118,7 +118,7 @@ def test_the_owner_finds_the_note_that_another_machine_left(
 
     at_first_evaluation(cancel)
     with pytest.raises(RunCancelledError):
-        train_run(first_run(laboratory), "cpu", fresh=False, note=None)
+        train_run(first_run(laboratory), "", None, device="cpu")
     assert found().state == "cancelled"
     assert (FIRST / "last" / "progress.json").exists()
 
@@ -140,7 +140,7 @@ def test_other_ways_to_end_a_run_are_no_cancelling(
     at_first_evaluation(end)
     told = cancelled and number == signal.SIGTERM
     with pytest.raises(RunCancelledError if told else Interrupted):
-        train_run(first_run(laboratory), "cpu", fresh=False, note=None)
+        train_run(first_run(laboratory), "", None, device="cpu")
 
 
 def test_one_of_several_side_by_side_is_cancelled(laboratory: Laboratory) -> None:
@@ -176,7 +176,7 @@ def test_a_cancelled_run_is_not_begun(laboratory: Laboratory) -> None:
     assert cancel_run(found()).startswith(f"{FIRST}: cancelled; it will not be begun. When it is")
     assert cancel_asked(FIRST)
     with pytest.raises(RunCancelledError, match="cancelled before it was begun"):
-        train_run(first_run(laboratory), "cpu", fresh=False, note=None)
+        train_run(first_run(laboratory), "", None, device="cpu")
     assert not FIRST.exists()
     assert found().state == "cancelled"
     assert sorted(path.name for path in FIRST.parent.iterdir()) == [f".{FIRST.name}.cancel"]
@@ -256,7 +256,7 @@ def test_another_run_in_the_folder_is_left_as_it_is(laboratory: Laboratory) -> N
     other = Run(run.treebank, run.config.model_copy(update={"seed": 2}), FIRST)
     before = sorted(FIRST.iterdir())
     with pytest.raises(CheckpointError, match="other settings"):
-        train_run(other, "cpu", fresh=False, note=None)
+        train_run(other, "", None, device="cpu")
     assert sorted(FIRST.iterdir()) == before
     assert found().state == "done"
 
