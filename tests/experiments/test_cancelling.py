@@ -283,7 +283,7 @@ def test_a_message_may_hold_what_no_file_can(laboratory: Laboratory) -> None:
 def test_a_fresh_start_discards_the_log(laboratory: Laboratory) -> None:
     log = FIRST / "log.txt"
     log.write_text("of earlier\n", encoding="utf-8")
-    train_run(first_run(laboratory), "cpu", fresh=True, note="using tiny-open")
+    train_run(first_run(laboratory), "once", "using tiny-open", device="cpu")
     lines = log.read_text(encoding="utf-8").splitlines()
     assert "using tiny-open: 40 training, 8 dev sentences" in lines[0]
     assert " epoch " in lines[1]
