@@ -71,7 +71,9 @@ class _Driver:
         self.waiting = deque(sorted(units, key=lambda unit: unit.cost, reverse=True))
         self.later: deque[tuple[float, Unit]] = deque()  # in the order of their times
         self.in_work = 0
-        self.number = len(units)
+        self.number, self.number_over = len(units), 0
+        self.cost, self.cost_over = sum(unit.cost for unit in units), 0.0
+        self.since = time.monotonic()
         self.begun: set[str | Path] = set()
         self.told: set[str | Path] = set()  # of whose other owner the user was told
         self.broken_off: Counter[tuple[How, str | Path]] = Counter()
@@ -135,7 +137,7 @@ class _Driver:
         """Decide what becomes of a unit that has ended."""
         unit, how, error = ended
         if how == "done":
-            self.over(ended)
+            self._over(ended)
             return
         if stopping and how in ("stopped", "lost", "owned"):
             self.interrupted = True
@@ -158,10 +160,31 @@ class _Driver:
 
     def _fail(self, ended: Ended) -> None:
         self.failures.append(ended)
-        self.over(ended)
         beginning = str(ended.error).partition("\n")[0]
         cancelled = isinstance(ended.error, RunCancelledError)
         self.say(beginning if cancelled else f"{ended.unit.title}: FAILED, {beginning}")
+        self._over(ended)
+
+    def _over(self, ended: Ended) -> None:
+        """Tell of a unit that has come to its end, and of how much is left."""
+        self.over(ended)
+        self.number_over += 1
+        self.cost_over += ended.unit.cost
+        if self.number_over >= self.number:  # also where it is not known how many there will be
+            return
+        left = (self.cost - self.cost_over) / self.cost_over if self.cost_over else 0.0
+        seconds = left * (time.monotonic() - self.since)
+        about = f", about {_duration(seconds)} left" if seconds >= 1 else ""
+        self.say(f"{self.number_over} of {self.number} done{about}")
+
+
+def _duration(seconds: float) -> str:
+    """A time that is not known well, in words."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.0f} h" if seconds < 36 * 3600 else f"{seconds / 86400:.0f} days"
 
 
 def _key(unit: Unit) -> str | Path:

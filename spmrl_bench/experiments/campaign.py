@@ -23,7 +23,7 @@ from spmrl_bench.errors import (
     SpmrlError,
 )
 from spmrl_bench.executors.driver import carry_out
-from spmrl_bench.executors.unit import Unit
+from spmrl_bench.executors.unit import Ended, Unit
 from spmrl_bench.executors.where import LOCAL, Where, executor_for
 from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.ownership import put_in_order
@@ -34,6 +34,7 @@ from spmrl_bench.experiments.sent_run import parcel_of
 from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.parsers.device import cards, choose_device
 from spmrl_bench.processes import available_threads
+from spmrl_bench.training.log import LOG, last_line
 from spmrl_bench.training.report import messages
 from spmrl_bench.training.schedule import Progress
 
@@ -95,7 +96,12 @@ def train_all(
         if left and (at_once > 1 or not on.is_local):
             units = [_unit(run, notes.get(run.folder), beginning) for run in left]
             executor = executor_for(on, jobs=at_once, device=device, shared=runs_dir, say=say)
-            ended = carry_out(units, executor, say=say)
+
+            def tell(ended: Ended) -> None:
+                if not on.is_here and ended.how == "done" and ended.unit.folder is not None:
+                    say(last_line(ended.unit.folder / LOG))
+
+            ended = carry_out(units, executor, say=say, over=tell)
             failures += [each.error for each in ended if each.error is not None]
         else:
             failures += _train_in_turn(left, notes, device, fresh=beginning, say=say)

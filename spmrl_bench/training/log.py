@@ -8,6 +8,7 @@ nobody sees. So all lines go into ``log.txt`` too. The file is for people; progr
 from __future__ import annotations
 
 import datetime
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from spmrl_bench.files import append
 
 #: Name of the file.
 LOG = "log.txt"
+
+_LAST = 4096  # bytes in which the last line is looked for
 
 
 def write_log(path: Path, text: str, time: datetime.datetime | None = None) -> None:
@@ -31,3 +34,14 @@ def write_log(path: Path, text: str, time: datetime.datetime | None = None) -> N
     lines = "\n  ".join(text.splitlines())
     with suppress(OSError):
         append(path, f"{when:%Y-%m-%dT%H:%M:%SZ} {lines}\n".encode(errors="backslashreplace"))
+
+
+def last_line(path: Path) -> str:
+    """What a log said last, without its time; empty where nothing was said."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[-1].partition(" ")[2] if lines else ""

@@ -83,7 +83,9 @@ def test_the_longest_begins_first_and_no_more_at_once_than_there_is_room_for() -
     assert not failures
     assert executor.begun == ["a", "b", "c", "d"]
     assert executor.most == 2
-    assert said == [f"{name}: started here ({k} of 4)" for k, name in enumerate("abcd", start=1)]
+    begun = [line for line in said if "started" in line]
+    assert begun == [f"{name}: started here ({k} of 4)" for k, name in enumerate("abcd", start=1)]
+    assert [line for line in said if "done" in line] == [f"{k} of 4 done" for k in (1, 2, 3)]
 
 
 def test_room_may_come_and_go() -> None:
@@ -212,3 +214,23 @@ def test_units_that_are_still_to_come_wait_for_room() -> None:
 
     assert carry_out([], executor, say=lambda _: None, more=more) == []
     assert executor.begun == ["a", "b"]
+
+
+def test_how_much_is_left_goes_by_what_the_units_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 100_000_000, 30))
+    monkeypatch.setattr(driver.time, "monotonic", lambda: next(clock))
+    executor = Scripted(capacity=1)
+    _, said = done(executor, unit("a", 60), unit("b", 30), unit("c", 10))
+    # 40 of 100 are left after one look at the clock, 10 after two.
+    assert [line for line in said if "done" in line] == [
+        "1 of 3 done, about 20 s left",
+        "2 of 3 done, about 7 s left",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(1, "1 s"), (89, "89 s"), (91, "2 min"), (5399, "90 min"), (7200, "2 h"), (400_000, "5 days")],
+)
+def test_times_that_are_not_known_well(seconds: float, said: str) -> None:
+    assert driver._duration(seconds) == said

@@ -87,8 +87,10 @@ def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
         assert weights(folder) == weights(other)
         events = [json.loads(line) for line in (folder / "events.jsonl").open(encoding="utf-8")]
         assert [event["event"] for event in events] == ["start", "evaluation", "stop"]
-    # One line for the beginning, the evaluation and the end of each, one for each treebank.
-    assert len(lines) == 3 * 3 + 2
+    # One line for the beginning, the evaluation and the end of each, one for each treebank, and
+    # one for how much is left after all but the last.
+    assert len(lines) == 3 * 3 + 2 + 2
+    assert [line.partition(" done")[0] for line in lines if " done" in line] == ["1 of 3", "2 of 3"]
     for title in ("tiny-open charlstm seed 1", "tiny-open charlstm seed 2", "tiny-mini charlstm"):
         own = [line for line in lines if line.startswith(title)]
         assert [" started (" in own[0], " dev F1 " in own[1], ": best dev F1 " in own[2]] == [
