@@ -1,53 +1,19 @@
 """One process at a time trains in a run folder.
 
-Two that did would mix their checkpoints. So whoever trains first writes a lock beside the folder,
-``.NAME.lock``, which says which process of which machine it is, and removes it at the end. A lock
-that was left behind is recognised: on the same machine by the process, which is gone (when it
-started is noted too, since numbers of processes come again), anywhere else by its age, because
-the owner touches it every half minute. So a machine that sleeps for longer than :data:`SILENCE`
-while its folder is used from another one loses the folder without being told.
-
-All works on a shared folder as far as it creates a file exclusively and renames in one step, as
-NFS does from version 3 on. Ages are by the clock of the file system.
+Two that did would mix their checkpoints. So whoever trains first has a lock beside the folder,
+``.NAME.lock``, until the end; one that a dead process has left behind stops nobody
+(:mod:`spmrl_bench.locks`).
 """
 
 from __future__ import annotations
 
-import datetime
-import os
-import secrets
-import tempfile
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
-
 from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
-from spmrl_bench.files import clear_up, create
-from spmrl_bench.living import birth_of, is_gone, this_machine
-
-#: Seconds without a sign of life after which the lock of another machine's process counts as left
-#: behind, and seconds between two such signs.
-SILENCE, BEAT = 300.0, 30.0
-
-# Seconds in which a process that has created its lock has written it too.
-_PATIENCE = 1.0
-
-
-class _Owner(BaseModel):
-    """What a lock says."""
-
-    machine: str
-    """Host, boot and space of process numbers: where it is the same, numbers mean the same."""
-    pid: int
-    birth: str
-    """When the process started, as its system counts; empty where it does not tell."""
-    since: datetime.datetime
-    token: str
-    """Another for each lock ever written."""
+from spmrl_bench.files import clear_up
+from spmrl_bench.locks import SILENCE, LockedError, Owner, holder, locked
 
 
 @contextmanager
@@ -61,44 +27,27 @@ def owned(folder: Path) -> Iterator[None]:
         RunOwnedError: another process, or another thread of this one, owns it.
         CheckpointError: no lock can be written.
     """
-    lock = folder.with_name(f".{folder.name}.lock")
-    me = _Owner(
-        machine=this_machine(),
-        pid=os.getpid(),
-        birth=birth_of(os.getpid()) or "",
-        since=datetime.datetime.now(datetime.UTC),
-        token=secrets.token_hex(4),
-    )
-    ended = threading.Event()
-    try:
+    lock = _lock_of(folder)
+    with ExitStack() as held:
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
             clear_up(lock.parent)
-            _take(lock, me, folder)
+            held.enter_context(locked(lock))
+        except LockedError as error:
+            raise RunOwnedError(_refusal(error.owner, folder)) from None
         except OSError as error:
             raise CheckpointError(
                 f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, "
                 "or choose another --runs folder"
             ) from None
         clear_up(folder)
-        threading.Thread(target=_beat, args=(lock, ended), daemon=True).start()
         yield
-    finally:
-        ended.set()
-        with suppress(OSError):  # it is seen to be left behind
-            if (found := _read(lock)) is not None and found[0].token == me.token:
-                os.unlink(lock)
 
 
 def owner_of(folder: Path) -> str:
     """Who owns a run folder, in words; empty if nobody does. Nothing is changed."""
-    lock = folder.with_name(f".{folder.name}.lock")
-    if (found := _read(lock)) is None:
-        return ""
-    with suppress(OSError):  # where the folder cannot be written, its clock is not known
-        if _left_behind(*found, lock.parent):
-            return ""
-    return _refusal(found[0], folder, lock)
+    owner = holder(_lock_of(folder))
+    return "" if owner is None else _refusal(owner, folder)
 
 
 def put_in_order(folder: Path) -> None:
@@ -110,77 +59,21 @@ def put_in_order(folder: Path) -> None:
         pass
 
 
-def _take(lock: Path, me: _Owner, folder: Path) -> None:
-    """Write a lock, in place of one that was left behind.
-
-    Two processes may find the same lock left behind. The right to replace it is a lock itself,
-    named after the one to be replaced; whoever has it looks again, because the other may have
-    been through with all of this in between, and then moves it over the old one.
-    """
-    while True:
-        try:
-            create(lock, me.model_dump_json().encode())
-            return
-        except FileExistsError:
-            pass
-        if (found := _read(lock)) is None:
-            continue  # its owner has just removed it
-        owner, touched = found
-        if not _left_behind(owner, touched, lock.parent):
-            raise RunOwnedError(_refusal(owner, folder, lock))
-        claim = lock.with_name(f"{lock.name}.{owner.token}")
-        _take(claim, me, folder)
-        if (again := _read(lock)) is not None and again[0].token == owner.token:
-            os.replace(claim, lock)
-            return
-        claim.unlink()
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.lock")
 
 
-def _read(lock: Path) -> tuple[_Owner, float] | None:
-    """Who owns a lock and when it was last touched; None where there is none."""
-    deadline = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            with lock.open("rb") as file:
-                text, status = file.read(), os.fstat(file.fileno())
-        except FileNotFoundError:
-            return None
-        try:
-            return _Owner.model_validate_json(text), status.st_mtime
-        except ValidationError:
-            if time.monotonic() < deadline:
-                time.sleep(0.01)
-                continue
-        # Its machine was lost while it was written; nothing but its age is known.
-        since = datetime.datetime.fromtimestamp(status.st_mtime, datetime.UTC)
-        token = str(status.st_mtime_ns)
-        owner = _Owner(machine="unknown", pid=0, birth="", since=since, token=token)
-        return owner, status.st_mtime
-
-
-def _left_behind(owner: _Owner, touched: float, folder: Path) -> bool:
-    """Whether the process that wrote a lock is gone, as far as this one can tell."""
-    if owner.machine == this_machine():
-        return is_gone(owner.pid, owner.birth)
-    with tempfile.TemporaryFile(dir=folder) as file:
-        return os.fstat(file.fileno()).st_mtime - touched > SILENCE
-
-
-def _refusal(owner: _Owner, folder: Path, lock: Path) -> str:
-    host, since = owner.machine.partition(" ")[0], f"{owner.since:%Y-%m-%d %H:%M:%S} UTC"
-    if owner.machine == this_machine():
+def _refusal(owner: Owner, folder: Path) -> str:
+    since = f"{owner.since:%Y-%m-%d %H:%M:%S} UTC"
+    if owner.is_here:
         advice = f"Wait until it has ended, or end it ('kill {owner.pid}' lets it save)"
     else:
         advice = (
             "Wait until it has ended; if it is gone, this is noticed "
             f"{SILENCE / 60:.0f} minutes after its last sign of life. If you are sure that it is, "
-            f"delete {lock}"
+            f"delete {_lock_of(folder)}"
         )
-    return f"{folder}: process {owner.pid} on {host} has been training here since {since}. {advice}"
-
-
-def _beat(lock: Path, ended: threading.Event) -> None:
-    """Touch a lock until it is not needed any more."""
-    while not ended.wait(BEAT):
-        with suppress(OSError):
-            os.utime(lock)
+    return (
+        f"{folder}: process {owner.pid} on {owner.host} has been training here since {since}. "
+        f"{advice}"
+    )
