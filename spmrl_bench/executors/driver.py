@@ -24,14 +24,19 @@ from spmrl_bench.interrupts import Interrupted, on_signals
 RESTARTS = 3
 #: How often one is that was told to stop, where others than people do that.
 STOPS = 100
+#: What can be done about a training that was lost too often.
+ADVICE = "give the same command again (without --fresh) to continue from the last checkpoint"
 
 # Seconds between two looks whether a signal has come, and whether somebody else's work has ended.
 _GLANCE, _AGAIN = 0.2, 2.0
-_ADVICE = "give the same command again (without --fresh) to continue from the last checkpoint"
 
 
 def carry_out(
-    units: Sequence[Unit], executor: Executor, *, say: Callable[[str], None]
+    units: Sequence[Unit],
+    executor: Executor,
+    *,
+    say: Callable[[str], None],
+    advice: str = ADVICE,
 ) -> list[Ended]:
     """Have all units done; returns those that failed, each with its error.
 
@@ -39,22 +44,23 @@ def carry_out(
         units: of which no two have the same folder.
         executor: does them; it is closed at the end.
         say: shows a line.
+        advice: what can be done about a unit that was lost too often.
 
     Raises:
         Interrupted: Ctrl-C or SIGTERM, after every unit has saved where it is.
         KeyboardInterrupt: Ctrl-C again; every unit continues from its last checkpoint.
         SpmrlError: the executor cannot do anything more.
     """
-    return _Driver(units, executor, say).run()
+    return _Driver(units, executor, say, advice).run()
 
 
 class _Driver:
     """What has happened so far."""
 
     def __init__(
-        self, units: Sequence[Unit], executor: Executor, say: Callable[[str], None]
+        self, units: Sequence[Unit], executor: Executor, say: Callable[[str], None], advice: str
     ) -> None:
-        self.executor, self.say = executor, say
+        self.executor, self.say, self.advice = executor, say, advice
         self.waiting = deque(sorted(units, key=lambda unit: unit.cost, reverse=True))
         self.later: deque[tuple[float, Unit]] = deque()  # in the order of their times
         self.in_work = 0
@@ -125,7 +131,7 @@ class _Driver:
             self.broken_off[how, _key(unit)] += 1
             limit = RESTARTS if how == "lost" else STOPS if self.executor.makes_room else 0
             if self.broken_off[how, _key(unit)] > limit:
-                problem = f"{unit.title}: {error}; {_ADVICE}"
+                problem = f"{unit.title}: {error}; {self.advice}"
                 self._fail(Ended(unit, "failed", TrainingError(problem)))
                 return
             self.say(f"{unit.title}: {error}; it is started again")

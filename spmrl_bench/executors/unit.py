@@ -31,6 +31,7 @@ class Unit:
         arguments: which another process can be given.
         cost: how long it takes, compared with others.
         folder: that it works in.
+        at_once: the option of the command line that says how many units are in work at once.
     """
 
     title: str
@@ -38,6 +39,7 @@ class Unit:
     arguments: tuple[Any, ...]
     cost: float = 1.0
     folder: Path | None = None
+    at_once: str = "--jobs"
 
 
 class Ended(NamedTuple):
