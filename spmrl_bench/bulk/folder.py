@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +14,7 @@ from spmrl_bench.bulk.inputs import ENDINGS, Compression, Input, check_outputs, 
 from spmrl_bench.bulk.progress import shown
 from spmrl_bench.bulk.report import Report
 from spmrl_bench.bulk.settings import Settings, settle
-from spmrl_bench.bulk.state import REPORT, SETTINGS, FileState, clear_done
+from spmrl_bench.bulk.state import REPORT, SETTINGS, STATE, WORKERS, FileState, clear_done
 from spmrl_bench.bulk.worker import Job, work
 from spmrl_bench.errors import ReadError, SpmrlError
 from spmrl_bench.executors.driver import carry_out
@@ -116,6 +116,14 @@ def parse_folder(
     return report
 
 
+def tidy(outputs: Path, files: Sequence[Input]) -> None:
+    """Remove what processes that were killed have left beside the outputs of some inputs."""
+    clear_done(outputs, files)
+    state = outputs / STATE
+    for folder in {state, state / WORKERS, *((outputs / file.name).parent for file in files)}:
+        clear_up(folder)
+
+
 def _to_parse(inputs: Path, outputs: Path, form: Form | None) -> tuple[list[Input], list[str]]:
     """The inputs and what is left out, see :func:`inputs_of`; it has to be something."""
     if not inputs.is_dir():
@@ -182,7 +190,5 @@ def _carry_out(
         with shown(job.outputs, job.session, left, console):
             ended = carry_out(units, executor(), say=say, advice=_ADVICE)
     finally:
-        clear_done(job.outputs, left)
-        for folder in {(job.outputs / file.name).parent for file in left}:
-            clear_up(folder)
+        tidy(job.outputs, left)
     return [each.error for each in ended if each.error is not None]

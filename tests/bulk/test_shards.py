@@ -95,7 +95,7 @@ def test_shards_are_read_as_the_whole_file_is(
     assert bool(problem) == bool(its_problem)
     if not problem:
         assert shared == sentences
-    elif form != "brackets":  # whose reader sees a mistake before all in front of it is given
+    else:
         assert (shared, its_problem) == (sentences, problem)
 
 
