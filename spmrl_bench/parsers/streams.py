@@ -79,10 +79,8 @@ def check_readable(names: Iterable[str]) -> None:
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror}", path=name) from None
         if folder:
-            raise ReadError(
-                "is a folder; expected a file of sentences, or '--to' and where its parses go",
-                path=name,
-            )
+            problem = "is a folder; expected a file of sentences, or '--to' for a folder of them"
+            raise ReadError(problem, path=name)
         if not os.access(name, os.R_OK):
             raise ReadError("cannot be read: Permission denied", path=name)
 
