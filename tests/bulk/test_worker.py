@@ -120,7 +120,7 @@ def go_on(job: Job) -> None:
     tidy(job.outputs, job.files)
 
 
-@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.campaign)])
 def test_a_kill_at_any_call_loses_and_doubles_nothing(
     neighbours: Path, inputs: Path, tmp_path: Path, expected: dict[str, bytes], every: int
 ) -> None:
@@ -131,7 +131,9 @@ def test_a_kill_at_any_call_loses_and_doubles_nothing(
     calls = counted(job.outputs, partial(do, job))
     assert results(job.outputs) == wanted
     assert len(calls) > 150
-    for step in range(0, len(calls), every):
+    written = [k for k, call in enumerate(calls) if re.match("(write|replace) .*(part|txt)", call)]
+    assert len(written) > 15
+    for step in sorted({*range(0, len(calls), every), *written}):
         job = job_of(neighbours, inputs, tmp_path / str(step))
         assert killed(job.outputs, step, partial(do, job)), calls[step]
         assert results(job.outputs).items() <= wanted.items(), calls[step]
@@ -243,6 +245,42 @@ def test_workers_side_by_side_parse_each_shard_once(
         thread.join(PATIENCE)
     assert results(job.outputs) == expected
     assert len(parsed) == len(set(parsed)) == 4 + 3 + 1 + 4 + 1 + 1 + 1
+
+
+def test_what_was_parsed_while_a_claim_was_made_is_not_parsed_again(
+    neighbours: Path,
+    inputs: Path,
+    tmp_path: Path,
+    expected: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = job_of(neighbours, inputs, tmp_path / "out")
+    state = FileState(job.outputs, job.files[0])
+    calls = counted(tmp_path / "out", partial(do, job_of(neighbours, inputs, job.outputs)))
+    shutil.rmtree(job.outputs)
+    job = job_of(neighbours, inputs, tmp_path / "out")
+    step = next(k for k, call in enumerate(calls) if call.startswith("write") and "2.lock" in call)
+    assert killed(job.outputs, step, partial(do, job))
+    before = [state.part(0), state.part(1)]
+    assert None not in before
+    real, lies = FileState.part, [0, 1]
+
+    def part(self: FileState, shard: int) -> object:
+        if self.key == state.key and shard in lies:
+            lies.remove(shard)
+            return None
+        return real(self, shard)
+
+    monkeypatch.setattr(FileState, "part", part)
+    places = [state.folder / f"{shard}.part" for shard in (0, 1)]
+    monkeypatch.setattr(
+        FileState, "clear", lambda self: made.append([place.stat().st_ino for place in places])
+    )
+    made = [[place.stat().st_ino for place in places]]
+    do(job)
+    assert lies == []
+    assert made[1] == made[0]
+    assert results(job.outputs) == expected
 
 
 def test_a_bad_file_fails_by_itself(
