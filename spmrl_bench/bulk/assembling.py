@@ -31,9 +31,10 @@ def assemble(state: FileState, source: Path, file: Input, output: Path) -> None:
     """
     check_unchanged(source, file)
     counts = Counts()
+    shard = 0
 
     def pieces() -> Iterator[bytes]:
-        shard = 0
+        nonlocal shard
         while (part := state.part(shard)) is not None:
             size = 0
             for piece in state.pieces(shard):
@@ -52,7 +53,7 @@ def assemble(state: FileState, source: Path, file: Input, output: Path) -> None:
 
     write_file(output, lambda new: put(new, pieces()))
     state.finish(counts)
-    state.clear()
+    state.clear(shard + 1)
 
 
 def check_unchanged(source: Path, file: Input) -> None:

@@ -19,6 +19,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -109,8 +110,12 @@ class FileState:
         """Have it parsed again."""
         self._note.unlink(missing_ok=True)
 
-    def clear(self) -> None:
-        """Remove its shards."""
+    def clear(self, shards: int) -> None:
+        """Remove its shards, so many; one by one, for a list of all would take memory."""
+        for shard in range(shards):
+            for place in (self._part(shard), self._cut(shard)):
+                with suppress(OSError):
+                    os.unlink(place)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def lock(self, of: int | str) -> Path:
@@ -139,12 +144,12 @@ class FileState:
     def cut(self, shard: int) -> Cut | None:
         """Where a shard begins, if somebody has found out."""
         try:
-            return Cut.model_validate_json(read_regular(self.folder / f"{shard}.cut"))
+            return Cut.model_validate_json(read_regular(self._cut(shard)))
         except (OSError, ValidationError):
             return None
 
     def write_cut(self, shard: int, cut: Cut) -> None:
-        write_text(self.folder / f"{shard}.cut", cut.model_dump_json())
+        write_text(self._cut(shard), cut.model_dump_json())
 
     def consumed(self) -> int:
         """Bytes of the input whose parts are there."""
@@ -154,6 +159,9 @@ class FileState:
 
     def _part(self, shard: int) -> Path:
         return self.folder / f"{shard}.part"
+
+    def _cut(self, shard: int) -> Path:
+        return self.folder / f"{shard}.cut"
 
     def _write(self, counts: Counts, problem: str, shard: int) -> None:
         note = Note(

@@ -9,6 +9,7 @@ because what they have may come free. So when a worker ends, all is done.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from spmrl_bench.errors import (
 from spmrl_bench.locks import LockedError, locked
 from spmrl_bench.parsers.bulk import Answerer, Manner, Tally, parse_given
 from spmrl_bench.parsers.registry import identity, load_parser
+from spmrl_bench.processes import available_threads
 
 #: Seconds between two looks whether what others have in work has come free.
 PAUSE = 1.0
@@ -105,6 +107,10 @@ class _Worker:
         parser = load_parser(model, self._device)
         if identity(model).sha256 != self._job.sha256:
             raise CheckpointError(f"{model}: another parser has come into its place meanwhile")
+        if "torch" in sys.modules:  # the parser brought it along
+            import torch
+
+            torch.set_num_threads(available_threads())  # where another variable says otherwise
         return Answerer(parser, self._job.manner)
 
     def run(self, first: int) -> None:

@@ -92,6 +92,10 @@ def parse(
     Trees and JSON objects are written one a line. From CoNLL-U to CoNLL-U, heads and relations
     are replaced and all else comes out as it went in.
 
+    With `--to` a folder of files is parsed, whose names say what they hold (`.txt`, `.mrg`,
+    `.conllu`, also with `.gz` or `.zst` behind it); each gets a file of the same name. What is
+    done is kept: the same command again, after whatever has happened, does the rest.
+
     Examples:
 
         echo "Der Hund schläft ." | spmrl-bench parse --model runs/NAME
@@ -105,10 +109,6 @@ def parse(
         spmrl-bench parse --model OWNER/NAME@COMMIT text.txt
 
         spmrl-bench parse --model runs/NAME --workers 4 --to parses texts
-
-    With `--to` a folder of files is parsed, whose names say what they hold (`.txt`, `.mrg`,
-    `.conllu`, also with `.gz` or `.zst` behind it); each gets a file of the same name. What is
-    done is kept: the same command again, after whatever has happened, does the rest.
     """
     from spmrl_bench.packages.located import located
     from spmrl_bench.parsers.bulk import Manner, Tally, answering, parse_given

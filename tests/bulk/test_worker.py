@@ -274,7 +274,9 @@ def test_what_was_parsed_while_a_claim_was_made_is_not_parsed_again(
     monkeypatch.setattr(FileState, "part", part)
     places = [state.folder / f"{shard}.part" for shard in (0, 1)]
     monkeypatch.setattr(
-        FileState, "clear", lambda self: made.append([place.stat().st_ino for place in places])
+        FileState,
+        "clear",
+        lambda self, shards: made.append([place.stat().st_ino for place in places]),
     )
     made = [[place.stat().st_ino for place in places]]
     do(job)
