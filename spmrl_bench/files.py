@@ -108,15 +108,19 @@ def put(path: Path, pieces: Iterable[Data], *, forced: bool = False) -> None:
         raise
 
 
-def create(path: Path, data: bytes) -> None:
+def create(path: Path, data: bytes, *, forced: bool = False) -> None:
     """Write a file that is not there yet, of which nobody ever sees a part.
+
+    Args:
+        path, data: of the file.
+        forced: whether it is on disk when this returns.
 
     Raises:
         FileExistsError: it is there; of several processes that do this at once, one succeeds.
     """
     new = _hidden(path, "new")
     try:
-        put(new, [data])
+        put(new, [data], forced=forced)
         try:
             os.link(new, path)
         except FileExistsError:
@@ -124,7 +128,9 @@ def create(path: Path, data: bytes) -> None:
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
                 raise
-            put(path, [data])  # a file system without second names
+            put(path, [data], forced=forced)  # a file system without second names
+        if forced:
+            _force_folder(path.parent)
     finally:
         _remove(new)
 

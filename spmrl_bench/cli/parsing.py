@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import Device, Model, check_choice
+from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.bulk import OnLong, Tally
@@ -27,10 +29,23 @@ def parse(
             show_default=False,
         ),
     ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Parse a folder: the one that is given, with all that is in it, into this one.",
+            show_default=False,
+        ),
+    ] = None,
     form: Annotated[
-        str,
-        typer.Option("--input", help="What is read: `tokens`, `brackets` (trees) or `conllu`."),
-    ] = "tokens",
+        str | None,
+        typer.Option(
+            "--input",
+            help="What is read: `tokens`, `brackets` (trees) or `conllu`. Default: `tokens`; in a "
+            "folder, what the name of each file says.",
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -55,6 +70,14 @@ def parse(
             min=1, help="Processes that parse, each with its share of the processor's cores."
         ),
     ] = 1,
+    compression: Annotated[
+        str | None,
+        typer.Option(
+            help="Of what is written with `--to`: `none`, `gz` or `zst`. Default: that of the file "
+            "that is parsed.",
+            show_default=False,
+        ),
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Parse files or standard input; write the parses to standard output, in the same order.
@@ -69,6 +92,10 @@ def parse(
     Trees and JSON objects are written one a line. From CoNLL-U to CoNLL-U, heads and relations
     are replaced and all else comes out as it went in.
 
+    With `--to` a folder of files is parsed, whose names say what they hold (`.txt`, `.mrg`,
+    `.conllu`, also with `.gz` or `.zst` behind it); each gets a file of the same name. What is
+    done is kept: the same command again, after whatever has happened, does the rest.
+
     Examples:
 
         echo "Der Hund schläft ." | spmrl-bench parse --model runs/NAME
@@ -80,6 +107,8 @@ def parse(
         spmrl-bench parse --model runs/NAME --input conllu --output json text.conllu
 
         spmrl-bench parse --model OWNER/NAME@COMMIT text.txt
+
+        spmrl-bench parse --model runs/NAME --workers 4 --to parses texts
     """
     from spmrl_bench.packages.located import located
     from spmrl_bench.parsers.bulk import Manner, Tally, answering, parse_given
@@ -92,19 +121,28 @@ def parse(
         read_given,
     )
 
-    check_choice("input", form, FORMS)
+    if form is not None:
+        check_choice("input", form, FORMS)
     if output is not None:
         check_choice("output", output, OUTPUTS)
     names = files or []
+    manner = Manner(on_long, cast("Output | None", output), tags)
+    if to is not None:
+        from spmrl_bench.cli.bulk import parse_into
+
+        parse_into(to, names, model, manner, form, compression, workers, device)
+        return
+    if compression is not None:
+        raise SpmrlError("--compression is for folders, which are parsed with '--to FOLDER'")
     check_readable(names)
     folder = located(model)  # once for all processes
+    form = form or "tokens"
     transforms = None
     if form == "brackets":
         from spmrl_bench.experiments.run_folder import trained_transforms
 
         transforms = trained_transforms(folder)
     given = read_given(names, cast("Form", form), sys.stdin.buffer, tags, transforms)
-    manner = Manner(on_long, cast("Output | None", output), tags)
     if form == "tokens":
         from spmrl_bench.parsers.text_checks import watched
 

@@ -24,10 +24,11 @@ from spmrl_bench.interrupts import Interrupted, on_signals
 RESTARTS = 3
 #: How often one is that was told to stop, where others than people do that.
 STOPS = 100
+#: What can be done about a training that was lost too often.
+ADVICE = "give the same command again (without --fresh) to continue from the last checkpoint"
 
 # Seconds between two looks whether a signal has come, and whether somebody else's work has ended.
 _GLANCE, _AGAIN = 0.2, 2.0
-_ADVICE = "give the same command again (without --fresh) to continue from the last checkpoint"
 
 
 def carry_out(
@@ -37,6 +38,7 @@ def carry_out(
     say: Callable[[str], None],
     more: Callable[[], Unit | None] = lambda: None,
     over: Callable[[Ended], None] = lambda _: None,
+    advice: str = ADVICE,
 ) -> list[Ended]:
     """Have all units done; returns those that failed, each with its error.
 
@@ -47,13 +49,14 @@ def carry_out(
         more: asked for another unit when all of these have begun and there is room, or nothing is
             left in work; None while there is none.
         over: told of each unit that is done or has failed, as soon as it is.
+        advice: what can be done about a unit that was lost too often.
 
     Raises:
         Interrupted: Ctrl-C or SIGTERM, after every unit has saved where it is.
         KeyboardInterrupt: Ctrl-C again; every unit continues from its last checkpoint.
         SpmrlError: the executor cannot do anything more.
     """
-    return _Driver(units, executor, say, more, over).run()
+    return _Driver(units, executor, say, more, over, advice).run()
 
 
 class _Driver:
@@ -66,8 +69,10 @@ class _Driver:
         say: Callable[[str], None],
         more: Callable[[], Unit | None],
         over: Callable[[Ended], None],
+        advice: str,
     ) -> None:
         self.executor, self.say, self.more, self.over = executor, say, more, over
+        self.advice = advice
         self.waiting = deque(sorted(units, key=lambda unit: unit.cost, reverse=True))
         self.later: deque[tuple[float, Unit]] = deque()  # in the order of their times
         self.in_work = 0
@@ -152,7 +157,7 @@ class _Driver:
             self.broken_off[how, _key(unit)] += 1
             limit = RESTARTS if how == "lost" else STOPS if self.executor.makes_room else 0
             if self.broken_off[how, _key(unit)] > limit:
-                problem = f"{unit.title}: {error}; {_ADVICE}"
+                problem = f"{unit.title}: {error}; {self.advice}"
                 self._fail(Ended(unit, "failed", TrainingError(problem)))
                 return
             self.say(f"{unit.title}: {error}; it is started again")

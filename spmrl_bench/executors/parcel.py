@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ class Parcel(NamedTuple):
         unit: to be done there.
         files: what it needs, by SHA-256.
         home: the folder that comes back, and is sent first where it is there already.
+        lock: on that folder, while the unit is away.
         away: the name of the folder there.
         keep: whether the files may stay there for the next unit.
     """
@@ -23,6 +25,7 @@ class Parcel(NamedTuple):
     unit: Unit
     files: dict[str, bytes]
     home: Path
+    lock: AbstractContextManager[None]
     away: str
     keep: bool
 

@@ -65,7 +65,7 @@ class Job:
         if isinstance(error, RunOwnedError):
             return Ended(self.unit, "owned", error)
         if isinstance(error, TerminatedWorkerError):
-            how = ending(self.process, _PATIENCE, "--jobs")
+            how = ending(self.process, _PATIENCE, self.unit.at_once)
             return Ended(self.unit, "lost", TrainingError(f"its process {how}"))
         if isinstance(error, Exception):
             return Ended(self.unit, "failed", error)

@@ -21,7 +21,6 @@ from spmrl_bench.errors import RunOwnedError, SpmrlError, TrainingError, remedy
 from spmrl_bench.executors.dask import DaskExecutor
 from spmrl_bench.executors.parcel import Parcel, there
 from spmrl_bench.executors.unit import Ended, How, Unit
-from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.files import write_folder
 
 #: Bytes that travel at once.
@@ -67,7 +66,7 @@ class SendingExecutor(DaskExecutor):
         worker = self._free_worker().address
         try:
             parcel = unit.pack(unit, self._licensed)
-            lock.enter_context(owned(parcel.home))
+            lock.enter_context(parcel.lock)
             self._send(parcel, worker)
             where = super().start(parcel.unit)
         except (SpmrlError, _BrokenError) as error:

@@ -36,6 +36,7 @@ class Unit:
         folder: that it works in.
         pack: gives what is sent of it where machines share no folder; it is told whether licensed
             treebanks may be. None if it cannot be sent.
+        at_once: the option of the command line that says how many units are in work at once.
     """
 
     title: str
@@ -44,6 +45,7 @@ class Unit:
     cost: float = 1.0
     folder: Path | None = None
     pack: Callable[[Unit, bool], Parcel] | None = None
+    at_once: str = "--jobs"
 
 
 class Ended(NamedTuple):

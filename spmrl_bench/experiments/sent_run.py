@@ -18,6 +18,7 @@ from spmrl_bench.executors.parcel import Parcel, there
 from spmrl_bench.executors.unit import Unit
 from spmrl_bench.experiments.clean import clean_runs
 from spmrl_bench.experiments.one_run import Run, train_run
+from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import begun_afresh, finished
 from spmrl_bench.living import this_machine
@@ -86,6 +87,7 @@ def parcel_of(unit: Unit, licensed: bool) -> Parcel:
         unit=Unit(unit.title, train_there, (sent, fresh, note), cost=unit.cost),
         files={digests[key]: data for key, data in contents.items()},
         home=run.folder,
+        lock=owned(run.folder),
         away=away,
         keep=bank.track in FREE,
     )

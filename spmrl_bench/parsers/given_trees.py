@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, BinaryIO, NamedTuple
 
@@ -41,40 +41,66 @@ class ReadTree(NamedTuple):
     spelt: Sequence[str]
 
 
-def read_trees(stream: BinaryIO, path: str) -> Iterator[Tree]:
+@dataclass
+class Layout:
+    """What has been found out of the layout of a file of trees, so that its rest can be read alone.
+
+    Attributes:
+        by_line: whether every line so far closes the brackets that it opens, so that a blank one
+            is a sentence; None where nothing has been read.
+        blank: blank lines at the beginning, which count as soon as there is a tree.
+    """
+
+    by_line: bool | None = None
+    blank: int = 0
+
+
+def read_trees(
+    stream: BinaryIO, path: str, layout: Layout | None = None, line: int = 1, sentence: int = 1
+) -> Iterator[Tree]:
     """The trees of a UTF-8 stream, their words as they stand there; see above for blank lines.
 
     Which layout it is shows in what the stream has at first, a file at most a megabyte. A stream
     of blank lines has no trees.
 
+    Args:
+        stream: of a file, or of its rest from the beginning of a line between two trees.
+        path: its name, for error messages.
+        layout: what is known of it; more is known when all has been read.
+        line, sentence: numbers of what the stream begins with.
+
     Raises:
         ReadError: as :func:`~spmrl_bench.readers.bracket_stream.read_bracket_stream`.
     """
-    begin = _available(stream, path)
-    text = io.BufferedReader(_Rejoined(begin, stream))
-    if not one_tree_per_line((begin.rpartition(b"\n")[0] or begin).decode(errors="replace")):
-        yield from read_bracket_stream(text, path=path, escapes="none")
+    layout = layout or Layout()
+    if layout.by_line is None:
+        begin = _available(stream, path)
+        stream = io.BufferedReader(_Rejoined(begin, stream))
+        seen = (begin.rpartition(b"\n")[0] or begin).decode(errors="replace")
+        layout.by_line = one_tree_per_line(seen)
+    if not layout.by_line:
+        yield from read_bracket_stream(
+            stream, path=path, escapes="none", line=line, sentence=sentence
+        )
         return
-    sentence = blank = 0  # blank lines at the beginning count as soon as there is a tree
-    for line, found in stream_lines(text, path):
+    for number, found in stream_lines(stream, path, line):
         if not found.strip("() \t\r\n\v\f"):
-            if not sentence:
-                blank += 1
+            if sentence == 1:
+                layout.blank += 1
                 continue
             sentence += 1
             yield _BLANK
             continue
         if not one_tree_per_line(found):
-            rest = io.BufferedReader(_Rejoined(found.encode(), text))
+            layout.by_line = False
+            rest = io.BufferedReader(_Rejoined(found.encode(), stream))
             yield from read_bracket_stream(
-                rest, path=path, escapes="none", line=line, sentence=sentence + 1
+                rest, path=path, escapes="none", line=number, sentence=sentence
             )
             return
-        yield from repeat(_BLANK, blank)
-        sentence, blank = sentence + blank, 0
-        for tree in read_brackets(
-            found, path=path, escapes="none", line=line, sentence=sentence + 1
-        ):
+        yield from repeat(_BLANK, layout.blank)
+        sentence, layout.blank = sentence + layout.blank, 0
+        for tree in read_brackets(found, path=path, escapes="none", line=number, sentence=sentence):
             sentence += 1
             yield tree
 

@@ -11,23 +11,27 @@ description beside them, which is held to what it says.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError
 from spmrl_bench.files import read_folder, whole_folder
-from spmrl_bench.packages.description import check_files, read_package
+from spmrl_bench.packages.description import Package, check_files, read_package
 from spmrl_bench.packages.located import installed_models, located
 from spmrl_bench.parsers.base import EnsembleError, Parser, described, not_a_parser
+from spmrl_bench.pretrained.digests import file_digest
 from spmrl_bench.registry import Registry, imported
 from spmrl_bench.training import BEST
 from spmrl_bench.trees.parse import Layer
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.config import ParserConfig
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -142,31 +146,76 @@ def load_parser(model: str | Path, device: str = "auto") -> Parser:
             package, a :class:`~spmrl_bench.errors.PackageError` where it is not the one that was
             made, or not to be had.
     """
+    return _read_saved(model, lambda place: _load(model, place, device))
+
+
+class Identity(NamedTuple):
+    """Which parser lies in a folder."""
+
+    kind: Kind
+    sha256: str
+    """Of the digests of its description and its weights, in hex."""
+
+
+def identity(model: str | Path) -> Identity:
+    """Which parser a model is, found out without loading it.
+
+    Raises:
+        CheckpointError: as :func:`load_parser`, but of the weights no more than that they are
+            missing is noticed.
+    """
+
+    def identified(place: Path) -> Identity:
+        _check_there(model, place)
+        with described(place) as description:
+            kind = _kind_of(place, description)
+        names = ("parser.json", "weights.safetensors") if kind.trained else ("parser.json",)
+        try:
+            digests = [file_digest(place / name) for name in names]
+        except OSError as error:
+            raise CheckpointError(f"{error.filename}: {error.strerror}") from None
+        return Identity(kind, hashlib.sha256(" ".join(digests).encode()).hexdigest())
+
+    return _read_saved(model, identified)
+
+
+def _read_saved(model: str | Path, read: Callable[[Path], Result]) -> Result:
+    """What a function reads from the folder of a parser, in a run that of its best one."""
     folder = located(model)
     best = folder / BEST
     of_run = whole_folder(best) is not None
-    return read_folder(best if of_run else folder, lambda place: _load(model, place, device))
+    return read_folder(best if of_run else folder, read)
 
 
 def _load(model: str | Path, place: Path, device: str) -> Parser:
-    path = place / "parser.json"
-    if (package := read_package(place)) is not None:
+    if (package := _check_there(model, place)) is not None:
         check_files(place, package)
-    elif not path.exists():
-        raise CheckpointError(f"{model}: no trained parser here ({_nothing_here(place)}")
     with described(place) as description:
-        if "kind" not in description:
-            raise not_a_parser(path, "it names no kind")
-        try:
-            kind = kind_named(str(description["kind"]), CheckpointError)
-        except CheckpointError as error:
-            raise CheckpointError(f"{path}: {error}") from None
+        kind = _kind_of(place, description)
         parser: Parser = kind.parser_class.load(place)
     if kind.trained:
         from spmrl_bench.parsers.device import choose_device
 
         return parser.to(choose_device(device)).eval()  # type: ignore[attr-defined]
     return parser
+
+
+def _check_there(model: str | Path, place: Path) -> Package | None:
+    """The description of a package, if it is one; an error if there is no parser."""
+    package = read_package(place)
+    if package is None and not (place / "parser.json").exists():
+        raise CheckpointError(f"{model}: no trained parser here ({_nothing_here(place)}")
+    return package
+
+
+def _kind_of(place: Path, description: Mapping[str, Any]) -> Kind:
+    path = place / "parser.json"
+    if "kind" not in description:
+        raise not_a_parser(path, "it names no kind")
+    try:
+        return kind_named(str(description["kind"]), CheckpointError)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from None
 
 
 def _nothing_here(place: Path) -> str:

@@ -21,6 +21,7 @@ from spmrl_bench.readers.text import stream_lines
 from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn
 
 if TYPE_CHECKING:
+    from spmrl_bench.parsers.given_trees import Layout
     from spmrl_bench.readers.conllu_stream import ConlluSentence
 
 T = TypeVar("T")
@@ -78,7 +79,8 @@ def check_readable(names: Iterable[str]) -> None:
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror}", path=name) from None
         if folder:
-            raise ReadError("is a folder; expected a file of sentences", path=name)
+            problem = "is a folder; expected a file of sentences, or '--to' for a folder of them"
+            raise ReadError(problem, path=name)
         if not os.access(name, os.R_OK):
             raise ReadError("cannot be read: Permission denied", path=name)
 
@@ -115,7 +117,7 @@ def read_given(
                     stream, shown = opened.enter_context(open(name, "rb")), name
                 except OSError as error:
                     raise ReadError(f"cannot be read: {error.strerror}", path=name) from None
-            for given in _sentences(stream, shown, form, tag_column, transforms):
+            for given in sentences_of(stream, shown, form, tag_column, transforms):
                 empty = False
                 yield given
     if empty:
@@ -156,28 +158,45 @@ def windows(
         yield window
 
 
-def _sentences(
+def sentences_of(
     stream: BinaryIO,
     name: str,
     form: Form,
-    tag_column: TagColumn,
-    transforms: Sequence[str] | None,
+    tag_column: TagColumn = "xpos",
+    transforms: Sequence[str] | None = None,
+    *,
+    layout: Layout | None = None,
+    line: int = 1,
+    sentence: int = 1,
 ) -> Iterator[Given]:
+    """The sentences of a stream, lazily.
+
+    Args:
+        stream: of a file, or of its rest from the beginning of a sentence.
+        name: of the file, for places.
+        form, tag_column, transforms: as for :func:`read_given`.
+        layout: of trees, see :func:`spmrl_bench.parsers.given_trees.read_trees`.
+        line, sentence: numbers of what the stream begins with.
+
+    Raises:
+        ReadError: as :func:`read_given`.
+    """
     if form == "tokens":
-        for number, line in stream_lines(stream, name):
-            yield Given(_WORD.findall(line), None, f"{name}:{number}")
+        for number, text in stream_lines(stream, name, line):
+            yield Given(_WORD.findall(text), None, f"{name}:{number}")
     elif form == "brackets":
         from spmrl_bench.parsers.given_trees import TreeReader, read_trees
 
         reader = TreeReader(transforms)
-        for number, tree in enumerate(read_trees(stream, name), start=1):
+        trees = read_trees(stream, name, layout, line, sentence)
+        for number, tree in enumerate(trees, start=sentence):
             words, tags, spelt = reader.read(tree)
             yield Given(words, tags, f"{name}: sentence {number}", spelt=spelt)
     else:
         from spmrl_bench.readers.conllu_stream import read_conllu_stream
 
-        for sentence in read_conllu_stream(stream, path=name):
-            tags = sentence.column(tag_column)
+        for found in read_conllu_stream(stream, path=name, line=line, sentence=sentence):
+            tags = found.column(tag_column)
             given = tags if any(tag != UNSPECIFIED for tag in tags) else None
-            place = f"{name}:{sentence.line}: sentence {sentence.name}"
-            yield Given(sentence.column("form"), given, place, sentence)
+            place = f"{name}:{found.line}: sentence {found.name}"
+            yield Given(found.column("form"), given, place, found)

@@ -95,7 +95,7 @@ class _Pieces:
         self._path = path
         self._escapes = escapes
         self._line, self._column, self._sentence = line, 1, sentence
-        self._begun = False
+        self._begun = line > 1  # a byte order mark is in front of the first line only
 
     def trees(self, piece: bytes) -> Iterator[Tree]:
         """The trees of a piece that ends between trees or at the end of the stream."""

@@ -64,7 +64,9 @@ class ConlluSentence:
         return self.head + "".join(map("".join, zip(lines, self.ends, strict=False)))
 
 
-def read_conllu_stream(stream: BinaryIO, *, path: str | PathLike[str]) -> Iterator[ConlluSentence]:
+def read_conllu_stream(
+    stream: BinaryIO, *, path: str | PathLike[str], line: int = 1, sentence: int = 1
+) -> Iterator[ConlluSentence]:
     """The sentences of a UTF-8 stream, in order, without its byte order mark.
 
     They are checked as in :func:`spmrl_bench.readers.conll.read_conll`, except for their heads,
@@ -73,6 +75,7 @@ def read_conllu_stream(stream: BinaryIO, *, path: str | PathLike[str]) -> Iterat
     Args:
         stream: read until its end, no further than needed for the next sentence.
         path: its name, for error messages.
+        line, sentence: numbers of what the stream begins with.
 
     Raises:
         ReadError: the stream cannot be read on, is not UTF-8, is malformed, or has a sentence of
@@ -80,11 +83,11 @@ def read_conllu_stream(stream: BinaryIO, *, path: str | PathLike[str]) -> Iterat
     """
     head: list[str] = []
     block: list[Line] = []
-    number = size = 0
-    for line in stream_lines(stream, path):
-        if _without_end(line[1]):
-            block.append(line)
-            size += len(line[1])
+    number, size = sentence - 1, 0
+    for row in stream_lines(stream, path, line):
+        if _without_end(row[1]):
+            block.append(row)
+            size += len(row[1])
             if size > LONGEST:
                 problem = (
                     f"a sentence of more than {LONGEST >> 20} MiB begins here; expected a blank "
@@ -93,10 +96,10 @@ def read_conllu_stream(stream: BinaryIO, *, path: str | PathLike[str]) -> Iterat
                 raise ReadError(problem, path=path, line=block[0][0])
         elif block:
             number += 1
-            yield _sentence(number, head, [*block, line], path)
+            yield _sentence(number, head, [*block, row], path)
             head, block, size = [], [], 0
         else:
-            head.append(line[1])
+            head.append(row[1])
     if block:
         yield _sentence(number + 1, head, block, path)
 

@@ -59,27 +59,34 @@ def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
     return text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
 
 
-def stream_lines(stream: BinaryIO, path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 stream without its byte order mark: number from 1, text with its end.
+def stream_lines(
+    stream: BinaryIO, path: str | PathLike[str], line: int = 1
+) -> Iterator[tuple[int, str]]:
+    """The lines of a UTF-8 stream without its byte order mark: number, text with its end.
+
+    Args:
+        stream: of a file, or of the rest of one.
+        path: its name, for error messages.
+        line: number of the line that the stream begins with; a mark is in front of the first only.
 
     Raises:
         ReadError: a line cannot be read or decoded, or has more than :data:`LONGEST` bytes; those
             before it have been yielded.
     """
-    number = 0
+    number = line - 1
     try:
-        while line := stream.readline(LONGEST + 1):
+        while data := stream.readline(LONGEST + 1):
             number += 1
-            if len(line) > LONGEST:
+            if len(data) > LONGEST:
                 problem = (
                     f"a line of more than {LONGEST >> 20} MiB; expected text in lines, a sentence "
                     "or a word on each. Is it another kind of file, or are its line ends missing?"
                 )
                 raise ReadError(problem, path=path, line=number)
             if number == 1:
-                line = line.removeprefix(codecs.BOM_UTF8)
+                data = data.removeprefix(codecs.BOM_UTF8)
             try:
-                text = line.decode()
+                text = data.decode()
             except UnicodeDecodeError as error:
                 problem = f"not UTF-8 text: {error.reason}"
                 raise ReadError(problem, path=path, line=number) from None
