@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from spmrl_bench import locks
 from spmrl_bench.errors import (
     CheckpointError,
     RunCancelledError,
@@ -110,7 +111,7 @@ def test_the_owner_finds_the_note_that_another_machine_left(
     at_first_evaluation: Callable[[Callable[[], None]], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ownership, "GLANCE", 0.01)
+    monkeypatch.setattr(locks, "GLANCE", 0.01)
 
     def cancel() -> None:
         ask_cancel(FIRST)
@@ -205,7 +206,7 @@ def test_what_cannot_be_cancelled_is_said() -> None:
 
 
 def test_only_the_main_thread_can_be_told() -> None:
-    seen: list[ownership.Owner | None] = []
+    seen: list[locks.Owner | None] = []
 
     def own() -> None:
         with owned(FIRST, cancellable=True):
