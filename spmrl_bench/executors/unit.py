@@ -31,6 +31,8 @@ class Unit:
         arguments: which another process can be given.
         cost: how long it takes, compared with others.
         folder: that it works in.
+        work: stands for what it does there. Where one of the same folder was handed to a batch
+            system earlier, this says whether that was to do the same.
     """
 
     title: str
@@ -38,6 +40,7 @@ class Unit:
     arguments: tuple[Any, ...]
     cost: float = 1.0
     folder: Path | None = None
+    work: str = ""
 
 
 class Ended(NamedTuple):

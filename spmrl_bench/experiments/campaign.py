@@ -183,6 +183,7 @@ def _unit(run: Run, note: str | None, fresh: str) -> Unit:
         arguments=(run, fresh, note),
         cost=float(sentences) * run.config.train.max_epochs * run.config.model.cost,
         folder=run.folder,
+        work=f"{fresh} {run.config.model_dump_json()}",
     )
 
 

@@ -20,6 +20,10 @@ def diverge(*, device: str, console: Any) -> None:
     raise TrainingError("diverged")
 
 
+def stumble(*, device: str, console: Any) -> None:
+    raise KeyError(1)
+
+
 def refuse(*, device: str, console: Any) -> None:
     raise RunOwnedError("process 7 trains here")
 
