@@ -16,8 +16,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spmrl_bench.errors import CheckpointError, RunOwnedError, TrainingError
+from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, TrainingError
 from spmrl_bench.executors.slurm_files import (
     Ordered,
     answer_of,
@@ -30,7 +31,7 @@ from spmrl_bench.executors.slurm_job import Answer
 from spmrl_bench.executors.slurm_queue import (
     ENDS,
     PATIENCE,
-    Job,
+    UNLISTED,
     Listed,
     ProcessQueue,
     Queue,
@@ -43,6 +44,9 @@ from spmrl_bench.executors.waiting import remove_waiting, write_waiting
 from spmrl_bench.experiments.ownership import owner_of
 from spmrl_bench.processes import usable_cores
 
+if TYPE_CHECKING:
+    from spmrl_bench.executors.slurm_queue import Job
+
 # Seconds: between two looks whether it is time to look, after which a job is told again to stop,
 # and between two tries to hand units over where SLURM takes no more.
 _GLANCE, _REMIND, _AGAIN = 0.1, 30.0, 60.0
@@ -53,7 +57,6 @@ class _Work:
     """A unit that a job has.
 
     Attributes:
-        adopted: whether another driver handed it over.
         missed: since when its job is over without a result, and ``told``: when it was last told to
             stop; by the clock of :func:`time.monotonic`.
         held: whether the user was told that it does not begin.
@@ -61,7 +64,6 @@ class _Work:
 
     unit: Unit
     job: Job
-    adopted: bool = False
     missed: float | None = None
     told: float | None = None
     held: bool = False
@@ -88,7 +90,7 @@ class SlurmExecutor:
             say: shows a line.
 
         Raises:
-            SpmrlError: submitit or SLURM is not there, or the settings are not taken.
+            SpmrlError: submitit or SLURM is not there.
         """
         self._settings, self._say = settings, say
         self._folder = folder.absolute()
@@ -99,6 +101,7 @@ class SlurmExecutor:
         self._submission = Submission(settings, self._folder)
         self._collected: list[Unit] = []
         self._works: list[_Work] = []
+        self._leaving: list[Job] = []  # which have left their results, but not yet the queue
         self._orders: dict[str, Ordered | None] = {}  # of jobs that other drivers handed over
         self._next_look = self._next_try = 0.0
         self._refused: float | None = None
@@ -140,11 +143,17 @@ class SlurmExecutor:
 
     def close(self) -> None:
         """Have all jobs cancelled that are left, those too that were taken over."""
-        if self._works:
-            self._queue.cancel([work.job for work in self._works])
+        jobs = [*self._leaving, *(work.job for work in self._works)]
+        listed = None
+        with suppress(SpmrlError):  # then they are cancelled unseen
+            listed = self._queue.listed(jobs) if jobs else None
+        if listed is not None:
+            jobs = [job for job in jobs if not listed.get(job.job_id, UNLISTED).is_over]
+        self._queue.cancel(jobs)
         for work in self._works:
             self._unnote(work.unit)
         self._works.clear()
+        self._leaving.clear()
         self._collected.clear()
 
     # What a look at the queue brings about ----------------------------------------------------
@@ -161,7 +170,8 @@ class SlurmExecutor:
         for work in list(self._works):
             job, result = work.job, work.job.paths.result_pickle
             answer = answer_of(job) if result in results else None
-            if (ended := self._judged(work, answer, listed.get(job.job_id), now)) is not None:
+            ended = self._judged(work, answer, listed.get(job.job_id, UNLISTED), now)
+            if ended is not None:
                 found.append(ended)
         if self._stopping:
             self._remind(listed, now)
@@ -172,46 +182,45 @@ class SlurmExecutor:
             found += self._hand_over(listed, now)
         return found
 
-    def _judged(
-        self, work: _Work, answer: Answer | None, job: Listed | None, now: float
-    ) -> Ended | None:
+    def _judged(self, work: _Work, answer: Answer | None, job: Listed, now: float) -> Ended | None:
         """How a unit has ended, if it has.
 
         Args:
             work: the unit.
             answer: its result.
-            job: what the queue says of its job; None where nothing.
+            job: what the queue says of its job.
             now: the time.
         """
-        if job is not None and not job.is_over:
+        if not job.is_over:
             work.missed = None
             # SLURM itself begins one again that was told to make room; and a unit that is to be
             # begun again here had better not meet its own job.
             if answer is None or answer.how in ("stopped", "owned"):
                 self._mention_hold(work, job)
                 return None
+            self._leaving.append(work.job)
         if answer is None:
             work.missed = work.missed or now
-            if now - work.missed < self._queue.grace and (job is None or job.began):
+            if now - work.missed < self._queue.grace and not job.never_began:
                 return None
             answer = self._without_result(work, job)
         self._works.remove(work)
         self._unnote(work.unit)
-        if answer.how == "done":
+        if answer.how not in ("failed", "lost"):
             remove_files(work.job)
         return Ended(work.unit, *answer)
 
-    def _without_result(self, work: _Work, job: Listed | None) -> Answer:
+    def _without_result(self, work: _Work, job: Listed) -> Answer:
         """What is said of a unit whose job left no result."""
         name = self._name_of(work.job)
-        if work.adopted:
-            return Answer("stopped", TrainingError(f"{name}, which was taken over, has ended"))
-        end = "is no longer listed" if job is None else ENDS[job.state]
-        if job is not None and not job.began:
-            error = TrainingError(f"{name} {end} before it began")
+        if not work.job.paths.submitted_pickle.exists():  # its files were removed, see _judged
+            return Answer("stopped", TrainingError(f"{name} has ended, as another call has seen"))
+        if job.never_began:
+            error = TrainingError(f"{name} was cancelled before it began")
         else:
+            end = ENDS[job.state]
             error = TrainingError(f"{name} {end} and left no result; {end_of_log(work.job)}")
-        makes_room = self._stopping or (job is not None and job.state == "PREEMPTED")
+        makes_room = self._stopping or job.state == "PREEMPTED"
         return Answer("stopped" if makes_room else "lost", error)
 
     def _mention_hold(self, work: _Work, job: Listed) -> None:
@@ -251,9 +260,7 @@ class SlurmExecutor:
                 else:
                     left.append(unit)
             elif other.order.work == unit.work:
-                self._works.append(
-                    _Work(unit, self._submission.job(name, other.files), adopted=True)
-                )
+                self._works.append(_Work(unit, self._submission.job(name, other.files)))
                 adopted += 1
             else:
                 problem = f"{unit.folder}: SLURM job {name} of another call is to work here"

@@ -12,11 +12,13 @@ import shutil
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.executors.slurm_job import Answer, Order
-from spmrl_bench.executors.slurm_queue import Job
+
+if TYPE_CHECKING:
+    from spmrl_bench.executors.slurm_queue import Job
 
 _TAIL, _TAIL_BYTES = (
     3,

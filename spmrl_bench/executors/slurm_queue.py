@@ -41,6 +41,7 @@ ENDS = {
     "PREEMPTED": "made room for another",
     "REVOKED": "was revoked",
     "TIMEOUT": "ran out of its time (minutes)",
+    "UNLISTED": "is no longer listed",
 }
 
 _AT_ONCE = 500  # jobs named in one command
@@ -52,13 +53,17 @@ class Listed(NamedTuple):
     state: str
     reason: str = ""
     """Why it waits."""
-    began: bool = True
-    """False where it never ran."""
+    never_began: bool = False
+    """Whether it was cancelled while it waited."""
 
     @property
     def is_over(self) -> bool:
         """Whether it is not gone on with."""
         return self.state in ENDS
+
+
+#: What is known of a job that a queue says nothing of.
+UNLISTED = Listed("UNLISTED")
 
 
 class Queue(Protocol):
@@ -109,7 +114,7 @@ class SlurmQueue:
         self._answered = time.monotonic()
         rows = (line.strip().split("|", 3) for line in answer.splitlines())
         return {
-            name: Listed(state, reason, began=time_used != "0:00")
+            name: Listed(state, reason, state == "CANCELLED" and time_used == "0:00")
             for name, state, time_used, reason in rows
         }
 

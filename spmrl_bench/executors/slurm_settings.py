@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, field_validator
 
 Count = Annotated[int, Field(ge=1)]
 #: Where submitit starts jobs.
@@ -44,7 +44,7 @@ class SlurmSettings(BaseModel):
     """Jobs that wait or run at most; more than ``MaxArraySize`` of the cluster it does not take."""
     setup: tuple[str, ...] = ()
     """Lines of shell before the program, such as ``module load cuda``."""
-    extra: dict[str, str | int | float | Literal[True]] = {}
+    extra: dict[str, str | StrictInt | StrictFloat | Literal[True]] = {}
     """Further options of ``sbatch`` by their long names, such as ``constraint = "a100"``; ``true``
     where there is no value."""
 

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 
 from spmrl_bench.errors import SpmrlError, remedy
 from spmrl_bench.executors.slurm_job import Order, do_unit
-from spmrl_bench.executors.slurm_queue import Job
 from spmrl_bench.executors.slurm_settings import SlurmSettings
 from spmrl_bench.executors.unit import Unit
 from spmrl_bench.processes import interrupts_blocked
 
 if TYPE_CHECKING:
     import submitit
+
+    from spmrl_bench.executors.slurm_queue import Job
 
 _COMMANDS = ("sbatch", "srun", "squeue", "scancel")
 # What sbatch says, among other things, when the controller does not answer.
