@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def ask(*command: str) -> str:
     return done.stdout
 
 
+@cache
 def is_there() -> bool:
     if shutil.which("sinfo") is None:
         return False

@@ -89,17 +89,17 @@ idle() {
 }
 
 runs() {
-    [ -s "$place/$1.pid" ] && kill -0 "$(cat "$place/$1.pid")" 2>/dev/null
+    pid=$(cat "$place/$1.pid" 2>/dev/null) && kill -0 "$pid" 2>/dev/null
 }
 
 end() {
     runs "$1" || return 0
-    kill "$(cat "$place/$1.pid")"
+    kill "$pid"
     for _ in $(seq 100); do
         runs "$1" || return 0
         sleep 0.1
     done
-    kill -9 "$(cat "$place/$1.pid")"
+    kill -9 "$pid"
 }
 
 start_munge() {
