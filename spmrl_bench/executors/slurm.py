@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 # and between two tries to hand units over where SLURM takes no more.
 _GLANCE, _REMIND, _AGAIN = 0.1, 30.0, 60.0
 
+# Why a job waits that will begin by itself.
+_USUAL = {"", "None", "BeginTime", "Cleaning", "JobArrayTaskLimit", "Priority", "Resources"}
+
 
 @dataclass(eq=False)
 class _Work:
@@ -59,14 +62,12 @@ class _Work:
     Attributes:
         missed: since when its job is over without a result, and ``told``: when it was last told to
             stop; by the clock of :func:`time.monotonic`.
-        held: whether the user was told that it does not begin.
     """
 
     unit: Unit
     job: Job
     missed: float | None = None
     told: float | None = None
-    held: bool = False
 
 
 class SlurmExecutor:
@@ -104,6 +105,7 @@ class SlurmExecutor:
         self._leaving: list[Job] = []  # which have left their results, but not yet the queue
         self._orders: dict[str, Ordered | None] = {}  # of jobs that other drivers handed over
         self._next_look = self._next_try = 0.0
+        self._mentioned: set[str] = set()  # reasons for which jobs wait
         self._refused: float | None = None
         self._stopping = False
 
@@ -196,7 +198,7 @@ class SlurmExecutor:
             # SLURM itself begins one again that was told to make room; and a unit that is to be
             # begun again here had better not meet its own job.
             if answer is None or answer.how in ("stopped", "owned"):
-                self._mention_hold(work, job)
+                self._mention(work, job)
                 return None
             self._leaving.append(work.job)
         if answer is None:
@@ -223,13 +225,15 @@ class SlurmExecutor:
         makes_room = self._stopping or job.state == "PREEMPTED"
         return Answer("stopped" if makes_room else "lost", error)
 
-    def _mention_hold(self, work: _Work, job: Listed) -> None:
-        """Say that a job which SLURM holds back does not begin by itself."""
-        if not work.held and "held" in job.reason.lower():
-            work.held = True
-            name = self._name_of(work.job)
-            advice = f"'scontrol release {work.job.job_id}' lets it begin"
-            self._say(f"{work.unit.title}: {name} is held back ({job.reason}): {advice}")
+    def _mention(self, work: _Work, job: Listed) -> None:
+        """Say, once for each reason, why a job waits that does not wait for the work of others."""
+        if job.state != "PENDING" or job.reason in _USUAL | self._mentioned:
+            return
+        self._mentioned.add(job.reason)
+        name, number = self._name_of(work.job), work.job.job_id
+        held = "held" in job.reason.lower()
+        advice = f"'scontrol release {number}' lets it begin" if held else "see 'man squeue'"
+        self._say(f"{work.unit.title}: {name} waits, and maybe others: {job.reason} ({advice})")
 
     def _remind(self, listed: Mapping[str, Listed], now: float) -> None:
         """Tell jobs to stop; what they are told before their program has begun they do not hear."""
@@ -260,7 +264,7 @@ class SlurmExecutor:
                 else:
                     left.append(unit)
             elif other.order.work == unit.work:
-                self._works.append(_Work(unit, self._submission.job(name, other.files)))
+                self._take(unit, self._submission.job(name, other.files))
                 adopted += 1
             else:
                 problem = f"{unit.folder}: SLURM job {name} of another call is to work here"
@@ -292,10 +296,7 @@ class SlurmExecutor:
             return
         self._refused = None
         for unit, job in zip(self._collected, jobs, strict=True):
-            self._works.append(_Work(unit, job))
-            if unit.folder is not None and not self._local:
-                with suppress(CheckpointError):  # nothing but a listing depends on it
-                    write_waiting(unit.folder, "slurm", job.job_id)
+            self._take(unit, job)
         self._collected = []
 
     def _jobs_of_others(self, listed: Mapping[str, Listed]) -> dict[str, tuple[str, Ordered]]:
@@ -306,6 +307,13 @@ class SlurmExecutor:
             self._orders |= dict.fromkeys(unknown) | orders_of(self._folder, unknown)
         found = ((name, self._orders[name]) for name in sorted(alive))
         return {each.order.folder: (name, each) for name, each in found if each is not None}
+
+    def _take(self, unit: Unit, job: Job) -> None:
+        """Note that a job has a unit."""
+        self._works.append(_Work(unit, job))
+        if unit.folder is not None and not self._local:
+            with suppress(CheckpointError):  # nothing but a listing depends on it
+                write_waiting(unit.folder, "slurm", job.job_id)
 
     def _unnote(self, unit: Unit) -> None:
         """Note that a unit does not wait any more."""

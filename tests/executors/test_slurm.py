@@ -299,15 +299,19 @@ def test_closing_cancels_what_is_in_the_queue_though_its_unit_has_ended(played: 
     assert "77_0" not in call
 
 
-def test_a_job_that_is_held_back_is_mentioned_once(played: Path) -> None:
+def test_why_jobs_do_not_begin_is_said_once(played: Path) -> None:
     executor = Played(played)
-    executor.start(held(played, "a"))
-    executor.says("77|PENDING|0:00|launch failed requeued held")
-    for _ in range(3):
-        assert executor.ended(0.0) == []
+    for name in "abc":
+        executor.start(held(played, name))
+    reasons = ["Resources", "launch failed requeued held", "PartitionConfig"]
+    for shift in range(3):
+        rows = zip("012", reasons[shift:] + reasons[:shift], strict=True)
+        executor.says(*(f"77_{job}|PENDING|0:00|{reason}" for job, reason in rows))
+        assert executor.ended(0.1) == []
     assert executor.said == [
-        "a: SLURM job 77 is held back (launch failed requeued held): 'scontrol release 77' lets it "
-        "begin"
+        "b: SLURM job 77_1 waits, and maybe others: launch failed requeued held ('scontrol release "
+        "77_1' lets it begin)",
+        "c: SLURM job 77_2 waits, and maybe others: PartitionConfig (see 'man squeue')",
     ]
 
 

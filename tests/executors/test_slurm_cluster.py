@@ -195,6 +195,7 @@ def test_jobs_of_a_driver_that_was_killed_are_taken_over(tmp_path: Path) -> None
     noted = json.loads((tmp_path / ".b.waiting").read_text(encoding="utf-8"))
     assert (noted["where"], noted["job"] in before) == ("slurm", True)
 
+    (tmp_path / ".b.waiting").unlink()
     executor = Slurm(tmp_path)
     units = [held(tmp_path, "a"), held(tmp_path, "b")]
     for unit in units:
@@ -206,6 +207,7 @@ def test_jobs_of_a_driver_that_was_killed_are_taken_over(tmp_path: Path) -> None
     assert "of another call is to work here" in str(ended.error)
     assert executor.said == ["2 jobs that SLURM has from an earlier call: taken over"]
     assert queue() == before
+    assert json.loads((tmp_path / ".b.waiting").read_text(encoding="utf-8"))["job"] in before
     (tmp_path / "go").touch()
     assert {each.how for each in all_of(executor, 2).values()} == {"done"}
     executor.close()

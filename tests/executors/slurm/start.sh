@@ -30,7 +30,7 @@ ours() {
 
 write_conf() {
     host=$(hostname -s)
-    cores=$(nproc)
+    cores=$(getconf _NPROCESSORS_ONLN)
     memory=$(awk '/^MemTotal:/ {print int($2 / 1024 * 0.9)}' /proc/meminfo)
     cat >"$conf" <<EOF
 $mark
