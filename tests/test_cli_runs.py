@@ -18,7 +18,8 @@ from typer.testing import CliRunner, Result
 from spmrl_bench.cli import app, run_states
 from spmrl_bench.experiments import run_log
 from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.experiments.run_notes import cancel_asked, write_waiting
+from spmrl_bench.experiments.run_notes import cancel_asked
+from spmrl_bench.notes import write_waiting
 from spmrl_bench.training.log import write_log
 from tests.conftest import PATIENCE
 

@@ -37,6 +37,8 @@ class Unit:
         pack: gives what is sent of it where machines share no folder; it is told whether licensed
             treebanks may be. None if it cannot be sent.
         at_once: the option of the command line that says how many units are in work at once.
+        work: stands for what it does there. Where one of the same folder was handed to a batch
+            system earlier, this says whether that was to do the same.
     """
 
     title: str
@@ -46,6 +48,7 @@ class Unit:
     folder: Path | None = None
     pack: Callable[[Unit, bool], Parcel] | None = None
     at_once: str = "--jobs"
+    work: str = ""
 
 
 class Ended(NamedTuple):

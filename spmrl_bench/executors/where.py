@@ -18,7 +18,7 @@ from typing import Any, Literal
 from spmrl_bench.data import home
 from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.executors.unit import Executor
-from spmrl_bench.toml_files import read_toml
+from spmrl_bench.toml_files import read_toml, validated
 
 #: What ``--on`` takes, for messages.
 KINDS = ("local", "dask", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,...")
@@ -122,6 +122,13 @@ def executor_for(
         from spmrl_bench.executors.dask import DaskExecutor
 
         return DaskExecutor(where.address or None, shared, jobs=jobs, device=device)
+    if where.kind == "slurm":
+        from spmrl_bench.executors.slurm import SlurmExecutor
+        from spmrl_bench.executors.slurm_settings import SlurmSettings
+
+        place = "the settings of SLURM (--on slurm:KEY=VALUE, [slurm] in config.toml)"
+        settings = validated(SlurmSettings, where.settings, place, RecipeError)
+        return SlurmExecutor(settings, shared / ".slurm", device, say)
     from spmrl_bench.executors.local import LocalExecutor
 
     return LocalExecutor(jobs, device)

@@ -29,9 +29,10 @@ from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
-from spmrl_bench.experiments.run_notes import remove_waiting, withdraw_cancel, write_waiting
+from spmrl_bench.experiments.run_notes import withdraw_cancel
 from spmrl_bench.experiments.sent_run import parcel_of
 from spmrl_bench.interrupts import interrupt, on_signals
+from spmrl_bench.notes import remove_waiting, write_waiting
 from spmrl_bench.parsers.device import cards, choose_device
 from spmrl_bench.processes import available_threads
 from spmrl_bench.training.log import LOG, last_line
@@ -207,6 +208,7 @@ def _unit(run: Run, note: str | None, fresh: str) -> Unit:
         cost=float(sentences) * run.config.train.max_epochs * run.config.model.cost,
         folder=run.folder,
         pack=parcel_of,
+        work=f"{fresh} {run.config.model_dump_json()}",
     )
 
 

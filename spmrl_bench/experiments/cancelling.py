@@ -15,9 +15,10 @@ from pathlib import Path
 
 from spmrl_bench.errors import CheckpointError, RunCancelledError
 from spmrl_bench.experiments.ownership import present_owner
-from spmrl_bench.experiments.run_notes import ask_cancel, cancel_asked, remove_waiting
+from spmrl_bench.experiments.run_notes import ask_cancel, cancel_asked
 from spmrl_bench.experiments.run_state import RunState
 from spmrl_bench.interrupts import Interrupted
+from spmrl_bench.notes import remove_waiting
 from spmrl_bench.training.log import LOG, write_log
 
 _AGAIN = "'spmrl-bench train' with the same options goes on with it"

@@ -15,12 +15,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
-from spmrl_bench.experiments.run_notes import beside, cancel_asked
+from spmrl_bench.experiments.run_notes import cancel_asked
 from spmrl_bench.files import clear_up
 from spmrl_bench.locks import SILENCE, LockedError, Owner, file_clock, holder, locked
-
-#: How the name of a lock ends; it begins with a dot and that of the run folder.
-LOCK = ".lock"
+from spmrl_bench.notes import LOCK, beside
 
 
 @contextmanager

@@ -2,56 +2,35 @@
 
 Any process on any machine that sees the folder may train a run, and any may ask how it stands. So
 this is said in small files. Two lie beside the run folder, as its lock does, since the folder need
-not be there yet: ``.NAME.waiting`` says who is going to begin the run, ``.NAME.cancel`` that nobody
-shall go on with it. ``failed.json`` in the folder says what ended it. Each is written whole or not
+not be there yet: ``.NAME.waiting`` says who is going to begin the run (:mod:`spmrl_bench.notes`),
+``.NAME.cancel`` that nobody shall go on with it. ``failed.json`` in the folder says what ended it. Each is written whole or not
 at all, and works on a shared folder as far as a rename takes one step.
 """
 
 from __future__ import annotations
 
 import datetime
-import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from spmrl_bench.bounded_files import read_regular
-from spmrl_bench.errors import CheckpointError, RunCancelledError, SpmrlError, remedy
+from spmrl_bench.errors import RunCancelledError, SpmrlError
 from spmrl_bench.experiments.run_folder import OtherSettingsError
 from spmrl_bench.files import write_text
-from spmrl_bench.living import birth_of, is_gone, this_machine
+from spmrl_bench.living import this_machine
+from spmrl_bench.notes import beside, read_note, remove_note, remove_waiting, write_note
 from spmrl_bench.training.log import LOG, write_log
 
 Note = TypeVar("Note", bound=BaseModel)
 
 #: The file in a run folder that says what ended it.
 FAILED = "failed.json"
-#: How the names of the notes beside a run folder end; they begin with a dot and its name.
-WAITING, CANCEL = ".waiting", ".cancel"
-
-
-class Waiting(BaseModel):
-    """That a run is going to be begun."""
-
-    since: datetime.datetime
-    where: str
-    """What will begin it, such as ``dask`` or ``slurm``."""
-    job: str | None
-    """What a batch system calls the job that will, though the process below be gone."""
-    machine: str
-    """Host, boot and space of process numbers of the process that wrote this."""
-    pid: int
-    birth: str
-
-    @property
-    def is_forgotten(self) -> bool:
-        """Whether nobody will begin it, as far as this machine can tell."""
-        here = self.machine == this_machine()
-        return self.job is None and here and is_gone(self.pid, self.birth)
+#: How the name of the note beside a run folder ends that says that it is cancelled.
+CANCEL = ".cancel"
 
 
 class Failed(BaseModel):
@@ -65,55 +44,13 @@ class Failed(BaseModel):
     """Of a defect of the program."""
 
 
-def beside(folder: Path, ending: str) -> Path:
-    """Where a note beside a run folder is."""
-    return folder.with_name(f".{folder.name}{ending}")
-
-
-def write_waiting(folder: Path, where: str, job: str | None = None) -> None:
-    """Note that a run is going to be begun; its folder need not be there.
-
-    Args:
-        folder: of the run.
-        where: what will begin it, such as ``dask`` or ``slurm``.
-        job: what a batch system calls the job that will begin it, also when this process has ended;
-            None where this process does, so that the note counts for nothing when it is gone.
-
-    Raises:
-        CheckpointError: it cannot be written.
-    """
-    note = Waiting(
-        since=datetime.datetime.now(datetime.UTC),
-        where=where,
-        job=job,
-        machine=this_machine(),
-        pid=os.getpid(),
-        birth=birth_of(os.getpid()) or "",
-    )
-    _write(beside(folder, WAITING), note.model_dump_json() + "\n")
-
-
-def read_waiting(folder: Path) -> Waiting | None:
-    """Who is going to begin a run; None where nobody is.
-
-    Raises:
-        CheckpointError: the note is broken.
-    """
-    return _read(beside(folder, WAITING), Waiting)
-
-
-def remove_waiting(folder: Path) -> None:
-    """Note that a run waits no more; whoever begins it need not do so."""
-    _remove(beside(folder, WAITING))
-
-
 def read_failed(folder: Path) -> Failed | None:
     """What ended a run; None where nothing did.
 
     Raises:
         CheckpointError: the note is broken.
     """
-    return _read(folder / FAILED, Failed)
+    return read_note(folder / FAILED, Failed)
 
 
 def write_failed(folder: Path, error: Exception, log: str = LOG) -> None:
@@ -148,7 +85,7 @@ def attempt_noted(
         besides: errors that are no failures of the run.
     """
     remove_waiting(folder)
-    _remove(folder / FAILED)
+    remove_note(folder / FAILED)
     try:
         yield
     except Exception as error:
@@ -164,7 +101,7 @@ def ask_cancel(folder: Path) -> None:
         CheckpointError: it cannot be written.
     """
     now = datetime.datetime.now(datetime.UTC)
-    _write(beside(folder, CANCEL), f"{now.isoformat(timespec='seconds')}\n")
+    write_note(beside(folder, CANCEL), f"{now.isoformat(timespec='seconds')}\n")
 
 
 def cancel_asked(folder: Path) -> bool:
@@ -174,34 +111,7 @@ def cancel_asked(folder: Path) -> bool:
 
 def withdraw_cancel(folder: Path) -> bool:
     """Note that a run may be gone on with; true if it was cancelled."""
-    return _remove(beside(folder, CANCEL))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        write_text(path, text)
-    except OSError as error:
-        raise CheckpointError(
-            f"{path}: cannot be written: {error.strerror}. {remedy(error)}"
-        ) from None
-
-
-def _read(path: Path, model: type[Note]) -> Note | None:
-    try:
-        return model.model_validate_json(read_regular(path))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValidationError) as error:
-        reason = getattr(error, "strerror", None) or "no such note"
-        raise CheckpointError(f"{path}: cannot be read: {reason}") from None
-
-
-def _remove(path: Path) -> bool:
-    try:
-        path.unlink()
-    except OSError:
-        return False
-    return True
+    return remove_note(beside(folder, CANCEL))
 
 
 def _clean(text: str) -> str:

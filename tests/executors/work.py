@@ -24,12 +24,28 @@ def diverge(*, device: str, console: Any) -> None:
     raise TrainingError("diverged")
 
 
+def stumble(*, device: str, console: Any) -> None:
+    raise KeyError(1)
+
+
 def refuse(*, device: str, console: Any) -> None:
     raise RunOwnedError("process 7 trains here")
 
 
 def die(*, device: str, console: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def at_the_second_try(path: str, *, device: str, console: Any) -> None:
+    if Path(path).exists():
+        return
+    wait(path, device=device, console=console)
+
+
+def until_told(begun: str, told: str, *, device: str, console: Any) -> None:
+    Path(begun).touch()
+    while not Path(told).exists():
+        time.sleep(0.05)
 
 
 def wait(path: str, *, device: str, console: Any) -> None:
@@ -47,3 +63,17 @@ def steps(path: str, number: int, whom: str, *, device: str, console: Any) -> No
     if len(done) + 1 < number:
         os.kill(os.getppid() if whom == "parent" else os.getpid(), signal.SIGKILL)
         time.sleep(60)
+
+
+class Slow:
+    """An argument that another process takes long to read, as one that needs large modules."""
+
+    def __init__(self, begun: str) -> None:
+        self.begun = begun
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _read_slowly, (self.begun,)
+
+
+def _read_slowly(begun: str) -> None:
+    wait(begun, device="", console=None)

@@ -17,17 +17,12 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments import run_state
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_events import Event, minutes_left
-from spmrl_bench.experiments.run_notes import (
-    ask_cancel,
-    read_waiting,
-    remove_waiting,
-    write_failed,
-    write_waiting,
-)
+from spmrl_bench.experiments.run_notes import ask_cancel, write_failed
 from spmrl_bench.experiments.run_search import find_runs, run_named, states
 from spmrl_bench.experiments.run_state import RunState, state_of
 from spmrl_bench.living import this_machine
 from spmrl_bench.locks import SILENCE
+from spmrl_bench.notes import read_waiting, remove_waiting, write_waiting
 
 RUN = Path("runs/bank/small-charlstm-seed1")
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
