@@ -40,7 +40,8 @@ from spmrl_bench.executors.slurm_queue import (
 from spmrl_bench.executors.slurm_settings import SlurmSettings
 from spmrl_bench.executors.slurm_submission import JobsRefusedError, Submission
 from spmrl_bench.executors.unit import Ended, Unit
-from spmrl_bench.notes import remove_waiting, write_waiting
+from spmrl_bench.locks import LockedError, holder
+from spmrl_bench.notes import LOCK, beside, remove_waiting, write_waiting
 from spmrl_bench.processes import usable_cores
 
 if TYPE_CHECKING:
@@ -257,9 +258,9 @@ class SlurmExecutor:
         for unit in self._collected:
             name, other = others.get(_place(unit), ("", None))
             if other is None:
-                owner = owner_of(unit.folder) if unit.folder is not None else ""
-                if owner:
-                    ended.append(Ended(unit, "owned", RunOwnedError(owner)))
+                lock = unit.folder and beside(unit.folder, LOCK)
+                if lock and (owner := holder(lock)):
+                    ended.append(Ended(unit, "owned", LockedError(lock, owner)))
                 else:
                     left.append(unit)
             elif other.order.work == unit.work:

@@ -3,8 +3,8 @@
 Any process on any machine that sees the folder may train a run, and any may ask how it stands. So
 this is said in small files. Two lie beside the run folder, as its lock does, since the folder need
 not be there yet: ``.NAME.waiting`` says who is going to begin the run (:mod:`spmrl_bench.notes`),
-``.NAME.cancel`` that nobody shall go on with it. ``failed.json`` in the folder says what ended it. Each is written whole or not
-at all, and works on a shared folder as far as a rename takes one step.
+``.NAME.cancel`` that nobody shall go on with it. ``failed.json`` in the folder says what ended it.
+Each is written whole or not at all, and works on a shared folder as far as a rename takes one step.
 """
 
 from __future__ import annotations

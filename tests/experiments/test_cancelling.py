@@ -262,6 +262,7 @@ def test_a_note_that_cannot_be_written_hides_no_error(monkeypatch: pytest.Monkey
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("spmrl_bench.experiments.run_notes.write_text", full)
+    monkeypatch.setattr("spmrl_bench.notes.write_text", full)
     monkeypatch.setattr("spmrl_bench.training.log.append", full)
     with pytest.raises(TrainingError, match="diverged"), attempt_noted(FIRST):
         raise TrainingError("diverged")
