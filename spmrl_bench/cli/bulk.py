@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -27,6 +28,7 @@ def parse_into(
     compression: str | None,
     workers: int,
     device: str,
+    on: str | None,
 ) -> None:
     """Parse a folder into another one, as the options of ``parse`` say.
 
@@ -36,7 +38,8 @@ def parse_into(
     """
     from spmrl_bench.bulk.folder import parse_folder
     from spmrl_bench.bulk.inputs import COMPRESSIONS
-    from spmrl_bench.executors.local import LocalExecutor
+    from spmrl_bench.bulk.state import STATE
+    from spmrl_bench.executors.where import executor_for, parse_where
     from spmrl_bench.experiments.run_folder import trained_transforms
     from spmrl_bench.packages.located import located
     from spmrl_bench.training.report import messages
@@ -46,8 +49,10 @@ def parse_into(
     if len(names) != 1 or not os.path.isdir(names[0]):
         given = " ".join(names) or "nothing"
         raise SpmrlError(f"--to {to}: expected one folder of files to parse, found {given}")
+    where = parse_where(on)
     folder = located(model)  # once for all workers
     console = messages()
+    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     try:
         report = parse_folder(
             folder,
@@ -58,7 +63,9 @@ def parse_into(
             compression=cast("Compression | None", compression),
             transforms=trained_transforms(folder),
             workers=workers,
-            executor=lambda: LocalExecutor(workers, device),
+            executor=lambda: executor_for(
+                where, jobs=workers, device=device, shared=to.absolute() / STATE, say=say
+            ),
             console=console,
         )
     except KeyboardInterrupt as interrupt:

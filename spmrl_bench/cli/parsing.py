@@ -78,6 +78,15 @@ def parse(
             show_default=False,
         ),
     ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(
+            "--on",
+            metavar="WHERE",
+            help="Where the workers of `--to` are, as of `train`; the default is this machine.",
+            show_default=False,
+        ),
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Parse files or standard input; write the parses to standard output, in the same order.
@@ -130,10 +139,11 @@ def parse(
     if to is not None:
         from spmrl_bench.cli.bulk import parse_into
 
-        parse_into(to, names, model, manner, form, compression, workers, device)
+        parse_into(to, names, model, manner, form, compression, workers, device, on)
         return
-    if compression is not None:
-        raise SpmrlError("--compression is for folders, which are parsed with '--to FOLDER'")
+    for option, value in (("compression", compression), ("on", on)):
+        if value is not None:
+            raise SpmrlError(f"--{option} is for folders, which are parsed with '--to FOLDER'")
     check_readable(names)
     folder = located(model)  # once for all processes
     form = form or "tokens"
