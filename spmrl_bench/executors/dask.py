@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
 import platform
 import secrets
 import socket
@@ -288,6 +289,8 @@ def _work(unit: Unit, device: str, threads: int, key: str) -> tuple[How, Excepti
         # Dask marks its workers as processes that may have no children, unless it is configured
         # otherwise; it means only that it would not end them. Ours end by themselves.
         multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
+        # Dask has its workers give memory back at once, which makes training twice as slow.
+        os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
         _jobs[key] = start_job(unit, device, threads)
     try:
         _, how, error = _jobs[key].ended()
