@@ -18,8 +18,8 @@ CALLS = {
     "torch.package.PackageImporter",
 }  # fmt: skip
 
-#: What hands jobs to SLURM and takes their answers, by way of submitit, which pickles both. Only what
-#: belongs to this user is read.
+#: What hands jobs to SLURM and takes their answers, by way of submitit, which pickles both. Only
+#: what belongs to this user is read.
 JOBS = {f"executors/slurm_{part}.py" for part in ("files", "job", "submission")}
 
 
@@ -85,4 +85,4 @@ def test_no_module_unpickles(tally: Tally) -> None:
             wrong = mistakes(source)
         if wrong:
             found[path.relative_to(PACKAGE).as_posix()] = wrong
-    assert found == dict.fromkeys(JOBS, ["pickle"])
+    assert found == {name: ["pickle"] for name in JOBS}
