@@ -52,11 +52,13 @@ def bench(
 
     from spmrl_bench.files import write_text
     from spmrl_bench.parsers.device import choose_device
+    from spmrl_bench.parsers.processor import expect_training
     from spmrl_bench.speed.report import all_speeds, epoch_report, to_json
 
     check_choice("size", size, ("published", "small", "both"))
     sizes = ("published", "small") if size == "both" else (size,)
     torch.set_num_threads(threads)
+    expect_training()
     where = choose_device(device)
     measure = epoch_report if epoch else all_speeds
     machine, speeds = measure(treebank, sizes, where, seconds)

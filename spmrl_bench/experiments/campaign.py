@@ -34,6 +34,7 @@ from spmrl_bench.experiments.sent_run import parcel_of
 from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.notes import remove_waiting, write_waiting
 from spmrl_bench.parsers.device import cards, choose_device
+from spmrl_bench.parsers.processor import expect_training
 from spmrl_bench.processes import available_threads
 from spmrl_bench.training.log import LOG, last_line
 from spmrl_bench.training.report import messages
@@ -70,6 +71,7 @@ def train_all(
     """
     if jobs is not None and jobs < 1:
         raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
+    expect_training()
     runs = _runs(plans, runs_dir if on.is_local else runs_dir.absolute())
     at_once = 1
     if on.is_here:

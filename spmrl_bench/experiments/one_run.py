@@ -26,6 +26,7 @@ from spmrl_bench.experiments.run_folder import begun_afresh, check_settings, cla
 from spmrl_bench.experiments.run_notes import attempt_noted
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.parsers.device import choose_device
+from spmrl_bench.parsers.processor import expect_training
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.training import LAST
@@ -79,6 +80,7 @@ def train_run(
         RunCancelledError: the run is cancelled; it was not begun, or it is saved.
         Interrupted: Ctrl-C or SIGTERM, after the batch was finished and saved.
     """
+    expect_training()
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
     with (

@@ -105,9 +105,12 @@ def training(variant: str, amount: int) -> Samples:
 
     from rich.console import Console
 
+    from spmrl_bench.parsers.processor import expect_training
     from spmrl_bench.parsers.registry import kind_named
     from spmrl_bench.training.report import Report
     from spmrl_bench.training.trainer import Trainer
+
+    expect_training()
     from spmrl_bench.treebanks.treebank import open_treebank
     from tests.laboratory import train_config
 

@@ -104,6 +104,19 @@ def test_repeated_work_takes_no_more_memory(
     assert growth(grown(work, "-", last), first) < more
 
 
+def test_training_remembers_more_whoever_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what a process has from one that did not train, and the other way round."""
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(processor, "_sizes", processor.REMEMBERED)
+    processor.bound_sizes()
+    processor.expect_training()
+    processor.bound_sizes()  # by whoever chooses the device
+    assert os.environ == {name: str(most) for name, most in processor.IN_TRAINING.items()}
+    monkeypatch.setattr(processor, "_sizes", processor.REMEMBERED)
+    processor.bound_sizes()
+    assert os.environ == {name: str(most) for name, most in processor.REMEMBERED.items()}
+
+
 @pytest.mark.parametrize(
     "given", [{}, {"LRU_CACHE_CAPACITY": "7"}, {"DNNL_PRIMITIVE_CACHE_CAPACITY": "7"}]
 )
@@ -111,6 +124,7 @@ def test_bounds_of_the_user_are_kept(
     monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
 ) -> None:
     monkeypatch.setattr(os, "environ", dict(given))
+    monkeypatch.setattr(processor, "_sizes", processor.REMEMBERED)
     processor.bound_sizes()
     expected = {name: str(most) for name, most in processor.REMEMBERED.items()} | given
     if "DNNL_PRIMITIVE_CACHE_CAPACITY" in given:
