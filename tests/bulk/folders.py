@@ -75,14 +75,14 @@ def do(job: Job, number: int = 0, workers: int = 1) -> None:
 
 
 def results(outputs: Path) -> dict[str, bytes]:
-    """The outputs by name."""
-    places = sorted(path for path in outputs.rglob("*") if path.is_file())
-    names = {path: path.relative_to(outputs).as_posix() for path in places}
-    return {
-        name: unpacked(path)
-        for path, name in names.items()
-        if not name.startswith(".") and name not in ("parse.json", "report.json")
-    }
+    """The outputs by name, without files that a worker has not finished (see ``left_over``)."""
+    found = {}
+    for path in sorted(outputs.rglob("*")):
+        name = path.relative_to(outputs).as_posix()
+        hidden = name.startswith(".") or path.name.startswith(".")
+        if not hidden and name not in ("parse.json", "report.json") and path.is_file():
+            found[name] = unpacked(path)
+    return found
 
 
 def left_over(outputs: Path) -> list[str]:
