@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -9,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from spmrl_bench.cli import app
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.executors import dask as module
 from spmrl_bench.executors.dask import DaskExecutor
@@ -21,6 +24,9 @@ from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.experiments.run import evaluate
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.living import birth_of
+from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
+from spmrl_bench.parsers.bulk import Manner
+from tests.bulk.folders import left_over, results, streamed, tokens, write
 from tests.conftest import PATIENCE
 from tests.executors.work import diverge, note, refuse, steps, wait
 from tests.laboratory import Laboratory
@@ -191,3 +197,28 @@ def what_counts(record: Record) -> dict[str, object]:
     told = record.model_dump(mode="json", exclude={**left_out, "dev": speed, "test": speed})
     assert record.training is not None
     return told | {"updates": record.training.updates, "epochs": record.training.epochs}
+
+
+# Folders -----------------------------------------------------------------------------------
+
+
+def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
+    """With the bytes that ``parse`` writes here; given again, nothing is left."""
+    model, outputs = tmp_path / "model", tmp_path / "out"
+    AttachNeighbour({"side": "right", "root": "root", "any": "dep", "by_tag": {}}).save(model)
+    texts = {"a.txt": tokens(11_000), "deep/b.txt.zst": tokens(6_000, 100), "c.txt": b""}
+    write(tmp_path / "in", texts)
+    command = ["parse", "--model", str(model), "--to", str(outputs), str(tmp_path / "in")]
+    command += ["--on", f"dask://{cluster.removeprefix('tcp://')}", "--workers", "2"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    for number in (1, 2):
+        assert f"worker {number} of 2: started on worker 127.0.0.1:" in done.stderr
+    assert results(outputs) == {
+        name: streamed(model, data, "tokens", Manner()) for name, data in texts.items()
+    }
+    assert left_over(outputs) == []
+    report = json.loads((outputs / "report.json").read_text(encoding="utf-8"))
+    assert (report["sentences"], report["failed"]) == (17_000, [])
+    assert sum(worker["sentences"] for worker in report["workers"]) == 17_000
+    assert "all 3 files are parsed" in CliRunner().invoke(app, command).stderr
