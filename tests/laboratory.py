@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees import Tree

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.nn.maps import UNIFORM_DEVIATION, head_fans
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.schedule import Progress, learning_rate
 from spmrl_bench.treebanks.catalogue import read_manifest

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.parsers.config import JointParserConfig
+from spmrl_bench.parsers.kind_configs import JointParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.metric import Criterion
 

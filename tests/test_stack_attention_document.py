@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.parsers.config import TransitionParserConfig
+from spmrl_bench.parsers.kind_configs import TransitionParserConfig
 from spmrl_bench.transitions import SYSTEMS
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "stack-attention.md").read_text("utf-8")

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.nn.encoder_kinds import encoder_named
 from spmrl_bench.parsers.building import label_heads
-from spmrl_bench.parsers.config import ChartParserConfig, ParserConfig
+from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.vocabulary import BOUNDARY_CHARACTERS
 from spmrl_bench.trees.parse import Parse
 

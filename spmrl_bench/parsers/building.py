@@ -6,7 +6,7 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.encoder_kinds import encoder_named
 from spmrl_bench.nn.label_attention import LabelAttentionLayer
 from spmrl_bench.nn.token_encoder import TokenEncoder
-from spmrl_bench.parsers.config import NeuralParserConfig
+from spmrl_bench.parsers.neural_config import NeuralParserConfig
 
 
 def label_heads(config: NeuralParserConfig, labels: int) -> int:

@@ -23,8 +23,8 @@ from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.span_scorer import SpanScorer, fenceposts
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
-from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.decoding import decode_blocks
+from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.lengths import SPANS, Search, beginning
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found

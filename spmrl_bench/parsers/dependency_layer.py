@@ -22,7 +22,7 @@ from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.biaffine import BiaffineScorer, arc_loss, packed_arcs, relation_loss
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
-from spmrl_bench.parsers.config import DependencyParserConfig
+from spmrl_bench.parsers.kind_configs import DependencyParserConfig
 from spmrl_bench.parsers.lengths import beginning
 from spmrl_bench.parsers.neural import Encoded
 from spmrl_bench.parsers.vocabulary import Vocabulary

@@ -17,13 +17,13 @@ from torch import Tensor
 from spmrl_bench.chart import decode_dependencies
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
-from spmrl_bench.parsers.config import DependencyParserConfig
 from spmrl_bench.parsers.dependency_layer import (
     DependencyGold,
     DependencyLayer,
     ScoredDependencies,
     dependency_vocabulary,
 )
+from spmrl_bench.parsers.kind_configs import DependencyParserConfig
 from spmrl_bench.parsers.lengths import ARCS, Search
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found

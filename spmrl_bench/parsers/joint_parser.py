@@ -25,13 +25,13 @@ from spmrl_bench.errors import TreeError
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
 from spmrl_bench.parsers.chart_parser import ChartGold, ChartParser
-from spmrl_bench.parsers.config import JointParserConfig
 from spmrl_bench.parsers.decoding import barred, decode_blocks, taken
 from spmrl_bench.parsers.dependency_layer import (
     DependencyGold,
     DependencyLayer,
     ScoredDependencies,
 )
+from spmrl_bench.parsers.kind_configs import JointParserConfig
 from spmrl_bench.parsers.lengths import MARKED_SPANS, SPANS_AND_ARCS, Search, beginning
 from spmrl_bench.parsers.neural import Encoded, predicted_tags
 from spmrl_bench.parsers.parsing import Found

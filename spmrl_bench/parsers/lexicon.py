@@ -10,7 +10,7 @@ from pathlib import Path
 from spmrl_bench.nn.char_concat import Alphabet, CharConcat
 from spmrl_bench.nn.inputs import CodedInput
 from spmrl_bench.nn.lexical import CharLSTM, LexicalModel
-from spmrl_bench.parsers.config import NeuralParserConfig
+from spmrl_bench.parsers.neural_config import NeuralParserConfig
 from spmrl_bench.parsers.vocabulary import (
     BOUNDARY_CHARACTERS,
     CHAR_START,

@@ -25,10 +25,10 @@ from spmrl_bench.nn.tagger import Tagger
 from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words
 from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, length_problem
 from spmrl_bench.parsers.building import build_encoder
-from spmrl_bench.parsers.config import NeuralParserConfig
 from spmrl_bench.parsers.form_cache import FormCache, form_vectors
 from spmrl_bench.parsers.lengths import Search
 from spmrl_bench.parsers.lexicon import build_lexical_model
+from spmrl_bench.parsers.neural_config import NeuralParserConfig
 from spmrl_bench.parsers.parsing import Found, Tags, parse_stream
 from spmrl_bench.parsers.processor import give_memory_back
 from spmrl_bench.parsers.registry import kind_named

@@ -29,8 +29,8 @@ from spmrl_bench.nn.precision import product_dtype
 from spmrl_bench.nn.stack_attention import Sources, StackAttention, Stacks
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.batches import Batch
-from spmrl_bench.parsers.config import TransitionParserConfig
 from spmrl_bench.parsers.dependency_layer import dependency_vocabulary
+from spmrl_bench.parsers.kind_configs import TransitionParserConfig
 from spmrl_bench.parsers.lengths import ACTIONS, Search, beginning
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found

@@ -16,8 +16,8 @@ from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.nn.encoder import Encoder
 from spmrl_bench.nn.limits import Limit
-from spmrl_bench.parsers.config import JointParserConfig
 from spmrl_bench.parsers.joint_parser import JointParser
+from spmrl_bench.parsers.kind_configs import JointParserConfig
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.training.saved_progress import read_progress
 from spmrl_bench.treebanks.treebank import open_treebank

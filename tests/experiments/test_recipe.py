@@ -14,7 +14,8 @@ from spmrl_bench.experiments.plan import learnable
 from spmrl_bench.experiments.recipe import Recipe, Track, list_recipes, load_recipe
 from spmrl_bench.experiments.recipe_layers import Size
 from spmrl_bench.experiments.run_config import RunConfig, run_config
-from spmrl_bench.parsers.config import FILES, ChartParserConfig
+from spmrl_bench.parsers.config import FILES
+from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.registry import KINDS, Kind, kind_named
 from spmrl_bench.registry import Registry
 from spmrl_bench.training.config import TrainConfig
@@ -319,7 +320,7 @@ def test_lexical_inputs_joined_are_a_variant() -> None:
 
 # Kinds, variants and what selects ----------------------------------------------------------
 
-CHART_CONFIG = "spmrl_bench.parsers.config:ChartParserConfig"
+CHART_CONFIG = "spmrl_bench.parsers.kind_configs:ChartParserConfig"
 BOTH = {"constituents": "f", "dependencies": "d"}
 
 

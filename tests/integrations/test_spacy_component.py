@@ -33,8 +33,8 @@ from spmrl_bench.integrations.spacy_documents import (
 )
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from spmrl_bench.parsers.config import JointParserConfig
 from spmrl_bench.parsers.joint_parser import JointParser
+from spmrl_bench.parsers.kind_configs import JointParserConfig
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
 from tests.conftest import PATIENCE

@@ -23,7 +23,8 @@ from spmrl_bench.nn.encoder_kinds import ENCODERS, EncoderKind, encoder_named, w
 from spmrl_bench.nn.precision import Precision
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.arithmetic import forward_products
-from spmrl_bench.parsers.config import ChartParserConfig, NeuralParserConfig
+from spmrl_bench.parsers.kind_configs import ChartParserConfig
+from spmrl_bench.parsers.neural_config import NeuralParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.registry import Registry
 from spmrl_bench.trees.dependencies import DependencyTree

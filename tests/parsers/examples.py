@@ -15,7 +15,7 @@ from spmrl_bench.nn.inputs import Tokens
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers.batches import Batch, Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.config import ChartParserConfig
+from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.trees import Tree
 

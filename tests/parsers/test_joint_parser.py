@@ -16,11 +16,11 @@ from spmrl_bench.chart.packing import cell_index, cell_spans
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.biaffine import arc_loss, relation_loss
 from spmrl_bench.parsers.base import EnsembleError
-from spmrl_bench.parsers.config import DependencyParserConfig, JointParserConfig
 from spmrl_bench.parsers.decoding import barred
 from spmrl_bench.parsers.dependency_layer import ScoredDependencies
 from spmrl_bench.parsers.dependency_parser import DependencyParser
 from spmrl_bench.parsers.joint_parser import JointParser
+from spmrl_bench.parsers.kind_configs import DependencyParserConfig, JointParserConfig
 from spmrl_bench.parsers.registry import combine
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets

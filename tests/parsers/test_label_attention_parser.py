@@ -20,8 +20,8 @@ from spmrl_bench.parsers.arithmetic import forward_products, sizes
 from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.building import build_encoder
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.config import ChartParserConfig
 from spmrl_bench.parsers.ensemble import Ensemble
+from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.parse import Parse

@@ -17,7 +17,7 @@ from rich.console import Console
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.batches import Pool
-from spmrl_bench.parsers.config import TransitionParserConfig
+from spmrl_bench.parsers.kind_configs import TransitionParserConfig
 from spmrl_bench.parsers.registry import combine, load_parser
 from spmrl_bench.parsers.transition_parser import TransitionParser, _Scorer
 from spmrl_bench.training.random import Stream, seed_torch

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.config import (
+from spmrl_bench.parsers.dependency_parser import DependencyParser
+from spmrl_bench.parsers.joint_parser import JointParser
+from spmrl_bench.parsers.kind_configs import (
     ChartParserConfig,
     DependencyParserConfig,
     JointParserConfig,
     TransitionParserConfig,
 )
-from spmrl_bench.parsers.dependency_parser import DependencyParser
-from spmrl_bench.parsers.joint_parser import JointParser
 from spmrl_bench.parsers.transition_parser import TransitionParser
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.parse import Parse
