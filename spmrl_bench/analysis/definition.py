@@ -114,9 +114,9 @@ class Study(BaseModel):
     """By which figure of dev the systems are compared, such as ``brackets.f1``, or sum of them."""
     beside: tuple[Annotated[Criterion, BeforeValidator(_criterion)], ...] = ()
     """Other figures that the table shows of rows that are scored by them."""
-    figure: Literal["systems", "windows", "parsing"] = "systems"
-    """How it is drawn: one line for each system, or curves over the size of a window, or over the
-    one setting of parsing in which the rows differ."""
+    figure: Literal["systems", "windows", "parsing", "minutes"] = "systems"
+    """How it is drawn: one line for each system, or curves over the size of a window, over the
+    one setting of parsing in which the rows differ, or over the minutes of training."""
     size: Literal["published", "small"] | None = None
     """The only size of model that the study is of; by default the user's, or the track's."""
     minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()

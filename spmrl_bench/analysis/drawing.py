@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Of the palette of Okabe & Ito, which those who cannot tell red from green tell apart.
 BLUE = "#0072B2"
 ORANGE = "#D55E00"
+GREEN = "#009E73"
 GREY = "#595959"
 PALE = "#D9D9D9"
 

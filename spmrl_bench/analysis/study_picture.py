@@ -9,7 +9,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from spmrl_bench.analysis.drawing import BLUE, GREY, ORANGE, Sheet
+from spmrl_bench.analysis.drawing import BLUE, GREEN, GREY, ORANGE, Sheet
 from spmrl_bench.analysis.findings import Findings
 from spmrl_bench.analysis.run_study import Measured, estimate
 from spmrl_bench.analysis.trials import Attentive
@@ -20,6 +20,8 @@ LOWER, UPPER = 0.11, 0.27
 
 # Points below the best score from which on a score would flatten the rest of a curve.
 _FAR = 8
+# The same of curves over time, which begin at nothing.
+_EARLY = 30
 
 _SERIES = (("strict", BLUE, "o"), ("relaxed", ORANGE, "s"))
 _PUBLISHED: dict[str, Any] = {
@@ -34,7 +36,12 @@ _LEGEND: dict[str, Any] = {
 
 def draw_study(findings: Findings) -> Sheet:
     """The picture that the study asks for."""
-    draw = {"systems": _systems, "windows": _windows, "parsing": _over_parsing}
+    draw = {
+        "systems": _systems,
+        "windows": _windows,
+        "parsing": _over_parsing,
+        "minutes": _over_minutes,
+    }
     return draw[findings.work.study.figure](findings)
 
 
@@ -203,6 +210,60 @@ def _over_parsing(findings: Findings) -> Sheet:
         axes.set_title(f"dev {metric.title} (%)", fontsize=9)
         axes.grid(axis="y")
     return sheet
+
+
+# ---- Minutes of training: one curve for each system, the best score known by then ----
+
+
+def _over_minutes(findings: Findings) -> Sheet:
+    study = findings.work.study
+    lines = {one.name: line for one in findings.rows if (line := best_by_minute(one))}
+    left_out = ", ".join(one.name for one in findings.rows if one.name not in lines)
+    marks = (
+        "A curve is the best score known by then, the mean of the seeds, after so many minutes of "
+        "training and scoring dev; it ends where the first of its runs ended."
+    )
+    without = f"Without times: {left_out}." if left_out else ""
+    caption = " ".join(filter(None, (findings.caption, marks, without)))
+    sheet = Sheet(7.6, 3.4, findings.title, caption)
+    axes = sheet.axes(1, 1)
+    for number, (name, line) in enumerate(lines.items()):
+        shown = f"{name} (reference)" if name == study.reference else name
+        style: dict[str, Any] = {
+            "color": (BLUE, ORANGE, GREEN, GREY)[number % 4],
+            "linestyle": ("-", "--", ":")[number // 4 % 3],
+        }
+        minutes, scores = zip(*line, strict=True)
+        axes.plot(minutes, scores, drawstyle="steps-post", label=shown, **style)
+        axes.plot(minutes[-1], scores[-1], "o", color=style["color"], markersize=4)
+    known = [score for line in lines.values() for _, score in line]
+    best, lowest = max(known, default=100.0), min(known, default=0.0)
+    axes.set_ylim(max(lowest, best - _EARLY) - 1, best + 1)
+    axes.set_xlim(left=0)
+    for minute in study.minutes:
+        if minute <= axes.get_xlim()[1]:
+            axes.axvline(minute, color=GREY, linewidth=0.6, zorder=0.5)
+    axes.set_xlabel("minutes")
+    axes.set_ylabel(f"{study.measure} (%)")
+    axes.grid(axis="y")
+    if lines:
+        axes.legend(loc="lower right", frameon=False, fontsize=8)
+    return sheet
+
+
+def best_by_minute(one: Measured) -> list[tuple[float, float]]:
+    """The best score known by then, a mean over a row's runs, at each of their evaluations.
+
+    It begins when all runs have a score, and ends where the first of them ended. Empty where a run
+    of an earlier version did not note its times.
+    """
+    times = [[seconds / 60 for seconds, _ in state.curve] for state in one.ended]
+    if not all(times):
+        return []
+    end = min(each[-1] for each in times)
+    early = sorted({minutes for each in times for minutes in each if minutes <= end})
+    known = [(minutes, one.score_within(minutes)) for minutes in early]
+    return [(minutes, found.mean) for minutes, found in known if found is not None]
 
 
 def _window(one: Measured) -> tuple[int | None, str]:

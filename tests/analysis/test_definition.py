@@ -46,7 +46,7 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 # The studies of the program -------------------------------------------------------------
 
 
-def test_the_studies_are_of_three_papers_and_six_questions_of_ours() -> None:
+def test_the_studies_are_of_three_papers_and_seven_questions_of_ours() -> None:
     assert study_names() == [
         "attention-layers",
         "beam",
@@ -57,6 +57,7 @@ def test_the_studies_are_of_three_papers_and_six_questions_of_ours() -> None:
         "label-attention-layers",
         "learning-curve",
         "lexical",
+        "minutes",
         "paper-and-code",
         "small-size",
         "span-weight",

@@ -17,6 +17,7 @@ from spmrl_bench.analysis.study_table import write_study
 from spmrl_bench.analysis.trials import plan_study
 from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.training.schedule import Progress
 from tests.analysis.examples import measured, planned, study_of
 from tests.analysis.test_findings import ROWS, SCORES
 from tests.laboratory import Laboratory
@@ -84,6 +85,42 @@ def test_settings_of_parsing_are_a_curve_and_what_is_far_below_stands_at_its_edg
     assert list(edge.get_xdata()) == [0]
     assert low < edge.get_ydata()[0] < 80.1 < high < 82
     assert [text.get_text() for text in axes.texts] == ["20.0"]
+
+
+def test_minutes_of_training_are_curves_of_the_best_score_known_by_then(
+    laboratory: Laboratory,
+) -> None:
+    rows: dict[str, dict[str, object]] = {"slow": {}, "quick": {"model": {"layers": 2}}, "old": {}}
+    rows["old"] = {"model": {"layers": 3}}
+    work = planned(laboratory, study_of(rows, figure="minutes", minutes=[1, 9]), seeds=2)
+    plain = measured(work, {"slow": [70, 71], "quick": [80, 81], "old": [60, 61]})
+    curves = {
+        "slow": ([(60, 40.0), (120, 70.0)], [(90, 50.0), (150, 71.0)]),
+        "quick": ([(30, 80.0), (60, 79.0)], [(30, 60.0), (90, 81.0)]),
+        "old": ([(30, 60.0)], []),
+    }
+    known = [
+        replace(
+            one,
+            ended=tuple(
+                Progress(curve=curve, stopped_by="max_epochs") for curve in curves[one.name]
+            ),
+        )
+        for one in plain
+    ]
+    sheet = draw_study(Findings(work, known))
+    (axes,) = sheet.figure.axes
+    drawn = {
+        line.get_label(): list(zip(line.get_xdata(), line.get_ydata(), strict=True))
+        for line in axes.lines
+        if line.get_drawstyle() == "steps-post"
+    }
+    assert drawn == {
+        "slow (reference)": [(1.5, 45.0), (2.0, 60.0)],
+        "quick": [(0.5, 70.0), (1.0, 70.0)],
+    }
+    assert any("Without times: old." in text.replace("\n", " ") for text in texts(sheet))
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_linewidth() == 0.6] == [1]
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
