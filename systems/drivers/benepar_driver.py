@@ -1,0 +1,212 @@
+"""Trains the chart parser of benepar's package and parses with it.
+
+It runs in the environment of benepar, not in that of this project. The package has the network,
+its loss and its decoder, but not the loop that trains them, which is only in its repository
+(``src/main.py``): what that does by default is done here. Adam with a warm-up of 160 batches, a
+rate that is halved when dev has not risen for more than five epochs, an end after eighteen without
+a better dev score, no clipping, and the weights that were best on dev. Dev is scored by labelled
+brackets below the root, counted here.
+"""
+
+import argparse
+import os
+import random
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nltk
+import torch
+from benepar import char_lstm, decode_chart, nkutil, parse_chart
+from benepar.parse_base import BaseInputExample
+from benepar.ptb_unescape import guess_space_after, ptb_unescape
+
+WARMUP = 160  # batches
+PATIENCE = 5  # epochs without a better score before the rate is halved
+LAST = 18  # epochs without one before the end
+TOKENS = 2000  # that go through the network at once
+ROOTS = ("ROOT", "TOP", "S1", "VROOT")
+
+
+@dataclass
+class Example(BaseInputExample):
+    """A sentence; without a tree it is to be parsed."""
+
+    words: list
+    space_after: list
+    tree: Any
+    tagged: list
+
+    def leaves(self):
+        return [word for word, _ in self.tagged]
+
+    def pos(self):
+        return self.tagged
+
+    def without_tree(self):
+        return Example(self.words, self.space_after, None, self.tagged)
+
+
+def read(path):
+    """The trees of a file, one a line."""
+    found = []
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        tree = nltk.Tree.fromstring(line)
+        leaves = tree.leaves()
+        words, spaces = ptb_unescape(leaves), guess_space_after(leaves)
+        found.append(Example(words, spaces, tree, tree.pos()))
+    return found
+
+
+def brackets(tree):
+    """The labelled spans of a tree below its root, as a multiset."""
+    found = Counter()
+
+    def visit(node, start):
+        if isinstance(node[0], str):
+            return start + 1
+        end = start
+        for child in node:
+            end = visit(child, end)
+        if node.label() not in ROOTS:
+            found[node.label(), start, end] += 1
+        return end
+
+    visit(tree, 0)
+    return found
+
+
+def f1(gold, found):
+    pairs = [(brackets(one), brackets(other)) for one, other in zip(gold, found, strict=True)]
+    same = sum((one & other).total() for one, other in pairs)
+    both = sum(one.total() + other.total() for one, other in pairs)
+    return 200 * same / both if both else 0.0
+
+
+def settings(options, force_root):
+    return nkutil.HParams(
+        use_chars_lstm=True,
+        d_char_emb=64,
+        char_lstm_input_dropout=0.2,
+        use_pretrained=False,
+        pretrained_model="",
+        use_encoder=True,
+        d_model=options.width,
+        num_layers=options.layers,
+        num_heads=options.heads,
+        d_kv=64,
+        d_ff=options.ff,
+        encoder_max_len=512,
+        morpho_emb_dropout=0.2,
+        attention_dropout=0.2,
+        relu_dropout=0.1,
+        residual_dropout=0.2,
+        force_root_constituent=force_root,
+        predict_tags=False,
+        d_label_hidden=options.hidden,
+    )
+
+
+def build(options, examples):
+    """A parser with the labels and characters of the training split."""
+    trees = [example.tree for example in examples]
+    decoder = decode_chart.ChartDecoder
+    tags = sorted({tag for example in examples for _, tag in example.pos()})
+    return parse_chart.ChartParser(
+        tag_vocab={tag: number for number, tag in enumerate(["UNK", *tags])},
+        label_vocab=decoder.build_vocab(trees),
+        char_vocab=char_lstm.RetokenizerForCharLSTM.build_vocab([one.words for one in examples]),
+        hparams=settings(options, decoder.infer_force_root_constituent(trees)),
+    )
+
+
+def save(parser, path):
+    """The parser as a whole file, whenever training is stopped."""
+    new = path.with_suffix(".new")
+    torch.save({"config": parser.config, "state_dict": parser.state_dict()}, new)
+    os.replace(new, path)
+
+
+def train(options):
+    examples, dev = read(options.train), read(options.dev)
+    given, gold = [one.without_tree() for one in dev], [one.tree for one in dev]
+    parser = build(options, examples).to(options.device)
+    adam = torch.optim.Adam(parser.parameters(), lr=options.rate, betas=(0.9, 0.98), eps=1e-9)
+    path = Path(options.model, "parser.pt")
+    steps = bad_looks = looks_since_best = 0
+    best, factor = -1.0, 1.0
+    per_epoch = -(-len(examples) // options.batch)
+    looks = {round(per_epoch * (k + 1) / options.checks) for k in range(options.checks)}
+    for epoch in range(1, options.epochs + 1):
+        random.shuffle(examples)
+        for batch in range(1, per_epoch + 1):
+            start = (batch - 1) * options.batch
+            parts = parser.encode_and_collate_subbatches(
+                examples[start : start + options.batch], subbatch_max_tokens=TOKENS
+            )
+            parser.train()
+            adam.zero_grad()
+            for _, part in parts:
+                parser.compute_loss(part).backward()
+            steps += 1
+            for group in adam.param_groups:
+                group["lr"] = options.rate * factor * min(1.0, steps / WARMUP)
+            adam.step()
+            if batch not in looks:
+                continue
+            score = f1(gold, parser.parse(given, subbatch_max_tokens=TOKENS))
+            print(f"epoch {epoch} batch {batch} dev F1 {score:.2f}", flush=True)
+            looks_since_best += 1
+            bad_looks += steps > WARMUP
+            if score > best:
+                best, looks_since_best, bad_looks = score, 0, 0
+                save(parser, path)
+            if bad_looks > PATIENCE * options.checks:
+                factor, bad_looks = factor / 2, 0
+        if looks_since_best > LAST * options.checks:
+            return
+
+
+def parse(options):
+    torch.load = trusted(torch.load)  # its checkpoint is a pickle, the one just written
+    parser = parse_chart.ChartParser.from_trained(str(Path(options.model, "parser.pt")))
+    parser.to(options.device)
+    given = [one.without_tree() for one in read(options.input)]
+    with Path(options.output).open("w", encoding="utf-8") as out:
+        for tree in parser.parse(given, subbatch_max_tokens=TOKENS):
+            tree.set_label("ROOT")  # which it calls TOP; a treebank may have one of its own below
+            out.write(tree.pformat(margin=10**9) + "\n")
+
+
+def trusted(load):
+    def load_all(*arguments, **options):
+        return load(*arguments, **options, weights_only=False)
+
+    return load_all
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("train")
+    command.set_defaults(run=train)
+    for name in ("train", "dev", "model", "device"):
+        command.add_argument(f"--{name}", required=True)
+    numbers = "seed epochs batch checks width layers heads ff hidden threads"
+    for name in numbers.split():
+        command.add_argument(f"--{name}", type=int, required=True)
+    command.add_argument("--rate", type=float, required=True)
+    command = commands.add_parser("parse")
+    command.set_defaults(run=parse, seed=0)
+    for name in ("model", "input", "output", "device"):
+        command.add_argument(f"--{name}", required=True)
+    command.add_argument("--threads", type=int, required=True)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    random.seed(options.seed)
+    options.run(options)
+
+
+main()
