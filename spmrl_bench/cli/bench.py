@@ -20,6 +20,9 @@ def bench(
     treebank: Annotated[
         str, typer.Option(help="Whose sentences to train on and parse.")
     ] = "english-mini",
+    variant: Annotated[
+        str, typer.Option(help="Of the recipe, whose training and parsing to measure.")
+    ] = "charlstm",
     threads: Annotated[int, typer.Option(min=1, help="Threads to use.")] = 2,
     seconds: Annotated[
         float, typer.Option(min=0.1, help="How long each measurement takes, at least.")
@@ -41,12 +44,14 @@ def bench(
 
     The last columns say what share of a limit is reached: of the speed of matrix products
     for training and parsing (of the smallest number of multiplications that gives the same
-    result), of the speed of reading as many bytes for chart decoding. Other programs should be
-    idle.
+    result, where they are counted), of the speed of reading as many bytes for chart decoding.
+    Other programs should be idle.
 
     Example:
 
         spmrl-bench bench --size published --threads 2 --report speed.json
+
+        spmrl-bench bench --variant stack-attention --size small
     """
     import torch
 
@@ -61,7 +66,7 @@ def bench(
     expect_training()
     where = choose_device(device)
     measure = epoch_report if epoch else all_speeds
-    machine, speeds = measure(treebank, sizes, where, seconds)
+    machine, speeds = measure(treebank, variant, sizes, where, seconds)
     typer.echo(
         f"{where.type}, {threads} threads: matrix products "
         + ", ".join(f"{gflops:,.0f} GFLOP/s in {name}" for name, gflops in machine.gflops.items())

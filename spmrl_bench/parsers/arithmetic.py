@@ -2,8 +2,9 @@
 
 The count is of the model as it is computed here: block-diagonal maps without their zeros, the
 linear part of the span scorer once for each fencepost and the rest once for each span, the
-CharLSTM once for each distinct form of a batch. It leaves out what is not a product of
-matrices, and the options that few parsers have: the tagger and pre-trained encoders.
+CharLSTM once for each distinct form of a batch, the decoder of actions once for each action of
+each hypothesis. It leaves out what is not a product of matrices, and the options that few parsers
+have: the tagger and pre-trained encoders.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.nn.encoder_kinds import encoder_named
 from spmrl_bench.parsers.building import label_heads
 from spmrl_bench.parsers.config import ParserConfig
-from spmrl_bench.parsers.kind_configs import ChartParserConfig
+from spmrl_bench.parsers.kind_configs import (
+    ChartParserConfig,
+    DependencyParserConfig,
+    TransitionParserConfig,
+)
+from spmrl_bench.parsers.neural_config import NeuralParserConfig
 from spmrl_bench.parsers.vocabulary import BOUNDARY_CHARACTERS
 from spmrl_bench.trees.parse import Parse
 
@@ -28,38 +34,85 @@ def sizes(batch: Sequence[Parse]) -> tuple[list[int], int]:
     return [len(parse) for parse in batch], sum(n + 2 for n in (*spelt, *[BOUNDARY_CHARACTERS] * 2))
 
 
+def is_counted(config: ParserConfig) -> bool:
+    """Whether the functions below know the parser's kind and its encoder."""
+    return (
+        isinstance(config, ChartParserConfig | TransitionParserConfig)
+        and not isinstance(config, DependencyParserConfig)
+        and encoder_named(config.encoder).products is not None
+    )
+
+
 def forward_products(
-    config: ParserConfig, labels: int, lengths: Sequence[int], characters: int
+    config: ParserConfig, outputs: int, lengths: Sequence[int], characters: int
 ) -> int:
     """Multiplications of a forward pass over a batch; an operation count is twice as large.
 
-    ``labels`` counts the empty one too; lengths and characters are those of :func:`sizes`.
+    Of a transition parser it is the pass that parses, with as many hypotheses as its beam holds;
+    with a beam of one it is that of training too. Lengths and characters are those of
+    :func:`sizes`.
+
+    Args:
+        config: of the parser.
+        outputs: labels of spans, the empty one too; or actions.
+        lengths: words of the sentences.
+        characters: of the distinct forms.
 
     Raises:
         SpmrlError: nobody counted those of the parser's kind, or of its encoder.
     """
+    below = _encoder_products(config, lengths, characters)
+    if isinstance(config, TransitionParserConfig):
+        return below + _decoder_products(config, outputs, lengths)
     config = _of_chart(config)
-    tokens = sum(n + 2 for n in lengths)  # START and STOP
-    pairs = sum((n + 2) ** 2 for n in lengths)
-    products = encoder_named(config.encoder).products
-    if products is None:
-        raise SpmrlError(f"arithmetic is not counted of the encoder '{config.encoder}'")
-    encoder = products(config, tokens, pairs)
+    tokens, pairs = _tokens(lengths)
     d_out = config.d_model
     if config.label_attention:
-        attending = label_heads(config, labels - 1)
-        encoder += _label_products(config, attending, len(lengths), tokens, pairs)
+        attending = label_heads(config, outputs - 1)
+        below += _label_products(config, attending, len(lengths), tokens, pairs)
         if config.label_outputs == "concatenated":
             d_out = attending * config.label_d_proj
     posts = sum(n + 1 for n in lengths)
     spans = sum(n * (n + 1) // 2 for n in lengths)
     scorer = posts * d_out * config.d_label_hidden
-    scorer += spans * config.d_label_hidden * (labels - 1)
-    lstm = 0
-    if "charlstm" in config.lexical:
-        state = (config.d_char_lstm or config.input_widths["charlstm"]) // 2
-        lstm = characters * 2 * 4 * state * (config.d_char + state)
-    return encoder + scorer + lstm
+    scorer += spans * config.d_label_hidden * (outputs - 1)
+    return below + scorer
+
+
+def _tokens(lengths: Sequence[int]) -> tuple[int, int]:
+    """Tokens of a batch and pairs of tokens of one sentence, with START and STOP."""
+    return sum(n + 2 for n in lengths), sum((n + 2) ** 2 for n in lengths)
+
+
+def _encoder_products(config: ParserConfig, lengths: Sequence[int], characters: int) -> int:
+    """Multiplications of the encoder and, where there is one, the CharLSTM."""
+    if not isinstance(config, NeuralParserConfig):
+        raise SpmrlError("arithmetic is counted of neural parsers only")
+    products = encoder_named(config.encoder).products
+    if products is None:
+        raise SpmrlError(f"arithmetic is not counted of the encoder '{config.encoder}'")
+    encoder = products(config, *_tokens(lengths))
+    if "charlstm" not in config.lexical:
+        return encoder
+    state = (config.d_char_lstm or config.input_widths["charlstm"]) // 2
+    return encoder + characters * 2 * 4 * state * (config.d_char + state)
+
+
+def _decoder_products(config: TransitionParserConfig, actions: int, lengths: Sequence[int]) -> int:
+    """Multiplications of the decoder of actions and its attention.
+
+    Attention is counted over all words, also those that have been removed from the stack.
+    """
+    d_words, d_state, d_attention = config.d_model, config.d_decoder, config.d_attention
+    layers = config.attention_layers
+    context = layers * d_words
+    queries = layers * d_state * d_attention + (layers - 1) * d_words * d_attention
+    read = config.d_action + context
+    cells = 3 * d_state * (read + d_state) + (config.decoder_layers - 1) * 6 * d_state**2
+    step = queries + cells + (read + d_state) * d_state + d_state * actions
+    word = layers * (d_attention + d_words)  # of each word at each step
+    steps = sum(2 * n * (step + n * word) for n in lengths)
+    return sum(lengths) * d_words * d_attention + config.beam * steps
 
 
 def _label_products(
@@ -90,19 +143,23 @@ def _label_products(
 
 
 def training_operations(
-    config: ParserConfig, labels: int, lengths: Sequence[int], characters: int
+    config: ParserConfig, outputs: int, lengths: Sequence[int], characters: int
 ) -> int:
     """Floating-point operations of a training step over a batch: forward and twice backward.
 
     The scores of all spans are needed forward only, as the loss reaches back through a few.
+    Arguments and errors are those of :func:`forward_products`.
     """
+    if isinstance(config, TransitionParserConfig):
+        config = config.model_copy(update={"beam": 1})  # the actions are known
+        return 6 * forward_products(config, outputs, lengths, characters)
     config = _of_chart(config)
-    all_spans = sum(n * (n + 1) // 2 for n in lengths) * config.d_label_hidden * (labels - 1)
-    forward = forward_products(config, labels, lengths, characters)
+    all_spans = sum(n * (n + 1) // 2 for n in lengths) * config.d_label_hidden * (outputs - 1)
+    forward = forward_products(config, outputs, lengths, characters)
     return 2 * (3 * forward - 2 * all_spans)
 
 
 def _of_chart(config: ParserConfig) -> ChartParserConfig:
-    if not isinstance(config, ChartParserConfig):
-        raise SpmrlError("arithmetic is counted of parsers of kind chart only")
+    if not isinstance(config, ChartParserConfig) or isinstance(config, DependencyParserConfig):
+        raise SpmrlError("arithmetic is counted of parsers of the kinds chart and transition only")
     return config

@@ -17,12 +17,12 @@ import torch
 
 from spmrl_bench.chart import BlockDecoder
 from spmrl_bench.chart.packing import cell_offsets
-from spmrl_bench.parsers.arithmetic import sizes, training_operations
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.speed.machine import Machine, best_time, wait
 from spmrl_bench.speed.work import Speed, Trainee
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees import Tree
+from spmrl_bench.trees.parse import Parse
 
 #: Sentences of the corpus and of its dev set: sections 02-21 and 22, in round numbers.
 SENTENCES, DEV_SENTENCES = 40_000, 1_700
@@ -82,8 +82,8 @@ def epoch_speeds(
     The corpus is made of ``pieces``. Three batches or more are timed, for so many ``seconds`` at
     least, and the time of the epoch follows from them.
     """
-    corpus = shaped_corpus(pieces, SENTENCES, seed=1)
-    trainee = Trainee(config, train, corpus, device)
+    corpus = list(map(Parse.of, shaped_corpus(pieces, SENTENCES, seed=1)))
+    trainee = Trainee("chart", config, train, corpus, device)
     total, words, operations, charts, steps = 0.0, 0, 0, 0.0, 0
     while steps < 4 or total < seconds:
         batch = trainee.batch()
@@ -97,7 +97,7 @@ def epoch_speeds(
             continue  # the first one does not count
         total += time.perf_counter() - begun
         words += sum(map(len, batch))
-        operations += training_operations(config, trainee.labels, *sizes(batch))
+        operations += trainee.operations(batch)
         charts += _chart_seconds([len(parse) for parse in batch])
     epoch = total * sum(map(len, corpus)) / words
     dev = [tree.words for tree in shaped_corpus(pieces, DEV_SENTENCES, seed=2)]

@@ -7,19 +7,22 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import torch
 
+from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.recipe import load_recipe
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.nn.precision import Precision
+from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.speed import work
 from spmrl_bench.speed.epoch import epoch_speeds
 from spmrl_bench.speed.machine import Machine, measure_machine
 from spmrl_bench.speed.work import Speed, measure
-from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 
 # Trees that are parsed: some batches' worth, in a fraction of a minute at the published size.
@@ -27,20 +30,21 @@ _PARSED = 300
 
 
 def all_speeds(
-    treebank: str, sizes: Sequence[str], device: torch.device, seconds: float
+    treebank: str, variant: str, sizes: Sequence[str], device: torch.device, seconds: float
 ) -> tuple[Machine, list[Speed]]:
     """What the machine allows, and the speed of every piece of work on a treebank's sentences.
 
-    Parsers are of the sizes ``published``, ``small`` or both, and trained on the device. Each
-    measurement takes so many seconds at least.
+    Parsers are of a variant of the recipe and the sizes ``published``, ``small`` or both, and
+    trained on the device. Each measurement takes so many seconds at least.
 
     Raises:
-        TreebankError: the treebank is absent.
-        RecipeError: there is no recipe for its language.
+        TreebankError: the treebank is absent, or has not what the variant learns.
+        RecipeError: there is no recipe for its language, or no such variant of that size.
     """
-    machine, cpu = measure_machine(device, seconds), torch.device("cpu")
     bank = open_treebank(treebank)
-    trees, dev = bank.split("train"), bank.split("dev")[:_PARSED]
+    measured = list(settings(bank, variant, sizes))
+    machine, cpu = measure_machine(device, seconds), torch.device("cpu")
+    trees = bank.split("train")
     with tempfile.TemporaryDirectory() as folder:
         reading = work.reading(trees, Path(folder, "trees.mrg"))
         speeds = [measure(reading, machine, cpu, seconds)]
@@ -49,40 +53,58 @@ def all_speeds(
     for n in work.CHART_LENGTHS:
         for augmented in (False, True):
             speeds.append(measure(work.decoding(n, augmented), machine, cpu, seconds))
-    for size, model, train in settings(bank, sizes):
-        training = work.training(model, train, trees, device)
-        speeds.append(measure(training, machine, device, seconds).of(f"{size} size"))
-        parsing = work.parsing(model, dev, device)
-        speeds.append(measure(parsing, machine, device, seconds).of(f"{size} size"))
+    for config, model in measured:
+        layers = kind_named(config.kind).layers
+        train, dev = bank.examples("train", layers), bank.examples("dev", layers)[:_PARSED]
+        pieces = [work.training(config.kind, model, config.train, train, device)]
+        pieces += [work.parsing(config.kind, each, dev, device) for each in work.searches(model)]
+        what = f"{config.size} size"
+        speeds += [measure(piece, machine, device, seconds).of(what) for piece in pieces]
     return machine, speeds
 
 
 def epoch_report(
-    treebank: str, sizes: Sequence[str], device: torch.device, seconds: float
+    treebank: str, variant: str, sizes: Sequence[str], device: torch.device, seconds: float
 ) -> tuple[Machine, list[Speed]]:
-    """As :func:`all_speeds`, of an epoch of a corpus made of a treebank's trees."""
-    machine = measure_machine(device, seconds)
+    """As :func:`all_speeds`, of an epoch of a corpus made of a treebank's trees.
+
+    Raises:
+        RecipeError: also, if the variant's kind of parser is not ``chart``.
+    """
     bank = open_treebank(treebank)
-    pieces = bank.split("train")
+    measured = list(settings(bank, variant, sizes))
+    kinds = {config.kind for config, _ in measured}
+    if kinds != {"chart"}:
+        raise RecipeError(
+            f"the corpus of an epoch has constituents only, and {variant} is of kind "
+            f"{', '.join(kinds)}; measure it without the epoch, or a variant of kind chart"
+        )
+    machine, pieces = measure_machine(device, seconds), bank.split("train")
     return machine, [
-        speed.of(f"{size} size")
-        for size, model, train in settings(bank, sizes)
-        for speed in epoch_speeds(model, train, pieces, machine, device, seconds)
+        speed.of(f"{config.size} size")
+        for config, model in measured
+        for speed in epoch_speeds(model, config.train, pieces, machine, device, seconds)
     ]
 
 
-def settings(bank: Treebank, sizes: Sequence[str]) -> Iterator[tuple[str, Any, TrainConfig]]:
-    """Size, model and training of each size in each precision."""
+def settings(
+    bank: Treebank, variant: str, sizes: Sequence[str]
+) -> Iterator[tuple[RunConfig, ParserConfig]]:
+    """Settings of a run of each size, and its model in each precision.
+
+    Raises:
+        RecipeError: no such variant of that size.
+    """
     for size in sizes:
         config = load_recipe(bank.language).resolve(
             treebank=bank.name,
             track=bank.track,
-            fingerprints={"constituents": bank.fingerprint},
-            variant="charlstm",
+            fingerprints={layer: bank.fingerprint_of(layer) for layer in bank.layers},
+            variant=variant,
             size=size,
         )
         for precision in get_args(Precision):
-            yield size, config.model.model_copy(update={"precision": precision}), config.train
+            yield config, config.model.model_copy(update={"precision": precision})
 
 
 def to_json(machine: Machine, speeds: Sequence[Speed], threads: int) -> str:

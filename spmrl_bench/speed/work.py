@@ -6,7 +6,7 @@ the tests take their work from here and add nothing but a stopwatch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,14 @@ import torch
 
 from spmrl_bench.chart import decode, decode_dependencies, decode_joint
 from spmrl_bench.chart.packing import arc_offsets, cell_count
-from spmrl_bench.parsers.arithmetic import forward_products, sizes, training_operations
+from spmrl_bench.parsers.arithmetic import (
+    forward_products,
+    is_counted,
+    sizes,
+    training_operations,
+)
 from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.parsers.kind_configs import TransitionParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.readers.brackets import read_brackets_file
 from spmrl_bench.scoring import Parameters, score_trees
@@ -163,72 +169,104 @@ def joint_decoding(n: int, charts: int | None = None) -> Work:
     )
 
 
-def _untrained(config: ParserConfig, examples: Sequence[Parse], device: torch.device) -> Any:
-    """A chart parser with its first weights."""
-    torch.manual_seed(1)
-    return kind_named("chart").parser_class.build(config, examples).to(device)
-
-
 class Trainee:
-    """A chart parser that was never trained, and steps that would train it."""
+    """A parser that was never trained, and steps that would train it."""
 
     def __init__(
         self,
+        kind: str,
         config: ParserConfig,
         train: TrainConfig,
-        trees: Iterable[Tree],
+        examples: Sequence[Parse],
         device: torch.device,
     ) -> None:
-        self.examples = list(map(Parse.of, trees))
-        self.parser = _untrained(config, self.examples, device)
-        self.labels = len(self.parser.vocabulary.labels)
-        self._config = train
+        self.parser = _untrained(kind, config, examples, device)
+        self._examples = examples
+        self._train = train
         self._optimiser = torch.optim.Adam(self.parser.parameters(), lr=1e-4, fused=True)
         self._random = np.random.default_rng(1)
 
     def batch(self) -> list[Parse]:
         """Some sentences, drawn at random, as many as an optimiser step takes."""
-        number = min(self._config.batch_size, len(self.examples))
-        chosen = self._random.choice(len(self.examples), number, replace=False)
-        return [self.examples[k] for k in chosen]
+        number = min(self._train.batch_size, len(self._examples))
+        chosen = self._random.choice(len(self._examples), number, replace=False)
+        return [self._examples[k] for k in chosen]
 
     def step(self, indexed: Sequence[Any]) -> float:
         """One optimiser step; gives the loss."""
         self.parser.train()
         self._optimiser.zero_grad()
-        tokens = self._config.sub_batch_tokens
+        tokens = self._train.sub_batch_tokens
         loss: float = self.parser.gradients(indexed, np.random.default_rng(1), tokens)
         self._optimiser.step()
         return loss
 
+    def operations(self, batch: Sequence[Parse]) -> int:
+        """Of a step over a batch, see :func:`training_operations`."""
+        return training_operations(self.parser.config, _outputs(self.parser), *sizes(batch))
+
 
 def training(
-    config: ParserConfig, train: TrainConfig, trees: Sequence[Tree], device: torch.device
+    kind: str,
+    config: ParserConfig,
+    train: TrainConfig,
+    examples: Sequence[Parse],
+    device: torch.device,
 ) -> Work:
-    """Optimiser steps over a batch drawn from the trees, evaluation left out."""
-    trainee = Trainee(config, train, trees, device)
+    """Optimiser steps over a batch drawn from the examples, evaluation left out."""
+    trainee = Trainee(kind, config, train, examples, device)
     batch = trainee.batch()
     indexed = list(trainee.parser.index(batch))
-    return Work(
+    work = Work(
         f"training, {config.precision}",
         lambda: trainee.step(indexed),
         sum(map(len, batch)),
         "tokens",
-        training_operations(config, trainee.labels, *sizes(batch)),
-        f"products in {config.precision}",
     )
+    return _limited(work, config, lambda: trainee.operations(batch))
 
 
-def parsing(config: ParserConfig, trees: Sequence[Tree], device: torch.device) -> Work:
+def parsing(
+    kind: str, config: ParserConfig, examples: Sequence[Parse], device: torch.device
+) -> Work:
     """Sentences in, parses out, with weights that were never trained."""
-    examples = list(map(Parse.of, trees))
-    parser = _untrained(config, examples, device)
-    words = [tree.words for tree in trees]
-    return Work(
-        f"parsing, {config.precision}",
+    parser = _untrained(kind, config, examples, device)
+    words = [parse.words for parse in examples]
+    beam = f", beam {config.beam}" if isinstance(config, TransitionParserConfig) else ""
+    work = Work(
+        f"parsing{beam}, {config.precision}",
         lambda: list(parser.parse(words)),
-        len(trees),
+        len(examples),
         "sentences",
-        2 * forward_products(config, len(parser.vocabulary.labels), *sizes(examples)),
-        f"products in {config.precision}",
     )
+    return _limited(
+        work, config, lambda: 2 * forward_products(config, _outputs(parser), *sizes(examples))
+    )
+
+
+def searches(config: ParserConfig) -> list[ParserConfig]:
+    """The settings with each search that parsing is measured with: greedy, and with the beam."""
+    if not isinstance(config, TransitionParserConfig):
+        return [config]
+    return [config.model_copy(update={"beam": beam}) for beam in sorted({1, config.beam})]
+
+
+def _untrained(
+    kind: str, config: ParserConfig, examples: Sequence[Parse], device: torch.device
+) -> Any:
+    """A parser with its first weights."""
+    torch.manual_seed(1)
+    return kind_named(kind).parser_class.build(config, examples).to(device)
+
+
+def _outputs(parser: Any) -> int:
+    """What :func:`forward_products` has to know of a parser beside its settings."""
+    actions = isinstance(parser.config, TransitionParserConfig)
+    return parser.system.actions if actions else len(parser.vocabulary.labels)
+
+
+def _limited(work: Work, config: ParserConfig, operations: Callable[[], int]) -> Work:
+    """Work with its limit, where its operations are counted."""
+    if not is_counted(config):
+        return work
+    return replace(work, cost=operations(), limit=f"products in {config.precision}")

@@ -28,6 +28,7 @@ from spmrl_bench.speed.epoch import shaped_corpus
 from spmrl_bench.speed.work import Work
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
+from spmrl_bench.trees.parse import Parse
 from tests.laboratory import MANIFEST
 
 COLLINS = load_prm("COLLINS")
@@ -200,9 +201,9 @@ def test_parser(
         size=size,
         settings={"model.precision": precision, **({} if measuring else TINY)},
     )
-    some = trees[:500]
+    some = list(map(Parse.of, trees[:500]))
     if piece == "training":
-        assert timed(benchmark, work.training(config.model, config.train, some, CPU)) > 0
+        assert timed(benchmark, work.training("chart", config.model, config.train, some, CPU)) > 0
     else:
-        found = timed(benchmark, work.parsing(config.model, some, CPU))
+        found = timed(benchmark, work.parsing("chart", config.model, some, CPU))
         assert [parse.words for parse in found] == [tree.words for tree in some]

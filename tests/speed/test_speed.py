@@ -110,13 +110,14 @@ def test_the_best_of_three_runs_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_piece_of_work(tmp_path: Path) -> None:
     trees = make_trees(12, seed=1)
+    examples = list(map(Parse.of, trees))
     pieces = [
         work.reading(trees, tmp_path / "trees.mrg"),
         work.scoring(trees, work.baseline_parses(trees), load_prm("spmrl")),
         work.decoding(3, augmented=False),
         work.decoding(3, augmented=True),
-        work.training(model_config(), train_config(), trees, CPU),
-        work.parsing(model_config(precision="bf16"), trees, CPU),
+        work.training("chart", model_config(), train_config(), examples, CPU),
+        work.parsing("chart", model_config(precision="bf16"), examples, CPU),
     ]
     speeds = [work.measure(piece, MACHINE, CPU, 0.0) for piece in pieces]
     assert [(speed.work, speed.unit, speed.limit) for speed in speeds] == [
