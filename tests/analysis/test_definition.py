@@ -12,6 +12,7 @@ import pytest
 from spmrl_bench.analysis.definition import Study, StudyRow, load_study, study_names
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.recipe import load_recipe
+from spmrl_bench.experiments.recipe_layers import Layer
 from tests.conftest import shared_data
 
 SMALL = """\
@@ -86,14 +87,15 @@ def test_the_small_size_is_studied_with_the_settings_of_its_variants() -> None:
             named[match[1]] = (found.inputs(row), found.settings(row))
     assert named.keys() == {"word-charlstm", "bilstm"}
     for name, (inputs, settings) in named.items():
-        own = variants[name].model_dump(exclude_unset=True)
-        sections = ((section, own.get(section, {})) for section in ("model", "train"))
         assert inputs == variants[name].inputs
-        assert settings == {
-            f"{section}.{key}": value
-            for section, values in sections
-            for key, value in values.items()
-        }
+        like = variants[name].like
+        own = {}
+        for variant in ([variants[like]] if like else []) + [variants[name]]:
+            for layer in (variant, variant.size.get("small", Layer())):
+                for section in ("model", "train"):
+                    values = getattr(layer, section).model_dump(exclude_unset=True)
+                    own |= {f"{section}.{key}": value for key, value in values.items()}
+        assert settings == own
 
 
 def published(pattern: str) -> dict[tuple[str, ...], float]:
