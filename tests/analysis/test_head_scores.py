@@ -166,8 +166,9 @@ def test_heads_without_features_bring_nothing() -> None:
         blocks = label_view(made, WORDS).blocks
         for of_heads in (lead_parts, lead_without_each):
             found = of_heads(made, blocks, SPANS, [1, 2, 0, 3], [2, 0, 1, 1])
-            assert torch.equal(found[:, [1, 4]], torch.zeros(len(SPANS), 2))
-            assert (found[:, [0, 2, 3]] != 0).all()
+            # Products with zeros may leave other sums in another order, and so a last bit.
+            assert found[:, [1, 4]].abs().max() < 1e-5
+            assert found[:, [0, 2, 3]].abs().min() > 1e-3
 
 
 def test_the_training_mode_stays_and_nothing_is_dropped() -> None:
