@@ -79,8 +79,15 @@ class Measured(Trial):
         return estimate(self.scores)
 
     def score_within(self, minutes: float) -> Estimate | None:
-        """That of the best scores that the runs had after so much time; None if one had none."""
-        best = [state.best_within(minutes) for state in self.ended]
+        """That of the best scores that the runs had after so much time; None if one had none.
+
+        What a run would have had that ``train.max_minutes`` ended before is not known.
+        """
+        pairs = zip(self.configs, self.ended, strict=True)
+        best = [
+            None if _cut_before(minutes, config, state) else state.best_within(minutes)
+            for config, state in pairs
+        ]
         known = [score for score in best if score is not None]
         return Estimate.of(known) if len(known) == len(best) else None
 
@@ -95,6 +102,13 @@ class Measured(Trial):
         """The signature of each score, by key."""
         scores = [one.metrics[name] for one in self.results for name in self.metric.metrics]
         return [signature_parts(score.signature_long) for score in scores]
+
+
+def _cut_before(minutes: float, config: RunConfig, state: Progress) -> bool:
+    """Whether there was no more time for the run than less than so many minutes."""
+    if state.stopped_by != "max_minutes" or not state.curve:
+        return False
+    return minutes > max(config.train.max_minutes or 0.0, state.curve[-1][0] / 60)
 
 
 def estimate(scores: Scores) -> Estimate:

@@ -113,7 +113,8 @@ def study_document(findings: Findings) -> Document:
         columns[f"dev {metric.title}"] = list(map(estimate_text, others))
     for minutes in study.minutes:
         early = [one.score_within(minutes) for one in rows]
-        columns[f"after {minutes:g} min"] = list(map(estimate_text, early))
+        if any(early):
+            columns[f"after {minutes:g} min"] = list(map(estimate_text, early))
     differences = [findings.differences.get(one.name) for one in rows]
     columns["difference"] = [estimate_text(one, signed=True) for one in differences]
     if chances := findings.chances:

@@ -108,6 +108,33 @@ def test_scores_by_the_clock_are_the_best_that_were_known_then(laboratory: Labor
     assert "Minutes are of training and dev scoring" in found.caption
 
 
+def test_what_a_run_would_have_had_after_its_last_minute_is_not_known(
+    laboratory: Laboratory,
+) -> None:
+    study = study_of({name: ROWS[name] for name in ("plain", "better")}, minutes=[1, 2, 5])
+    work = planned(laboratory, study, seeds=1)
+    ends = {"plain": "max_minutes", "better": "max_epochs"}
+    rows = []
+    for one in measured(work, {name: SCORES[name][:1] for name in ends}):
+        config = one.config
+        cut = config.model_copy(
+            update={"train": config.train.model_copy(update={"max_minutes": 2.0})}
+        )
+        # The last evaluation ended a second before its time, or the second after.
+        curve = [(50.0, 30.0), (119.0 if one.name == "plain" else 121.0, 40.0)]
+        ended = Progress(curve=curve, stopped_by=ends[one.name])
+        rows.append(replace(one, configs=(cut,), ended=(ended,)))
+    found = Findings(work, rows)
+    assert to_frame(found)["dev_f1_after_2_minutes"].tolist() == [40.0, 30.0]
+    later = to_frame(found)["dev_f1_after_5_minutes"]
+    assert later.isna().tolist() == [True, False]
+    assert later[1] == 40.0
+    both = Findings(work, [replace(one, ended=(rows[0].ended[0],)) for one in rows])
+    headings = study_document(both).tables[0].headings
+    assert "after 2 min" in headings
+    assert "after 5 min" not in headings
+
+
 def test_notes_name_reversed_pairs_and_other_sources(findings: Findings) -> None:
     assert findings.notes == [
         "'worse': 88.00 from A paper, section 9.",
