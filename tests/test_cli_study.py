@@ -91,7 +91,7 @@ def test_a_study_prints_its_table_and_leaves_files(own: tuple[str, ...]) -> None
 
 
 def test_mistakes_of_a_study_are_one_line(own: tuple[str, ...]) -> None:
-    assert fails("study", "encodrs").startswith("unknown study 'encodrs'. Did you mean encoders?")
+    assert fails("study", "encodrs").startswith("unknown study 'encodrs'. Did you mean encoders")
     assert fails("study", "encoders").startswith("name a treebank (--treebank german-mini) or a l")
     assert fails("study", "encoders", "--treebank", "tiny-mni").startswith("unknown treebank 'tiny")
     assert fails(*own, "--set", "model.layers").startswith("--set model.layers: expected KEY=VALUE")

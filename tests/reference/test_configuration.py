@@ -77,7 +77,7 @@ def test_values_are_those_of_runs() -> None:
             treebank="any",
             track="spmrl",
             fingerprints={"constituents": ""},
-            variant="charlstm",
+            variant="charlstm-tag",  # inputs, not a variant with settings of its own
             size=size,
         )
         resolved: dict[str, Any] = {
