@@ -48,9 +48,8 @@ def forward_products(
 ) -> int:
     """Multiplications of a forward pass over a batch; an operation count is twice as large.
 
-    Of a transition parser it is the pass that parses, with as many hypotheses as its beam holds;
-    with a beam of one it is that of training too. Lengths and characters are those of
-    :func:`sizes`.
+    Of a transition parser it is the pass that parses, with as many hypotheses as its beam holds.
+    Lengths and characters are those of :func:`sizes`.
 
     Args:
         config: of the parser.
@@ -63,7 +62,8 @@ def forward_products(
     """
     below = _encoder_products(config, lengths, characters)
     if isinstance(config, TransitionParserConfig):
-        return below + _decoder_products(config, outputs, lengths)
+        counts = (_decoder_products, _search_products)
+        return below + min(count(config, outputs, lengths, config.beam) for count in counts)
     config = _of_chart(config)
     tokens, pairs = _tokens(lengths)
     d_out = config.d_model
@@ -98,21 +98,42 @@ def _encoder_products(config: ParserConfig, lengths: Sequence[int], characters: 
     return encoder + characters * 2 * 4 * state * (config.d_char + state)
 
 
-def _decoder_products(config: TransitionParserConfig, actions: int, lengths: Sequence[int]) -> int:
-    """Multiplications of the decoder of actions and its attention.
+def _decoder_products(
+    config: TransitionParserConfig, actions: int, lengths: Sequence[int], hypotheses: int
+) -> int:
+    """Multiplications of the decoder of actions and its attention, step by step.
 
     Attention is counted over all words, also those that have been removed from the stack.
     """
-    d_words, d_state, d_attention = config.d_model, config.d_decoder, config.d_attention
-    layers = config.attention_layers
+    d_words, layers = config.d_model, config.attention_layers
     context = layers * d_words
-    queries = layers * d_state * d_attention + (layers - 1) * d_words * d_attention
-    read = config.d_action + context
-    cells = 3 * d_state * (read + d_state) + (config.decoder_layers - 1) * 6 * d_state**2
-    step = queries + cells + (read + d_state) * d_state + d_state * actions
-    word = layers * (d_attention + d_words)  # of each word at each step
+    step = _state_products(config, actions)
+    step += (layers - 1) * d_words * config.d_attention + context * 4 * config.d_decoder
+    word = layers * (config.d_attention + d_words)  # of each word at each step
     steps = sum(2 * n * (step + n * word) for n in lengths)
-    return sum(lengths) * d_words * d_attention + config.beam * steps
+    return sum(lengths) * d_words * config.d_attention + hypotheses * steps
+
+
+def _search_products(
+    config: TransitionParserConfig, actions: int, lengths: Sequence[int], hypotheses: int
+) -> int:
+    """The same of a search that multiplies each word once with what its contexts are multiplied
+    with, and sums up the results by the weights (:mod:`spmrl_bench.nn.fused_search`)."""
+    d_words, layers = config.d_model, config.attention_layers
+    made = layers * 4 * config.d_decoder + (layers - 1) * config.d_attention
+    step = _state_products(config, actions)
+    word = layers * config.d_attention + made
+    steps = sum(2 * n * (step + n * word) for n in lengths)
+    return sum(lengths) * d_words * (config.d_attention + made) + hypotheses * steps
+
+
+def _state_products(config: TransitionParserConfig, actions: int) -> int:
+    """Those of a step that no context is in: of states, the action before, and the scores."""
+    d_state = config.d_decoder
+    cells = 3 * d_state * (config.d_action + d_state)
+    cells += (config.decoder_layers - 1) * 6 * d_state**2
+    queries = config.attention_layers * d_state * config.d_attention
+    return queries + cells + (config.d_action + d_state) * d_state + d_state * actions
 
 
 def _label_products(
@@ -151,8 +172,8 @@ def training_operations(
     Arguments and errors are those of :func:`forward_products`.
     """
     if isinstance(config, TransitionParserConfig):
-        config = config.model_copy(update={"beam": 1})  # the actions are known
-        return 6 * forward_products(config, outputs, lengths, characters)
+        decoder = _decoder_products(config, outputs, lengths, hypotheses=1)  # known actions
+        return 6 * (_encoder_products(config, lengths, characters) + decoder)
     config = _of_chart(config)
     all_spans = sum(n * (n + 1) // 2 for n in lengths) * config.d_label_hidden * (outputs - 1)
     forward = forward_products(config, outputs, lengths, characters)

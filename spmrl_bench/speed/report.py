@@ -44,12 +44,14 @@ def all_speeds(
     bank = open_treebank(treebank)
     measured = list(settings(bank, variant, sizes))
     machine, cpu = measure_machine(device, seconds), torch.device("cpu")
-    trees = bank.split("train")
-    with tempfile.TemporaryDirectory() as folder:
-        reading = work.reading(trees, Path(folder, "trees.mrg"))
-        speeds = [measure(reading, machine, cpu, seconds)]
-    scoring = work.scoring(trees, work.baseline_parses(trees), load_prm("spmrl"))
-    speeds.append(measure(scoring, machine, cpu, seconds))
+    speeds = []
+    if "constituents" in bank.layers:
+        trees = bank.split("train")
+        with tempfile.TemporaryDirectory() as folder:
+            reading = work.reading(trees, Path(folder, "trees.mrg"))
+            speeds.append(measure(reading, machine, cpu, seconds))
+        scoring = work.scoring(trees, work.baseline_parses(trees), load_prm("spmrl"))
+        speeds.append(measure(scoring, machine, cpu, seconds))
     for n in work.CHART_LENGTHS:
         for augmented in (False, True):
             speeds.append(measure(work.decoding(n, augmented), machine, cpu, seconds))

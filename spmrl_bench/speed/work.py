@@ -231,11 +231,11 @@ def parsing(
 ) -> Work:
     """Sentences in, parses out, with weights that were never trained."""
     parser = _untrained(kind, config, examples, device)
-    words = [parse.words for parse in examples]
+    words, tags = [parse.words for parse in examples], [parse.tags for parse in examples]
     beam = f", beam {config.beam}" if isinstance(config, TransitionParserConfig) else ""
     work = Work(
         f"parsing{beam}, {config.precision}",
-        lambda: list(parser.parse(words)),
+        lambda: list(parser.parse(words, tags)),  # gold tags, for those that read them
         len(examples),
         "sentences",
     )

@@ -12,7 +12,9 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.stack_attention import Stacks
 from spmrl_bench.parsers.arithmetic import (
+    _decoder_products,
     _encoder_products,
+    _search_products,
     forward_products,
     training_operations,
 )
@@ -64,14 +66,30 @@ def test_products_of_a_decoder_are_those_that_torch_counts(
         last = torch.zeros(sentences, width, dtype=torch.int64)
         for _ in range(2 * n):
             state = parser.decoder.step(last, state, sources, stacks).state
-    known = parser.system.actions, [n] * sentences, 0
-    below = _encoder_products(config, *known[1:])
+    known = parser.system.actions, [n] * sentences
     # torch leaves out products with a vector, those that make one energy of each sum.
     energies = sentences * width * 2 * n * n * layers * config.d_attention
-    counted = forward_products(config, *known) - below - energies
+    counted = _decoder_products(config, *known, width) - energies
     assert 2 * counted == counter.get_total_flops()
-    greedy = config.model_copy(update={"beam": 1})
-    assert training_operations(config, *known) == 6 * forward_products(greedy, *known)
+    below = _encoder_products(config, known[1], 0)
+    expected = 6 * (below + _decoder_products(config, *known, 1))
+    assert training_operations(config, *known, 0) == expected
+
+
+def test_a_search_needs_the_products_of_the_cheaper_way() -> None:
+    """Each word is multiplied once for each matrix that contexts are multiplied with."""
+    narrow = settings(TransitionParserConfig, **DECODER, attention_layers=2, beam=1)
+    wide = narrow.model_copy(update={"d_model": 400})
+    known = 7, [5, 3]
+    once = 8 * 400 * (8 + 2 * 4 * 12 + 8)  # all words: keys, two contexts, the second query
+    steps = _search_products(wide, *known, 1) - once
+    assert _search_products(wide, *known, 8) == once + 8 * steps
+    for config in (wide, wide.model_copy(update={"beam": 8})):
+        searched = _search_products(config, *known, config.beam)
+        assert searched < _decoder_products(config, *known, config.beam)
+        assert forward_products(config, *known, 0) == searched + _encoder_products(
+            config, known[1], 0
+        )
 
 
 def test_what_nobody_counted_has_no_limit() -> None:
