@@ -27,8 +27,10 @@ STOPS = 100
 #: What can be done about a training that was lost too often.
 ADVICE = "give the same command again (without --fresh) to continue from the last checkpoint"
 
-# Seconds between two looks whether a signal has come, and whether somebody else's work has ended.
-_GLANCE, _AGAIN = 0.2, 2.0
+#: Seconds between two looks whether somebody else's work has ended.
+AGAIN = 2.0
+# Likewise whether a signal has come.
+_GLANCE = 0.2
 
 
 def carry_out(
@@ -150,7 +152,7 @@ class _Driver:
             if _key(unit) not in self.told:
                 self.told.add(_key(unit))
                 self.say(f"{unit.title}: waiting, {error}")
-            self.later.append((time.monotonic() + _AGAIN, unit))
+            self.later.append((time.monotonic() + AGAIN, unit))
         elif how == "failed":
             self._fail(ended)
         else:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import secrets
 import signal
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import sleep
 
 import torch
 
@@ -20,9 +22,10 @@ from spmrl_bench.errors import (
     ReadError,
     RecipeError,
     RunCancelledError,
+    RunOwnedError,
     SpmrlError,
 )
-from spmrl_bench.executors.driver import carry_out
+from spmrl_bench.executors.driver import AGAIN, carry_out
 from spmrl_bench.executors.unit import Ended, Unit
 from spmrl_bench.executors.where import LOCAL, Where, executor_for
 from spmrl_bench.experiments.one_run import Run, train_run
@@ -183,14 +186,26 @@ def _train_in_turn(
     fresh: str,
     say: Callable[[str], None],
 ) -> list[Exception]:
-    """Train in this process; returns what failed."""
+    """Train in this process; returns what failed.
+
+    A run that another process has in work comes last, and is waited for.
+    """
     failures: list[Exception] = []
-    for number, run in enumerate(runs, start=1):
+    waiting, told = deque(runs), set[Path]()
+    while waiting:
+        run = waiting.popleft()
+        if run.folder in told:
+            sleep(AGAIN)
         try:
             train_run(run, fresh, notes.get(run.folder), device=device)
+        except RunOwnedError as error:
+            waiting.append(run)
+            if run.folder not in told:
+                told.add(run.folder)
+                say(f"{run.title}: waiting, {error}")
         except SpmrlError as error:
             failures.append(error)
-            if number < len(runs):
+            if waiting:
                 say(_failed(run, error))
     return failures
 

@@ -29,8 +29,10 @@ from spmrl_bench.errors import (
     SentenceTooLongError,
     TrainingError,
 )
+from spmrl_bench.experiments import campaign
 from spmrl_bench.experiments.campaign import train_all, usual_jobs
 from spmrl_bench.experiments.one_run import Run
+from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.treebanks.treebank import Treebank
 from tests.conftest import PATIENCE
@@ -116,6 +118,37 @@ def test_a_run_that_fails_stops_no_other(
     assert weights(done)
     assert sorted(path.name for path in failed.iterdir()) == ["failed.json", "log.txt"]
     assert "tiny-open charlstm seed 1: FAILED, tiny-open, split train" in capfd.readouterr().err
+
+
+def test_a_run_that_another_has_in_work_comes_last_and_is_waited_for(
+    laboratory: Laboratory, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = plan(laboratory, seeds=[1, 2])
+    first, second = folders(work)
+    mine, over = threading.Event(), threading.Event()
+    looks: list[bool] = []
+
+    def own() -> None:
+        with owned(first):
+            mine.set()
+            over.wait(PATIENCE)
+
+    owner = threading.Thread(target=own)
+
+    def look(seconds: float) -> None:
+        looks.append((second / "best").exists())
+        if len(looks) == 3:
+            over.set()
+            owner.join(PATIENCE)
+
+    monkeypatch.setattr(campaign, "sleep", look)
+    owner.start()
+    assert mine.wait(PATIENCE)
+    train_all([work], runs_dir=RUNS, jobs=1)
+    assert looks == [True] * 3
+    said = capfd.readouterr().err
+    assert said.count(f"seed 1: waiting, {first}: process {os.getpid()} on ") == 1
+    assert said.index("seed 2: best dev F1") < said.index("seed 1: best dev F1")
 
 
 @pytest.mark.parametrize(("jobs", "file"), [(2, "last/progress.json"), (1, "run.json")])
