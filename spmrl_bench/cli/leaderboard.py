@@ -13,6 +13,7 @@ from spmrl_bench.cli.options import (
     On,
     ResultsFolder,
     RunsFolder,
+    SaveParses,
     Seeds,
     Size,
     StrictFiles,
@@ -54,6 +55,7 @@ def leaderboard(
     device: Device = "auto",
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
+    save_parses: SaveParses = False,
     strict: StrictFiles = False,
 ) -> None:
     """Let our parsers and those of others compete on every treebank of a track.
@@ -104,6 +106,7 @@ def leaderboard(
         results_dir=results,
         say=say_line,
         on=where,
+        save_parses=save_parses,
     )
     _, failures = round_.run(fields)
     found = verdicts(gather([results]), {field.treebank for field in fields})

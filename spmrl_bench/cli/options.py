@@ -93,6 +93,14 @@ RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder of the training
 ResultsFolder = Annotated[
     Path, typer.Option("--results", help="Folder of the result records (in `runs/`) and tables.")
 ]
+SaveParses = Annotated[
+    bool,
+    typer.Option(
+        "--save-parses",
+        help="Keep the scored parses, and the gold trees that they were compared with, in the "
+        "folder `parses` of the results.",
+    ),
+]
 Model = Annotated[
     Path,
     typer.Option(

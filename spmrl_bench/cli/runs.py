@@ -16,6 +16,7 @@ from spmrl_bench.cli.options import (
     On,
     ResultsFolder,
     RunsFolder,
+    SaveParses,
     Seed,
     Seeds,
     Settings,
@@ -124,14 +125,7 @@ def evaluate(
             "--ensemble", help="Also score all runs of the selected variant as one parser."
         ),
     ] = False,
-    save_parses: Annotated[
-        bool,
-        typer.Option(
-            "--save-parses",
-            help="Keep the scored parses, and the gold trees that they were compared with, in the "
-            "folder `parses` of the results.",
-        ),
-    ] = False,
+    save_parses: SaveParses = False,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -161,20 +155,14 @@ def evaluate(
         spmrl-bench eval basque --system udpipe --minutes 10
     """
     if system is not None:
-        refuse_with_system(
-            {
-                "variant": variant,
-                "on": on,
-                "ensemble": ensemble,
-                "save-parses": save_parses,
-                "by": by,
-            }
-        )
+        refuse_with_system({"variant": variant, "on": on, "ensemble": ensemble, "by": by})
         theirs = runs_of_system(
             lang, system, runs, seed, seeds,
             treebank=treebank, track=track, size=size, settings=settings, minutes=minutes,
         )  # fmt: skip
-        eval_systems(theirs, results, device=device, jobs=jobs, strict=strict)
+        eval_systems(
+            theirs, results, device=device, jobs=jobs, strict=strict, save_parses=save_parses
+        )
         return
     from spmrl_bench.executors.where import parse_where
     from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns

@@ -11,6 +11,7 @@ import typer
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
     ResultsFolder,
+    SaveParses,
     StrictFiles,
     chosen_seeds,
     name_left_out,
@@ -84,6 +85,7 @@ def enter(
     ] = "refuse",
     encoding: Annotated[str, typer.Option(help="Encoding of the file.")] = "utf-8",
     results: ResultsFolder = Path("results"),
+    save_parses: SaveParses = False,
     strict: StrictFiles = False,
 ) -> None:
     """Score what another parser made of a split, and keep it as a record among the results.
@@ -124,6 +126,7 @@ def enter(
         policy=faults,
         tags=tags,
         encoding=encoding,
+        save_parses=save_parses,
     )
     for kind, number in entered.handled.items():
         typer.echo(f"{kind}: {number:,} answers", err=True)
@@ -209,7 +212,13 @@ def runs_of_system(
 
 
 def eval_systems(
-    asked: Sequence[SystemRun], results: Path, *, device: str, jobs: int, strict: bool
+    asked: Sequence[SystemRun],
+    results: Path,
+    *,
+    device: str,
+    jobs: int,
+    strict: bool,
+    save_parses: bool,
 ) -> None:
     """Score parsers of somebody else that were trained, and print the table."""
     from spmrl_bench.leaderboard.markdown import results_markdown
@@ -219,5 +228,7 @@ def eval_systems(
 
     published, wrong = readable_published()
     name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
-    records = score_systems(asked, results, device=device, jobs=jobs, say=say_line)
+    records = score_systems(
+        asked, results, device=device, jobs=jobs, say=say_line, save_parses=save_parses
+    )
     typer.echo(results_markdown(records, published), nl=False)

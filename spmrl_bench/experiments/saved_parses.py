@@ -57,9 +57,18 @@ class SavedParses:
             TreeError: the format has no way to write a word, a tag or a label.
             SpmrlError: a file cannot be written.
         """
+        self.write_gold(split, gold)
         for layer in gold[0].layers if gold else ():
-            for side, is_gold in ((gold, True), (parses, False)):
-                write_text(self.path(split, layer, gold=is_gold), _TEXTS[layer](side))
+            write_text(self.path(split, layer), _TEXTS[layer](parses))
+
+    def write_gold(self, split: str, gold: Sequence[Parse]) -> None:
+        """Write gold trees alone, every layer that they have.
+
+        Raises:
+            TreeError, SpmrlError: as :meth:`write`.
+        """
+        for layer in gold[0].layers if gold else ():
+            write_text(self.path(split, layer, gold=True), _TEXTS[layer](gold))
 
     def read(self, split: str, layer: Layer) -> tuple[list[Parse], list[Parse]]:
         """Gold trees and parses of a split, with this layer.
@@ -67,10 +76,15 @@ class SavedParses:
         Raises:
             SpmrlError: a file is not there or not what was written.
         """
-        gold, parses = (
-            _READERS[layer](self.path(split, layer, gold=gold)) for gold in (True, False)
-        )
-        return gold, parses
+        return self.read_gold(split, layer), _READERS[layer](self.path(split, layer))
+
+    def read_gold(self, split: str, layer: Layer) -> list[Parse]:
+        """Gold trees of a split, with this layer.
+
+        Raises:
+            SpmrlError: the file is not there or not what was written.
+        """
+        return _READERS[layer](self.path(split, layer, gold=True))
 
     def are_of(self, split: str, result: SplitResult, rules: Mapping[str, Any]) -> bool:
         """Whether the files of a split are there and give what a record says of it."""

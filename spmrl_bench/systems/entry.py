@@ -28,6 +28,7 @@ from spmrl_bench.leaderboard.record import (
 )
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.signature import Source
+from spmrl_bench.systems.outputs import keep_output
 from spmrl_bench.systems.predictions import Policy, read_predictions
 from spmrl_bench.treebanks.treebank import Treebank
 
@@ -59,6 +60,7 @@ def enter(
     policy: Policy = "refuse",
     tags: bool = False,
     encoding: str = "utf-8",
+    save_parses: bool = False,
 ) -> Entered:
     """Score a file of parses and write the record of its system.
 
@@ -68,6 +70,7 @@ def enter(
         system: its description; ``outputs`` and ``tested`` follow from the records.
         policy: what becomes of answers that cannot be scored as they stand.
         tags: whether the system read the treebank's tags.
+        save_parses: keep the file and the gold trees (:mod:`~spmrl_bench.systems.outputs`).
 
     Raises:
         SpmrlError: the file cannot be read or scored, or the record not be written.
@@ -75,6 +78,8 @@ def enter(
     earlier, _ = readable_records(results_dir / "runs")
     source = Source(tags=bank.manifest.tags if tags else "none", variant=signed_title(system.title))
     new = score_file(path, bank, split, source, policy=policy, encoding=encoding)
+    if save_parses:
+        keep_output(path, new.output, bank, split, results_dir, encoding=encoding)
     results, outputs = _known(bank, system, earlier)
     results[split] = _joined(results.get(split), new.result)
     outputs[split] = _joined_outputs(outputs.get(split), new.output)

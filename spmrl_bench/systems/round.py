@@ -113,6 +113,7 @@ class Round:
         jobs: trainings side by side, each with its share of the threads.
         say: shows a line.
         on: where our variants are trained and scored; others are trained here.
+        save_parses: keep all that is scored, and the gold trees.
     """
 
     minutes: float
@@ -124,6 +125,7 @@ class Round:
     results_dir: Path
     say: Callable[[str], None]
     on: Where = LOCAL
+    save_parses: bool = False
 
     def run(self, fields: Sequence[Field]) -> tuple[list[Record], list[SpmrlError]]:
         """Train and score what is left.
@@ -168,6 +170,7 @@ class Round:
                 results_dir=self.results_dir,
                 device=self.device,
                 on=self.on,
+                save_parses=self.save_parses,
             )
         except SpmrlError as error:
             return [], [error]
@@ -200,7 +203,12 @@ class Round:
                 continue
             try:
                 records += score_systems(
-                    [run], self.results_dir, device=self.device, jobs=1, say=self.say
+                    [run],
+                    self.results_dir,
+                    device=self.device,
+                    jobs=1,
+                    say=self.say,
+                    save_parses=self.save_parses,
                 )
             except SpmrlError as error:
                 failures.append(error)

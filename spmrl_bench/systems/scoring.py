@@ -24,6 +24,7 @@ from spmrl_bench.systems.description import filled
 from spmrl_bench.systems.entry import score_file, signed_title, system_record
 from spmrl_bench.systems.environment import versions_of
 from spmrl_bench.systems.material import words_text
+from spmrl_bench.systems.outputs import is_kept, keep_output
 from spmrl_bench.systems.run import MODEL, SETTINGS, SystemRun, Trained, check, trained
 
 SPLITS = ("dev", "test")
@@ -85,6 +86,19 @@ def score_one(
             ),
             versions=find_versions() | (state.packages if state else versions_of(this.system)),
         )
+
+
+def keep_answers(this: SystemRun, record: Record, results_dir: Path) -> None:
+    """Keep the answers of a run that was scored, and the gold trees, among the results.
+
+    Raises:
+        SpmrlError: a file cannot be read or written.
+    """
+    bank = this.treebank.with_test()
+    outputs = record.system.outputs if record.system else {}
+    for split, output in outputs.items():
+        if not is_kept(output, bank.name, split, results_dir):
+            keep_output(_answers(this, split), output, bank, split, results_dir)
 
 
 def _state(this: SystemRun) -> Trained | None:

@@ -17,7 +17,7 @@ from spmrl_bench.processes import available_threads
 from spmrl_bench.systems.command import StoppedError
 from spmrl_bench.systems.entry import with_tested
 from spmrl_bench.systems.run import SystemRun, Trained, train_one
-from spmrl_bench.systems.scoring import score_one
+from spmrl_bench.systems.scoring import keep_answers, score_one
 
 Say = Callable[[str], None]
 Result = TypeVar("Result")
@@ -52,9 +52,18 @@ def train_systems(
 
 
 def score_systems(
-    runs: Sequence[SystemRun], results_dir: Path, *, device: str, jobs: int, say: Say
+    runs: Sequence[SystemRun],
+    results_dir: Path,
+    *,
+    device: str,
+    jobs: int,
+    say: Say,
+    save_parses: bool = False,
 ) -> list[Record]:
     """The records of trained runs; new ones are written.
+
+    Args:
+        save_parses: keep what is scored and the gold trees, of those too that have a record.
 
     Raises:
         SpmrlError: what failed, when the rest is done.
@@ -66,6 +75,8 @@ def score_systems(
 
     def work(this: SystemRun, stop: threading.Event) -> Record:
         record = score_one(this, earlier, threads=threads, device=device, stop=stop)
+        if save_parses:
+            keep_answers(this, record, results_dir)
         if record in earlier:
             return record
         with writing:  # each says how many have been scored on test before it

@@ -30,10 +30,21 @@ def train(
 
 
 def evaluate(
-    laboratory: Laboratory, *, device: str = "auto", ensemble: bool = False, **options: Any
+    laboratory: Laboratory,
+    *,
+    device: str = "auto",
+    ensemble: bool = False,
+    save_parses: bool = False,
+    **options: Any,
 ) -> list[Record]:
-    work = plan(laboratory, **options)
-    return run.evaluate(work, runs_dir=RUNS, results_dir=RESULTS, device=device, ensemble=ensemble)
+    return run.evaluate(
+        plan(laboratory, **options),
+        runs_dir=RUNS,
+        results_dir=RESULTS,
+        device=device,
+        ensemble=ensemble,
+        save_parses=save_parses,
+    )
 
 
 def plan(laboratory: Laboratory, **options: Any) -> Plan:

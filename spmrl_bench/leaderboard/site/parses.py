@@ -19,6 +19,7 @@ from spmrl_bench.leaderboard.site.gathered import Stored
 from spmrl_bench.leaderboard.site.licences import Facts
 from spmrl_bench.named_paths import path_fault
 from spmrl_bench.scoring.metric import Part, metric_named
+from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.trees.parse import Layer, Parse
 
 _BY = "label"
@@ -43,7 +44,7 @@ class AtHand:
 def parses_of(entry: Entry, view: View, facts: Facts | None) -> AtHand | None:
     """The parses of the first of an entry's runs that has them; None where none is believed."""
     metric, split = view
-    if entry.kind in ("system", "baseline") or facts is None:
+    if entry.kind == "baseline" or facts is None:
         return None
     for one in entry.stored:
         found = _read(one, metric, split, facts)
@@ -69,21 +70,33 @@ def _read(
 ) -> tuple[list[Parse], list[Parse]] | None:
     record, rules = one.record, facts.rules.get(metric)
     result = record.result(split)
-    layers = metric_named(metric).layers
-    if result is None or rules is None or len(layers) != 1:
+    scorer = metric_named(metric)
+    if result is None or metric not in result.metrics or rules is None or len(scorer.layers) != 1:
         return None
+    try:
+        found = _kept(one, split, scorer.layers[0], facts)
+        counts = None if found is None else scorer.count(*found, rules)
+    except SpmrlError:
+        return None
+    columns = result.metrics[metric].counts
+    return None if counts is None or counts.to_columns() != columns else found
+
+
+def _kept(
+    one: Stored, split: str, layer: Layer, facts: Facts
+) -> tuple[list[Parse], list[Parse]] | None:
+    """Gold trees and parses that are kept for a record; None where none can be.
+
+    Raises:
+        SpmrlError: none are, or they cannot be read.
+    """
+    record = one.record
     name = run_name(record.size, record.variant, record.settings, record.seed)
     if record.ensemble:
         name += f"-ensemble-of-{len(record.ensemble)}"
     # They are a stranger's words, and name files.
     if any("/" in part or path_fault(part) for part in (record.treebank.name, name)):
         return None
-    saved = SavedParses(one.results / "parses" / record.treebank.name, name)
-    if not saved.folder.is_dir():
-        return None
-    if not saved.are_of(split, result, {metric: rules}):
-        return None
-    try:
-        return saved.read(split, layers[0])
-    except SpmrlError:
-        return None
+    if record.system is not None:
+        return kept_output(record, split, layer, one.results, facts.manifest.transforms)
+    return SavedParses(one.results / "parses" / record.treebank.name, name).read(split, layer)
