@@ -47,9 +47,9 @@ def site(
 
         spmrl-bench site --results results --results ~/other/results --to public
     """
-    from spmrl_bench.leaderboard.site.building import site_pages
-    from spmrl_bench.leaderboard.site.gathered import gather
-    from spmrl_bench.leaderboard.site.writing import write_site
+    from spmrl_bench.leaderboard.gathered import gather
+    from spmrl_bench.site.building import site_pages
+    from spmrl_bench.site.writing import write_site
 
     folders = results or [Path("results")]
     gathered = gather(folders)

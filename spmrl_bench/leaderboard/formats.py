@@ -5,7 +5,7 @@ which of them are averages, what a mark means, where a figure is from. A :class:
 tables of finished cells together with their notes, and each function here writes all of it in one
 language; what a number means or how it is rounded is decided before. Unrounded numbers for other
 programs are a matter of CSV, for which a frame of numbers is the better start; pages are a matter
-of :mod:`~spmrl_bench.leaderboard.site`.
+of :mod:`~spmrl_bench.site`.
 """
 
 from __future__ import annotations

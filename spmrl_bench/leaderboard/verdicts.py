@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from spmrl_bench.leaderboard.entries import Entry, Group, entries_of
 from spmrl_bench.leaderboard.formats import Table
-from spmrl_bench.leaderboard.site.entries import Entry, Group, entries_of
-from spmrl_bench.leaderboard.site.gathered import Gathered
+from spmrl_bench.leaderboard.gathered import Gathered
 from spmrl_bench.leaderboard.track import LEVEL
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import randomisation

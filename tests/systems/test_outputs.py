@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import Record, System, read_records
-from spmrl_bench.leaderboard.site.building import site_pages
-from spmrl_bench.leaderboard.site.gathered import gather
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.site.building import site_pages
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.outputs import kept_output

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import RecipeError, TreebankError
+from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
-from spmrl_bench.leaderboard.site.gathered import gather
 from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter

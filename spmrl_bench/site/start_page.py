@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from spmrl_bench.leaderboard.entries import Entry, Group, View
 from spmrl_bench.leaderboard.estimates import average
 from spmrl_bench.leaderboard.record import in_order
-from spmrl_bench.leaderboard.site.atlas import Atlas, Bank, SystemKey
-from spmrl_bench.leaderboard.site.downloads import Files, as_files, links
-from spmrl_bench.leaderboard.site.entries import Entry, Group, View
-from spmrl_bench.leaderboard.site.forms import page
-from spmrl_bench.leaderboard.site.grids import Cell, Grid, Head, number
 from spmrl_bench.leaderboard.table import track_title
 from spmrl_bench.leaderboard.track import way_of_counting
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.site.atlas import Atlas, Bank, SystemKey
+from spmrl_bench.site.downloads import Files, as_files, links
+from spmrl_bench.site.forms import page
+from spmrl_bench.site.grids import Cell, Grid, Head, number
 
 _SCORES = "data/scores"
 _TREEBANKS = "data/treebanks"

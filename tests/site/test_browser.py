@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.leaderboard.site.atlas import Atlas
-from spmrl_bench.leaderboard.site.building import site_pages
-from spmrl_bench.leaderboard.site.gathered import gather
-from spmrl_bench.leaderboard.site.writing import write_site
-from tests.leaderboard.site.generated import NASTY, write_many
-from tests.leaderboard.site.test_site import fill
+from spmrl_bench.leaderboard.gathered import gather
+from spmrl_bench.site.atlas import Atlas
+from spmrl_bench.site.building import site_pages
+from spmrl_bench.site.writing import write_site
+from tests.site.generated import NASTY, write_many
+from tests.site.test_site import fill
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
 playwright = pytest.importorskip(

@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 
 from spmrl_bench.experiments.recipe import _toml_value
+from spmrl_bench.leaderboard.addresses import slugs
+from spmrl_bench.leaderboard.entries import Group, Sums, entries_of
+from spmrl_bench.leaderboard.gathered import Gathered, Stored
 from spmrl_bench.leaderboard.record import Record, SystemTraining
-from spmrl_bench.leaderboard.site.addresses import slugs
-from spmrl_bench.leaderboard.site.entries import Group, Sums, entries_of
-from spmrl_bench.leaderboard.site.gathered import Gathered, Stored
-from spmrl_bench.leaderboard.site.lengths import by_length
-from spmrl_bench.leaderboard.site.pictures import Picture, Series, logarithmic, places, scale
-from spmrl_bench.leaderboard.site.reproducing import commands
-from spmrl_bench.leaderboard.site.reproducing import settings as resolved
-from spmrl_bench.leaderboard.site.sentences import sides
-from spmrl_bench.leaderboard.site.standings import standing
 from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.breakdown import by_sentence_length
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.significance import Ratio, compare, randomisation
+from spmrl_bench.site.lengths import by_length
+from spmrl_bench.site.pictures import Picture, Series, logarithmic, places, scale
+from spmrl_bench.site.reproducing import commands
+from spmrl_bench.site.reproducing import settings as resolved
+from spmrl_bench.site.sentences import sides
+from spmrl_bench.site.standings import standing
 from spmrl_bench.systems.description import load_system
 from tests.leaderboard.examples import HALF, PERFECT, SKIPPED, make_result
-from tests.leaderboard.site.generated import NASTY, random_counts, run_record, system_record
+from tests.site.generated import NASTY, random_counts, run_record, system_record
 
 VIEW = ("brackets", "test")
 

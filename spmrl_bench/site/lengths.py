@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmrl_bench.leaderboard.site.entries import Sums
+from spmrl_bench.leaderboard.entries import Sums
 from spmrl_bench.scoring.breakdown import SENTENCE_LENGTHS, length_names
 
 

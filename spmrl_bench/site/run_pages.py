@@ -6,19 +6,19 @@ import json
 from collections.abc import Iterator, Sequence
 
 from spmrl_bench.leaderboard.comparison import SPLITS, signature_parts
+from spmrl_bench.leaderboard.entries import Entry, Group, has_seed
+from spmrl_bench.leaderboard.gathered import Stored
 from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.leaderboard.searched import Search, searched_text
-from spmrl_bench.leaderboard.site.atlas import Atlas, Bank
-from spmrl_bench.leaderboard.site.downloads import Files
-from spmrl_bench.leaderboard.site.entries import Entry, Group, has_seed
-from spmrl_bench.leaderboard.site.forms import page
-from spmrl_bench.leaderboard.site.gathered import Stored
-from spmrl_bench.leaderboard.site.grids import Cell, Grid, Head, number
-from spmrl_bench.leaderboard.site.lengths import LengthClass, by_length
-from spmrl_bench.leaderboard.site.parses import label_parts, parses_of
-from spmrl_bench.leaderboard.site.pictures import Picture, Series, places
-from spmrl_bench.leaderboard.site.reproducing import commands, environment, settings
 from spmrl_bench.scoring.metric import METRICS, metric_named
+from spmrl_bench.site.atlas import Atlas, Bank
+from spmrl_bench.site.downloads import Files
+from spmrl_bench.site.forms import page
+from spmrl_bench.site.grids import Cell, Grid, Head, number
+from spmrl_bench.site.lengths import LengthClass, by_length
+from spmrl_bench.site.parses import label_parts, parses_of
+from spmrl_bench.site.pictures import Picture, Series, places
+from spmrl_bench.site.reproducing import commands, environment, settings
 
 
 def run_pages(atlas: Atlas) -> Iterator[Files]:

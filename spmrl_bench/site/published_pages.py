@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.site.atlas import Atlas
-from spmrl_bench.leaderboard.site.downloads import Files, as_files, links
-from spmrl_bench.leaderboard.site.forms import page
-from spmrl_bench.leaderboard.site.grids import Cell, Grid, Head, number
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.site.atlas import Atlas
+from spmrl_bench.site.downloads import Files, as_files, links
+from spmrl_bench.site.forms import page
+from spmrl_bench.site.grids import Cell, Grid, Head, number
 
 _DATA = "data/published"
 

@@ -18,12 +18,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.leaderboard.addresses import slugs
 from spmrl_bench.leaderboard.columns import Column, brief_columns, named_columns
 from spmrl_bench.leaderboard.estimates import Estimate
 from spmrl_bench.leaderboard.frame import GROUP, parts, records_frame
+from spmrl_bench.leaderboard.gathered import Gathered, Stored
 from spmrl_bench.leaderboard.record import MetricResult, Record, SplitResult
-from spmrl_bench.leaderboard.site.addresses import slugs
-from spmrl_bench.leaderboard.site.gathered import Gathered, Stored
 from spmrl_bench.leaderboard.table import Result, group_results, metrics_of, track_title
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import Ratio

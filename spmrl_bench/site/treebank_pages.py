@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from spmrl_bench.leaderboard.entries import Entry, Group, View
 from spmrl_bench.leaderboard.frame import counting_differences
 from spmrl_bench.leaderboard.identity import resolved_settings
-from spmrl_bench.leaderboard.site.atlas import Atlas, Bank
-from spmrl_bench.leaderboard.site.downloads import Files, as_files, links
-from spmrl_bench.leaderboard.site.entries import Entry, Group, View
-from spmrl_bench.leaderboard.site.forms import page
-from spmrl_bench.leaderboard.site.grids import Cell, Grid, Head, estimated, whole
-from spmrl_bench.leaderboard.site.lengths import by_length
-from spmrl_bench.leaderboard.site.parses import label_parts, parses_of
-from spmrl_bench.leaderboard.site.pictures import (
+from spmrl_bench.leaderboard.table import results_frame
+from spmrl_bench.site.atlas import Atlas, Bank
+from spmrl_bench.site.downloads import Files, as_files, links
+from spmrl_bench.site.forms import page
+from spmrl_bench.site.grids import Cell, Grid, Head, estimated, whole
+from spmrl_bench.site.lengths import by_length
+from spmrl_bench.site.parses import label_parts, parses_of
+from spmrl_bench.site.pictures import (
     MOST_SERIES,
     Picture,
     Series,
     logarithmic,
     places,
 )
-from spmrl_bench.leaderboard.table import results_frame
 
 _MOST_LABELS = 14
 #: Settings by which the runs of a learning curve differ.

@@ -11,13 +11,13 @@ from functools import cached_property
 
 import pandas as pd
 
+from spmrl_bench.leaderboard.addresses import slugs
+from spmrl_bench.leaderboard.entries import Entry, Group, View, entries_of
+from spmrl_bench.leaderboard.gathered import Gathered, Stored
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.site.addresses import slugs
-from spmrl_bench.leaderboard.site.entries import Entry, Group, View, entries_of
-from spmrl_bench.leaderboard.site.gathered import Gathered, Stored
-from spmrl_bench.leaderboard.site.licences import Facts, facts_of
-from spmrl_bench.leaderboard.site.standings import Standing, standing
 from spmrl_bench.leaderboard.table import track_title
+from spmrl_bench.site.licences import Facts, facts_of
+from spmrl_bench.site.standings import Standing, standing
 
 #: What is the same system on every treebank; see :attr:`Entry.key`.
 SystemKey = tuple[str, str, str, str]

@@ -3,7 +3,7 @@
 ``eval --save-parses`` keeps parses and gold trees among the results. Their files are known by the
 name of a run only, so they are believed where they give the counts of the record, sentence by
 sentence, and not otherwise. Aggregates of them (scores by label) may be told of any treebank; the
-sentences themselves only where :mod:`~spmrl_bench.leaderboard.site.licences` says so.
+sentences themselves only where :mod:`~spmrl_bench.site.licences` says so.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.run_folder import run_name
 from spmrl_bench.experiments.saved_parses import SavedParses
-from spmrl_bench.leaderboard.site.entries import Entry, View
-from spmrl_bench.leaderboard.site.gathered import Stored
-from spmrl_bench.leaderboard.site.licences import Facts
+from spmrl_bench.leaderboard.entries import Entry, View
+from spmrl_bench.leaderboard.gathered import Stored
 from spmrl_bench.named_paths import path_fault
 from spmrl_bench.scoring.metric import Part, metric_named
+from spmrl_bench.site.licences import Facts
 from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.trees.parse import Layer, Parse
 

@@ -15,20 +15,20 @@ from typer.testing import CliRunner, Result
 
 from spmrl_bench.cli import app
 from spmrl_bench.errors import RecordError
+from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import write_record
-from spmrl_bench.leaderboard.site.building import site_pages
-from spmrl_bench.leaderboard.site.gathered import gather
-from spmrl_bench.leaderboard.site.writing import LIST, write_site
+from spmrl_bench.site.building import site_pages
+from spmrl_bench.site.writing import LIST, write_site
 from spmrl_bench.trees.tree import Tree
 from tests.laboratory import make_trees
-from tests.leaderboard.site.generated import (
+from tests.site.generated import (
     NASTY,
     run_record,
     run_with_parses,
     system_record,
     write_all,
 )
-from tests.leaderboard.site.reading_pages import Structure, structure
+from tests.site.reading_pages import Structure, structure
 
 SECRET = "Geheimwort"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spmrl_bench.leaderboard.site.atlas import Atlas, Bank
-from spmrl_bench.leaderboard.site.downloads import Files, links
-from spmrl_bench.leaderboard.site.entries import Entry, Group, View, has_seed
-from spmrl_bench.leaderboard.site.forms import page
-from spmrl_bench.leaderboard.site.grids import Cell, Grid, Head, estimated, number
-from spmrl_bench.leaderboard.site.parses import parses_of
-from spmrl_bench.leaderboard.site.sentences import drawn, sides
+from spmrl_bench.leaderboard.entries import Entry, Group, View, has_seed
 from spmrl_bench.leaderboard.table import Result
+from spmrl_bench.site.atlas import Atlas, Bank
+from spmrl_bench.site.downloads import Files, links
+from spmrl_bench.site.forms import page
+from spmrl_bench.site.grids import Cell, Grid, Head, estimated, number
+from spmrl_bench.site.parses import parses_of
+from spmrl_bench.site.sentences import drawn, sides
 
 _BASELINE = "A baseline, scored beside the parsers; it learns nothing."
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spmrl_bench.leaderboard.columns import Column
+from spmrl_bench.leaderboard.entries import Entry, Group, headlines
 from spmrl_bench.leaderboard.record import in_order
-from spmrl_bench.leaderboard.site.atlas import Atlas, Bank, SystemKey
-from spmrl_bench.leaderboard.site.downloads import Files, as_files, links
-from spmrl_bench.leaderboard.site.entries import Entry, Group, headlines
-from spmrl_bench.leaderboard.site.forms import page
-from spmrl_bench.leaderboard.site.grids import Cell, Grid, Head, estimated, whole
 from spmrl_bench.leaderboard.table import track_title
+from spmrl_bench.site.atlas import Atlas, Bank, SystemKey
+from spmrl_bench.site.downloads import Files, as_files, links
+from spmrl_bench.site.forms import page
+from spmrl_bench.site.grids import Cell, Grid, Head, estimated, whole
 
 _LIST = "data/systems"
 _KINDS = {"run": "variant", "system": "system of others", "baseline": "baseline"}

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.leaderboard.site.atlas import Atlas, Bank
-from spmrl_bench.leaderboard.site.downloads import Files, as_files, as_json
-from spmrl_bench.leaderboard.site.entries import Entry, Group, View
-from spmrl_bench.leaderboard.site.forms import page
-from spmrl_bench.leaderboard.site.grids import Cell, Grid, Head, estimated
-from spmrl_bench.leaderboard.site.parses import AtHand, parses_of
+from spmrl_bench.leaderboard.entries import Entry, Group, View
+from spmrl_bench.site.atlas import Atlas, Bank
+from spmrl_bench.site.downloads import Files, as_files, as_json
+from spmrl_bench.site.forms import page
+from spmrl_bench.site.grids import Cell, Grid, Head, estimated
+from spmrl_bench.site.parses import AtHand, parses_of
 from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.parse import Parse
 
