@@ -60,6 +60,93 @@ def train(options):
     )
 
 
+class Rules:
+    """The rules of a grammar by their children, which have numbers: Nonterminals hash slowly."""
+
+    def __init__(self, productions):
+        self.numbers = {}
+        self.unary = {}  # child -> (probability, parent, rule)
+        self.binary = {}  # left child -> right child -> the same
+        for rule in productions:
+            parent, *children = map(self.number, (rule.lhs(), *rule.rhs()))
+            place = (rule.prob(), parent, rule)
+            if len(children) == 1:
+                self.unary.setdefault(children[0], []).append(place)
+            else:
+                left, right = children
+                self.binary.setdefault(left, {}).setdefault(right, []).append(place)
+
+    def number(self, symbol):
+        return self.numbers.setdefault(symbol, len(self.numbers))
+
+
+class IndexedParser(ViterbiParser):
+    """nltk's parser, but that a span asks for the rules whose children are there.
+
+    The original tries all rules on each span, split by split: thousands in a treebank's grammar. And
+    of several ways to build a constituent the original is given the most probable alone, which
+    is the one that it keeps.
+    """
+
+    def __init__(self, grammar, rules, lexical):
+        super().__init__(grammar)
+        self._rules = rules
+        self._of_token = {}
+        for rule in lexical:
+            self._of_token.setdefault(rule.rhs()[0], []).append(rule)
+
+    def parse(self, tokens):
+        self._there = {}  # span -> constituents' numbers with their probabilities
+        return super().parse(tokens)
+
+    def _add_constituents_spanning(self, span, constituents, tokens):
+        super()._add_constituents_spanning(span, constituents, tokens)
+        self._there[span] = {
+            self._rules.number(symbol): constituents[*span, symbol].prob()
+            for symbol in self._there[span]
+        }
+
+    def _find_instantiations(self, span, constituents):
+        start, end = span
+        found = []
+        if span not in self._there:  # else asked again, for chains of unary rules
+            self._there[span] = set()
+            found += self._pairs(start, end, constituents)
+            if end == start + 1:
+                found += [
+                    (rule, [token])
+                    for token, rules in self._of_token.items()
+                    if (start, end, token) in constituents
+                    for rule in rules
+                ]
+        for symbol in self._there[span]:
+            child = constituents[start, end, symbol]
+            for _, _, rule in self._rules.unary.get(self._rules.number(symbol), ()):
+                found.append((rule, [child]))
+        self._there[span].update(rule.lhs() for rule, _ in found)
+        return found
+
+    def _pairs(self, start, end, constituents):
+        """The best way to build each constituent of a span from two."""
+        best = {}
+        for split in range(start + 1, end):
+            rights = self._there[split, end]
+            for left, left_prob in self._there[start, split].items():
+                partners = self._rules.binary.get(left, {})
+                if len(partners) > len(rights):
+                    common = [right for right in rights if right in partners]
+                else:
+                    common = [right for right in partners if right in rights]
+                for right in common:
+                    for prob, parent, rule in partners[right]:
+                        whole = prob * left_prob * rights[right]
+                        if parent not in best or whole > best[parent][0]:
+                            best[parent] = (whole, rule, split)
+        for _, rule, split in best.values():
+            left, right = rule.rhs()
+            yield rule, [constituents[start, split, left], constituents[split, end, right]]
+
+
 class Grammar:
     """The rules, and for each sentence a grammar with those of its words alone."""
 
@@ -75,6 +162,7 @@ class Grammar:
             )
             for left, *right, number in content["rules"]
         ]
+        self.by_children = Rules(self.rules)
         self.lexical = {}
         for left, word, number in content["lexical"]:
             self.lexical.setdefault(word, []).append((left, number / totals[left]))
@@ -84,18 +172,25 @@ class Grammar:
         candidates = (word, word_class(word), coarse_class(word))
         return next((one for one in candidates if one in self.lexical), None)
 
+    def of(self, terminals):
+        """nltk's grammar for a sentence, and those of its rules that have words."""
+        lexical = [
+            ProbabilisticProduction(Nonterminal(left), [terminal], prob=share)
+            for terminal in sorted(set(terminals))
+            for left, share in self.lexical[terminal]
+        ]
+        grammar = PCFG.__new__(PCFG)  # whose constructor wants every probability to sum to one
+        super(PCFG, grammar).__init__(
+            self.start, [*self.rules, *lexical], calculate_leftcorners=False
+        )
+        return grammar, lexical
+
     def parse(self, words):
         terminals = [self.terminal(word) for word in words]
         if None in terminals:
             return None
-        lexical = [
-            ProbabilisticProduction(Nonterminal(left), [terminal], prob=share)
-            for terminal in set(terminals)
-            for left, share in self.lexical[terminal]
-        ]
-        grammar = PCFG.__new__(PCFG)  # whose constructor wants every probability to sum to one
-        super(PCFG, grammar).__init__(self.start, [*self.rules, *lexical])
-        found = next(ViterbiParser(grammar).parse(terminals), None)
+        grammar, lexical = self.of(terminals)
+        found = next(IndexedParser(grammar, self.by_children, lexical).parse(terminals), None)
         if found is None:
             return None
         tree = Tree.convert(found)
@@ -152,4 +247,5 @@ def main():
     options.run(options)
 
 
-main()
+if __name__ == "__main__":
+    main()

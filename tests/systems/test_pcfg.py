@@ -1,0 +1,81 @@
+"""The treebank grammar: the parser that asks for rules by their children is nltk's own."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from nltk import Nonterminal
+from nltk.grammar import PCFG, ProbabilisticProduction
+from nltk.parse import ViterbiParser
+
+from spmrl_bench.data import data_dir
+
+WORDS = "abc"
+
+
+@pytest.fixture(scope="module")
+def driver() -> ModuleType:
+    path = data_dir("systems") / "drivers" / "pcfg_driver.py"
+    specification = importlib.util.spec_from_file_location("pcfg_driver", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def random_rules(choose: random.Random) -> list[ProbabilisticProduction]:
+    """Rules with one and two children, chains and circles among them, and with words."""
+    symbols = [Nonterminal(name) for name in "STUVW"]
+    rules = []
+    for left in symbols:
+        rights: list[tuple[object, ...]] = [(choose.choice(WORDS),)]
+        rights += [tuple(choose.choices(symbols, k=2)) for _ in range(3)]
+        rights += [(choose.choice(symbols),) for _ in range(choose.randint(0, 2))]
+        weights = [choose.random() for _ in rights]
+        rules += [
+            ProbabilisticProduction(left, right, prob=weight / sum(weights))
+            for right, weight in zip(rights, weights, strict=True)
+        ]
+    return rules
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_best_tree_is_the_one_that_nltk_finds(seed: int, driver: ModuleType) -> None:
+    choose = random.Random(seed)
+    rules = random_rules(choose)
+    grammar = PCFG(Nonterminal("S"), rules)
+    lexical = [rule for rule in rules if isinstance(rule.rhs()[0], str)]
+    inner = driver.Rules([rule for rule in rules if rule not in lexical])
+    known = sorted({rule.rhs()[0] for rule in lexical})
+    for length in range(1, 7):
+        words = choose.choices(known, k=length)
+        expected = next(ViterbiParser(grammar).parse(words), None)
+        found = next(driver.IndexedParser(grammar, inner, lexical).parse(words), None)
+        assert (found is None) == (expected is None)
+        if expected is not None:
+            assert found.prob() == expected.prob()
+            assert found.leaves() == words
+
+
+def test_the_grammar_of_a_few_trees(driver: ModuleType, tmp_path: Path) -> None:
+    """Trees that were learnt come back, chains and more than two children too."""
+    trees = [
+        "(ROOT (S (NP (PRP I)) (VP (VBP see) (NP (DT a) (JJ big) (NN dog)))))",
+        "(ROOT (S (NP (PRP I)) (VP (VBP see) (NP (NP (DT a) (NN dog)) (PP (IN in) (NP (NNP Bonn)))))))",
+        "(ROOT (S (NP (DT a) (NN dog)) (VP (VBP see) (NP (PRP I)))))",
+    ]  # fmt: skip
+    (tmp_path / "train").write_text("\n".join(trees) + "\n", encoding="utf-8")
+    options = driver.argparse.Namespace(
+        train=str(tmp_path / "train"), model=str(tmp_path), horizontal=1, vertical=0
+    )
+    driver.train(options)
+    grammar = driver.Grammar(tmp_path / "grammar.json")
+    assert " ".join(str(grammar.parse("I see a big dog".split())).split()) == trees[0]
+    assert grammar.parse(["dog", "dog"]) is None
+    unknown = grammar.parse(["I", "see", "Ulm"])  # a name that was never seen
+    assert unknown.leaves() == ["I", "see", "Ulm"]
