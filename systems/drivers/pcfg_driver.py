@@ -83,9 +83,9 @@ class Rules:
 class IndexedParser(ViterbiParser):
     """nltk's parser, but that a span asks for the rules whose children are there.
 
-    The original tries all rules on each span, split by split: thousands in a treebank's grammar. And
-    of several ways to build a constituent the original is given the most probable alone, which
-    is the one that it keeps.
+    The original tries all rules on each span, split by split: thousands in a treebank's grammar.
+    And of several ways to build a constituent the original is given the most probable alone,
+    which is the one that it keeps.
     """
 
     def __init__(self, grammar, rules, lexical):
