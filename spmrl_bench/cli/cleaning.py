@@ -11,6 +11,15 @@ from typer.core import TyperGroup
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import RunsFolder
 
+RunsNamed = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[RUN]...",
+        help="Runs, or folders of runs. Default: all of `--runs`.",
+        show_default=False,
+    ),
+]
+
 
 class _ListByDefault(TyperGroup):
     """Lists runs where no command is named, whatever else is given."""
@@ -50,14 +59,7 @@ def about() -> None:
 
 @runs.command()
 def clean(
-    names: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[RUN]...",
-            help="Runs, or folders of runs. Default: all of `--runs`.",
-            show_default=False,
-        ),
-    ] = None,
+    names: RunsNamed = None,
     runs: RunsFolder = Path("runs"),
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be dropped, and drop nothing.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from spmrl_bench.cli.cleaning import RunsNamed
 from spmrl_bench.cli.cleaning import runs as runs_app
 from spmrl_bench.cli.options import RunsFolder, check_choice, print_rows, raise_all
 from spmrl_bench.errors import SpmrlError
@@ -29,14 +30,7 @@ RunName = Annotated[
 
 @runs_app.command("list")
 def listing(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[RUN]...",
-            help="Runs, or folders of runs. Default: all of `--runs`.",
-            show_default=False,
-        ),
-    ] = None,
+    names: RunsNamed = None,
     runs: RunsFolder = Path("runs"),
     state: Annotated[
         list[str] | None,
@@ -143,12 +137,14 @@ def cancel(
     raise_all(errors)
 
 
-def _looked_at(names: list[str] | None, runs_dir: Path, wanted: list[str] | None) -> list[RunState]:
+def _looked_at(
+    names: list[Path] | None, runs_dir: Path, wanted: list[str] | None
+) -> list[RunState]:
     """The states of the runs that were asked for."""
     from spmrl_bench.experiments.run_search import run_named, states
 
     found: dict[Path, RunState] = {}
-    for place in [Path(name) for name in names or ()] or [runs_dir]:
+    for place in names or [runs_dir]:
         below = runs_dir / place
         if names and not place.is_dir() and not below.is_dir():
             run = run_named(str(place), runs_dir)
@@ -159,7 +155,7 @@ def _looked_at(names: list[str] | None, runs_dir: Path, wanted: list[str] | None
     return [run for run in found.values() if not wanted or run.state in wanted]
 
 
-def _watch(names: list[str] | None, runs_dir: Path, wanted: list[str] | None) -> None:
+def _watch(names: list[Path] | None, runs_dir: Path, wanted: list[str] | None) -> None:
     """Show the runs until Ctrl-C, as many as there is room for, those that go on first."""
     from rich.console import Console
     from rich.live import Live
