@@ -70,8 +70,12 @@ def plan_round(
     for system in systems:
         version_of(system)  # raises where it is not installed
     found = []
-    for name in dict.fromkeys(languages or list_recipes()):
-        recipe = load_recipe(name)
+    recipes = {name: load_recipe(name) for name in dict.fromkeys(languages or list_recipes())}
+    known_variants = {name for recipe in recipes.values() for name in recipe.variants}
+    for variant in variants or ():
+        if variant not in known_variants:
+            raise RecipeError(unknown_name("variant", variant, known_variants))
+    for name, recipe in recipes.items():
         for bank in filter(is_known, recipe.language.treebanks):
             manifest = load_manifest(bank)
             if manifest.track != track or (treebanks and bank not in treebanks):

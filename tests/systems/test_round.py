@@ -48,6 +48,8 @@ def test_who_competes_where(laboratory: Laboratory, flat: Known) -> None:
     assert field.variants == ["charlstm"]
     with pytest.raises(RecipeError, match="unknown treebank of track open 'tiny-opne'"):
         fields(laboratory, treebanks=["tiny-opne"])
+    with pytest.raises(RecipeError, match=r"unknown variant 'charlsmt'\. Did you mean charlstm"):
+        fields(laboratory, flat, variants=["charlsmt"])
     with pytest.raises(RecipeError, match="unknown track 'opne'"):
         fields(laboratory, track="opne")
     with pytest.raises(TreebankError, match="no treebank of track spmrl is present"):
