@@ -216,11 +216,10 @@ def parse(options):
         open(options.output, "w", encoding="utf-8") as out,
     ):
         for line in lines:
-            words = line.split()
-            escaped = [{"(": "-LRB-", ")": "-RRB-"}.get(word, word) for word in words]
+            words = Tree.fromstring(line).leaves()  # spelt as in training
             signal.setitimer(signal.ITIMER_REAL, options.seconds)
             try:
-                tree = grammar.parse(escaped)
+                tree = grammar.parse(words)
             except (TooLongError, TimeoutError):  # nltk has a limit of its own
                 tree = None
             finally:

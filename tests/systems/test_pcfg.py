@@ -79,3 +79,19 @@ def test_the_grammar_of_a_few_trees(driver: ModuleType, tmp_path: Path) -> None:
     assert grammar.parse(["dog", "dog"]) is None
     unknown = grammar.parse(["I", "see", "Ulm"])  # a name that was never seen
     assert unknown.leaves() == ["I", "see", "Ulm"]
+
+
+def test_words_with_brackets_and_slashes_come_back_as_they_were_spelt(
+    driver: ModuleType, tmp_path: Path
+) -> None:
+    tree = r"(ROOT (S (NP (CD 1-RRB-) (CD 1\/2)) (VP (VBP -LRB-))))"
+    (tmp_path / "train").write_text(f"{tree}\n{tree}\n", encoding="utf-8")
+    given, answers = tmp_path / "given", tmp_path / "answers"
+    given.write_text("(ROOT (X 1-RRB-) (X 1\\/2) (X -LRB-))\n(ROOT (X no))\n", encoding="utf-8")
+    options = driver.argparse.Namespace(
+        train=str(tmp_path / "train"), model=str(tmp_path), horizontal=1, vertical=0,
+        input=str(given), output=str(answers), seconds=10.0,
+    )  # fmt: skip
+    driver.train(options)
+    driver.parse(options)
+    assert answers.read_text(encoding="utf-8") == f"{tree}\n(())\n"
