@@ -66,7 +66,8 @@ def test_the_grammar_of_a_few_trees(driver: ModuleType, tmp_path: Path) -> None:
     """Trees that were learnt come back, chains and more than two children too."""
     trees = [
         "(ROOT (S (NP (PRP I)) (VP (VBP see) (NP (DT a) (JJ big) (NN dog)))))",
-        "(ROOT (S (NP (PRP I)) (VP (VBP see) (NP (NP (DT a) (NN dog)) (PP (IN in) (NP (NNP Ulm)))))))",
+        "(ROOT (S (NP (PRP I)) (VP (VBP see) "
+        "(NP (NP (DT a) (NN dog)) (PP (IN in) (NP (NNP Ulm)))))))",
         "(ROOT (S (NP (DT a) (NN dog)) (VP (VBP see) (NP (PRP I)))))",
     ]  # fmt: skip
     (tmp_path / "train").write_text("\n".join(trees) + "\n", encoding="utf-8")
