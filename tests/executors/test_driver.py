@@ -66,7 +66,7 @@ class Scripted:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "_AGAIN", 0.0)
+    monkeypatch.setattr(driver, "AGAIN", 0.0)
     monkeypatch.setattr(driver, "_GLANCE", 0.0)
 
 
