@@ -154,4 +154,6 @@ def _arcs(trees: Sequence[DependencyTree | None], names: tuple[str, str], number
 
 
 def _arc(tree: DependencyTree, word: int) -> str:
+    if tree.heads[word] < 0:  # of an answer that could not be scored
+        return "no answer"
     return f"{tree.relations[word]} {head_text(tree, word)}".strip()

@@ -49,13 +49,17 @@ def kept(record: Record, split: str, metric: str = "brackets") -> list[Parse]:
     return pair[1]
 
 
-def shown_trees() -> str:
-    """The trees of dev on the page that compares any two entries; empty if there are none."""
+def pages() -> dict[str, bytes]:
+    """The site of all records."""
     files: dict[str, bytes] = {}
     for some in site_pages(gather([RESULTS])):
         files |= some
-    name = "compare/tiny-open/brackets-dev-1-trees.js"
-    return files.get(name, b"").decode()
+    return files
+
+
+def shown_trees() -> str:
+    """The trees of dev on the page that compares any two entries; empty if there are none."""
+    return pages().get("compare/tiny-open/brackets-dev-1-trees.js", b"").decode()
 
 
 def test_what_a_system_answered_is_kept_and_shown_beside_ours(
@@ -123,6 +127,12 @@ def test_entered_files_of_both_layers_are_kept(
     kept(record, "dev")
     parses = kept(record, "dev", "attachment")
     assert {-1} == set(parses[4].dependencies.heads.tolist())  # type: ignore[union-attr]
+
+    Path("dev.conllu").write_text("".join(rows).replace("\t77\t", "\t0\t"), encoding="utf-8")
+    perfect = System(name="Perfect", outputs={})
+    enter(Path("dev.conllu"), bank, "dev", perfect, RESULTS, save_parses=True)
+    page = pages()["entries/german-mini/Oracle-entered.html"].decode()
+    assert page.count('class="wrong">no answer <') == len(gold[4])
 
 
 def test_a_hash_that_leads_elsewhere_is_no_name_of_a_file(
