@@ -7,7 +7,9 @@ is gone. Which worker is next is decided here, by who has nothing in work; Dask 
 watches the workers, and brings the answers.
 
 The workers see the same folders as the driver. A file of the driver's that a worker does not see
-is how one that sees others is found out before it has work.
+is how one that sees others is found out before it has work, and how it is told whether a unit has
+failed by itself or because its worker has lost the folder. Such a worker gets no more units until
+it sees the folder again.
 """
 
 from __future__ import annotations
@@ -20,8 +22,7 @@ import secrets
 import socket
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,8 +34,9 @@ from spmrl_bench.executors.unit import Ended, How, Unit
 from spmrl_bench.parsers.device import cards, device_of_job
 from spmrl_bench.processes import available_threads, interrupts_blocked
 
-#: Seconds between two looks at which workers there are, and in which an answer should come.
-_LOOK, _PATIENCE = 1.0, 30.0
+#: Seconds between two looks at which workers there are, and at those that were set aside, and in
+#: which an answer should come.
+_LOOK, _LOOK_AGAIN, _PATIENCE = 1.0, 30.0, 30.0
 
 
 class _Facts(NamedTuple):
@@ -72,7 +74,15 @@ class DaskExecutor:
     #: Whether workers have to see the driver's folder.
     needs_folder = True
 
-    def __init__(self, address: str | None, shared: Path, *, jobs: int = 1, device: str = "auto"):
+    def __init__(
+        self,
+        address: str | None,
+        shared: Path,
+        *,
+        jobs: int = 1,
+        device: str = "auto",
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Connect to a cluster, or set one up.
 
         Args:
@@ -81,6 +91,7 @@ class DaskExecutor:
             shared: a folder that all workers should see, which is made if it is not there.
             device: as of training. Where the workers of a host see several graphics cards and it
                 names none, they take turns.
+            say: shows a line.
 
         Raises:
             SpmrlError: the libraries are not installed, or there is no such cluster.
@@ -92,14 +103,17 @@ class DaskExecutor:
                 "--on dask needs Dask's scheduler: pip install 'spmrl-bench[dask]'"
             ) from None
         self._distributed = distributed
-        self._device, self._here = device, address is None
+        self._device, self._here, self._say = device, address is None, say
         self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
         self._given: dict[str, _Given] = {}
         self._workers: dict[str, _Worker] = {}
+        self._aside: dict[str, float] = {}  # workers that cannot work, and when to look again
+        self._had_workers = False
         self._news = threading.Event()  # a worker has answered
         self._looked = float("-inf")
         shared.mkdir(parents=True, exist_ok=True)
         self._sign = shared.absolute() / f".driver-{self._token}"
+        self._to_see = str(self._sign) if self.needs_folder else ""
         self._cluster = self._set_up(jobs) if self._here else None
         where = self._cluster if address is None else address
         try:
@@ -138,7 +152,7 @@ class DaskExecutor:
         device = device_of_job(worker.number, self._device, facts.cards)
         with self._answering():
             future = self._client.submit(
-                _work, unit, device, worker.threads, key,
+                _work, unit, device, worker.threads, key, self._to_see,
                 key=key, pure=False, workers=[worker.address], retries=0,
             )  # fmt: skip
         future.add_done_callback(lambda _: self._news.set())
@@ -188,8 +202,12 @@ class DaskExecutor:
             return None
         if status == "finished":
             with self._answering():
-                how, error = given.future.result(timeout=_PATIENCE)
-            return Ended(given.unit, how, error)
+                how, error, sees = given.future.result(timeout=_PATIENCE)
+            if sees:
+                return Ended(given.unit, how, error)
+            problem = f"worker {_short(given.worker)} does not see {self._sign.parent} any more"
+            self._set_aside(given.worker, problem)
+            return Ended(given.unit, "lost", TrainingError(f"its {problem}"))
         if status == "error" and given.worker in self._workers:
             error = given.future.exception(timeout=_PATIENCE)
             if isinstance(error, Exception) and not isinstance(
@@ -203,43 +221,67 @@ class DaskExecutor:
 
     def _look(self) -> None:
         """Which workers there are, at most once a second."""
-        if time.monotonic() - self._looked < _LOOK:
+        now = time.monotonic()
+        if now - self._looked < _LOOK:
             return
         with self._answering():
             there = self._client.nthreads()
-        for gone in set(self._workers) - set(there):
-            del self._workers[gone]
-        if new := {address: there[address] for address in sorted(set(there) - set(self._workers))}:
-            self._welcome(new)
+        for known in (self._workers, self._aside):
+            for gone in known.keys() - there.keys():
+                del known[gone]
+        new = sorted(there.keys() - self._workers.keys())
+        if new := [address for address in new if self._aside.get(address, now) <= now]:
+            self._welcome({address: there[address] for address in new})
         self._looked = time.monotonic()
 
     def _welcome(self, threads: Mapping[str, int]) -> None:
         """Take workers in, each with so many threads, after a look whether they can do their work.
 
         Raises:
-            SpmrlError: one cannot.
+            SpmrlError: none can, and none ever could.
         """
-        for address, facts in self._run(_facts, str(self._sign), workers=[*threads]).items():
-            if isinstance(facts, Exception):
-                raise SpmrlError(
-                    f"worker {_short(address)}: cannot do any work: {facts}; is spmrl-bench "
-                    "installed where it runs?"
-                )
-            place = f"worker {_short(address)} of {facts.host}"
-            own = (__version__, platform.python_version())
-            if (facts.version, facts.python) != own:
-                raise SpmrlError(
-                    f"{place}: has spmrl-bench {facts.version} and Python {facts.python}; here "
-                    f"they are {own[0]} and {own[1]}: install the same on both"
-                )
-            if self.needs_folder and not facts.sees:
-                raise SpmrlError(
-                    f"{place}: does not see {self._sign.parent}: workers need the runs on a folder "
-                    "that all machines share; name one with --runs, or have all sent: "
-                    "--on dask://HOST:PORT,send=open"
-                )
-            hosts = Counter(one.facts.host for one in self._workers.values())
-            self._workers[address] = _Worker(address, facts, hosts[facts.host], threads[address])
+        with suppress(OSError):  # what it is in was gone, for the driver too, and is there again
+            self._sign.touch()
+        for address, facts in self._run(_facts, self._to_see, workers=[*threads]).items():
+            if problem := self._problem_of(address, facts):
+                if not self._had_workers:
+                    raise SpmrlError(problem)
+                self._set_aside(address, problem)
+                continue
+            self._aside.pop(address, None)
+            others = [one for one in self._workers.values() if one.facts.host == facts.host]
+            number = min({*range(len(others) + 1)} - {one.number for one in others})
+            self._workers[address] = _Worker(address, facts, number, threads[address])
+            self._had_workers = True
+
+    def _problem_of(self, address: str, facts: _Facts | Exception) -> str:
+        """Why a worker cannot do any work, in words; empty if it can."""
+        if isinstance(facts, Exception):
+            return (
+                f"worker {_short(address)}: cannot do any work: {facts}; is spmrl-bench "
+                "installed where it runs?"
+            )
+        place = f"worker {_short(address)} of {facts.host}"
+        own = (__version__, platform.python_version())
+        if (facts.version, facts.python) != own:
+            return (
+                f"{place}: has spmrl-bench {facts.version} and Python {facts.python}; here "
+                f"they are {own[0]} and {own[1]}: install the same on both"
+            )
+        if not facts.sees:
+            return (
+                f"{place}: does not see {self._sign.parent}: workers need the runs on a folder "
+                "that all machines share; name one with --runs, or have all sent: "
+                "--on dask://HOST:PORT,send=open"
+            )
+        return ""
+
+    def _set_aside(self, address: str, problem: str) -> None:
+        """Give a worker no more work until there is nothing wrong with it any more."""
+        if address not in self._aside:
+            self._say(f"{problem}. It gets no work before that is in order")
+        self._workers.pop(address, None)
+        self._aside[address] = time.monotonic() + _LOOK_AGAIN
 
     def _run(self, function: Any, *arguments: Any, workers: list[str] | None = None) -> Any:
         """What a function gives on each worker beside its work, or its exception."""
@@ -277,15 +319,29 @@ def _facts(sign: str) -> _Facts:
         cards=cards(),
         version=__version__,
         python=platform.python_version(),
-        sees=Path(sign).exists(),
+        sees=_sees(sign),
     )
 
 
-def _work(unit: Unit, device: str, threads: int, key: str) -> tuple[How, Exception | None]:
-    """Do a unit in a process of its own, and say how it has ended."""
+def _sees(sign: str) -> bool:
+    """Whether the file of the driver's is there; there may be none."""
+    try:
+        return not sign or Path(sign).exists()
+    except OSError:  # the file system is gone
+        return False
+
+
+def _work(
+    unit: Unit, device: str, threads: int, key: str, sign: str
+) -> tuple[How, Exception | None, bool]:
+    """Do a unit in a process of its own.
+
+    Returns:
+        How it has ended, and whether that was for no loss of the folder.
+    """
     with _starting:
         if _driver_of(key) in _asked:
-            return "stopped", TrainingError("was told to stop")
+            return "stopped", TrainingError("was told to stop"), True
         # Dask marks its workers as processes that may have no children, unless it is configured
         # otherwise; it means only that it would not end them. Ours end by themselves.
         multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
@@ -294,7 +350,7 @@ def _work(unit: Unit, device: str, threads: int, key: str) -> tuple[How, Excepti
         _jobs[key] = start_job(unit, device, threads)
     try:
         _, how, error = _jobs[key].ended()
-        return how, error
+        return how, error, how not in ("failed", "lost") or _sees(sign)
     finally:
         del _jobs[key]
 

@@ -51,9 +51,17 @@ class SendingExecutor(DaskExecutor):
 
     needs_folder = False
 
-    def __init__(self, address: str | None, shared: Path, *, licensed: bool, device: str = "auto"):
+    def __init__(
+        self,
+        address: str | None,
+        shared: Path,
+        *,
+        licensed: bool,
+        device: str = "auto",
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """As of :class:`DaskExecutor`; ``licensed`` treebanks may be sent or not."""
-        super().__init__(address, shared, device=device)
+        super().__init__(address, shared, device=device, say=say)
         self._licensed = licensed
         self._away: dict[Unit, _Away] = {}
         self._refused: list[Ended] = []

@@ -117,11 +117,11 @@ def executor_for(
         from spmrl_bench.executors.sending import SendingExecutor
 
         licensed = where.send == "all"
-        return SendingExecutor(where.address, shared, licensed=licensed, device=device)
+        return SendingExecutor(where.address, shared, licensed=licensed, device=device, say=say)
     if where.kind == "dask":
         from spmrl_bench.executors.dask import DaskExecutor
 
-        return DaskExecutor(where.address or None, shared, jobs=jobs, device=device)
+        return DaskExecutor(where.address or None, shared, jobs=jobs, device=device, say=say)
     if where.kind == "slurm":
         from spmrl_bench.executors.slurm import SlurmExecutor
         from spmrl_bench.executors.slurm_settings import SlurmSettings

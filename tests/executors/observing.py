@@ -1,9 +1,12 @@
-"""Waiting for what executors and their jobs do."""
+"""Waiting for what executors and their jobs do, and what a SLURM that is there says of its jobs."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 from spmrl_bench.executors.unit import Ended, Executor
@@ -29,3 +32,22 @@ def observe(executor: Executor, happened: Callable[[], bool]) -> None:
     while not happened():
         assert time.monotonic() < until
         assert executor.ended(0.1) == []
+
+
+@cache
+def slurm_is_there() -> bool:
+    """Whether this machine can hand jobs to a SLURM (``tests/executors/slurm/start.sh``)."""
+    if shutil.which("sinfo") is None:
+        return False
+    return subprocess.run(["sinfo"], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def ask(*command: str) -> str:
+    """What a command of SLURM prints."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def queue(states: str = "PENDING,RUNNING,COMPLETING") -> list[str]:
+    """The jobs of this user in some states."""
+    return ask("squeue", "-h", "-r", f"--states={states}", "--format=%i", "--me").split()

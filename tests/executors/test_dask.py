@@ -28,7 +28,7 @@ from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
 from spmrl_bench.parsers.bulk import Manner
 from tests.bulk.folders import left_over, results, streamed, tokens, write
 from tests.conftest import PATIENCE
-from tests.executors.work import diverge, note, refuse, steps, wait
+from tests.executors.work import diverge, fail_below, note, refuse, steps, wait
 from tests.laboratory import Laboratory
 
 distributed = pytest.importorskip("distributed")
@@ -135,7 +135,7 @@ def test_a_worker_that_sees_other_folders_is_refused(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = DaskExecutor(cluster, tmp_path, device="cpu")
-    executor._sign.unlink()
+    executor._to_see = str(tmp_path / "elsewhere" / "sign")
     with pytest.raises(SpmrlError, match=r"worker 127\.0\.0\.1:\d+ of .*: does not see .*--runs"):
         _ = executor.capacity
     executor.close()
@@ -144,6 +144,70 @@ def test_a_worker_that_sees_other_folders_is_refused(
     with pytest.raises(SpmrlError, match=r"here they are 0\.0\.0 and .*: install the same on both"):
         _ = executor.capacity
     executor.close()
+
+
+def be_blind(yes: bool) -> None:
+    """Have this worker see nothing of what is shared, or see it again."""
+    module._sees = (lambda _: False) if yes else _SEES
+
+
+_SEES = module._sees
+
+
+def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the worker gets nothing before it sees the folder again."""
+    monkeypatch.setattr(module, "_LOOK", 0.1)
+    monkeypatch.setattr(module, "_LOOK_AGAIN", 0.5)
+    said: list[str] = []
+    executor = DaskExecutor(cluster, tmp_path, device="cpu", say=said.append)
+    assert executor.capacity == 2
+    address, other = executor._workers
+    with distributed.Client(cluster, set_as_default=False) as client:
+        pid = client.run(os.getpid, workers=[address])[address]
+        client.run(be_blind, True, workers=[address])
+        try:
+            executor.start(Unit("a", fail_below, (str(pid),)))
+            (ended,) = all_of(executor, 1).values()
+            assert (ended.how, str(ended.error)) == (
+                "lost", f"its worker {module._short(address)} does not see {tmp_path} any more",
+            )  # fmt: skip
+            assert list(executor._workers) == [other]
+            executor.start(Unit("b", fail_below, (str(pid),)))
+            assert all_of(executor, 1)["b"].how == "done"
+            until = time.monotonic() + 4 * module._LOOK_AGAIN
+            while time.monotonic() < until:
+                assert executor.capacity == 1
+                time.sleep(0.05)
+        finally:
+            client.run(be_blind, False, workers=[address])
+    until = time.monotonic() + PATIENCE
+    while executor.capacity < 2:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    executor.start(Unit("c", note, (str(tmp_path / "c"),)))
+    executor.start(Unit("d", fail_below, (str(pid),)))
+    found = all_of(executor, 2)
+    assert {title: each.how for title, each in found.items()} == {"c": "done", "d": "failed"}
+    executor.close()
+    assert said == [
+        f"worker {module._short(address)} does not see {tmp_path} any more. "
+        "It gets no work before that is in order"
+    ]
+
+
+def test_workers_of_a_host_have_different_numbers_whoever_leaves(
+    executor: DaskExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They say which graphics card is whose."""
+    assert executor.capacity == 2
+    first, second = executor._workers.values()
+    assert {first.number, second.number} == {0, 1}
+    low = min(first, second, key=lambda one: one.number)
+    del executor._workers[low.address]
+    executor._welcome({low.address: low.threads})
+    assert sorted(one.number for one in executor._workers.values()) == [0, 1]
 
 
 def test_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +22,15 @@ from spmrl_bench.executors.unit import Unit
 from spmrl_bench.experiments import campaign
 from spmrl_bench.experiments.plan import make_plan
 from tests.conftest import PATIENCE
-from tests.executors.observing import ROOT, all_of, observe
+from tests.executors.observing import ROOT, all_of, ask, observe, queue
 from tests.executors.work import at_the_second_try, die, diverge, note, refuse, until_told, wait
 from tests.laboratory import Laboratory
 
-
-def ask(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout
-
-
-@cache
-def is_there() -> bool:
-    if shutil.which("sinfo") is None:
-        return False
-    return subprocess.run(["sinfo"], capture_output=True, timeout=60, check=False).returncode == 0
-
-
 pytestmark = [
     pytest.mark.campaign,
-    pytest.mark.skipif("not is_there()", reason="no SLURM (tests/executors/slurm/start.sh start)"),
+    pytest.mark.skipif(
+        "not slurm_is_there()", reason="no SLURM (tests/executors/slurm/start.sh start)"
+    ),
 ]
 
 
@@ -62,10 +49,6 @@ class Slurm(SlurmExecutor):
         self.said: list[str] = []
         place = folder / ".slurm"
         super().__init__(SlurmSettings(memory_gb=1, **settings), place, say=self.said.append)
-
-
-def queue(states: str = "PENDING,RUNNING,COMPLETING") -> list[str]:
-    return ask("squeue", "-h", "-r", f"--states={states}", "--format=%i", "--me").split()
 
 
 def wait_for_an_empty_queue() -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.errors import RunOwnedError, TrainingError
+from spmrl_bench.errors import CheckpointError, RunOwnedError, TrainingError
 
 
 def note(path: str, *, device: str, console: Any) -> None:
@@ -22,6 +22,12 @@ def idle(*, device: str, console: Any) -> None:
 
 def diverge(*, device: str, console: Any) -> None:
     raise TrainingError("diverged")
+
+
+def fail_below(pid: str, *, device: str, console: Any) -> None:
+    """Fail where the process with this number has begun this one."""
+    if os.getppid() == int(pid):
+        raise CheckpointError("it cannot be written")
 
 
 def stumble(*, device: str, console: Any) -> None:
