@@ -199,7 +199,6 @@ def test_killed_runs_go_on_to_the_same_weights(
         check(work)
         if on == "slurm":
             wait_for_none(lambda: queue() or workers_of(process, on))
-            assert not list((RUNS / ".slurm").iterdir())
         if disturbed >= DISTURBANCES:
             return
         RUNS.rename(f"runs{number}")
