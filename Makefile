@@ -111,7 +111,7 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 
 campaign: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto -m 'campaign or not campaign' --reliability-report=docs/reliability.md
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadgroup -m 'campaign or not campaign' --reliability-report=docs/reliability.md
 
 # The site's own packages, which nothing else needs; once, like the others.
 $(VENV)/.installed-docs: $(INSTALLED)

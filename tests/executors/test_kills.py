@@ -173,8 +173,11 @@ def check(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("on", "whom"),
     [
-        *((on, whom) for on in ("local", "dask", "slurm") for whom in ("worker", "driver", "both")),
-        ("slurm", "jobs told"),
+        *((on, whom) for on in ("local", "dask") for whom in ("worker", "driver", "both")),
+        *(
+            pytest.param("slurm", whom, marks=pytest.mark.xdist_group("slurm"))
+            for whom in ("worker", "driver", "both", "jobs told")
+        ),
     ],
 )
 def test_killed_runs_go_on_to_the_same_weights(

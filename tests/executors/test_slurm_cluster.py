@@ -28,6 +28,7 @@ from tests.laboratory import Laboratory
 
 pytestmark = [
     pytest.mark.campaign,
+    pytest.mark.xdist_group("slurm"),  # one after the other, for they look at the whole queue
     pytest.mark.skipif(
         "not slurm_is_there()", reason="no SLURM (tests/executors/slurm/start.sh start)"
     ),
