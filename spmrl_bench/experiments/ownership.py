@@ -18,7 +18,7 @@ from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
 from spmrl_bench.experiments.run_notes import cancel_asked
 from spmrl_bench.files import clear_up
 from spmrl_bench.locks import SILENCE, LockedError, Owner, file_clock, holder, locked
-from spmrl_bench.notes import LOCK, beside
+from spmrl_bench.notes import LOCK, beside, remove_waiting
 
 
 @contextmanager
@@ -80,12 +80,12 @@ def owner_of(folder: Path) -> str:
 
 
 def put_in_order(folder: Path) -> None:
-    """Remove what processes that are gone have left in and beside a run folder, if anybody may.
+    """Remove what processes that are gone have left in and beside the folder of a run that is done.
 
     Where another process owns the folder, or it cannot be written, all stays as it is.
     """
     with suppress(RunOwnedError, CheckpointError), owned(folder):
-        pass
+        remove_waiting(folder)
 
 
 def _refusal(owner: Owner, folder: Path) -> str:

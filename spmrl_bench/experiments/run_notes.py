@@ -76,8 +76,9 @@ def attempt_noted(
 ) -> Iterator[None]:
     """Within it, a run is trained, and an error that leaves it is noted in its folder.
 
-    What was noted of it before, that it waits or that it failed, is so no more. A folder that holds
-    a run with other settings is another run's, of which nothing is noted.
+    What was noted of it before, that it waits or that it failed, is so no more. Nor is it, when it
+    has ended, what somebody noted meanwhile who took its job over and may be gone. A folder that
+    holds a run with other settings is another run's, of which nothing is noted.
 
     Args:
         folder: of the run, which this process owns.
@@ -89,9 +90,11 @@ def attempt_noted(
     try:
         yield
     except Exception as error:
+        remove_waiting(folder)
         if not isinstance(error, (OtherSettingsError, RunCancelledError, *besides)):
             write_failed(folder, error, log)
         raise
+    remove_waiting(folder)
 
 
 def ask_cancel(folder: Path) -> None:

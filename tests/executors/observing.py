@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from spmrl_bench.executors.unit import Ended, Executor
 from tests.conftest import PATIENCE
 
@@ -34,9 +36,14 @@ def observe(executor: Executor, happened: Callable[[], bool]) -> None:
         assert executor.ended(0.1) == []
 
 
+def needs_slurm() -> None:
+    """Skip the test where this machine can hand jobs to no SLURM."""
+    if not _slurm_answers():
+        pytest.skip("no SLURM (tests/executors/slurm/start.sh start)")
+
+
 @cache
-def slurm_is_there() -> bool:
-    """Whether this machine can hand jobs to a SLURM (``tests/executors/slurm/start.sh``)."""
+def _slurm_answers() -> bool:
     if shutil.which("sinfo") is None:
         return False
     return subprocess.run(["sinfo"], capture_output=True, timeout=60, check=False).returncode == 0

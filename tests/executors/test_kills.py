@@ -23,7 +23,7 @@ import torch
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import Plan, make_plan
 from tests.conftest import PATIENCE
-from tests.executors.observing import ROOT, ask, queue, slurm_is_there
+from tests.executors.observing import ROOT, ask, needs_slurm, queue
 from tests.laboratory import Laboratory
 from tests.reliability.tally import Tally
 
@@ -186,8 +186,8 @@ def test_killed_runs_go_on_to_the_same_weights(
     held = tally("R15", f"kills of {whom}, on {on}" if whom != "jobs told" else f"{whom} to stop")
     if on == "dask":
         pytest.importorskip("distributed")
-    if on == "slurm" and not slurm_is_there():
-        pytest.skip("no SLURM (tests/executors/slurm/start.sh start)")
+    if on == "slurm":
+        needs_slurm()
     random.seed(f"{on} {whom}")
     disturbed = 0
     for number in range(4 * DISTURBANCES):

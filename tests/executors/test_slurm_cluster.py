@@ -22,21 +22,19 @@ from spmrl_bench.executors.unit import Unit
 from spmrl_bench.experiments import campaign
 from spmrl_bench.experiments.plan import make_plan
 from tests.conftest import PATIENCE
-from tests.executors.observing import ROOT, all_of, ask, observe, queue
+from tests.executors.observing import ROOT, all_of, ask, needs_slurm, observe, queue
 from tests.executors.work import at_the_second_try, die, diverge, note, refuse, until_told, wait
 from tests.laboratory import Laboratory
 
 pytestmark = [
     pytest.mark.campaign,
     pytest.mark.xdist_group("slurm"),  # one after the other, for they look at the whole queue
-    pytest.mark.skipif(
-        "not slurm_is_there()", reason="no SLURM (tests/executors/slurm/start.sh start)"
-    ),
 ]
 
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    needs_slurm()
     monkeypatch.setattr(SlurmQueue, "interval", 0.5)
     monkeypatch.setattr(SlurmQueue, "grace", 3.0)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))

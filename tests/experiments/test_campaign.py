@@ -34,6 +34,7 @@ from spmrl_bench.experiments.campaign import train_all, usual_jobs
 from spmrl_bench.experiments.one_run import Run
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.notes import read_waiting, write_waiting
 from spmrl_bench.treebanks.treebank import Treebank
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
@@ -100,7 +101,10 @@ def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
         ] * 3
     assert sum(line.startswith("using tiny-") for line in lines) == 2
 
+    first = plans[0].folder(RUNS, plans[0].configs[0])
+    write_waiting(first, "slurm", "4711")  # by one that was killed, of a job that has ended
     train_all(plans, runs_dir=RUNS, jobs=2)
+    assert read_waiting(first) is None
     again = capfd.readouterr().err.splitlines()
     assert len(again[-3:]) == 3
     assert all(": already trained, best dev F1 " in line for line in again[-3:])

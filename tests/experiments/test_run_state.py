@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
@@ -13,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.experiments import run_state
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_events import Event, minutes_left
-from spmrl_bench.experiments.run_notes import ask_cancel, write_failed
+from spmrl_bench.experiments.run_notes import ask_cancel, attempt_noted, write_failed
 from spmrl_bench.experiments.run_search import find_runs, run_named, states
 from spmrl_bench.experiments.run_state import RunState, state_of
 from spmrl_bench.living import this_machine
@@ -108,6 +109,20 @@ def test_who_waits_may_be_gone(job: str | None, machine: str, state: str) -> Non
     RUN.with_name(f".{RUN.name}.waiting").write_text(gone.model_dump_json(), encoding="utf-8")
     assert found().state == state
     assert ("is gone" in found().message) == (state == "interrupted")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_who_took_a_job_over_and_is_gone_leaves_no_run_waiting(fails: bool) -> None:
+    """A driver notes the job of a run that is in work, and is killed; then the run ends."""
+    begin()
+    ended = pytest.raises(TrainingError) if fails else contextlib.nullcontext()
+    with ended, attempt_noted(RUN):
+        write_waiting(RUN, "slurm", "4711")
+        if fails:
+            raise TrainingError("diverged")
+        log(EVALUATION, {"event": "stop"})
+        save(stopped_by="max_epochs")
+    assert found().state == ("failed" if fails else "done")
 
 
 def test_a_run_is_running_while_a_process_owns_it() -> None:
