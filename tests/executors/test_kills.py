@@ -27,7 +27,12 @@ from tests.executors.observing import ROOT, ask, needs_slurm, queue
 from tests.laboratory import Laboratory
 from tests.reliability.tally import Tally
 
-SETTINGS = {"train.max_epochs": "30", "train.stop_patience": "100", "train.batch_size": "8"}
+SETTINGS = {
+    "train.max_epochs": "30",
+    "train.stop_patience": "100",
+    "train.batch_size": "8",
+    "train.checkpoint_minutes": "0.005",  # some in each run, to go on from
+}
 RUNS, LOG = Path("runs"), Path("log")
 #: The disturbances that each test makes.
 DISTURBANCES = 20
@@ -156,8 +161,13 @@ def finish(recipe: Path, on: str, whom: str, seconds: float) -> int:
     raise AssertionError(LOG.read_text(encoding="utf-8")[-3000:])
 
 
-def check(plan: Plan) -> None:
-    """Check that all runs are as the undisturbed ones, each trained once, and nothing is left."""
+def check(plan: Plan) -> int:
+    """Check that all runs are as the undisturbed ones, each trained once, and nothing is left.
+
+    Returns:
+        How often one of them went on from a checkpoint.
+    """
+    resumed = 0
     for config in plan.configs:
         folder, other = (plan.folder(place, config) for place in (RUNS, Path("undisturbed")))
         file = "best/weights.safetensors"
@@ -165,7 +175,9 @@ def check(plan: Plan) -> None:
         lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
         events = [json.loads(line)["event"] for line in lines]
         assert events.count("stop") == 1, events
+        resumed += events.count("resume")
         assert not list(folder.parent.glob(".*")), list(folder.parent.glob(".*"))
+    return resumed
 
 
 @pytest.mark.campaign
@@ -189,7 +201,7 @@ def test_killed_runs_go_on_to_the_same_weights(
     if on == "slurm":
         needs_slurm()
     random.seed(f"{on} {whom}")
-    disturbed = 0
+    disturbed = resumed = 0
     for number in range(4 * DISTURBANCES):
         begun = time.monotonic()
         if number == 0:
@@ -199,10 +211,13 @@ def test_killed_runs_go_on_to_the_same_weights(
         elif (found := finish(laboratory.recipe, on, whom, seconds)) > 0:
             disturbed += found
             held.add(found)
-        check(work)
+        resumed += check(work)
         if on == "slurm":
             wait_for_none(lambda: queue() or workers_of(process, on))
         if disturbed >= DISTURBANCES:
+            # Jobs of SLURM go on when the command is killed.
+            assert resumed or (on, whom) == ("slurm", "driver")
+            print(f"{resumed} times a run went on from a checkpoint")
             return
         RUNS.rename(f"runs{number}")
     pytest.fail(f"only {disturbed} of {DISTURBANCES} moments were within the work")
