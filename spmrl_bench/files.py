@@ -252,6 +252,16 @@ def clear_up(folder: Path) -> None:
             _remove(Path(entry.path))
 
 
+def names_in(folder: Path) -> list[str]:
+    """What is in a folder; nothing if there is none, or it is removed in this moment.
+
+    (``Path.glob`` raises an error if a folder goes away while it is looked at.)
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return os.listdir(folder)
+    return []
+
+
 def discard(path: Path) -> None:
     """Remove a folder, if it is there, in one step as far as others can see."""
     gone = _hidden(path, "new")

@@ -28,7 +28,7 @@ from pydantic import BaseModel, ValidationError
 from spmrl_bench.bounded_files import open_regular, read_regular
 from spmrl_bench.bulk.inputs import Input
 from spmrl_bench.bulk.shards import Cut
-from spmrl_bench.files import put, write_file, write_text
+from spmrl_bench.files import names_in, put, write_file, write_text
 
 #: Names in the folder of the outputs.
 SETTINGS, REPORT, STATE = "parse.json", "report.json", ".parsing"
@@ -153,8 +153,8 @@ class FileState:
 
     def consumed(self) -> int:
         """Bytes of the input whose parts are there."""
-        places = self.folder.glob("*.part")
-        parts = (self.part(int(place.stem)) for place in places)
+        stems = (name.removesuffix(".part") for name in names_in(self.folder))
+        parts = (self.part(int(stem)) for stem in stems if stem.isdecimal())
         return sum(part.consumed for part in parts if part is not None)
 
     def _part(self, shard: int) -> Path:

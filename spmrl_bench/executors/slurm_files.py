@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.executors.slurm_job import Answer, Order
+from spmrl_bench.files import names_in
 
 if TYPE_CHECKING:
     from spmrl_bench.executors.slurm_queue import Job
@@ -39,7 +40,7 @@ def results_of(jobs: Iterable[Job]) -> set[Path]:
     found: set[Path] = set()
     for folder in {job.paths.folder for job in jobs}:
         with suppress(OSError):
-            found |= {folder / name for name in os.listdir(folder)}
+            found |= {folder / name for name in names_in(folder)}
     return found
 
 
@@ -65,10 +66,10 @@ def orders_of(folder: Path, names: Collection[str]) -> dict[str, Ordered]:
     """
     ending = "_submitted.pkl"
     found: dict[str, Ordered] = {}
-    for path in folder.glob(f"*/*{ending}"):
-        if (name := path.name.removesuffix(ending)) in names:
+    for place in (folder / name for name in names_in(folder)):
+        for name in {file.removesuffix(ending) for file in names_in(place)}.intersection(names):
             with suppress(Exception):  # of another version of the program: a job of its own
-                found[name] = Ordered(path.parent, _unpickled(path).args[0])
+                found[name] = Ordered(place, _unpickled(place / f"{name}{ending}").args[0])
     return found
 
 
@@ -91,7 +92,7 @@ def remove_files(job: Job) -> None:
     with suppress(OSError):
         for path in (paths.submitted_pickle, paths.result_pickle, paths.stdout, paths.stderr):
             path.unlink(missing_ok=True)
-        if not any(name.endswith((".pkl", ".err")) for name in os.listdir(paths.folder)):
+        if not any(name.endswith((".pkl", ".err")) for name in names_in(paths.folder)):
             shutil.rmtree(paths.folder, ignore_errors=True)
 
 

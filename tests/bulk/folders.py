@@ -77,11 +77,12 @@ def do(job: Job, number: int = 0, workers: int = 1) -> None:
 def results(outputs: Path) -> dict[str, bytes]:
     """The outputs by name, without files that a worker has not finished (see ``left_over``)."""
     found = {}
-    for path in sorted(outputs.rglob("*")):
-        name = path.relative_to(outputs).as_posix()
-        hidden = name.startswith(".") or path.name.startswith(".")
-        if not hidden and name not in ("parse.json", "report.json") and path.is_file():
-            found[name] = unpacked(path)
+    for place, folders, files in os.walk(outputs):  # ``rglob`` fails if a folder goes meanwhile
+        folders[:] = sorted(name for name in folders if name != STATE)
+        for path in (Path(place) / name for name in sorted(files)):
+            name = path.relative_to(outputs).as_posix()
+            if path.name[0] != "." and name not in ("parse.json", "report.json"):
+                found[name] = unpacked(path)
     return found
 
 

@@ -18,8 +18,10 @@ from typer.testing import CliRunner, Result
 
 from spmrl_bench.bulk.progress import progress_line
 from spmrl_bench.bulk.report import WorkerNote
+from spmrl_bench.bulk.state import STATE
 from spmrl_bench.cli import app
 from spmrl_bench.executors import local
+from spmrl_bench.files import names_in
 from spmrl_bench.parsers.bulk import Manner
 from tests.bulk.folders import Here, conllu, left_over, packed, results, streamed, tokens, write
 from tests.conftest import PATIENCE
@@ -224,10 +226,17 @@ def start(model: Path, inputs: Path, outputs: Path) -> subprocess.Popen[str]:
     )
 
 
+def shards(outputs: Path, ending: str) -> list[Path]:
+    """The files of shards with an ending, while workers make and remove them."""
+    folders = [outputs / STATE / name for name in names_in(outputs / STATE)]
+    files = [folder / name for folder in folders for name in names_in(folder)]
+    return [path for path in files if path.suffix == ending and path.stem.isdecimal()]
+
+
 def owners(outputs: Path) -> list[int]:
     """The processes that have a shard in work."""
     found = []
-    for lock in outputs.glob(".parsing/*/[0-9]*.lock"):
+    for lock in shards(outputs, ".lock"):
         with suppress(OSError, ValueError):
             found.append(json.loads(lock.read_text(encoding="utf-8"))["pid"])
     return found
@@ -267,7 +276,7 @@ def test_an_interrupt_keeps_what_is_done(
     outputs = tmp_path / "out"
     command = start(neighbours, tmp_path / "in", outputs)
     until = time.monotonic() + PATIENCE
-    while not list(outputs.glob(".parsing/*/*.part")):
+    while not shards(outputs, ".part"):
         assert time.monotonic() < until
         time.sleep(0.02)
     command.send_signal(signal.SIGINT)
