@@ -66,11 +66,13 @@ def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
 def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> bool:
     """Whether a record is of runs with these settings and weights.
 
-    Weights alone do not tell: runs whose settings change only what is read off may end alike.
+    Weights alone do not tell: runs whose settings change only what is read off may end alike, and
+    so do those on one treebank under two names.
     """
     names = ("variant", "size", "seed")
     return (
         record.members == list(weights)
+        and record.treebank.name == recipe["treebank"]
         and all(record.recipe.get(name) == recipe.get(name) for name in names)
         and resolved_settings(record.recipe) == resolved_settings(recipe)
     )

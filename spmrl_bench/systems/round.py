@@ -1,9 +1,9 @@
 """A round of a leaderboard: every parser on every treebank of a track, with the same time for each.
 
-Treebank by treebank, our variants and the parsers of others train on the same split and are scored
-alike; what is done is not done again, so the same call goes on where the last one ended. Our
-variants compete on dev for the test split, layer by layer, as they do in ``eval``; a system of
-somebody else is one entry.
+Our variants and the parsers of others train on the same splits and are scored alike: first ours on
+all treebanks, so that any number of machines has enough to do, then the others. What is done is not
+done again, so the same call goes on where the last one ended. Our variants compete on dev for the
+test split, layer by layer, as they do in ``eval``; a system of somebody else is one entry.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import NamedTuple, get_args
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import layers_of, make_plan
+from spmrl_bench.experiments.plan import Plan, layers_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
-from spmrl_bench.experiments.run import evaluate
-from spmrl_bench.experiments.run_folder import MINUTES
+from spmrl_bench.experiments.run import evaluate_all
+from spmrl_bench.experiments.run_folder import MINUTES, OtherSettingsError
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.environment import version_of
@@ -135,61 +135,72 @@ class Round:
         """Train and score what is left.
 
         Returns:
-            The records of all entries, and what kept others from having one.
+            The records of all entries, ours first, and what kept others from having one.
 
         Raises:
+            OtherSettingsError: a variant was trained with other settings; nothing is trained.
             Interrupted: Ctrl-C or SIGTERM; what runs has saved where it is, or begins anew.
         """
-        records: list[Record] = []
-        failures: list[SpmrlError] = []
-        for number, field in enumerate(fields, start=1):
+        for field in fields:
             names = [*field.variants, *(system.name for system in field.systems)]
-            self.say(
-                f"[{number}/{len(fields)}] {field.treebank}, {field.layer}: {', '.join(names)}"
-            )
-            for part in (self._ours, self._theirs):
-                found, failed = part(field)
-                records += found
-                failures += failed
-        return records, list({str(error): error for error in failures}.values())
+            self.say(f"{field.treebank}, {field.layer}: {', '.join(names)}")
+        ours, failures = self._ours([field for field in fields if field.variants])
+        theirs, more = self._theirs(fields)
+        return ours + theirs, list({str(error): error for error in failures + more}.values())
 
-    def _ours(self, field: Field) -> tuple[list[Record], list[SpmrlError]]:
-        if not field.variants:
-            return [], []
+    def _ours(self, fields: Sequence[Field]) -> tuple[list[Record], list[SpmrlError]]:
+        plans: list[Plan] = []
+        unplanned: list[SpmrlError] = []
+        for field in fields:
+            try:
+                plans.append(self._plan(field))
+            except SpmrlError as error:
+                unplanned.append(error)
+        if not plans:
+            return [], unplanned
+        untrained: list[SpmrlError] = []
         try:
-            plan = make_plan(
-                field.recipe,
-                treebank=field.treebank,
-                variants=field.variants,
-                size=self.size,
-                seeds=self.seeds,
-                settings={MINUTES: str(self.minutes)},
-            )
-            train_all(
-                [plan], runs_dir=self.runs_dir, device=self.device, jobs=self.jobs, on=self.on
-            )
-            records = evaluate(
-                plan,
-                runs_dir=self.runs_dir,
-                results_dir=self.results_dir,
-                device=self.device,
-                on=self.on,
-                save_parses=self.save_parses,
-            )
+            train_all(plans, runs_dir=self.runs_dir, device=self.device, jobs=self.jobs, on=self.on)
+        except OtherSettingsError:
+            raise
         except SpmrlError as error:
-            return [], [error]
-        return records, []
+            untrained.append(error)
+        records, errors = evaluate_all(
+            plans,
+            runs_dir=self.runs_dir,
+            results_dir=self.results_dir,
+            device=self.device,
+            on=self.on,
+            save_parses=self.save_parses,
+        )
+        unscored = []
+        for mistake in errors:
+            if not isinstance(mistake, SpmrlError):
+                raise mistake
+            unscored.append(mistake)
+        # What ended a training says more than that it has not ended.
+        return records, unplanned + (untrained or unscored)
 
-    def _theirs(self, field: Field) -> tuple[list[Record], list[SpmrlError]]:
+    def _plan(self, field: Field) -> Plan:
+        return make_plan(
+            field.recipe,
+            treebank=field.treebank,
+            variants=field.variants,
+            size=self.size,
+            seeds=self.seeds,
+            settings={MINUTES: str(self.minutes)},
+        )
+
+    def _theirs(self, fields: Sequence[Field]) -> tuple[list[Record], list[SpmrlError]]:
         failures: list[SpmrlError] = []
         asked: list[SystemRun] = []
-        for system in field.systems:
+        for competing, system in [(field, one) for field in fields for one in field.systems]:
             try:
                 asked += system_runs(
-                    field.recipe,
+                    competing.recipe,
                     system,
                     self.runs_dir,
-                    treebank=field.treebank,
+                    treebank=competing.treebank,
                     size=self.size,
                     seeds=self.seeds,
                     minutes=self.minutes,

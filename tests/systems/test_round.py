@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spmrl_bench.errors import RecipeError, TreebankError
+from spmrl_bench.executors.driver import carry_out
+from spmrl_bench.executors.unit import Unit
+from spmrl_bench.experiments.run_folder import OtherSettingsError
 from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
 from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
@@ -17,16 +21,16 @@ from spmrl_bench.systems.round import Field, Round, plan_round
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.tree import Tree
-from tests.laboratory import Laboratory
+from tests.laboratory import QUICK, TRAIN, Laboratory
 
 RUNS, RESULTS = Path("runs"), Path("results")
 
 
-def competition() -> Round:
+def competition(jobs: int = 1) -> Round:
     return Round(
         minutes=5,
         seeds=[1],
-        jobs=1,
+        jobs=jobs,
         device="cpu",
         size=None,
         runs_dir=RUNS,
@@ -82,6 +86,49 @@ def test_what_fails_stops_nothing_else(laboratory: Laboratory, flat: Known) -> N
     records, failures = competition().run(fields(laboratory, Known(broken), flat))
     assert len(records) == 3
     assert [str(one).count("ended with status 3") for one in failures] == [1]
+
+
+def test_all_treebanks_are_handed_over_at_once(
+    laboratory: Laboratory, flat: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no machine waits until the others have ended with a treebank.
+
+    The two have the same trees, and what is trained on them the same weights.
+    """
+    handed: list[list[str]] = []
+
+    def noted(units: Sequence[Unit], *rest: Any, **options: Any) -> Any:
+        handed.append(sorted(unit.title.split()[0] for unit in units))
+        return carry_out(units, *rest, **options)
+
+    monkeypatch.setattr("spmrl_bench.experiments.campaign.carry_out", noted)
+    both = [
+        field
+        for track in ("open", "mini")
+        for field in fields(laboratory, flat, variants=["charlstm"], track=track)
+    ]
+    records, failures = competition(jobs=2).run(both)
+    assert not failures
+    assert handed == [["tiny-mini", "tiny-open"]]
+    found = [(record.system is None, record.treebank.name) for record in records]
+    assert found == [
+        (True, "tiny-open"),
+        (True, "tiny-mini"),
+        (False, "tiny-open"),
+        (False, "tiny-mini"),
+    ]
+
+
+def test_other_settings_are_told_before_anything_is_trained(
+    laboratory: Laboratory, flat: Known
+) -> None:
+    planned = fields(laboratory, variants=["word-charlstm"])
+    competition().run(planned)
+    laboratory.write_base(size__small__train=TRAIN | QUICK | {"batch_size": 19})
+    with pytest.raises(OtherSettingsError, match="batch_size"):
+        competition().run(fields(laboratory, flat))
+    (trained,) = [path.parent.parent for path in RUNS.glob("*/*/last/progress.json")]
+    assert [path for path in trained.parent.iterdir() if path.name[0] != "."] == [trained]
 
 
 def entered(name: str, right: int, results: Path) -> None:
