@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench import interrupts
-from spmrl_bench.interrupts import INTERRUPTED, Interrupted, exit_status, interrupt, on_signals
+from spmrl_bench.interrupts import (
+    INTERRUPTED,
+    Interrupted,
+    exit_status,
+    interrupt,
+    on_signals,
+    signals_wait,
+)
 from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,6 +47,24 @@ def test_an_import_is_finished_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sys.modules.pop("asks_to_stop").done
     assert exit_status(caught.value) == 143
     assert exit_status(KeyboardInterrupt()) == 130
+
+
+def test_signals_wait_for_the_end_of_what_is_done_whole() -> None:
+    done = []
+    with on_signals(interrupt, signal.SIGTERM):
+        with pytest.raises(Interrupted) as caught, signals_wait(signal.SIGINT, signal.SIGTERM):
+            signal.raise_signal(signal.SIGTERM)
+            done.append("first")
+            signal.raise_signal(signal.SIGTERM)
+            done.append("second")
+        assert done == ["first", "second"]
+        assert caught.value.number == signal.SIGTERM
+        with pytest.raises(Interrupted), signals_wait(signal.SIGTERM):
+            signal.raise_signal(signal.SIGTERM)
+            raise OSError("the disk is full")
+        with signals_wait(signal.SIGTERM):
+            pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_an_import_without_end_is_left_in_words(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ because what they have may come free. So when a worker ends, all is done.
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from spmrl_bench.errors import (
     TreeError,
     remedy,
 )
+from spmrl_bench.interrupts import signals_wait
 from spmrl_bench.locks import LockedError, locked
 from spmrl_bench.parsers.bulk import Answerer, Manner, Tally, parse_given
 from spmrl_bench.parsers.registry import identity, load_parser
@@ -39,6 +41,8 @@ from spmrl_bench.processes import available_threads
 
 #: Seconds between two looks whether what others have in work has come free.
 PAUSE = 1.0
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 # What an input can be wrong with; all else is not the input's fault.
 _OF_INPUT = (ReadError, SentenceTooLongError, TokensError, TreeError)
@@ -125,7 +129,8 @@ class _Worker:
                 if self._tally.shards == before:
                     time.sleep(PAUSE)
         finally:
-            self._tally.write(at_once=True)
+            with signals_wait(*_STOPPING):
+                self._tally.write(at_once=True)
 
     def _visit(self, file: Input) -> bool:
         """Do what is free of an input; returns whether it is finished."""
@@ -198,8 +203,9 @@ class _Worker:
             consumed=shard.consumed,
             next=end,
         )
-        state.write_part(number, part, data)
-        self._tally.add(part)
+        with signals_wait(*_STOPPING):  # a part that is there has been counted
+            state.write_part(number, part, data)
+            self._tally.add(part)
         return part
 
     def _finish(self, file: Input, state: FileState) -> bool:

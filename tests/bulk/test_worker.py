@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -17,9 +18,11 @@ from spmrl_bench import files
 from spmrl_bench.bulk import worker
 from spmrl_bench.bulk.folder import tidy
 from spmrl_bench.bulk.inputs import Compression, inputs_of
+from spmrl_bench.bulk.report import worker_notes
 from spmrl_bench.bulk.state import FileState
 from spmrl_bench.bulk.worker import Job
 from spmrl_bench.errors import CheckpointError, SpmrlError
+from spmrl_bench.interrupts import Interrupted, interrupt, on_signals
 from spmrl_bench.locks import SILENCE, locked
 from spmrl_bench.parsers.bulk import Manner
 from tests.bulk.folders import (
@@ -34,7 +37,7 @@ from tests.bulk.folders import (
     write,
 )
 from tests.conftest import PATIENCE
-from tests.reliability.faults import calls_under, counted, fail_at, killed
+from tests.reliability.faults import calls_under, counted, fail_at, killed, told_to_stop_at
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -139,6 +142,32 @@ def test_a_kill_at_any_call_loses_and_doubles_nothing(
         assert results(job.outputs).items() <= wanted.items(), calls[step]
         go_on(job)
         assert results(job.outputs) == wanted, calls[step]
+        assert left_over(job.outputs) == [], calls[step]
+        shutil.rmtree(job.outputs)
+
+
+@pytest.mark.parametrize("every", [11, pytest.param(1, marks=pytest.mark.campaign)])
+def test_a_worker_that_is_told_to_stop_has_counted_what_is_there(
+    neighbours: Path, inputs: Path, tmp_path: Path, expected: dict[str, bytes], every: int
+) -> None:
+    for name in TEXTS.keys() - {"a.txt"}:
+        (inputs / name).unlink()
+    job = job_of(neighbours, inputs, tmp_path / "count")
+    calls = counted(job.outputs, partial(do, job))
+    parts = [k for k, call in enumerate(calls) if re.match("replace .*part", call)]
+    assert len(parts) == 4
+    for step in sorted({*range(0, len(calls), every), *(k + j for k in parts for j in range(5))}):
+        files._first_visit.cache_clear()
+        job = job_of(neighbours, inputs, tmp_path / str(step))
+        with (
+            on_signals(interrupt, signal.SIGTERM),
+            pytest.raises(Interrupted),
+            calls_under(job.outputs, told_to_stop_at(step)),
+        ):
+            do(job)
+        go_on(job)
+        assert results(job.outputs) == {"a.txt": expected["a.txt"]}, calls[step]
+        assert sum(note.sentences for note in worker_notes(job.outputs)) == 35, calls[step]
         assert left_over(job.outputs) == [], calls[step]
         shutil.rmtree(job.outputs)
 
