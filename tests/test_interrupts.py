@@ -51,19 +51,25 @@ def test_an_import_is_finished_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_signals_wait_for_the_end_of_what_is_done_whole() -> None:
     done = []
-    with on_signals(interrupt, signal.SIGTERM):
-        with pytest.raises(Interrupted) as caught, signals_wait(signal.SIGINT, signal.SIGTERM):
-            signal.raise_signal(signal.SIGTERM)
-            done.append("first")
-            signal.raise_signal(signal.SIGTERM)
-            done.append("second")
-        assert done == ["first", "second"]
-        assert caught.value.number == signal.SIGTERM
-        with pytest.raises(Interrupted), signals_wait(signal.SIGTERM):
+
+    def work() -> None:
+        with signals_wait(signal.SIGINT, signal.SIGTERM):
+            for number in range(2):
+                signal.raise_signal(signal.SIGTERM)
+                done.append(number)
+
+    def fail() -> None:
+        with signals_wait(signal.SIGTERM):
             signal.raise_signal(signal.SIGTERM)
             raise OSError("the disk is full")
-        with signals_wait(signal.SIGTERM):
-            pass
+
+    with on_signals(interrupt, signal.SIGTERM):
+        with pytest.raises(Interrupted) as caught:
+            work()
+        assert done == [0, 1]
+        assert caught.value.number == signal.SIGTERM
+        with pytest.raises(Interrupted):
+            fail()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
