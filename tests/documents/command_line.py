@@ -23,6 +23,7 @@ from spmrl_bench.scoring import load_prm
 from spmrl_bench.search.space import read_settings
 from spmrl_bench.toml_files import parsed_toml
 from spmrl_bench.treebanks.catalogue import is_known
+from tests.conftest import PATIENCE
 from tests.documents.blocks import ROOT, Command
 
 #: Names such as NAME and RUN_A, in whose place users have theirs.
@@ -93,7 +94,7 @@ def behind_make(arguments: Sequence[str]) -> Iterator[tuple[str, ...]]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     for line in done.stdout.splitlines():
         words = line.split()

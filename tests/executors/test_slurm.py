@@ -28,6 +28,7 @@ from spmrl_bench.executors.unit import Ended, Unit
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.interrupts import on_signals
 from spmrl_bench.living import is_gone
+from tests.conftest import PATIENCE
 from tests.executors.observing import ROOT, all_of, observe
 from tests.executors.work import Slow, die, diverge, note, refuse, stumble, until_told
 
@@ -105,7 +106,7 @@ def test_units_in_work_can_be_asked_to_stop_or_ended(tmp_path: Path, way: str) -
         ends = {(each.how, str(each.error)) for each in found.values()}
         assert ends == {("stopped", "its job was told to stop")}
     executor.close()
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while not all(is_gone(pid, "") for pid in doing):
         assert time.monotonic() < until
         time.sleep(0.02)

@@ -21,6 +21,7 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.processes import peak_memory_bytes
 from spmrl_bench.trees.parse import Parse
+from tests.conftest import PATIENCE
 from tests.parsers.examples import forget_digest
 from tests.reliability.hostile_models import HARMS, MODELS, Harm, save_models
 from tests.reliability.tally import Tally
@@ -133,7 +134,7 @@ def spent(model: Path, megabytes: int) -> tuple[int, str, float]:
         input="(S (D the) (N dog) (V sees) (N zebras) (P .))\n(S (N dogs))\n",
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
