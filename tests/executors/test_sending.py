@@ -15,6 +15,7 @@ from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.experiments.run import evaluate
+from spmrl_bench.files import names_in
 from spmrl_bench.treebanks.columns import from_bytes
 from tests.laboratory import Laboratory
 
@@ -106,15 +107,16 @@ def test_licensed_sentences_stay_unless_the_user_says_so(
     for module in ("experiments.sent_run", "treebanks.travelling"):
         monkeypatch.setattr(f"spmrl_bench.{module}.FREE", ("mini",))
     runs = Path("runs")
-    before = set((away / "sent" / "files").iterdir())
+    files = away / "sent" / "files"
+    before = names_in(files)  # of the tests before this one
     with pytest.raises(SpmrlError, match=r"tiny-open is of the track open, whose .* send=all"):
         train_all([work], runs_dir=runs, device="cpu", on=Where("dask", cluster, send="open"))
-    assert set((away / "sent" / "files").iterdir()) == before
-    for path in before:
-        path.unlink()
+    assert set(names_in(files)) == set(before)
+    for name in before:
+        (files / name).unlink()
     train_all([work], runs_dir=runs, device="cpu", on=Where("dask", cluster, send="all"))
     assert work.folder(runs, work.configs[0]).exists()
-    assert not list((away / "sent" / "files").iterdir())
+    assert not list(files.iterdir())
 
 
 def test_what_does_not_arrive_is_fetched_again(
