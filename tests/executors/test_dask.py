@@ -35,7 +35,7 @@ distributed = pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a cluster of two workers that others have set up."""
     import dask
 
@@ -49,6 +49,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         ) as cluster,
     ):
         yield cluster.scheduler_address
+
+
+@pytest.fixture
+def cluster(scheduler: str) -> str:
+    """The same, with both workers, of which a test before this one may have killed one."""
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
+    return scheduler
 
 
 @pytest.fixture
