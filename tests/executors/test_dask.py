@@ -17,7 +17,7 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.executors import dask as module
 from spmrl_bench.executors.dask import DaskExecutor
 from spmrl_bench.executors.driver import carry_out
-from spmrl_bench.executors.unit import Ended, Unit
+from spmrl_bench.executors.unit import Unit
 from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import make_plan
@@ -28,6 +28,7 @@ from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
 from spmrl_bench.parsers.bulk import Manner
 from tests.bulk.folders import left_over, results, streamed, tokens, write
 from tests.conftest import PATIENCE
+from tests.executors.observing import all_of
 from tests.executors.work import diverge, fail_below, note, refuse, steps, wait
 from tests.laboratory import Laboratory
 
@@ -65,15 +66,6 @@ def executor(cluster: str, tmp_path: Path) -> Iterator[DaskExecutor]:
     yield executor
     executor.close()
     assert list((tmp_path / "runs").iterdir()) == []
-
-
-def all_of(executor: DaskExecutor, units: int) -> dict[str, Ended]:
-    found: dict[str, Ended] = {}
-    until = time.monotonic() + PATIENCE
-    while len(found) < units:
-        assert time.monotonic() < until
-        found |= {each.unit.title: each for each in executor.ended(1.0)}
-    return found
 
 
 def wait_for(*paths: Path) -> None:

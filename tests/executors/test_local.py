@@ -10,16 +10,10 @@ import pytest
 
 from spmrl_bench.executors import local
 from spmrl_bench.executors.local import LocalExecutor
-from spmrl_bench.executors.unit import Ended, Unit
+from spmrl_bench.executors.unit import Unit
 from tests.conftest import PATIENCE
+from tests.executors.observing import all_of
 from tests.executors.work import die, diverge, note, refuse, wait
-
-
-def all_of(executor: LocalExecutor, units: int) -> dict[str, Ended]:
-    found: dict[str, Ended] = {}
-    while len(found) < units:
-        found |= {each.unit.title: each for each in executor.ended(PATIENCE)}
-    return found
 
 
 def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
