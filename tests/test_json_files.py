@@ -13,7 +13,7 @@ import pytest
 from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import RecordError
 from spmrl_bench.json_files import DEPTH, parsed_json, read_json
-from spmrl_bench.toml_files import read_toml
+from spmrl_bench.storage.toml import read_toml
 from tests.reliability.tally import Tally
 
 GOOD = [

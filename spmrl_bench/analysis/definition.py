@@ -21,12 +21,12 @@ from pydantic import (
 )
 
 from spmrl_bench.analysis.layers import Layers
-from spmrl_bench.data import data_dirs
 from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
 from spmrl_bench.experiments.recipe_layers import Layer
 from spmrl_bench.parsers.config import LexicalInput
 from spmrl_bench.scoring.metric import Criterion
-from spmrl_bench.toml_files import read_toml, validated
+from spmrl_bench.storage.paths import data_dirs
+from spmrl_bench.storage.toml import read_toml, validated
 
 
 def _some(inputs: tuple[LexicalInput, ...]) -> tuple[LexicalInput, ...]:

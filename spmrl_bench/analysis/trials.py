@@ -25,7 +25,7 @@ from spmrl_bench.nn.encoder_kinds import encoder_named
 from spmrl_bench.nn.limits import OPEN, Limit
 from spmrl_bench.parsers.config import FILES, PRETRAINED, ParserConfig
 from spmrl_bench.parsers.registry import kind_named
-from spmrl_bench.toml_files import describe_mistake
+from spmrl_bench.storage.toml import describe_mistake
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from spmrl_bench.data import home
 from spmrl_bench.executors.unit import Unit
+from spmrl_bench.storage.paths import home
 
 
 class Parcel(NamedTuple):

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from spmrl_bench.data import home
 from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.executors.unit import Executor
-from spmrl_bench.toml_files import read_toml, validated
+from spmrl_bench.storage.paths import home
+from spmrl_bench.storage.toml import read_toml, validated
 
 #: What ``--on`` takes, for messages.
 KINDS = ("local", "dask", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,...")

@@ -17,7 +17,6 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from spmrl_bench.data import data_dir, data_dirs
 from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.experiments.recipe_layers import (
     BaseRecipe,
@@ -29,12 +28,12 @@ from spmrl_bench.experiments.recipe_layers import (
     Variant,
 )
 from spmrl_bench.experiments.run_config import RunConfig, run_config
-from spmrl_bench.named_paths import require_inside
 from spmrl_bench.parsers.config import PRETRAINED, LexicalInput
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.pretrained.digests import digests
 from spmrl_bench.scoring.metric import Criterion
-from spmrl_bench.toml_files import parsed_toml, read_toml, validated
+from spmrl_bench.storage.paths import data_dir, data_dirs, require_inside
+from spmrl_bench.storage.toml import parsed_toml, read_toml, validated
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
 

@@ -19,10 +19,10 @@ from pydantic import (
 )
 
 from spmrl_bench.errors import RecipeError, ScoreError
-from spmrl_bench.named_paths import check_name, check_path
 from spmrl_bench.parsers.config import PRETRAINED, LexicalInput
 from spmrl_bench.parsers.registry import kind_named, trained_kinds
 from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.storage.paths import check_name, check_path
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.manifest import Track
 

@@ -15,7 +15,7 @@ from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.metric import Criterion
 from spmrl_bench.settings_text import variant_text
-from spmrl_bench.toml_files import validated
+from spmrl_bench.storage.toml import validated
 from spmrl_bench.training.config import TrainConfig
 
 

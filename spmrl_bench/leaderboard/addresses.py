@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-from spmrl_bench.named_paths import path_fault
+from spmrl_bench.storage.paths import path_fault
 
 Thing = TypeVar("Thing", bound=Hashable)
 

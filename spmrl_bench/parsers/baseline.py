@@ -19,7 +19,7 @@ from spmrl_bench.errors import CheckpointError
 from spmrl_bench.files import write_text
 from spmrl_bench.parsers.base import MAX_TOKENS, Parser, Words, read_description
 from spmrl_bench.parsers.parsing import Found, Tags, parse_stream
-from spmrl_bench.toml_files import validated
+from spmrl_bench.storage.toml import validated
 from spmrl_bench.trees.parse import Parse
 
 

@@ -28,9 +28,9 @@ from spmrl_bench.garbage import no_collection
 from spmrl_bench.parsers.base import not_a_parser, read_whole_description
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.pretrained.digests import file_digest
+from spmrl_bench.storage.toml import describe_mistake
 from spmrl_bench.tensor_budget import TensorBudget
 from spmrl_bench.tensor_files import Stored, TensorFile, others
-from spmrl_bench.toml_files import describe_mistake
 
 Parser = TypeVar("Parser", bound=nn.Module)
 

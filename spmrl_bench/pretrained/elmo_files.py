@@ -45,7 +45,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.json_files import read_json
-from spmrl_bench.toml_files import validated
+from spmrl_bench.storage.toml import validated
 
 Array = NDArray[np.float32]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
+
+from spmrl_bench.storage.toml import toml_value
 
 _ROLE = re.compile(r":\w+:`(~?)([\w.]+)`")
 
@@ -92,16 +93,7 @@ def value_text(value: Any) -> str:
         return "required"
     if value is None or value in ((), [], {}) or isinstance(value, BaseModel):
         return "not set"
-    return f"`{_toml(value)}`"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items())} }}"
-    text = json.dumps(value, ensure_ascii=False)
-    return text.replace("e-0", "e-") if isinstance(value, float) else text
+    return f"`{toml_value(value)}`"
 
 
 def allowed(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
@@ -117,7 +109,9 @@ def allowed(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
         options = [one for one in schema["anyOf"] if one.get("type") != "null"]
         return ", or ".join(allowed(one, definitions) for one in options)
     if "enum" in schema or "const" in schema:
-        return ", ".join(f"`{_toml(value)}`" for value in schema.get("enum", [schema.get("const")]))
+        return ", ".join(
+            f"`{toml_value(value)}`" for value in schema.get("enum", [schema.get("const")])
+        )
     match schema.get("type"):
         case "boolean":
             return "`true`, `false`"

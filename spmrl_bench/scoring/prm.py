@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from spmrl_bench.data import data_dir
 from spmrl_bench.errors import ScoreError, unknown_name
+from spmrl_bench.storage.paths import data_dir
 
 _DECLARATION = "#PROGRAM"
 _NUMBERS = {"DEBUG": 0, "MAX_ERROR": 10, "CUTOFF_LEN": 40, "LABELED": 1}

@@ -16,9 +16,9 @@ from spmrl_bench.experiments.run_folder import run_name
 from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.entries import Entry, View
 from spmrl_bench.leaderboard.gathered import Stored
-from spmrl_bench.named_paths import path_fault
 from spmrl_bench.scoring.metric import Part, metric_named
 from spmrl_bench.site.licences import Facts
+from spmrl_bench.storage.paths import path_fault
 from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.trees.parse import Layer, Parse
 

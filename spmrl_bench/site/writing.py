@@ -22,8 +22,8 @@ from typing import NamedTuple
 from spmrl_bench.errors import RecordError
 from spmrl_bench.files import write_bytes
 from spmrl_bench.json_files import parsed_json
-from spmrl_bench.named_paths import path_fault
 from spmrl_bench.site.downloads import Files
+from spmrl_bench.storage.paths import path_fault
 
 LIST = "files.json"
 

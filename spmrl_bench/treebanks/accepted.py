@@ -15,11 +15,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
-from spmrl_bench.data import home
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.files import write_text
 from spmrl_bench.json_files import read_json
-from spmrl_bench.toml_files import validated
+from spmrl_bench.storage.paths import home
+from spmrl_bench.storage.toml import validated
 from spmrl_bench.treebanks.sources import SPLITS, Split
 
 

@@ -27,7 +27,7 @@ from typing import IO, BinaryIO, Protocol, cast
 from unicodedata import normalize
 
 from spmrl_bench.errors import SpmrlError, TreebankError
-from spmrl_bench.named_paths import path_fault
+from spmrl_bench.storage.paths import path_fault
 
 #: Bytes that an archive may unpack to, unless the manifest states more. The largest treebanks that
 #: are handed out have some hundred megabytes.

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import spmrl_bench
-from spmrl_bench.data import home
 from spmrl_bench.files import write_bytes
+from spmrl_bench.storage.paths import home
 from spmrl_bench.treebanks.columns import from_bytes, to_bytes
 from spmrl_bench.treebanks.reading import SplitContent
 

@@ -7,11 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.data import data_dirs
 from spmrl_bench.errors import TreebankError, unknown_name
-from spmrl_bench.named_paths import check_name, path_fault
 from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.toml_files import read_toml, validated
+from spmrl_bench.storage.paths import check_name, data_dirs, path_fault
+from spmrl_bench.storage.toml import read_toml, validated
 from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
 
 _CHECKSUM = re.compile(r"([0-9a-f]{64}) [ *](\S.*)")

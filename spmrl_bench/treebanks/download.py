@@ -5,7 +5,7 @@ do harm; the program may be stopped half-way, and somebody else may be downloadi
 file is therefore checked against its SHA-256 before it is used, archives are unpacked within bounds
 (:mod:`spmrl_bench.treebanks.archives`) into a folder that nobody reads, and files appear under
 their names only when they are whole, below the directory of treebanks and nowhere else
-(:mod:`spmrl_bench.named_paths`). What is there already is never replaced, and of an archive that
+(:mod:`spmrl_bench.storage.paths`). What is there already is never replaced, and of an archive that
 cannot be put in its place as a whole nothing stays.
 """
 
@@ -21,9 +21,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from spmrl_bench.data import home
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.named_paths import check_path, require_inside
+from spmrl_bench.storage.paths import check_path, home, require_inside
 from spmrl_bench.treebanks.archives import UNPACKED, unpack
 from spmrl_bench.treebanks.checksums import file_digest
 from spmrl_bench.treebanks.manifest import Fetch, FileManifest, Manifest, MiniManifest

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from spmrl_bench.data import data_dir
 from spmrl_bench.errors import TreeError
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.readers.sentences import DependencySentence
+from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.trees.graph import Graph, to_tree
 from spmrl_bench.trees.transforms import TRANSFORMS, Stage
 

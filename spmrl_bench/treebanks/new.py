@@ -17,11 +17,10 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from spmrl_bench.data import data_dir, home
 from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.files import write_text
-from spmrl_bench.named_paths import check_name, list_folder
-from spmrl_bench.toml_files import validated
+from spmrl_bench.storage.paths import check_name, data_dir, home, list_folder
+from spmrl_bench.storage.toml import toml_text, validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest
 from spmrl_bench.treebanks.checksums import file_digest
 from spmrl_bench.treebanks.guessing import (
@@ -142,7 +141,7 @@ def inspect_folder(
         result.overlaps = []
     if result.errors:
         content["on_error"] = "skip"
-    result.manifest = _toml(content)
+    result.manifest = toml_text(content)
     result.checksums = "".join(f"{file_digest(folder / file)}  {file}\n" for file in files.paths)
     result.recipe = _recipe(result)
     return result
@@ -152,7 +151,7 @@ def write_new_treebank(found: NewTreebank, into: Path | None = None) -> tuple[li
     """Write manifest, checksums and recipe, replacing nothing.
 
     A folder that does not lie under the directory of treebanks is listed as one that may be read
-    (:mod:`spmrl_bench.named_paths`).
+    (:mod:`spmrl_bench.storage.paths`).
 
     The recipe is named after the language, or after the treebank if there is a recipe for the
     language already.
@@ -369,21 +368,3 @@ def _recipe(result: NewTreebank) -> str:
 
 def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "treebank"
-
-
-def _toml(content: Mapping[str, Any]) -> str:
-    """The manifest as TOML: plain keys first, then a table for each split."""
-    lines = [f"{key} = {_value(value)}" for key, value in content.items() if key != "splits"]
-    for name, split in content["splits"].items():
-        lines += ["", f"[splits.{name}]", *(f"{k} = {_value(v)}" for k, v in split.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        items = [_value(item) for item in value]
-        line = f"[{', '.join(items)}]"
-        return line if len(line) < 90 else "[\n" + "".join(f"    {item},\n" for item in items) + "]"
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_value(k)} = {_value(v)}' for k, v in value.items())} }}"
-    return json.dumps(value, ensure_ascii=False)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from math import prod
 from pathlib import Path, PurePosixPath
 
-from spmrl_bench.named_paths import check_path
+from spmrl_bench.storage.paths import check_path
 
 #: Stands between alternatives.
 ALTERNATIVE = " | "

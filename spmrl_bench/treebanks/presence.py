@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.named_paths import require_inside
+from spmrl_bench.storage.paths import require_inside
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE
@@ -71,7 +71,7 @@ def find_folder(path: str, root: Root = None) -> Path | None:
 
     Raises:
         TreebankError: what exists lies elsewhere, and the user has not listed it; see
-            :mod:`spmrl_bench.named_paths`.
+            :mod:`spmrl_bench.storage.paths`.
     """
     base = treebanks_root(root)
     names = [Path(name) for name in path.split(ALTERNATIVE)]

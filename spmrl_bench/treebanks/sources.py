@@ -21,11 +21,11 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.named_paths import check_folder, check_path
 from spmrl_bench.readers.conll import MultiwordTokens
 from spmrl_bench.readers.dialect import DEFAULTS, check_option
 from spmrl_bench.readers.encoding_names import is_encoding
 from spmrl_bench.readers.formats import FORMATS, Format
+from spmrl_bench.storage.paths import check_folder, check_path
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_pattern, check_range
 from spmrl_bench.trees.brackets import escapes_named
 

@@ -17,7 +17,6 @@ import torch
 
 from spmrl_bench.chart import dependencies
 from spmrl_bench.chart.kernels import DEPENDENCY_PYTHON
-from spmrl_bench.data import data_dir
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.nn.precision import Precision
 from spmrl_bench.parsers.processor import prepare_cpu
@@ -26,6 +25,7 @@ from spmrl_bench.scoring import count_brackets, load_prm, score_files
 from spmrl_bench.speed import work
 from spmrl_bench.speed.epoch import shaped_corpus
 from spmrl_bench.speed.work import Work
+from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.parse import Parse

@@ -21,7 +21,7 @@ from spmrl_bench.parsers.config import PRETRAINED
 from spmrl_bench.reference.settings import settings_named
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.search.space import read_settings
-from spmrl_bench.toml_files import parsed_toml
+from spmrl_bench.storage.toml import parsed_toml
 from spmrl_bench.treebanks.catalogue import is_known
 from tests.conftest import PATIENCE
 from tests.documents.blocks import ROOT, Command

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.data import data_dir
 from spmrl_bench.errors import ReadError
 from spmrl_bench.processes import peak_memory_bytes
 from spmrl_bench.readers.formats import FORMATS
+from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
 from tests.conftest import shared_data

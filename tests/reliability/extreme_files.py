@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spmrl_bench.data import data_dir
 from spmrl_bench.readers.formats import FORMATS
+from spmrl_bench.storage.paths import data_dir
 
 #: Options that the golden sentences of a format need.
 OPTIONS: Mapping[str, dict[str, Any]] = {"brackets": {"escapes": "ptb"}, "psd": {"lemmas": True}}

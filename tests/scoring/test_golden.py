@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.data import data_dir
 from spmrl_bench.scoring import brackets, corpus, golden, punctuation
 from spmrl_bench.scoring.golden import FIRST_VERSION, counts_digest, scorer_version
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES, PunctuationRule
+from spmrl_bench.storage.paths import data_dir
 
 
 @pytest.fixture(autouse=True)

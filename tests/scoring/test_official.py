@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.data import data_dir
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import Parameters, Program, load_prm, score_files
 from spmrl_bench.scoring.official import confirm
+from spmrl_bench.storage.paths import data_dir
 from tests.conftest import PATIENCE, shared_data
 from tests.reliability.tally import Tally
 from tests.scoring.official_examples import (

@@ -12,7 +12,7 @@ from nltk import Nonterminal
 from nltk.grammar import PCFG, ProbabilisticProduction
 from nltk.parse import ViterbiParser
 
-from spmrl_bench.data import data_dir
+from spmrl_bench.storage.paths import data_dir
 
 WORDS = "abc"
 

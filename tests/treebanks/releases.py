@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from spmrl_bench.data import data_dir
+from spmrl_bench.storage.paths import data_dir
 
 SPLITS = ("train", "dev", "test")
 

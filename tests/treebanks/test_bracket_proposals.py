@@ -10,7 +10,7 @@ import pytest
 
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.readers.formats import FORMATS, guess_format
-from spmrl_bench.toml_files import validated
+from spmrl_bench.storage.toml import validated
 from spmrl_bench.treebanks.bracket_proposals import proposed_format, proposed_options
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.guessing import guess_files

@@ -23,8 +23,8 @@ from typing import BinaryIO, cast
 
 import pytest
 
-from spmrl_bench.data import home
 from spmrl_bench.errors import TreebankError
+from spmrl_bench.storage.paths import home
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.download import fetch_treebank
 from spmrl_bench.treebanks.treebank import open_treebank

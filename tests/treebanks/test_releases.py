@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.data import data_dir
 from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.brackets import write_brackets

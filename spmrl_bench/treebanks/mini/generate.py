@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from spmrl_bench.data import data_dir
 from spmrl_bench.errors import TreebankError, unknown_name
 from spmrl_bench.garbage import no_collection
+from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.treebanks.mini.grammar import load_grammar
 from spmrl_bench.treebanks.mini.ground import GroundGrammar, Node, Option, ground
 from spmrl_bench.treebanks.mini.lexicon import apply_spelling

@@ -19,7 +19,7 @@ from typing import Literal, TypeVar
 from pydantic import ValidationError
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.toml_files import describe_mistake, read_toml
+from spmrl_bench.storage.toml import describe_mistake, read_toml
 from spmrl_bench.treebanks.mini.lexicon import Lexicon, LexiconBuilder
 from spmrl_bench.treebanks.mini.links import Defaults, check_relation, read_defaults
 from spmrl_bench.treebanks.mini.notation import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.named_paths import (
+from spmrl_bench.storage.paths import (
     check_folder,
     check_name,
     check_path,

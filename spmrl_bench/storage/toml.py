@@ -1,4 +1,4 @@
-"""Reading a TOML file into a validated model, with all its mistakes reported at once.
+"""TOML files: read into a validated model with all mistakes at once, and written.
 
 Each mistake names the file, the key as the user typed it, what was found and what is
 allowed, with near matches for an unknown key.
@@ -7,6 +7,7 @@ allowed, with near matches for an unknown key.
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
 import reprlib
@@ -25,9 +26,13 @@ from spmrl_bench.json_files import DEPTH, check_depth, check_whole
 
 Model = TypeVar("Model", bound=BaseModel)
 
-#: Bytes that a recipe, a manifest or a grammar may have.
+#: Bytes that a recipe or a manifest may have.
 MAX_BYTES = 4 << 20
 
+# Characters of a line that a list of values may fill before it gets a line for each.
+_LINE = 90
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _KEY = r"(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')"
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_KEY}[ \t]*\.[ \t]*){{{DEPTH}}}", re.ASCII)
 
@@ -62,6 +67,41 @@ def parsed_toml(text: str, *, finite: bool = True) -> dict[str, Any]:
         elif isinstance(value, int):
             check_whole(value)
     return content
+
+
+def toml_text(content: Mapping[str, Any]) -> str:
+    """A document: plain keys first, then a table for each mapping, as people write manifests."""
+    return "\n".join(_table_lines(content, "")).lstrip("\n") + "\n"
+
+
+def _table_lines(content: Mapping[str, Any], prefix: str) -> list[str]:
+    tables = {key: value for key, value in content.items() if isinstance(value, Mapping)}
+    plain = {key: value for key, value in content.items() if key not in tables}
+    lines = ["", f"[{prefix[:-1]}]"] if prefix and (plain or not tables) else []
+    for key, value in plain.items():
+        line = f"{_key(key)} = {toml_value(value)}"
+        if isinstance(value, list | tuple) and len(line) > _LINE:
+            items = "".join(f"    {toml_value(item)},\n" for item in value)
+            line = f"{_key(key)} = [\n{items}]"
+        lines.append(line)
+    for key, value in tables.items():
+        lines += _table_lines(value, f"{prefix}{_key(key)}.")
+    return lines
+
+
+def toml_value(value: Any) -> str:
+    """One value in one line; mappings as inline tables."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, Mapping):
+        pairs = [f"{_key(key)} = {toml_value(item)}" for key, item in value.items()]
+        return f"{{ {', '.join(pairs)} }}" if pairs else "{}"
+    text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return text.replace("e-0", "e-") if isinstance(value, float) else text
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else toml_value(name)
 
 
 def _finite(text: str) -> float:

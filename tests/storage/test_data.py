@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench import data
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.storage import paths as data
 
 
 def test_checkout_folder_is_found() -> None:
-    assert data.data_dir("treebanks") == Path(__file__).resolve().parents[1] / "treebanks"
+    assert data.data_dir("treebanks") == Path(__file__).resolve().parents[2] / "treebanks"
 
 
 def test_folder_inside_the_package_comes_first(

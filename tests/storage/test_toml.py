@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.toml_files import read_toml, validated
+from spmrl_bench.storage.toml import parsed_toml, read_toml, toml_text, validated
 
 
 class Closed(BaseModel):
@@ -112,3 +112,15 @@ def test_unreadable_files(tmp_path: Path, content: bytes | None, problem: str) -
     with pytest.raises(RecipeError) as caught:
         read_toml(path, RecipeError)
     assert str(caught.value).startswith(f"{path}: {problem}")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"a": 1, "b": [0.5, 1e-05], "t": {"x y": 'ä\x7f"\\\n', "u": {"v": {}}, "w": [{"k": 1}]}},
+        {"t": {"u": {"v": True}}, "files": [f"folder/{n:04}.mrg" for n in range(30)]},
+        {},
+    ],
+)
+def test_what_is_written_is_read_again(content: dict[str, Any]) -> None:
+    assert parsed_toml(toml_text(content)) == content

@@ -1,9 +1,13 @@
-"""Paths that a manifest or a recipe names: each stays inside the folder that it is meant for.
+"""Where files lie: the program's data, the user's own folder, and paths that a file names.
 
-Manifests and recipes are handed on, so what they name is the word of a stranger. A path in one
-of them, or in an archive that one of them names, could lead anywhere: to a parent folder, to an
-absolute place, through a link, to a device. The rule is the same for all of them and for reading
-as for writing, and is stated here alone:
+Data files (recipes, manifests, parameter files, published scores) are folders at the top of a
+checkout, so that people can read and edit them, and a copy inside the package in a wheel. Users
+add recipes and manifests beside them, or under their own folder, :func:`home`, which outlives an
+installation.
+
+Manifests and recipes are handed on, so a path in one of them, or in an archive that one of them
+names, is the word of a stranger: it could lead to a parent folder, to an absolute place, through
+a link, to a device. The rule is stated here alone:
 
 * as text (:func:`check_path`, which schemas apply): relative, with ``/`` between its parts, none of
   which is ``..``, and nothing that some system takes for more than a name;
@@ -11,12 +15,9 @@ as for writing, and is stated here alone:
   writing so does what it leads to, through whatever links.
 
 Reading goes through links: archives cannot bring any, so whoever owns the folder has made them, as
-is usual with corpora that lie elsewhere.
-
-What the user names is no stranger's word: folders on the command line, and those that the file
-``folders.txt`` in the user's own folder (:func:`~spmrl_bench.data.home`) lists, one on each line.
-``spmrl-bench new-treebank FOLDER`` adds a line there for a folder that lies elsewhere. They may be
-read; nothing is ever downloaded into them.
+is usual with corpora that lie elsewhere. What the user names may be read as well: folders on the
+command line, and those that ``folders.txt`` in the user's own folder lists, one on each line.
+Nothing is ever downloaded into them.
 """
 
 from __future__ import annotations
@@ -24,17 +25,83 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Literal, get_args
 
-from spmrl_bench.data import home
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.files import write_text
 
+DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems"]
+
+#: The environment variable that names the user's own folder.
+HOME_VARIABLE = "SPMRL_BENCH_HOME"
+
+_PACKAGE = Path(__file__).resolve().parent.parent
 _DRIVE = re.compile(r"[A-Za-z]:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DEVICE = re.compile(r"(?:CON|PRN|AUX|NUL|CONIN\$|CONOUT\$|(?:COM|LPT)[0-9¹²³]) *(?:\..*)?", re.I)
-_PART = 255  # bytes of a name that file systems hold
-_WHOLE = 1024  # bytes of a path
+_MAX_PART = 255  # bytes of a name that file systems hold
+_MAX_PATH = 1024  # bytes of a path
 _NAME = re.compile(r"[^\W_][\w.+-]*")
+
+
+def data_dir(kind: DataKind) -> Path:
+    """The folder of one kind of data file.
+
+    A wheel carries ``spmrl_bench/_data/<kind>``; a checkout has no such folder and keeps
+    ``<kind>/`` beside the package.
+
+    Raises:
+        SpmrlError: the kind is unknown, or neither folder exists.
+    """
+    if kind not in get_args(DataKind):
+        raise SpmrlError(unknown_name("kind of data", kind, get_args(DataKind)))
+    candidates = (_PACKAGE / "_data" / kind, _PACKAGE.parent / kind)
+    for folder in candidates:
+        if folder.is_dir():
+            return folder
+    looked = " and ".join(str(folder) for folder in candidates)
+    raise SpmrlError(f"no folder of {kind}: looked in {looked}; install the package again")
+
+
+def home() -> Path:
+    """The user's own folder: ``$SPMRL_BENCH_HOME``, or ``~/.spmrl_bench``; it may not exist.
+
+    Raises:
+        SpmrlError: the variable names something that is no folder.
+    """
+    chosen = os.environ.get(HOME_VARIABLE)
+    try:
+        if not chosen:
+            return Path.home() / ".spmrl_bench"
+        folder = Path(chosen).expanduser().absolute()
+    except RuntimeError as error:  # whose home folder is not known
+        if not chosen:
+            return Path("/nonexistent/.spmrl_bench")  # as systems write it
+        raise SpmrlError(f"{HOME_VARIABLE}: {chosen}: {error}; name a folder") from None
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise SpmrlError(f"{HOME_VARIABLE}: {folder}: not a folder; name one, or unset it")
+    return folder
+
+
+def data_dirs(kind: DataKind) -> list[Path]:
+    """The folders to look in for one kind of data file: the program's, then the user's.
+
+    A home folder that this user may not read, as that of another in a container, holds nothing
+    of theirs; one that was named has to be readable.
+
+    Raises:
+        SpmrlError: as :func:`data_dir` and :func:`home`; the user's folder cannot be read.
+    """
+    own = home() / kind
+    try:
+        with os.scandir(own):
+            return [data_dir(kind), own]
+    except (FileNotFoundError, NotADirectoryError):
+        return [data_dir(kind)]
+    except OSError as error:
+        if os.environ.get(HOME_VARIABLE):
+            raise SpmrlError(f"{own}: cannot be read ({HOME_VARIABLE}): {error.strerror}") from None
+        return [data_dir(kind)]
 
 
 def path_fault(text: str) -> str | None:
@@ -52,8 +119,8 @@ def path_fault(text: str) -> str | None:
         return "has a backslash; '/' stands between folders"
     if text.startswith("/"):
         return "is absolute"
-    if size > _WHOLE:
-        return f"has {size:,} bytes; {_WHOLE:,} are allowed"
+    if size > _MAX_PATH:
+        return f"has {size:,} bytes; {_MAX_PATH:,} are allowed"
     parts = text.removeprefix("./").removesuffix("/").split("/")
     if parts == [""]:
         return None if text == "./" else "is empty"
@@ -66,8 +133,8 @@ def path_fault(text: str) -> str | None:
             return f"has the part '{part}', which is a device on some systems"
         if part.endswith((" ", ".")):
             return f"has the part '{part}', which ends with a space or a dot"
-        if len(part.encode()) > _PART:
-            return f"has a part of {len(part.encode()):,} bytes; {_PART} are allowed"
+        if len(part.encode()) > _MAX_PART:
+            return f"has a part of {len(part.encode()):,} bytes; {_MAX_PART} are allowed"
     return None
 
 

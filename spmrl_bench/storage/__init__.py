@@ -1,0 +1,1 @@
+"""Files that outlive a process: how they are read, written and named."""
