@@ -12,11 +12,14 @@
 #   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
 #   make new-treebank dir=DIR lang=german       look at a folder; yes=1 writes a manifest and a recipe
 #   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
+#   make size                                   lines of each room, and whether they are within the limit
+#   make same BASE=COMMIT                       models, records and trainings of another version, as they were
 #   make test order=7                           tests in a random order, that of the seed 7
 #   make docs                                   the documentation as a site, in site/
 
 PYTHON ?= python3
 VENV ?= .venv
+COMPAT ?= ../shared/compat
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BENCH := $(BIN)/spmrl-bench
@@ -42,7 +45,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval multilingual study search table site parse score recipes treebanks validate new-treebank test lint campaign bench docs
+.PHONY: help install train eval multilingual study search table site parse score recipes treebanks validate new-treebank test lint size same campaign bench docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -109,6 +112,17 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+size:
+	@$(PYTHON) tools/size.py
+
+# BASE is installed beside the checkout, once, and both train the same.
+same: $(INSTALLED)
+	@test -x $(COMPAT)/same || { echo "make: no $(COMPAT)/same: COMPAT=FOLDER says where it is" >&2; exit 1; }
+	@test -n '$(BASE)' || { echo "make: with which version? make same BASE=COMMIT" >&2; exit 1; }
+	@test -d ../base-$(BASE) || git worktree add ../base-$(BASE) $(BASE)
+	@test -x ../base-$(BASE)/$(VENV)/bin/spmrl-bench || $(MAKE) -C ../base-$(BASE) install
+	$(COMPAT)/same . ../base-$(BASE)
 
 campaign: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadgroup -m 'campaign or not campaign' --reliability-report=docs/reliability.md
