@@ -1,4 +1,4 @@
-"""The one rule for paths that manifests, recipes and archives name."""
+"""Where data files are found, and the one rule for paths that manifests and archives name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.errors import TreebankError
+from spmrl_bench.errors import SpmrlError, TreebankError
 from spmrl_bench.storage.paths import (
     check_folder,
     check_name,
     check_path,
+    data_dir,
     list_folder,
     listed_folders,
     path_fault,
@@ -123,3 +124,30 @@ def test_the_user_may_list_folders_to_be_read(
     (tmp_path / "home" / "folders.txt").write_text("# mine\n\n~/corpora\n/a\nrelative\n")
     with pytest.raises(TreebankError, match=r"folders\.txt:5: found 'relative', expected an abs"):
         listed_folders(TreebankError)
+
+
+def test_checkout_folder_is_found() -> None:
+    assert data_dir("treebanks") == Path(__file__).resolve().parents[2] / "treebanks"
+
+
+def test_folder_inside_the_package_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "spmrl_bench"
+    (package / "_data" / "recipes").mkdir(parents=True)
+    (tmp_path / "recipes").mkdir()
+    monkeypatch.setattr("spmrl_bench.storage.paths._PACKAGE", package)
+    assert data_dir("recipes") == package / "_data" / "recipes"
+
+
+def test_unknown_kind_names_near_matches() -> None:
+    with pytest.raises(SpmrlError, match=r"unknown kind of data 'recipe'\. Did you mean recipes"):
+        data_dir("recipe")  # type: ignore[arg-type]
+
+
+def test_absent_folder_says_where_it_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spmrl_bench.storage.paths._PACKAGE", tmp_path / "spmrl_bench")
+    with pytest.raises(SpmrlError, match=r"no folder of evalb: looked in .*_data/evalb and "):
+        data_dir("evalb")
