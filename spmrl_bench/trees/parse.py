@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.tree import Tree
 
 #: A layer of annotation.

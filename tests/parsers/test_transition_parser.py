@@ -28,7 +28,7 @@ from spmrl_bench.transitions.beam import beam_search
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.projective import crossing_words
+from spmrl_bench.trees.projective import nonprojective_words
 from tests.laboratory import train_config
 from tests.parsers.examples import config
 
@@ -118,7 +118,7 @@ def test_crossing_arcs_that_are_only_lifted_are_lost() -> None:
     assert not any("↑" in name for name in parser.names)
     learn(parser, examples, 150)
     found = [parse.dependencies for parse in parser.parse(words_of(examples))]
-    assert all(tree is not None and not crossing_words(tree.heads.tolist()) for tree in found)
+    assert all(tree is not None and not nonprojective_words(tree.heads.tolist()) for tree in found)
     marked = parser_of(examples)
     assert any("↑" in name for name in marked.names)
 

@@ -15,8 +15,8 @@ from spmrl_bench.parsers.vocabulary import label_rows
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.training.substitution import MAX_WORDS, Substitution
 from spmrl_bench.trees import Parse
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.escapes import write_brackets
 from tests.laboratory import make_trees
 from tests.training.trainers import TRAIN_TREES, break_off, make_trainer, weights
 

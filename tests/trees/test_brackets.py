@@ -8,7 +8,7 @@ from hypothesis import given
 from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.readers.brackets import parse_brackets, read_brackets
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.brackets import (
+from spmrl_bench.trees.escapes import (
     ESCAPES,
     decode_label,
     encode_label,

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.chains import LabelRow, label_rows, written_out
+from spmrl_bench.trees.tree import LabeledSpan, collapsed_spans, expand_chains
 
 
-def rows(text: str) -> list[LabelRow]:
-    return list(label_rows(parse_brackets(text)))
+def rows(text: str) -> list[LabeledSpan]:
+    return list(collapsed_spans(parse_brackets(text)))
 
 
 def test_unary_chain_is_one_label_from_top_to_bottom() -> None:
@@ -32,7 +32,7 @@ def test_equal_labels_in_a_chain_stay_two() -> None:
 
 def test_tags_are_no_part_of_a_label() -> None:
     assert rows("(A (t x) (u y))") == [(0, 2, ("A",))]
-    assert not list(label_rows(Tree.build(["x"], ["t"], [])))
+    assert not list(collapsed_spans(Tree.build(["x"], ["t"], [])))
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 6), st.sampled_from("ABC"))))
@@ -44,6 +44,6 @@ def test_rows_written_out_are_the_constituents(drawn: list[tuple[int, int, str]]
             spans.append((i, j, label))
     spans.sort(key=lambda row: (row[0], -row[1]))
     tree = Tree.build("abcdef", "tttttt", spans)
-    found = list(label_rows(tree))
-    assert list(written_out(found)) == spans
+    found = list(collapsed_spans(tree))
+    assert list(expand_chains(found)) == spans
     assert len({row[:2] for row in found}) == len(found)

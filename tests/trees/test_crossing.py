@@ -7,15 +7,13 @@ from hypothesis import given
 
 from spmrl_bench.errors import TreeError
 from spmrl_bench.readers.tigerxml import read_tiger_xml
-from spmrl_bench.trees.crossing import (
-    raise_crossing_branches,
-    split_crossing_branches,
-)
 from spmrl_bench.trees.graph import (
     NO_PARENT,
     Graph,
     add_vroot,
     attach_loose_tokens,
+    raise_crossing_branches,
+    split_crossing_branches,
     to_tree,
 )
 from tests.conftest import shared_data

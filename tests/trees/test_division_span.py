@@ -9,19 +9,27 @@ from hypothesis import strategies as st
 from spmrl_bench.errors import TreeError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.chains import LabelRow, label_rows
 from spmrl_bench.trees.dependencies import DependencyTree, head_fault
-from spmrl_bench.trees.division_span import TO_HEAD, divided, undivided
-from spmrl_bench.trees.head_driven import SUB_HEAD, head_driven, to_parse
+from spmrl_bench.trees.head_driven import (
+    SUB_HEAD,
+    TO_HEAD,
+    from_division_span,
+    head_driven,
+    to_division_span,
+    to_parse,
+)
+from spmrl_bench.trees.tree import LabeledSpan, collapsed_spans
 from tests.trees.strategies import trees
 
 # That structures go there and back is part of what test_head_driven.py checks of every one.
 
 
-def rows_of(text: str, heads: list[int]) -> tuple[LabelRow, ...]:
+def rows_of(text: str, heads: list[int]) -> tuple[LabeledSpan, ...]:
     tree = parse_brackets(text)
     relations = ["r"] * len(heads)
-    return divided(head_driven(tree, DependencyTree.build(tree.words, tree.tags, heads, relations)))
+    return to_division_span(
+        head_driven(tree, DependencyTree.build(tree.words, tree.tags, heads, relations))
+    )
 
 
 def test_the_example_of_the_paper() -> None:
@@ -44,7 +52,7 @@ def test_the_example_of_the_paper() -> None:
         (6, 7, (TO_HEAD,)),
         (7, 8, (TO_HEAD,)),
     )
-    assert undivided(rows, 9)[1] == [3, 3, 4, 0, 8, 5, 8, 4, 4]
+    assert from_division_span(rows, 9)[1] == [3, 3, 4, 0, 8, 5, 8, 4, 4]
 
 
 def test_the_only_word_of_a_constituent_has_no_mark_of_its_own() -> None:
@@ -60,7 +68,7 @@ def test_the_only_word_of_a_constituent_has_no_mark_of_its_own() -> None:
 @given(tree=trees(max_words=8), data=st.data())
 def test_any_marks_give_a_tree(tree: Tree, data: st.DataObject) -> None:
     n = len(tree)
-    spans = list(label_rows(tree))
+    spans = list(collapsed_spans(tree))
     named = {row[:2] for row in spans}
     spans += [(i, i + 1, ()) for i in range(n) if (i, i + 1) not in named]
     marks = data.draw(st.lists(st.booleans(), min_size=len(spans), max_size=len(spans)))
@@ -70,8 +78,8 @@ def test_any_marks_give_a_tree(tree: Tree, data: st.DataObject) -> None:
         if mark or label
     ]
     rows.sort(key=lambda row: (row[0], -row[1]))
-    plain, heads = undivided(rows, n)
-    assert plain == list(label_rows(tree))
+    plain, heads = from_division_span(rows, n)
+    assert plain == list(collapsed_spans(tree))
     assert head_fault(heads) is None
     parse = to_parse(tree.words, tree.tags, plain, heads, ["r"] * n)
     assert parse.tree == tree
@@ -83,15 +91,15 @@ def test_any_marks_give_a_tree(tree: Tree, data: st.DataObject) -> None:
 
 def test_what_a_chart_may_find_and_no_structure_has() -> None:
     # No mark: the first child. A mark alone over two words: none. No span over all: one is meant.
-    assert undivided([(0, 3, ("S",))], 3) == ([(0, 3, ("S",))], [0, 1, 1])
-    rows: list[LabelRow] = [(0, 3, ("S",)), (0, 2, (TO_HEAD,)), (1, 2, (TO_HEAD,))]
-    assert undivided(rows, 3) == ([(0, 3, ("S",))], [2, 0, 2])
+    assert from_division_span([(0, 3, ("S",))], 3) == ([(0, 3, ("S",))], [0, 1, 1])
+    rows: list[LabeledSpan] = [(0, 3, ("S",)), (0, 2, (TO_HEAD,)), (1, 2, (TO_HEAD,))]
+    assert from_division_span(rows, 3) == ([(0, 3, ("S",))], [2, 0, 2])
     rows = [(0, 2, ("A",)), (1, 2, (TO_HEAD,)), (2, 3, (TO_HEAD, "B"))]
-    assert undivided(rows, 3) == ([(0, 2, ("A",)), (2, 3, ("B",))], [2, 3, 0])
-    assert undivided([], 2) == ([], [0, 1])
+    assert from_division_span(rows, 3) == ([(0, 2, ("A",)), (2, 3, ("B",))], [2, 3, 0])
+    assert from_division_span([], 2) == ([], [0, 1])
     # The last of several marks, and marks on a sub-head over all words.
     rows = [(0, 3, (TO_HEAD, SUB_HEAD)), (0, 1, (TO_HEAD,)), (1, 2, (TO_HEAD,))]
-    plain, heads = undivided(rows, 3)
+    plain, heads = from_division_span(rows, 3)
     assert heads == [2, 0, 2]
     tree = to_parse("abc", "TTT", plain, heads, "rrr").tree
     assert tree is not None

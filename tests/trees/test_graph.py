@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.crossing import raise_crossing_branches
 from spmrl_bench.trees.graph import (
     NO_PARENT,
     Graph,
@@ -15,6 +14,7 @@ from spmrl_bench.trees.graph import (
     attach_loose_tokens,
     drop_markup_tokens,
     loosen_punctuation,
+    raise_crossing_branches,
     to_tree,
     vroot_for_top,
 )

@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 from spmrl_bench.errors import TreeError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
-from spmrl_bench.trees.chains import LabelRow, label_rows
 from spmrl_bench.trees.dependencies import DependencyTree, head_fault
-from spmrl_bench.trees.division_span import divided, undivided
 from spmrl_bench.trees.head_driven import (
     SUB_HEAD,
     Change,
     HeadDriven,
     attach_within_constituents,
+    from_division_span,
     head_driven,
     several_headed,
+    to_division_span,
     to_parse,
 )
+from spmrl_bench.trees.tree import LabeledSpan, collapsed_spans
 from tests.trees.dependency_strategies import head_lists as drawn_heads
 from tests.trees.head_driven_oracle import (
     bracketings,
@@ -68,7 +69,7 @@ def check(tree: Tree, dependencies: DependencyTree) -> HeadDriven:
     assert all(label != (SUB_HEAD,) or 1 < end - start < n for start, end, label in found.rows)
 
     # Heads change only where no labels whatever would save them, and no label is too many.
-    needed = fewest_sub_heads([row[:2] for row in label_rows(tree)], gold)
+    needed = fewest_sub_heads([row[:2] for row in collapsed_spans(tree)], gold)
     changed = [word for word in range(1, n + 1) if heads[word - 1] != gold[word - 1]]
     assert (needed is None) == bool(changed)
     assert needed is None or found.sub_heads == needed
@@ -94,7 +95,7 @@ def check(tree: Tree, dependencies: DependencyTree) -> HeadDriven:
     assert not again.changes.any()
 
     # The same through marks on labels.
-    rows, heads_of_marks = undivided(divided(found), n)
+    rows, heads_of_marks = from_division_span(to_division_span(found), n)
     assert (tuple(rows), heads_of_marks) == (found.rows, heads)
     return found
 
@@ -234,9 +235,9 @@ def test_constituents_with_several_heads() -> None:
 @pytest.mark.parametrize("text", ["(A (T x))", "(A (B (C (T x))))"])
 def test_a_sentence_of_one_word(text: str) -> None:
     found = structure_of(text, [0])
-    assert found.rows == tuple(label_rows(parse_brackets(text)))
+    assert found.rows == tuple(collapsed_spans(parse_brackets(text)))
     assert (found.heads.tolist(), found.row_heads.tolist()) == ([0], [1])
-    assert undivided(divided(found), 1) == (list(found.rows), [0])
+    assert from_division_span(to_division_span(found), 1) == (list(found.rows), [0])
 
 
 def test_a_sentence_of_thousands_of_words() -> None:
@@ -310,7 +311,7 @@ S = (0, 3, ("S",))
     ],
 )
 def test_structures_that_no_chart_finds(
-    rows: list[LabelRow], heads: list[int], problem: str
+    rows: list[LabeledSpan], heads: list[int], problem: str
 ) -> None:
     with pytest.raises(TreeError, match=problem):
         HeadDriven.build(rows, heads)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.labels import LABEL_TRANSFORMS
-from spmrl_bench.trees.transforms import TRANSFORMS, transform_named
+from spmrl_bench.trees.transforms import LABEL_TRANSFORMS, TRANSFORMS, transform_named
 from tests.trees.strategies import trees
 
 

@@ -6,8 +6,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from spmrl_bench.trees.dependencies import DependencyTree, head_fault
-from spmrl_bench.trees.merging import merged, parted
+from spmrl_bench.trees.dependencies import DependencyTree, head_fault, merge_words, split_words
 
 
 def tree(*heads: int) -> DependencyTree:
@@ -28,7 +27,7 @@ def sizes_of(n: int) -> list[list[int]]:
 
 def test_an_amalgam_gets_the_head_of_its_first_part_where_both_are_as_near() -> None:
     # la pose de + le panneau
-    found = merged(tree(2, 0, 5, 5, 2), [1, 1, 2, 1], ["la", "pose", "du", "panneau"])
+    found = merge_words(tree(2, 0, 5, 5, 2), [1, 1, 2, 1], ["la", "pose", "du", "panneau"])
     assert found.words == ("la", "pose", "du", "panneau")
     assert found.heads.tolist() == [2, 0, 4, 2]
     assert found.relations == ("r1", "r2", "r3", "r5")
@@ -37,7 +36,7 @@ def test_an_amalgam_gets_the_head_of_its_first_part_where_both_are_as_near() -> 
 
 def test_a_compound_gets_the_head_of_the_part_nearest_to_the_root() -> None:
     # 2 hangs from 3, 1 from 2, 4 (outside) from 1: it then hangs from the compound.
-    found = merged(tree(2, 3, 5, 1, 0), [3, 1, 1], ["abc", "d", "e"])
+    found = merge_words(tree(2, 3, 5, 1, 0), [3, 1, 1], ["abc", "d", "e"])
     assert found.heads.tolist() == [3, 1, 0]
     assert found.relations == ("r3", "r4", "r5")
 
@@ -49,7 +48,7 @@ def test_every_merging_of_every_tree_is_a_tree() -> None:
             if head_fault(heads) is not None:
                 continue
             for sizes in sizes_of(n):
-                found = merged(tree(*heads), sizes, ["w"] * len(sizes))
+                found = merge_words(tree(*heads), sizes, ["w"] * len(sizes))
                 assert head_fault(found.heads.tolist()) is None
                 checked += 1
     assert checked == sum(n ** (n - 1) * 2 ** (n - 1) for n in range(1, 6))
@@ -57,12 +56,12 @@ def test_every_merging_of_every_tree_is_a_tree() -> None:
 
 def test_words_of_one_part_stay_as_they_are() -> None:
     before = tree(2, 0, 2)
-    assert merged(before, [1, 1, 1], before.words) == before
-    assert parted(before, [1, 1, 1], before.words, "x") == before
+    assert merge_words(before, [1, 1, 1], before.words) == before
+    assert split_words(before, [1, 1, 1], before.words, "x") == before
 
 
 def test_the_last_part_of_a_divided_word_stands_for_it() -> None:
-    found = parted(tree(2, 0, 2), [1, 3, 2], ["a", "b", "c", "d", "e", "f"], "part")
+    found = split_words(tree(2, 0, 2), [1, 3, 2], ["a", "b", "c", "d", "e", "f"], "part")
     assert found.heads.tolist() == [4, 4, 4, 0, 6, 4]
     assert found.relations == ("r1", "part", "part", "r2", "part", "r3")
     assert found.tags == ("T1", "T2", "T2", "T2", "T3", "T3")
@@ -75,12 +74,12 @@ def test_merging_undoes_dividing() -> None:
         for sizes in product((1, 2, 3), repeat=3):
             whole = tree(*heads)
             words = [f"p{k}" for k in range(sum(sizes))]
-            divided = parted(whole, sizes, words, "part")
+            divided = split_words(whole, sizes, words, "part")
             assert head_fault(divided.heads.tolist()) is None
-            assert merged(divided, sizes, whole.words) == whole
+            assert merge_words(divided, sizes, whole.words) == whole
 
 
 @pytest.mark.parametrize("sizes", [[2, 2], [3], [0, 3], [1, 2, 0], [4, -1]])
 def test_sizes_that_do_not_fit(sizes: list[int]) -> None:
     with pytest.raises(ValueError, match=r"2 words of .* parts are not 3 parts"):
-        merged(tree(2, 0, 2), sizes, ["a", "b"])
+        merge_words(tree(2, 0, 2), sizes, ["a", "b"])

@@ -11,8 +11,8 @@ from hypothesis import given
 from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.brackets import write_brackets
-from spmrl_bench.trees.nltk_bridge import from_nltk
+from spmrl_bench.trees.escapes import write_brackets
+from spmrl_bench.trees.tree import from_nltk
 from tests.trees.strategies import trees
 
 nltk = pytest.importorskip("nltk")

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from spmrl_bench.errors import TreeError
 from spmrl_bench.trees.dependencies import head_fault
 from spmrl_bench.trees.projective import (
-    crossing_words,
     is_projective,
-    lifted,
-    lifted_shortest_first,
+    nonprojective_words,
+    projectivize,
+    pseudo_projective_lift,
 )
 from tests.trees.dependency_strategies import head_lists as drawn_heads
 from tests.trees.head_driven_oracle import head_lists
@@ -75,7 +75,7 @@ def test_all_trees_of_up_to_five_words() -> None:
     changed = 0
     for n in range(1, 6):
         for heads in head_lists(n):
-            found = lifted(heads)
+            found = projectivize(heads)
             assert is_projective(heads) == (not crossing(heads)) == (found == heads)
             if found != heads:
                 assert found == lowest(heads)
@@ -90,24 +90,24 @@ def test_shortest_first_of_all_trees_of_up_to_five_words_with_any_roots() -> Non
         for heads in product(range(n + 1), repeat=n):
             if head_fault(heads, "several"):
                 continue
-            found = lifted_shortest_first(heads)
-            assert crossing_words(heads) == crossing(heads)
+            found = pseudo_projective_lift(heads)
+            assert nonprojective_words(heads) == crossing(heads)
             assert found == shortest_first(heads)
             assert not crossing(found)
-            further += found != lifted(heads)
+            further += found != projectivize(heads)
     assert further == 126
 
 
 @given(heads=st.integers(1, 12).flatmap(lambda n: drawn_heads(n, "several")))
 def test_lifted_trees_are_projective_trees_of_words_that_governed_before(heads: list[int]) -> None:
-    least, shortest = lifted(heads), lifted_shortest_first(heads)
+    least, shortest = projectivize(heads), pseudo_projective_lift(heads)
     assert shortest == shortest_first(heads)
     for found in (least, shortest):
         assert not crossing(found)
         assert head_fault(found, "several") is None
         assert all(dominated(word, head, heads) for word, head in enumerate(found, start=1))
         assert (found == heads) == is_projective(heads) == (not crossing(heads))
-        assert lifted(found) == lifted_shortest_first(found) == found
+        assert projectivize(found) == pseudo_projective_lift(found) == found
     assert all(
         dominated(low, high, heads) for low, high in zip(least, shortest, strict=True) if low
     )
@@ -115,37 +115,37 @@ def test_lifted_trees_are_projective_trees_of_words_that_governed_before(heads: 
 
 def test_a_hearing_is_scheduled() -> None:
     heads = [2, 3, 0, 3, 2, 7, 5, 4]
-    assert crossing_words(heads) == [5, 8]
-    assert lifted(heads) == lifted_shortest_first(heads) == [2, 3, 0, 3, 3, 7, 5, 3]
+    assert nonprojective_words(heads) == [5, 8]
+    assert projectivize(heads) == pseudo_projective_lift(heads) == [2, 3, 0, 3, 3, 7, 5, 3]
 
 
 def test_a_dependent_is_lifted_until_nothing_is_in_the_way() -> None:
     # Word 4 rises from 1 past 2 to 3, and 3 from 6 to the root.
-    assert lifted([2, 3, 6, 1, 0, 5]) == [2, 3, 5, 3, 0, 5]
+    assert projectivize([2, 3, 6, 1, 0, 5]) == [2, 3, 5, 3, 0, 5]
     # Word 3 rises to the root, where it is in the way of 4.
-    assert lifted([0, 0, 1, 2]) == [0, 0, 0, 0]
+    assert projectivize([0, 0, 1, 2]) == [0, 0, 0, 0]
 
 
 def test_the_shortest_first_may_rise_further_than_needed() -> None:
     # Word 4 rises from 1, which 3 still governs, past 3 to 2; were 1 lifted first, 3 could keep 4.
-    assert lifted([3, 0, 2, 1]) == [2, 0, 2, 3]
-    assert lifted_shortest_first([3, 0, 2, 1]) == [2, 0, 2, 2]
+    assert projectivize([3, 0, 2, 1]) == [2, 0, 2, 3]
+    assert pseudo_projective_lift([3, 0, 2, 1]) == [2, 0, 2, 2]
 
 
 def test_of_two_arcs_of_one_length_the_left_one_is_lifted() -> None:
     # Word 4 rises from 1 before 2 does from 5. Were it the other way round, 3 would govern 4.
-    assert lifted_shortest_first([2, 5, 0, 1, 3]) == [2, 3, 0, 5, 3]
+    assert pseudo_projective_lift([2, 5, 0, 1, 3]) == [2, 3, 0, 5, 3]
 
 
 def test_long_sentences_take_no_recursion() -> None:
     chain = list(range(20_000))
-    assert lifted(chain) == lifted_shortest_first(chain) == chain
+    assert projectivize(chain) == pseudo_projective_lift(chain) == chain
     chain[2:4] = [1, 2]  # the arcs from 1 to 3 and from 2 to 4 cross
-    assert crossing_words(chain) == [4]
-    assert lifted_shortest_first(chain)[:6] == [0, 1, 1, 1, 4, 5]
+    assert nonprojective_words(chain) == [4]
+    assert pseudo_projective_lift(chain)[:6] == [0, 1, 1, 1, 4, 5]
 
 
 def test_heads_that_form_no_tree() -> None:
-    for function in (lifted, lifted_shortest_first, crossing_words):
+    for function in (projectivize, pseudo_projective_lift, nonprojective_words):
         with pytest.raises(TreeError, match="cycle"):
             function([2, 1, 0])

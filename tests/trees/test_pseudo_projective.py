@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.trees.dependencies import DependencyTree, head_fault
-from spmrl_bench.trees.projective import crossing_words, is_projective, lifted_shortest_first
-from spmrl_bench.trees.pseudo_projective import ENCODINGS, Encoding, encoding_named
+from spmrl_bench.trees.projective import (
+    ENCODINGS,
+    ProjectiveEncoding,
+    encoding_named,
+    is_projective,
+    nonprojective_words,
+    pseudo_projective_lift,
+)
 from tests.trees.dependency_strategies import head_lists
 
 MARKING = [encoding for encoding in ENCODINGS.values() if encoding.marks]
@@ -44,7 +50,7 @@ def random_heads(n: int, random: Random) -> list[int]:
     return heads
 
 
-def recovered(encoding: Encoding, tree: DependencyTree) -> int:
+def recovered(encoding: ProjectiveEncoding, tree: DependencyTree) -> int:
     """How many heads come back; all relations do, and the heads of words that were not lifted."""
     encoded = encoding.encode(tree)
     back = encoding.decode(encoded)
@@ -102,7 +108,7 @@ def test_all_trees_of_up_to_five_words_with_relations_that_differ() -> None:
     lost: Counter[str] = Counter()
     for heads in small_trees():
         tree = tree_of(heads)
-        moved = sum(a != b for a, b in zip(heads, lifted_shortest_first(heads), strict=True))
+        moved = sum(a != b for a, b in zip(heads, pseudo_projective_lift(heads), strict=True))
         for name, encoding in ENCODINGS.items():
             missing = len(heads) - recovered(encoding, tree)
             if encoding.head or (encoding.path and moved == 1):
@@ -127,7 +133,7 @@ def test_all_trees_of_up_to_five_words_with_random_relations(
     lost: Counter[str] = Counter()
     for heads in small_trees():
         tree = tree_of(heads, random.choices(names, k=len(heads)))
-        moved = sum(a != b for a, b in zip(heads, lifted_shortest_first(heads), strict=True))
+        moved = sum(a != b for a, b in zip(heads, pseudo_projective_lift(heads), strict=True))
         for name, encoding in ENCODINGS.items():
             missing = len(heads) - recovered(encoding, tree)
             assert not missing or moved > encoding.path  # the path of one word is no other's
@@ -157,7 +163,9 @@ def test_a_tree_of_which_marks_of_both_kinds_bring_back_less_than_one() -> None:
 class Search:
     """The way back by the rules, every word looked at and everything computed anew."""
 
-    def __init__(self, encoding: Encoding, heads: Sequence[int], relations: Sequence[str]) -> None:
+    def __init__(
+        self, encoding: ProjectiveEncoding, heads: Sequence[int], relations: Sequence[str]
+    ) -> None:
         self.encoding = encoding
         self.heads = [0, *heads]
         self.words = range(1, len(self.heads))
@@ -220,12 +228,12 @@ class Search:
     def would_cross(self, word: int, head: int) -> bool:
         heads = self.heads[1:]
         heads[word - 1] = head
-        return word in crossing_words(heads)
+        return word in nonprojective_words(heads)
 
 
 @pytest.mark.parametrize("encoding", MARKING, ids=lambda encoding: encoding.name)
 @given(data=st.data())
-def test_any_marks_on_any_tree(encoding: Encoding, data: st.DataObject) -> None:
+def test_any_marks_on_any_tree(encoding: ProjectiveEncoding, data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 9))
     heads = data.draw(head_lists(n, data.draw(st.sampled_from(["one", "several"]))))
     marks = ["", "↑a" if encoding.head else "↑", "↑b" if encoding.head else "↑"]
@@ -274,7 +282,9 @@ NAMES = st.text("↑↓\\ab:|%", max_size=4)
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=list(ENCODINGS))
 @given(data=st.data())
-def test_relations_with_marks_in_their_names(encoding: Encoding, data: st.DataObject) -> None:
+def test_relations_with_marks_in_their_names(
+    encoding: ProjectiveEncoding, data: st.DataObject
+) -> None:
     heads = data.draw(st.integers(1, 7).flatmap(lambda n: head_lists(n, "several")))
     relations = data.draw(st.lists(NAMES, min_size=len(heads), max_size=len(heads), unique=True))
     tree = tree_of(heads, relations)

@@ -9,8 +9,8 @@ from hypothesis import given
 
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.brackets import write_brackets
-from spmrl_bench.trees.structure import (
+from spmrl_bench.trees.escapes import write_brackets
+from spmrl_bench.trees.transforms import (
     drop_traces,
     ensure_top,
     merge_x_over_x,

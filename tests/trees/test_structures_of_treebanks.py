@@ -12,8 +12,14 @@ import pytest
 from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Parse
-from spmrl_bench.trees.division_span import divided, undivided
-from spmrl_bench.trees.head_driven import HeadDriven, head_driven, several_headed, to_parse
+from spmrl_bench.trees.head_driven import (
+    HeadDriven,
+    from_division_span,
+    head_driven,
+    several_headed,
+    to_division_span,
+    to_parse,
+)
 from tests.conftest import shared_data
 from tests.treebanks.mini.language import SEED
 
@@ -45,7 +51,7 @@ def there_and_back(parses: list[Parse]) -> Counter[str]:
         assert tree is not None
         assert dependencies is not None
         found = head_driven(tree, dependencies)
-        rows, heads = undivided(divided(found), len(parse))
+        rows, heads = from_division_span(to_division_span(found), len(parse))
         assert HeadDriven.build(rows, heads).row_heads.tolist() == found.row_heads.tolist()
         assert (tuple(rows), heads) == (found.rows, found.heads.tolist())
         back = to_parse(parse.words, parse.tags, rows, heads, dependencies.relations)

@@ -10,7 +10,7 @@ from hypothesis import given
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.transforms import TRANSFORMS, transform_named
 from tests.timing import takes_linear_time
 from tests.trees.strategies import trees

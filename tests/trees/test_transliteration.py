@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.transliteration import (
+from spmrl_bench.trees.transforms import (
     BUCKWALTER,
     HEBREW_FINALS,
     HEBREW_LETTERS,

@@ -30,9 +30,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from spmrl_bench.errors import SpmrlError, TreeError, unknown_name
-from spmrl_bench.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from spmrl_bench.trees.tree import Tree
 
 #: The characters that separate tokens, as the inside of a regular expression's class.
 ASCII_SPACE = r" \t\n\r\f\v"
