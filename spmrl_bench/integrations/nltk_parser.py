@@ -19,7 +19,7 @@ from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.trees.conll import UNSPECIFIED, check_writable
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Layer, Parse
-from spmrl_bench.trees.tree import NO_TAG
+from spmrl_bench.trees.tree import NO_TAG, Tree
 
 try:
     from nltk.parse.api import ParserI

@@ -201,7 +201,7 @@ class ChartParser(NeuralParser):
                 total += block if own is None else block.index_select(1, own)
             yield total.div_(len(blocks))
 
-    def collapsed_spans(
+    def label_rows(
         self, cells: NDArray[np.int64], labels: NDArray[np.int32], lengths: NDArray[np.int32]
     ) -> Iterator[list[LabeledSpan]]:
         """Labelled nodes of each decoded tree in pre-order, unary chains as one.
