@@ -58,7 +58,7 @@ def there_and_back(tree: Tree, dependencies: DependencyTree) -> HeadDriven:
     rows, heads = from_division_span(to_division_span(found), len(tree))
     assert (tuple(rows), heads) == (found.rows, found.heads.tolist())
     back = to_parse(tree.words, tree.tags, rows, heads, dependencies.relations)
-    assert back == Parse(tree.words, tree.tags, tree, replace(dependencies, heads=found.heads))
+    assert back == Parse.of(tree, replace(dependencies, tags=tree.tags, heads=found.heads))
     return found
 
 
