@@ -64,11 +64,11 @@ class Graph:
     edges: tuple[str, ...]
 
     def roots(self) -> list[int]:
-        """Nodes without a parent."""
+        """Return the nodes without a parent."""
         return [node for node, parent in enumerate(self.parents) if parent == NO_PARENT]
 
     def path_up(self, node: int) -> Iterator[int]:
-        """The node, its parent and so on up to a root."""
+        """Yield the node, its parent and so on up to a root."""
         while node != NO_PARENT:
             yield node
             node = self.parents[node]
@@ -78,12 +78,12 @@ class Graph:
         return depths([parent + 1 for parent in self.parents])
 
     def bottom_up(self) -> list[int]:
-        """Node indices, children before parents."""
+        """Return node indices, children before parents."""
         depth = self.depths()
         return sorted(range(len(depth)), key=lambda node: -depth[node])
 
     def extents(self) -> list[Extent]:
-        """From the first to the last token below each node, and how many there are."""
+        """Return from where to where the tokens below each node are, and how many there are."""
         n = len(self.words)
         first, end, tokens = [n] * len(self.labels), [0] * len(self.labels), [0] * len(self.labels)
         for token, parent in enumerate(self.token_parents):
@@ -201,7 +201,7 @@ _MARKUP = re.compile(r"<[^<>]+>")
 
 
 def without_tokens(graph: Graph, keep: list[bool]) -> Graph:
-    """The graph with those tokens only, and without the nodes that this leaves empty."""
+    """Return the graph with those tokens only, and without the nodes that this leaves empty."""
     parents = [parent for parent, kept in zip(graph.token_parents, keep, strict=True) if kept]
     filled = [False] * len(graph.labels)
     for parent in parents:
@@ -223,7 +223,7 @@ def without_tokens(graph: Graph, keep: list[bool]) -> Graph:
 
 
 def to_tree(graph: Graph) -> Tree:
-    """The graph as a tree; edge labels are left out.
+    """Return the graph as a tree; edge labels are left out.
 
     Raises:
         TreeError: a constituent has a gap or no token, a token is attached nowhere, or there

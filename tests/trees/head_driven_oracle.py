@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise, product
 
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.dependencies import DependencyTree, head_fault
+from spmrl_bench.trees.dependencies import DependencyTree, Roots, head_fault
 
 Span = tuple[int, int]
 
@@ -63,10 +63,10 @@ def bracketings(n: int) -> Iterator[list[Span]]:
     yield from over(0, n)
 
 
-def head_lists(n: int) -> Iterator[list[int]]:
-    """The heads of all dependency trees of ``n`` words with one root."""
+def head_lists(n: int, roots: Roots = "one") -> Iterator[list[int]]:
+    """The heads of all dependency trees of ``n`` words."""
     for heads in product(range(n + 1), repeat=n):
-        if head_fault(heads) is None:
+        if head_fault(heads, roots) is None:
             yield list(heads)
 
 

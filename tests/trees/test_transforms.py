@@ -257,7 +257,8 @@ def test_roots_have_names_and_chains_no_label_twice(tree: Tree) -> None:
 ARABIC = (
     "ktAb كتاب, Al$ms الشمس, >mAm أمام, OmAm أمام, IslAm إسلام, <slAm إسلام, |vAr آثار,"
     " ms&wl مسؤول, msWwl مسؤول, $y' شيء, bi}r بِئر, mdrsp مدرسة, mad~a م\u064eد\u0651\u064e,"
-    " h`*A هٰذا, {bn ٱبن, ElY على, kitAbFA كِتابًا, 1998 1998, . ., -PLUS- +, -MINUS- -, -LRB- (, -LSB- -LSB-"
+    " h`*A هٰذا, {bn ٱبن, ElY على, kitAbFA كِتابًا, 1998 1998, . ., -PLUS- +, -MINUS- -, -LRB- (,"
+    " -LSB- -LSB-"
 )
 HEBREW = (
     'FLWM שלום, ILDIM ילדים, ARC ארץ, KSP כסף, MLK מלך, GN גן, CHUL צה"ל, 50O 50%, JWB טוב,'
