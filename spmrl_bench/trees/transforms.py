@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, wraps
 from itertools import accumulate, compress
 from typing import Any, Literal, TypeVar
 
@@ -95,6 +95,7 @@ def transform_strings(
     def register(function: Callable[[str], str]) -> Callable[[str], str]:
         change = lru_cache(maxsize=1 << 17)(function)
 
+        @wraps(function)
         def apply(tree: Any) -> Any:
             before = {field: getattr(tree, field) for field in fields}
             after = {field: tuple(map(change, values)) for field, values in before.items()}
