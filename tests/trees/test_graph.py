@@ -25,35 +25,30 @@ from tests.conftest import shared_data
 from tests.trees.graphs import CROSSING, brackets, gaps, graph, graphs, yields
 
 
-def test_the_three_transforms_make_a_tree() -> None:
-    g = raise_crossing_branches(attach_loose_tokens(add_vroot(CROSSING)))
-    assert brackets(g) == "(VROOT (S (das) (will) (er) (VP (hören))) (.))"
-
-
 def test_vroot_joins_roots_and_leaves_loose_tokens() -> None:
     g = add_vroot(graph("a , b", {"A": ["a"], "B": ["b"]}, {"A": "", "B": ""}))
     assert g.roots() == [2]
     assert g.token_parents == (0, NO_PARENT, 1)
-    assert brackets(attach_loose_tokens(g)) == "(VROOT (A (a)) (,) (B (b)))"
 
 
-def test_loose_tokens_go_between_their_neighbours() -> None:
-    g = graph(
-        '" a , b : c ! "',
-        {"A": ["a", "b"], "C": ["c"]},
-        {"A": "S", "C": "S", "S": ""},
-    )
-    assert brackets(attach_loose_tokens(g)) == '(S (") (A (a) (,) (b)) (:) (C (c)) (!) ("))'
-
-
-def test_loose_tokens_look_at_attached_neighbours_only() -> None:
-    g = graph("a , - b", {"A": ["a", "b"]}, {"A": "S", "S": ""})
-    assert brackets(attach_loose_tokens(g)) == "(S (A (a) (,) (-) (b)))"
-
-
-def test_sentence_of_loose_tokens() -> None:
-    g = graph("a .", {}, {})
-    assert brackets(attach_loose_tokens(add_vroot(g))) == "(VROOT (a) (.))"
+def test_loose_tokens_go_between_their_attached_neighbours() -> None:
+    sister = {"A": "S", "C": "S", "S": ""}
+    for g, expected in [
+        (
+            graph('" a , b : c ! "', {"A": ["a", "b"], "C": ["c"]}, sister),
+            '(S (") (A (a) (,) (b)) (:) (C (c)) (!) ("))',
+        ),
+        (
+            graph("a , - b", {"A": ["a", "b"]}, {"A": "S", "S": ""}),
+            "(S (A (a) (,) (-) (b)))",
+        ),
+        (add_vroot(graph("a .", {}, {})), "(VROOT (a) (.))"),
+        (
+            raise_crossing_branches(attach_loose_tokens(add_vroot(CROSSING))),
+            "(VROOT (S (das) (will) (er) (VP (hören))) (.))",
+        ),
+    ]:
+        assert brackets(attach_loose_tokens(g)) == expected
 
 
 def test_alpino_punctuation_comes_loose_and_finds_a_place_inside() -> None:
