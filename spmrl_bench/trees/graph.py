@@ -32,7 +32,7 @@ from itertools import accumulate, compress
 from typing import NamedTuple
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.dependencies import depths
+from spmrl_bench.trees import dependencies
 from spmrl_bench.trees.tree import Tree, readonly_int32
 
 #: The parent of a root and of a token that is attached nowhere.
@@ -75,7 +75,7 @@ class Graph:
 
     def depths(self) -> list[int]:
         """Return how many nodes are above each node, itself included."""
-        return depths([parent + 1 for parent in self.parents])
+        return dependencies.depths([parent + 1 for parent in self.parents])
 
     def bottom_up(self) -> list[int]:
         """Return node indices, children before parents."""
