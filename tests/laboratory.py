@@ -15,7 +15,7 @@ from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 
 SIZES = {"train": 40, "dev": 8, "test": 6}
 

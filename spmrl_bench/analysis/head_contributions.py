@@ -51,7 +51,7 @@ from spmrl_bench.analysis.rivals import rival_of, scored_label
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.nn.label_attention import LabelView
 from spmrl_bench.parsers.base import MAX_TOKENS
-from spmrl_bench.trees.chains import Label, LabelRow, label_rows
+from spmrl_bench.trees.tree import Label, LabeledSpan, collapsed_spans
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
@@ -229,7 +229,7 @@ class _Sums:
         self._sums: dict[str, NDArray[np.float64]] = {}
         self._firsts: dict[str, NDArray[np.int64]] = {}
 
-    def add(self, rows: Sequence[LabelRow], found: NDArray[np.float64]) -> None:
+    def add(self, rows: Sequence[LabeledSpan], found: NDArray[np.float64]) -> None:
         """Spans, and their contributions ``[spans, heads]``."""
         heads = found.shape[1]
         for (_, _, label), contributions in zip(rows, found, strict=True):
@@ -255,18 +255,18 @@ class _Sums:
         return spans, sums, firsts
 
 
-def _missed(parser: ChartParser, seen: Observed) -> list[LabelRow]:
+def _missed(parser: ChartParser, seen: Observed) -> list[LabeledSpan]:
     """The gold spans that were not predicted as what they are."""
     if seen.asked.gold is None:
         return []
     found = set(seen.rows)
     ids = parser.vocabulary.label_ids
-    gold = label_rows(seen.asked.gold)
+    gold = collapsed_spans(seen.asked.gold)
     return [row for row in gold if row not in found and row[2] in ids]
 
 
 def _contributions(
-    parser: ChartParser, view: LabelView, rows: Sequence[LabelRow], measure: Measure
+    parser: ChartParser, view: LabelView, rows: Sequence[LabeledSpan], measure: Measure
 ) -> NDArray[np.float64]:
     """Of each head to each labelled span of a sentence, ``[spans, heads]``."""
     spans = [(start, end) for start, end, _ in rows]

@@ -23,8 +23,7 @@ from spmrl_bench.analysis.head_scores import Span, label_scores, lead_parts, lea
 from spmrl_bench.analysis.observed import Asked, observe, parser_of_heads
 from spmrl_bench.analysis.rivals import constituent, rival_of, scored_label
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.trees.chains import Label, label_rows
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Label, Tree, collapsed_spans
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
@@ -141,7 +140,7 @@ def trace(
             )
     (seen,) = observe(own, [Asked(words, tags, gold)])
     predicted = {(start, end): label for start, end, label in seen.rows}
-    right = {} if gold is None else {(i, j): label for i, j, label in label_rows(gold)}
+    right = {} if gold is None else {(i, j): label for i, j, label in collapsed_spans(gold)}
     if spans is None:
         spans = sorted(predicted.keys() | right.keys(), key=lambda span: (span[0], -span[1]))
     if not spans:

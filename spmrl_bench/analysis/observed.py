@@ -21,8 +21,7 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.form_cache import FormCache
 from spmrl_bench.parsers.streams import windows
-from spmrl_bench.trees.chains import LabelRow, label_rows
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import LabeledSpan, Tree, collapsed_spans
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
@@ -46,7 +45,7 @@ class Observed(NamedTuple):
     asked: Asked
     tree: Tree
     """What the parser found, with the tags that were given or that it predicts."""
-    rows: list[LabelRow]
+    rows: list[LabeledSpan]
     """The predicted constituents as labelled spans, unary chains as one, in pre-order."""
     view: LabelView
     """What the heads gave; its ``blocks`` are there."""
@@ -128,7 +127,7 @@ def observe(
                 for k, found, view in zip(encoded.places, results, views, strict=True):
                     tree = found.parse(words[k], window[k].tags).tree
                     assert tree is not None  # of a chart parser
-                    yield Observed(done + k, window[k], tree, list(label_rows(tree)), view)
+                    yield Observed(done + k, window[k], tree, list(collapsed_spans(tree)), view)
         finally:
             handle.remove()
         done += len(window)

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import EMPTY
-from spmrl_bench.trees.chains import Label
-from spmrl_bench.trees.division_span import TO_HEAD
-from spmrl_bench.trees.head_driven import SUB_HEAD
+from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD
+from spmrl_bench.trees.tree import Label
 
 
 def scored_label(parser: ChartParser, label: Label, scores: Tensor) -> int | None:

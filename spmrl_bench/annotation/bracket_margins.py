@@ -27,9 +27,8 @@ from spmrl_bench.chart.packing import cell_index, cell_offsets
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.decoding import taken
 from spmrl_bench.parsers.neural import Encoded
-from spmrl_bench.trees.chains import Label, label_rows
 from spmrl_bench.trees.head_driven import SUB_HEAD
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Label, Tree, collapsed_spans
 
 
 class _Asked(NamedTuple):
@@ -93,8 +92,8 @@ def bracket_differences(
 
 def _differing(gold: Tree, found: Tree) -> Iterator[tuple[int, int, Label, Label]]:
     """Span, label of gold and label of the parser, each empty where there is no constituent."""
-    right = {(start, end): label for start, end, label in label_rows(gold)}
-    own = {(start, end): label for start, end, label in label_rows(found)}
+    right = {(start, end): label for start, end, label in collapsed_spans(gold)}
+    own = {(start, end): label for start, end, label in collapsed_spans(found)}
     for span in sorted(right.keys() | own.keys(), key=lambda span: (span[0], -span[1])):
         if right.get(span) != own.get(span):
             yield *span, right.get(span, ()), own.get(span, ())

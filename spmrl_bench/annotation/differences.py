@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from spmrl_bench.trees.chains import Label
 from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.tree import Label
 
 #: By what sentences are ranked; see :data:`_VALUES`.
 Order = Literal["suspicion", "margin", "mean", "total", "differences", "share"]

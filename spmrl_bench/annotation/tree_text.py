@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from spmrl_bench.annotation.differences import Difference
-from spmrl_bench.trees.chains import label_rows
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, collapsed_spans
 
 #: Stands before the label of a constituent that the other tree has not, or has with another label.
 MARK = "*"
@@ -53,7 +52,7 @@ def nodes(tree: Tree, marked: Collection[Span]) -> list[Node]:
             node.children += range(done, node.end)
             done = max(done, node.end)
 
-    for start, end, label in label_rows(tree):
+    for start, end, label in collapsed_spans(tree):
         close(start)
         open_nodes[-1].children += range(done, start)
         done = start

@@ -13,8 +13,8 @@ from typing import Literal, get_args
 
 from spmrl_bench.annotation.variation import Row, Suspicion, find_variation
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.trees.chains import label_rows
 from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.tree import collapsed_spans
 
 #: What is annotated.
 Annotation = Literal["tags", "constituents", "dependencies"]
@@ -92,7 +92,7 @@ def _tags(parse: Parse) -> Iterator[Row]:
 
 def _constituents(parse: Parse) -> Iterator[Row]:
     if parse.tree is not None:
-        for start, end, label in label_rows(parse.tree):
+        for start, end, label in collapsed_spans(parse.tree):
             yield start, end, "+".join(label)
 
 

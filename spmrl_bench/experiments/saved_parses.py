@@ -19,8 +19,8 @@ from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.readers.conll import read_conll_file
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.conll import conll_lines
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 
 #: The endings of the files of each layer.

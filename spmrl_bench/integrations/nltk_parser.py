@@ -18,9 +18,8 @@ from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.trees.conll import UNSPECIFIED, check_writable
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.nltk_bridge import to_nltk
 from spmrl_bench.trees.parse import Layer, Parse
-from spmrl_bench.trees.tree import NO_TAG
+from spmrl_bench.trees.tree import NO_TAG, Tree
 
 try:
     from nltk.parse.api import ParserI
@@ -103,7 +102,7 @@ class NltkParser(ParserI):
 
     def _shown(self, parse: Parse) -> Any:
         if self.layer == "constituents":
-            return to_nltk(cast("Any", parse.tree))
+            return cast("Tree", parse.tree).to_nltk()
         return to_graph(parse.dependencies)
 
 

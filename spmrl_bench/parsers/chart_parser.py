@@ -29,9 +29,8 @@ from spmrl_bench.parsers.lengths import SPANS, Search, beginning
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
-from spmrl_bench.trees.chains import LabelRow, label_rows, written_out
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import LabeledSpan, Tree, collapsed_spans, expand_chains
 
 
 class ChartGold(NamedTuple):
@@ -117,7 +116,7 @@ class ChartParser(NeuralParser):
                 not in the vocabulary.
         """
         tree, n = example.tree, len(example)
-        rows = [] if tree is None else list(label_rows(tree))
+        rows = [] if tree is None else list(collapsed_spans(tree))
         if not rows or rows[0][:2] != (0, n):
             raise TreeError(
                 "no constituent covers the whole sentence, so the parser could not learn it "
@@ -125,7 +124,7 @@ class ChartParser(NeuralParser):
             )
         return self.spans(rows, n)
 
-    def spans(self, rows: Sequence[LabelRow], n: int) -> ChartGold:
+    def spans(self, rows: Sequence[LabeledSpan], n: int) -> ChartGold:
         """The cells and labels of labelled spans of a sentence of ``n`` words.
 
         Raises:
@@ -175,7 +174,7 @@ class ChartParser(NeuralParser):
         decoded = decode_blocks(self.mean_scores(group, members), lengths)
         labelled = self.label_rows(decoded.cells, decoded.labels, lengths)
         for rows, tags in zip(labelled, predicted_tags(group), strict=True):
-            yield Found(list(written_out(rows)), tags=tags)
+            yield Found(list(expand_chains(rows)), tags=tags)
 
     def mean_scores(self, group: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Tensor]:
         """The mean of several parsers' label scores, block by block, as of :meth:`label_scores`.
@@ -204,7 +203,7 @@ class ChartParser(NeuralParser):
 
     def label_rows(
         self, cells: NDArray[np.int64], labels: NDArray[np.int32], lengths: NDArray[np.int32]
-    ) -> Iterator[list[LabelRow]]:
+    ) -> Iterator[list[LabeledSpan]]:
         """Labelled nodes of each decoded tree in pre-order, unary chains as one.
 
         Args:

@@ -21,9 +21,8 @@ from spmrl_bench.readers.bracket_stream import BLOCK, read_bracket_stream
 from spmrl_bench.readers.bracket_text import one_tree_per_line
 from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.readers.text import stream_lines
-from spmrl_bench.trees.brackets import escapes_named
+from spmrl_bench.trees.escapes import escapes_named
 from spmrl_bench.trees.transforms import strip_features, transform_named
-from spmrl_bench.trees.transliteration import WORD_TRANSFORMS
 from spmrl_bench.trees.tree import Tree
 
 #: What is done where nobody knows what a parser was trained on: traces are words nowhere.
@@ -145,8 +144,9 @@ class TreeReader:
         """
         names = USUAL if transforms is None else transforms
         found = [transform_named(name) for name in names]
-        self._steps = [each.apply for each in found if each.stage == "tree"]
-        self._structural = [step for step in self._steps if step not in WORD_TRANSFORMS]
+        of_trees = [each for each in found if each.stage == "tree"]
+        self._steps = [each.apply for each in of_trees]
+        self._structural = [each.apply for each in of_trees if not each.word]
         self._features = any(each.apply is strip_features for each in found)
 
     def read(self, tree: Tree) -> ReadTree:

@@ -36,12 +36,17 @@ from spmrl_bench.parsers.lengths import MARKED_SPANS, SPANS_AND_ARCS, Search, be
 from spmrl_bench.parsers.neural import Encoded, predicted_tags
 from spmrl_bench.parsers.parsing import Found
 from spmrl_bench.parsers.vocabulary import EMPTY, Vocabulary
-from spmrl_bench.trees.chains import LabelRow, written_out
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.division_span import TO_HEAD, divided, undivided
-from spmrl_bench.trees.head_driven import SUB_HEAD, HeadDriven, head_driven
+from spmrl_bench.trees.head_driven import (
+    SUB_HEAD,
+    TO_HEAD,
+    HeadDriven,
+    from_division_span,
+    head_driven,
+    to_division_span,
+)
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import LabeledSpan, Tree, expand_chains
 
 
 class JointGold(NamedTuple):
@@ -117,7 +122,10 @@ class JointParser(ChartParser):
         if self.config.structure == "division":
             decoded = decode_blocks(blocks, lengths)
             marked = self.label_rows(decoded.cells, decoded.labels, lengths)
-            pairs = [undivided(rows, n) for rows, n in zip(marked, lengths.tolist(), strict=True)]
+            pairs = [
+                from_division_span(rows, n)
+                for rows, n in zip(marked, lengths.tolist(), strict=True)
+            ]
         else:
             values, best = taken(blocks, lengths).maxima()
             weight = self.config.span_weight
@@ -128,7 +136,7 @@ class JointParser(ChartParser):
             pairs = [(rows, heads.tolist()) for rows, heads in zip(nodes, words, strict=True)]
         relations = scored.relations(np.concatenate([heads for _, heads in pairs]))
         for (rows, heads), names, tags in zip(pairs, relations, predicted_tags(group), strict=True):
-            constituents = [row for row in written_out(rows) if row[2] != SUB_HEAD]
+            constituents = [row for row in expand_chains(rows) if row[2] != SUB_HEAD]
             yield Found(constituents, heads, names, tags)
 
     def flat(self, words: Words, tags: Words) -> Parse:
@@ -150,6 +158,6 @@ def _layers(example: Parse) -> tuple[Tree, DependencyTree]:
     return example.tree, example.dependencies
 
 
-def _rows(structure: HeadDriven, config: JointParserConfig) -> Sequence[LabelRow]:
+def _rows(structure: HeadDriven, config: JointParserConfig) -> Sequence[LabeledSpan]:
     """The labelled spans that the chart is to find."""
-    return divided(structure) if config.structure == "division" else structure.rows
+    return to_division_span(structure) if config.structure == "division" else structure.rows

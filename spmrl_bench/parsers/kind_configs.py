@@ -10,7 +10,7 @@ from spmrl_bench.nn.choices import HeadDrivenSpans
 from spmrl_bench.parsers.config import Positive, Rate
 from spmrl_bench.parsers.neural_config import NeuralParserConfig
 from spmrl_bench.transitions.moves import SystemName
-from spmrl_bench.trees.pseudo_projective import EncodingName
+from spmrl_bench.trees.projective import EncodingName
 
 
 class ChartParserConfig(NeuralParserConfig):

@@ -18,8 +18,8 @@ from typing_extensions import TypedDict
 from spmrl_bench.errors import ReadError, TreeError
 from spmrl_bench.parsers.streams import check_readable
 from spmrl_bench.readers.text import stream_lines
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import NO_TAG, Tree
 

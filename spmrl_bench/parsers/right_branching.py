@@ -18,8 +18,9 @@ from pydantic import BaseModel, Field
 from spmrl_bench.parsers.base import Words
 from spmrl_bench.parsers.baseline import Baseline, body_end
 from spmrl_bench.parsers.parsing import Found
-from spmrl_bench.parsers.vocabulary import LONGEST_CHAIN, Label, label_rows
+from spmrl_bench.parsers.vocabulary import LONGEST_CHAIN
 from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Label, collapsed_spans
 
 Chain = Annotated[list[str], Field(max_length=LONGEST_CHAIN)]
 
@@ -49,7 +50,7 @@ class RightBranching(Baseline):
             tree = example.tree
             body_span = (0, body_end(tree.words))
             label_of_body: Label = ()
-            for start, end, label in label_rows(tree):
+            for start, end, label in collapsed_spans(tree):
                 if end - start == len(tree):
                     whole[label] += 1
                 elif (start, end) == body_span:

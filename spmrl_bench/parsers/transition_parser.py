@@ -4,7 +4,7 @@ The sequence-to-sequence parser of Zhang, Liu, Li, Zhou & Chen 2017 (D17-1175): 
 encoded, and a decoder with attention writes the actions of a transition system, of which only the
 legal ones get a probability. Attention knows which words are on the stack and which have left it.
 Training trees are made projective by an encoding that the parser learns with the relations, and
-what it answers is decoded (:mod:`spmrl_bench.trees.pseudo_projective`); the paper says nothing of
+what it answers is decoded (:mod:`spmrl_bench.trees.projective`); the paper says nothing of
 crossing arcs. Each sentence has one root.
 
 The parse is the best sequence of actions that a beam finds. Of several parsers the probabilities of
@@ -41,7 +41,7 @@ from spmrl_bench.transitions.beam import Sequence as ActionSequence
 from spmrl_bench.transitions.history import History
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.pseudo_projective import encoding_named
+from spmrl_bench.trees.projective import encoding_named
 
 
 class ActionGold(NamedTuple):

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Self
 
-from spmrl_bench.trees.chains import Label, LabelRow, label_rows
 from spmrl_bench.trees.conll import UNWRITABLE
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import is_projective
+from spmrl_bench.trees.tree import Label, LabeledSpan, collapsed_spans
 
 #: What a root is called where the training trees do not say it.
 TOP = "TOP"
@@ -71,7 +71,7 @@ class Vocabulary:
 
     @classmethod
     def of(
-        cls, examples: Iterable[Parse], rows: Iterable[Iterable[LabelRow]] | None = None
+        cls, examples: Iterable[Parse], rows: Iterable[Iterable[LabeledSpan]] | None = None
     ) -> Vocabulary:
         """The inventories of the training sentences, of those layers that they have.
 
@@ -86,7 +86,9 @@ class Vocabulary:
         roots: Counter[str] = Counter()
         relations: dict[str, tuple[bool, bool]] = {}
         projective = True
-        learnt = rows or (() if each.tree is None else label_rows(each.tree) for each in examples)
+        learnt = rows or (
+            () if each.tree is None else collapsed_spans(each.tree) for each in examples
+        )
         for example, spans in zip(examples, learnt, strict=True):
             words.update(example.words)
             labels.update((label, None) for _, _, label in spans)

@@ -19,7 +19,7 @@ from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.bracket_text import shown, unclosed
 from spmrl_bench.readers.building import TreeBuilder
 from spmrl_bench.readers.text import OnError, Places
-from spmrl_bench.trees.brackets import ASCII_SPACE
+from spmrl_bench.trees.escapes import ASCII_SPACE
 from spmrl_bench.trees.tree import Tree
 
 

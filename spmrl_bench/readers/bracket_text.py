@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from spmrl_bench.readers.text import Places
-from spmrl_bench.trees.brackets import ASCII_SPACE
+from spmrl_bench.trees.escapes import ASCII_SPACE
 
 _TRIM = " \t\n\r\f\v"
 _BLANK = re.compile(f"[{ASCII_SPACE}]+")

@@ -20,8 +20,8 @@ from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.bracket_text import lines, shown, unclosed
 from spmrl_bench.readers.margin import trees_begin_at_margin
 from spmrl_bench.readers.text import OnError, Places, fail, read_text
-from spmrl_bench.trees.brackets import ASCII_SPACE, decode_label, escapes_named
-from spmrl_bench.trees.tree import Tree, frozen
+from spmrl_bench.trees.escapes import ASCII_SPACE, decode_label, escapes_named
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 try:
     from spmrl_bench.readers._brackets import scan
@@ -62,7 +62,7 @@ def read_brackets(
     Args:
         source: the text of a whole file.
         path: its name, for error messages.
-        escapes: name of the escape policy of its words (see :mod:`spmrl_bench.trees.brackets`).
+        escapes: name of the escape policy of its words (see :mod:`spmrl_bench.trees.escapes`).
         blank: ``"error"`` allows any layout, and every tree must have words. ``"tree"`` is for
             parser output, where line ``k`` is the parse of sentence ``k`` as EVALB reads it:
             each line holds one tree, which may have several roots; brackets without words
@@ -172,7 +172,7 @@ _BLANK = Tree.build([], [], [])
 
 
 def _tree(words: list[str], tags: list[str], labels: list[str], bounds: list[int]) -> Tree:
-    return Tree(tuple(words), tuple(tags), tuple(labels), frozen(bounds, -1, 2))
+    return Tree(tuple(words), tuple(tags), tuple(labels), readonly_int32(bounds, -1, 2))
 
 
 def _without_empty(labels: list[str], bounds: list[int]) -> tuple[list[str], list[int]]:

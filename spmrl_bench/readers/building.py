@@ -13,7 +13,7 @@ from itertools import compress
 
 import numpy as np
 
-from spmrl_bench.trees.tree import Tree, frozen
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 #: The tag of every empty element, in every format.
 EMPTY = "-NONE-"
@@ -125,4 +125,4 @@ class TreeBuilder:
         self.clear()
         if not words:
             return None
-        return Tree(tuple(words), tuple(tags), tuple(labels), frozen(spans))
+        return Tree(tuple(words), tuple(tags), tuple(labels), readonly_int32(spans))

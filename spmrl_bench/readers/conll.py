@@ -33,10 +33,9 @@ from spmrl_bench.readers.sentences import (
     split_columns,
 )
 from spmrl_bench.readers.text import OnError, fail, read_text
-from spmrl_bench.trees.brackets import escapes_named
 from spmrl_bench.trees.conll import COLUMNS, FORM, HEAD, ID, RELATION, TAGS, TagColumn
-from spmrl_bench.trees.dependencies import Roots
-from spmrl_bench.trees.merging import merged
+from spmrl_bench.trees.dependencies import Roots, merge_words
+from spmrl_bench.trees.escapes import escapes_named
 
 #: Whether a multiword token such as French *du* is split into its words or one whole word.
 MultiwordTokens = Literal["split", "whole"]
@@ -79,10 +78,10 @@ def read_conll(
         path: its name, for error messages.
         tag_column: which of the two columns of tags to keep.
         roots: whether a sentence may have several words with head 0, as in some CoNLL-X files.
-        escapes: name of the escape policy of the words (see :mod:`spmrl_bench.trees.brackets`),
+        escapes: name of the escape policy of the words (see :mod:`spmrl_bench.trees.escapes`),
             for files that were made from bracketed ones; the formats themselves have none.
         multiword: whether a multiword token is its words, which have heads of their own, or one
-            word with the head of the part nearest to the root (:mod:`spmrl_bench.trees.merging`).
+            word with the head of the part nearest to the root.
         on_error: takes the error of a sentence; if it returns, the next one is read.
 
     Raises:
@@ -109,7 +108,9 @@ def read_conll(
         firsts = accumulate((size for _, size in tokens[:-1]), initial=0)
         return replace(
             found,
-            tree=merged(found.tree, [s for _, s in tokens], [decode(form) for form, _ in tokens]),
+            tree=merge_words(
+                found.tree, [s for _, s in tokens], [decode(form) for form, _ in tokens]
+            ),
             lines=tuple(found.lines[first] for first in firsts),
         )
 

@@ -17,7 +17,7 @@ from typing import Any
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.readers.building import is_empty_element
 from spmrl_bench.readers.templates import Entry, Leaf, Node
-from spmrl_bench.trees.brackets import ESCAPES, escapes_named
+from spmrl_bench.trees.escapes import ESCAPES, escapes_named
 
 #: The options and their defaults, which mean plain brackets.
 DEFAULTS: Mapping[str, Any] = {
@@ -32,7 +32,7 @@ DEFAULTS: Mapping[str, Any] = {
     "empty_words": [],
     "replace": {},
 }
-#: What undoes the escapes of words: a policy of :mod:`spmrl_bench.trees.brackets`, or
+#: What undoes the escapes of words: a policy of :mod:`spmrl_bench.trees.escapes`, or
 #: the rule that a character after a backslash stands for itself.
 ESCAPE_NAMES = (*ESCAPES, "backslash")
 

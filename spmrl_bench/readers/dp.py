@@ -22,8 +22,8 @@ from spmrl_bench.readers.sentences import (
     split_columns,
 )
 from spmrl_bench.readers.text import OnError, fail, read_text
-from spmrl_bench.trees.brackets import ESCAPES
 from spmrl_bench.trees.conll import UNSPECIFIED
+from spmrl_bench.trees.escapes import ESCAPES
 
 _ROW = re.compile(r"[^\t ][^\t]*\t[^\t ]+\t[0-9]{1,9}")
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 
 from spmrl_bench.readers.bracket_text import regions_at_margin
-from spmrl_bench.trees.brackets import ASCII_SPACE
-from spmrl_bench.trees.structure import OUTER_BRACKETS
+from spmrl_bench.trees.escapes import ASCII_SPACE
+from spmrl_bench.trees.transforms import OUTER_BRACKETS
 
 _TOKEN = re.compile(rf"[{ASCII_SPACE}]*([^()\[\]{{}}<>{ASCII_SPACE}]*)")
 

@@ -15,7 +15,7 @@ from typing import Any
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.text import OnError
 from spmrl_bench.trees.dependencies import DependencyTree, Roots, head_fault
-from spmrl_bench.trees.tree import frozen
+from spmrl_bench.trees.tree import readonly_int32
 
 #: Number of a line, from 1, and its text without the line's end.
 Line = tuple[int, str]
@@ -114,5 +114,5 @@ def dependency_sentence(
     fault = head_fault(numbers, roots)
     if fault is not None:
         raise ReadError(fault.problem, path=path, line=lines[fault.word - 1], sentence=name)
-    tree = DependencyTree(tuple(words), tuple(tags), frozen(numbers), tuple(relations))
+    tree = DependencyTree(tuple(words), tuple(tags), readonly_int32(numbers), tuple(relations))
     return DependencySentence(tree, name, tuple(lines))

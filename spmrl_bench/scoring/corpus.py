@@ -24,7 +24,7 @@ from spmrl_bench.scoring.counts import BracketCounts, Column
 from spmrl_bench.scoring.inputs import TreeLike, as_trees
 from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
 from spmrl_bench.scoring.prm import Parameters
-from spmrl_bench.trees.brackets import decode_label, escapes_named
+from spmrl_bench.trees.escapes import decode_label, escapes_named
 
 #: In place of a status: the kernel leaves the sentence to ``count_brackets``.
 _ASK = -1

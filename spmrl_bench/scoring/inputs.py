@@ -7,8 +7,7 @@ from typing import Any
 
 from spmrl_bench.errors import ReadError, ScoreError, TreeError
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees.nltk_bridge import from_nltk, is_nltk
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, is_nltk
 
 #: A tree, its brackets as text, an ``nltk.Tree`` (which is a list), or None for a missing parse.
 TreeLike = Tree | str | list[Any] | None
@@ -20,7 +19,7 @@ def as_trees(sentences: Sequence[TreeLike], side: str) -> Sequence[Tree | None]:
     Text is read as ``score_files`` reads a line: with the escape policy ``brackets``, and as a
     tree without words where it is blank or ``(())``. The leaves of NLTK's trees are the words;
     where they hold escapes and the other side does not, translate them first
-    (:func:`spmrl_bench.trees.nltk_bridge.from_nltk`).
+    (:meth:`spmrl_bench.trees.tree.Tree.from_nltk`).
 
     Args:
         sentences: in order.
@@ -41,7 +40,7 @@ def _as_tree(sentence: TreeLike, side: str, number: int) -> Tree | None:
         if isinstance(sentence, str):
             return parse_brackets(sentence, escapes="brackets", blank="tree")
         if is_nltk(sentence):
-            return from_nltk(sentence)
+            return Tree.from_nltk(sentence)
     except (ReadError, TreeError) as error:
         raise ScoreError(f"{side} sentence {number}: {error}") from None
     raise ScoreError(

@@ -20,7 +20,7 @@ from spmrl_bench.site.downloads import Files, as_files, as_json
 from spmrl_bench.site.forms import page
 from spmrl_bench.site.grids import Cell, Grid, Head, estimated
 from spmrl_bench.site.parses import AtHand, parses_of
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
 
 

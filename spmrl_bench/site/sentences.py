@@ -17,9 +17,8 @@ from spmrl_bench.annotation.page import tree_boxes
 from spmrl_bench.annotation.tree_text import Span, head_text
 from spmrl_bench.leaderboard.entries import Sums
 from spmrl_bench.site.parses import AtHand
-from spmrl_bench.trees.chains import label_rows
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, collapsed_spans
 
 #: Of so many sentences on each side the counts stand on a page; trees of a few.
 MOST_ROWS = 20
@@ -113,7 +112,7 @@ def drawn(
 
 def _boxes(trees: Sequence[Tree | None], names: tuple[str, str]) -> Iterator[str]:
     gold, *found = (
-        {(s, e): label for s, e, label in label_rows(tree)} if tree else {} for tree in trees
+        {(s, e): label for s, e, label in collapsed_spans(tree)} if tree else {} for tree in trees
     )
     missed: set[Span] = {
         span for span, label in gold.items() if any(own.get(span) != label for own in found)

@@ -29,7 +29,7 @@ from spmrl_bench.readers.brackets import read_brackets_file
 from spmrl_bench.scoring import Parameters, score_trees
 from spmrl_bench.speed.machine import Machine, best_time, reading_speed
 from spmrl_bench.training.config import TrainConfig
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.conll import UNSPECIFIED, conll_lines
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
-from spmrl_bench.trees.tree import Tree, frozen
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 Form = Literal["brackets", "conllu", "words"]
 
@@ -74,7 +74,7 @@ def trees_text(parses: Sequence[Parse], layer: Layer, *, tags: bool) -> str:
 
 
 def _rooted(tree: Tree, tags: bool) -> Tree:
-    spans = frozen([(0, len(tree)), *tree.spans.tolist()], len(tree.spans) + 1, 2)
+    spans = readonly_int32([(0, len(tree)), *tree.spans.tolist()], len(tree.spans) + 1, 2)
     return replace(
         tree,
         words=tuple(map(spelt, tree.words)),
@@ -90,7 +90,7 @@ def without_root(tree: Tree, gold: Tree) -> Tree:
     if around <= expected or tree.labels[0] != ROOT:
         return tree
     rest = tree.spans[1:].tolist()
-    return replace(tree, labels=tree.labels[1:], spans=frozen(rest, len(rest), 2))
+    return replace(tree, labels=tree.labels[1:], spans=readonly_int32(rest, len(rest), 2))
 
 
 def _outermost(tree: Tree) -> list[str]:

@@ -27,7 +27,6 @@ from spmrl_bench.treebanks.reading import transform_parse
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.transforms import transform_named
-from spmrl_bench.trees.transliteration import WORD_TRANSFORMS
 from spmrl_bench.trees.tree import Tree
 
 #: What is done with answers that cannot be scored as they stand: nothing is scored; they count as
@@ -104,7 +103,7 @@ def read_predictions(
         answers = _bracket_answers(text, path, len(gold), policy == "repair")
     if len(answers) != len(gold):
         raise ScoreError(_other_number(path, answers, gold))
-    names = [name for name in transforms if transform_named(name).apply not in WORD_TRANSFORMS]
+    names = [name for name in transforms if not transform_named(name).word]
     checked = [
         _beside(answer, sentence, names) for answer, sentence in zip(answers, gold, strict=True)
     ]

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.parsers.vocabulary import Label, label_rows
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Label, Tree, collapsed_spans
 
 #: A new sentence has no more words than this, or than the one that it is made of.
 MAX_WORDS = 60
@@ -44,7 +43,7 @@ class Substitution:
                     "train.substitution exchanges constituents, and this kind of parser learns "
                     f"from {' and '.join(example.layers)}: leave the setting out"
                 )
-            rows = list(label_rows(example.tree))
+            rows = list(collapsed_spans(example.tree))
             self._rows.append(rows)
             for place, (_, _, label) in enumerate(rows[1:], 1):
                 self._donors[label].append((number, place))

@@ -2,7 +2,7 @@
 
 Which actions, where several sequences make the same tree, is written in
 :mod:`spmrl_bench.transitions.reference`. Only projective trees can be made; what becomes of others
-(:mod:`spmrl_bench.trees.pseudo_projective`) is for the caller to say.
+(:mod:`spmrl_bench.trees.projective`) is for the caller to say.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NonProjectiveError(TreeError):
         super().__init__(
             f"sentence {sentence}: the arc from {arc[0]} to {arc[1]} crosses that from "
             f"{crossing[0]} to {crossing[1]}; transitions make projective trees only "
-            "(the encodings of spmrl_bench.trees.pseudo_projective make a tree projective)"
+            "(the encodings of spmrl_bench.trees.projective make a tree projective)"
         )
         self.sentence = sentence
         self.arc = arc

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.readers.sentences import DependencySentence
-from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.merging import merged, parted
+from spmrl_bench.trees.dependencies import DependencyTree, merge_words, split_words
 from spmrl_bench.trees.tree import Tree
 
 
@@ -108,8 +107,8 @@ def aligned(
     if place < len(tree) or at < len(dependencies):
         raise TreebankError(_difference(number, tree.words, dependencies.words))
     coarse_sizes, fine_sizes = zip(*blocks, strict=True)
-    whole = merged(dependencies, fine_sizes, [""] * len(blocks))
-    return parted(whole, coarse_sizes, tree.words, parts or "")
+    whole = merge_words(dependencies, fine_sizes, [""] * len(blocks))
+    return split_words(whole, coarse_sizes, tree.words, parts or "")
 
 
 def _joined(word: str) -> str:

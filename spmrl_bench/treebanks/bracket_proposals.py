@@ -20,7 +20,7 @@ from spmrl_bench.errors import ReadError, SpmrlError
 from spmrl_bench.readers.building import is_empty_element
 from spmrl_bench.readers.described import read_described_text
 from spmrl_bench.readers.formats import FORMATS, Format
-from spmrl_bench.trees.structure import OUTER_BRACKETS
+from spmrl_bench.trees.transforms import OUTER_BRACKETS
 
 #: Characters of a file that are looked at.
 LOOKED_AT = 1 << 15

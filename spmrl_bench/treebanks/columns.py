@@ -22,7 +22,7 @@ from spmrl_bench.garbage import no_collection
 from spmrl_bench.json_files import parsed_json
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree, frozen
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 _Arrays = dict[str, NDArray[Any]]
 
@@ -76,12 +76,12 @@ def _sentences(arrays: _Arrays) -> list[Parse]:
     if "labels" in arrays:
         constituents = _slices(arrays["label_ends"])
         labels = _parts(strings, arrays["labels"], constituents)
-        spans = frozen(arrays["spans"])
+        spans = readonly_int32(arrays["spans"])
         trees = map(Tree, words, tags, labels, [spans[part] for part in constituents])
     if "heads" in arrays:
         own = _parts(strings, arrays["layer_tags"], tokens) if "layer_tags" in arrays else tags
         relations = _parts(strings, arrays["relations"], tokens)
-        heads = frozen(arrays["heads"])
+        heads = readonly_int32(arrays["heads"])
         layer = map(DependencyTree, words, own, [heads[part] for part in tokens], relations)
     return list(map(Parse, words, tags, trees, layer))
 

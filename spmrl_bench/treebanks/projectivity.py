@@ -1,7 +1,7 @@
 """How far from projective are the dependencies of a treebank, and what does it cost a parser?
 
 A projective parser cannot find arcs that cross others. If it learns from encoded trees
-(:mod:`spmrl_bench.trees.pseudo_projective`) it can, but for those that even the encoding of the
+(:mod:`spmrl_bench.trees.projective`) it can, but for those that even the encoding of the
 right tree does not bring back. How many these are, and how many more relations there are to learn,
 says which encoding a treebank wants.
 """
@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.projective import crossing_words
-from spmrl_bench.trees.pseudo_projective import ENCODINGS
+from spmrl_bench.trees.projective import ENCODINGS, nonprojective_words
 
 
 @dataclass
@@ -45,7 +44,7 @@ class Projectivity:
         """Count a tree."""
         self.sentences += 1
         self.arcs += len(tree)
-        crossing = len(crossing_words(tree.heads.tolist()))
+        crossing = len(nonprojective_words(tree.heads.tolist()))
         self.crossing_sentences += crossing > 0
         self.crossing_arcs += crossing
         encoded = {name: encoding.encode(tree) for name, encoding in ENCODINGS.items()}

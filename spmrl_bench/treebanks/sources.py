@@ -27,7 +27,7 @@ from spmrl_bench.readers.encoding_names import is_encoding
 from spmrl_bench.readers.formats import FORMATS, Format
 from spmrl_bench.storage.paths import check_folder, check_path
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_pattern, check_range
-from spmrl_bench.trees.brackets import escapes_named
+from spmrl_bench.trees.escapes import escapes_named
 
 SplitName = Literal["train", "dev", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)

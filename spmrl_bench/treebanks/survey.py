@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from spmrl_bench.treebanks.projectivity import Projectivity
-from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.graph import Graph, depths
+from spmrl_bench.trees.dependencies import DependencyTree, depths
+from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import Tree
 
@@ -69,7 +69,7 @@ class Survey:
         if isinstance(sentence, DependencyTree):
             self.labels.update(sentence.relations)
             graph = _as_graph(sentence)
-            self.deepest = max(self.deepest, 1 + max(depths(graph.parents)))
+            self.deepest = max(self.deepest, max(depths(sentence.heads.tolist())))
             self.add_raw(graph)
             self.projectivity.add(sentence)
             return

@@ -1,6 +1,7 @@
-"""What a tree is: frozen span arrays, and named transforms between trees."""
+"""What a tree is: read-only arrays of spans or heads, graphs, and named transforms between them."""
 
+from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 from spmrl_bench.trees.tree import Tree
 
-__all__ = ["LAYERS", "Layer", "Parse", "Tree"]
+__all__ = ["LAYERS", "DependencyTree", "Layer", "Parse", "Tree"]

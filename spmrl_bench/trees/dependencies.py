@@ -1,23 +1,26 @@
-"""A dependency tree as frozen arrays, and what makes a list of heads a tree.
+"""A dependency tree as read-only arrays, and what makes a list of heads a tree.
 
 Parsers and conversions produce heads that form no tree: a cycle, two roots, a head beyond the
 sentence. Scorers that do not look count such output as any other. A :class:`DependencyTree`
-that exists is a tree.
+that exists is a tree. Words are numbered from 1 as in treebank files, and head 0 is the root.
 
-Words are numbered from 1 as in treebank files, and head 0 is the root.
+Treebanks of the same sentences do not always cut them into the same words. Universal Dependencies
+make two words of an amalgam (French *du*: *de* and *le*) and several of a compound that trees have
+as one word. :func:`merge_words` and :func:`split_words` bring dependencies to the words of trees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.tree import frozen
+from spmrl_bench.trees.tree import readonly_int32
 
 #: How many words may have head 0: exactly one, or at least one.
 Roots = Literal["one", "several"]
@@ -57,7 +60,7 @@ class DependencyTree:
         *,
         roots: Roots = "one",
     ) -> DependencyTree:
-        """A checked tree.
+        """Return a checked tree.
 
         Raises:
             TreeError: there are no words, the lengths differ, or the heads form no tree.
@@ -71,7 +74,7 @@ class DependencyTree:
         fault = head_fault(heads, roots)
         if fault is not None:
             raise TreeError(f"word {fault.word}: {fault.problem}")
-        return cls(tuple(words), tuple(tags), frozen(heads), tuple(relations))
+        return cls(tuple(words), tuple(tags), readonly_int32(heads), tuple(relations))
 
     def __len__(self) -> int:
         """Number of words."""
@@ -92,7 +95,7 @@ class DependencyTree:
 
 
 def head_fault(heads: Sequence[int], roots: Roots = "one") -> HeadFault | None:
-    """The first reason why ``heads`` (0 = root, words from 1) form no tree, or None.
+    """Return the first reason why ``heads`` (0 = root, words from 1) form no tree, or None.
 
     Time and memory are linear in the number of words, whatever the depth of the tree.
     """
@@ -127,3 +130,80 @@ def _cycle(heads: Sequence[int]) -> list[int]:
                 cycle.append(word)
             return cycle
     return []
+
+
+def depths(heads: Sequence[int]) -> list[int]:
+    """Return the number of arcs between each word and the root, for ``heads`` that form a tree."""
+    depth = [0] * (len(heads) + 1)  # of the root and of words 1 to n; 0 for those not known yet
+    for word in range(1, len(heads) + 1):
+        path = []
+        while word and not depth[word]:
+            path.append(word)
+            word = heads[word - 1]
+        for steps, passed in enumerate(reversed(path), start=1):
+            depth[passed] = depth[word] + steps
+    return depth[1:]
+
+
+def merge_words(tree: DependencyTree, sizes: Sequence[int], words: Sequence[str]) -> DependencyTree:
+    """Return the tree with neighbouring words merged.
+
+    The part nearest to the root (the first of several) gives the word its head, relation and tag;
+    what hung from any part hangs from the word. No cycle can come of that: the part that is chosen
+    hangs from a word nearer to the root than all parts, so every step upwards leads to a word
+    whose chosen part is nearer to the root than that of the word before.
+
+    Args:
+        tree: of ``n`` words.
+        sizes: of each word of the result, how many words of the tree it is made of; each is at
+            least 1, and they sum to ``n``.
+        words: the words of the result.
+
+    Raises:
+        ValueError: the sizes do not fit the tree or the words.
+    """
+    _check_sizes(sizes, len(words), len(tree))
+    heads = tree.heads.tolist()
+    depth = depths(heads)
+    word_of = [0, *(number for number, size in enumerate(sizes, 1) for _ in range(size))]
+    chosen = [
+        min(range(end - size, end), key=depth.__getitem__)
+        for size, end in zip(sizes, accumulate(sizes), strict=True)
+    ]
+    return DependencyTree(
+        tuple(words),
+        tuple(tree.tags[part] for part in chosen),
+        readonly_int32([word_of[heads[part]] for part in chosen]),
+        tuple(tree.relations[part] for part in chosen),
+    )
+
+
+def split_words(
+    tree: DependencyTree, sizes: Sequence[int], words: Sequence[str], relation: str
+) -> DependencyTree:
+    """Return the tree with words divided (*ex-* and *ministre*).
+
+    The last part stands for the word, and the parts before it hang from it.
+
+    Args:
+        tree: of ``n`` words.
+        sizes: of each word, how many parts it has; each is at least 1.
+        words: the parts of all words.
+        relation: of a part to the last part of its word.
+
+    Raises:
+        ValueError: the sizes do not fit the tree or the words.
+    """
+    _check_sizes(sizes, len(tree), len(words))
+    last = [0, *accumulate(sizes)]  # of each word its last part, from 1; 0 for the root
+    tags, heads, relations = [], [], []
+    for word, (size, head) in enumerate(zip(sizes, tree.heads.tolist(), strict=True)):
+        tags += [tree.tags[word]] * size
+        heads += [last[word + 1]] * (size - 1) + [last[head]]
+        relations += [relation] * (size - 1) + [tree.relations[word]]
+    return DependencyTree(tuple(words), tuple(tags), readonly_int32(heads), tuple(relations))
+
+
+def _check_sizes(sizes: Sequence[int], words: int, parts: int) -> None:
+    if sum(sizes) != parts or len(sizes) != words or min(sizes, default=1) < 1:
+        raise ValueError(f"{words} words of {list(sizes)} parts are not {parts} parts")

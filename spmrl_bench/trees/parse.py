@@ -1,8 +1,7 @@
-"""A parse: a sentence with its constituents, its dependencies, or both.
+"""A parse: a sentence with its constituents, its dependencies, or both over the same words.
 
 What a treebank gives to learn from and to be scored against, and what a parser answers, is the
-same kind of thing. Which of the two layers are there depends on the treebank and on the kind of
-the parser; both are over the same words.
+same kind of thing.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.tree import Tree
 
 #: A layer of annotation.
@@ -39,7 +38,7 @@ class Parse:
 
     @classmethod
     def of(cls, tree: Tree | None = None, dependencies: DependencyTree | None = None) -> Parse:
-        """The parse with these layers.
+        """Return the parse with these layers.
 
         Raises:
             TreeError: there is none, or their words differ.
@@ -56,15 +55,14 @@ class Parse:
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers that it has."""
         return tuple(layer for layer in LAYERS if self.layer(layer) is not None)
 
     def layer(self, layer: Layer) -> Tree | DependencyTree | None:
-        """One layer; None if it is not there."""
+        """Return one layer; None if it is not there."""
         return self.tree if layer == "constituents" else self.dependencies
 
     def with_tags(self, tags: Sequence[str]) -> Parse:
-        """The same parse with other tags in every layer."""
+        """Return the same parse with other tags in every layer."""
         row = tuple(tags)
         return Parse(
             self.words,

@@ -1,54 +1,94 @@
-"""Projective dependency trees, and what becomes of arcs that are not projective.
+"""Projective dependency trees, and how arcs that are not projective are learnt.
 
 An arc is projective if its head dominates every word between the head and the dependent. The
 root, number 0, stands before the first word and dominates them all: its arcs are projective, and
-any other that spans a root of the sentence is not. Where all arcs are projective, none crosses
-another, each word and what it dominates stand side by side, and only such trees are found by a
-chart. The others are learned after a change: in
+any other that spans a root of the sentence is not. Only trees whose arcs are all projective are
+found by a chart or by arc-standard transitions; others are learnt after a change. In
 
     A hearing is scheduled on the issue today
 
-with ``hearing`` governed by ``is`` and governing ``on``, the arc from ``hearing`` to ``on`` spans
-two words that ``hearing`` does not dominate. Lifted, ``on`` is governed by ``is``.
+with ``is`` the head of ``hearing`` and that the head of ``on``, the arc from ``hearing`` to ``on``
+spans two words that ``hearing`` does not dominate. Lifted, ``on`` has the head ``is``.
 
-To lift an arc is to attach its dependent to the head of its head. A tree becomes projective by
-lifting arcs that are not, but it depends on the order how far they rise: an arc may be in the way
-of another for as long as it is not lifted itself. Bottom up, no word rises further than needed
-(:func:`lifted`). The shortest arcs first is the order of Nivre & Nilsson (2005), Pseudo-Projective
-Dependency Parsing (:func:`lifted_shortest_first`), to which the literature compares.
+To lift an arc is to attach its dependent to the head of its head. How far words rise depends on
+the order, as an arc may be in the way of another until it is lifted itself. Bottom up, no word
+rises further than needed (:func:`projectivize`); the shortest arc first
+(:func:`pseudo_projective_lift`) is the order of Nivre & Nilsson (2005), Pseudo-Projective
+Dependency Parsing.
+
+What a parser of projective trees answers is projective, too, unless its relations say which arcs
+were lifted, and from where: then the arcs are put back. This is pseudo-projective parsing. In the
+encoding ``head+path`` of the paper a word with the relation ``d`` that was lifted from a head with
+the relation ``h`` has the relation ``d↑h``, and ``p↓`` is the relation of the words on its path:
+of this head and all words above it that are below the head it has now. A word may be both:
+``d↑h↓``. Of ``n`` relations there come at most ``2 n (n + 1)``. In the encoding ``projectivise``
+relations stay as they are, and what was lifted is lost. An arrow or a backslash in the relation of
+a treebank is written with a backslash before it, so that it is never taken for a mark.
+
+**Back.** From the root down, and from left to right among the dependents of a head, each lifted
+word is moved further down below that head, to a word with the relation ``h`` reached by words on
+the path alone; if there is none, to any with the relation ``h``. Of several, those at the end of a
+path go first; then those from which the arc crosses others (else it would not have been lifted),
+and among these the first of a breadth-first search: one that is higher, then one that is nearer
+to the word, then the left one. If there is none, the word stays where it is.
+
+A word is only moved below words that are not below itself. From any tree with any marks there
+comes a tree, therefore. A root is moved only where it was lifted to the root beside another, so
+one root stays one. The tree that was encoded comes back where all its relations differ, where one
+word only was lifted, and in most other cases.
+
+The search, which the paper calls approximate, differs in its preferences: there the first word
+that fits is taken, level by level and from left to right. MaltParser, the program of its authors,
+also goes by the distance to the word within a level and also prefers the end of a path; neither
+asks whether the arc would cross others.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
+from typing import Literal, NamedTuple
 
-from spmrl_bench.errors import TreeError
+from spmrl_bench.errors import SpmrlError, TreeError, unknown_name
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.tree import readonly_int32
+
+#: What a parser's configuration may name.
+EncodingName = Literal["projectivise", "head+path"]
+
+#: Marks of a word that was lifted (the relation of its head follows) and of one on a path.
+LIFTED, ON_PATH = "↑", "↓"
+#: Before a character of a relation that could be taken for a mark, and before itself.
+ESCAPE = "\\"
+
+_SPECIAL = re.compile(r"[↑↓\\]")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ENCODED = re.compile(r"((?:[^↑↓\\]|\\.)*)(?:↑((?:[^↑↓\\]|\\.)*))?(↓)?", re.DOTALL)
 
 
 def is_projective(heads: Sequence[int]) -> bool:
-    """Whether all arcs of a tree are projective; ``heads`` are as in :func:`lifted`."""
-    return lifted(heads) == list(heads)
+    """Return whether all arcs of a tree are projective; ``heads`` as in :func:`projectivize`."""
+    return projectivize(heads) == list(heads)
 
 
-def crossing_words(heads: Sequence[int]) -> list[int]:
-    """The words whose arcs are not projective, in order; ``heads`` are as in :func:`lifted`."""
+def nonprojective_words(heads: Sequence[int]) -> list[int]:
+    """Return the words whose arcs are not projective, in order; see :func:`projectivize`."""
     if is_projective(heads):
         return []
-    dominated = dominated_words(heads)
-    return [
-        word for word, head in enumerate(heads, start=1) if between(word, head) & ~dominated[head]
-    ]
+    below = descendants(heads)
+    return [word for word, head in enumerate(heads, start=1) if _between(word, head) & ~below[head]]
 
 
-def lifted(heads: Sequence[int]) -> list[int]:
-    """The heads after the least lifting that leaves all arcs projective.
+def projectivize(heads: Sequence[int]) -> list[int]:
+    """Return the heads after the least lifting that leaves all arcs projective.
 
-    Each word is governed by the lowest word above it that leaves all arcs projective. There is
-    one such tree: of all projective ones in which every word is governed by a word that governed
-    it before, directly or not, it has every word as low as any. The time is linear in the number
-    of words, but for sorting.
+    Each word has as its head the lowest word above it that leaves all arcs projective. There is
+    one such tree: of all projective ones in which the head of every word was above it before, it
+    has every word as low as any. The time is linear in the number of words, but for sorting.
 
     Args:
         heads: the head of each of ``n`` words, numbered from 1, that form a tree; 0 is the root,
@@ -83,23 +123,22 @@ def lifted(heads: Sequence[int]) -> list[int]:
     return heads
 
 
-def lifted_shortest_first(heads: Sequence[int]) -> list[int]:
-    """The heads after lifting, again and again, the shortest arc that is not projective.
+def pseudo_projective_lift(heads: Sequence[int]) -> list[int]:
+    """Return the heads after lifting, again and again, the shortest arc that is not projective.
 
     The algorithm of Nivre & Nilsson (2005), section 2. The length of an arc is the distance of
     its two words as it is at the time; of arcs of one length the leftmost is lifted, and no two of
-    that length begin at the same word. Some words may rise further than by :func:`lifted`.
-    Projective trees take linear time; others also a few operations on sets of all words for each
-    word and each lift.
+    that length begin at the same word. Projective trees take linear time; others also a few
+    operations on sets of all words for each word and each lift.
 
     Args:
-        heads: as in :func:`lifted`; so are the errors.
+        heads: as in :func:`projectivize`; so are the errors.
     """
     heads = list(heads)
-    waiting = [_length_and_place(word, heads[word - 1]) for word in crossing_words(heads)]
+    waiting = [_length_and_place(word, heads[word - 1]) for word in nonprojective_words(heads)]
     if not waiting:
         return heads
-    dominated = dominated_words(heads)
+    below = descendants(heads)
     dependents, _ = _top_down(heads)
     crossing = {word for *_, word in waiting}
     heapify(waiting)
@@ -112,20 +151,20 @@ def lifted_shortest_first(heads: Sequence[int]) -> list[int]:
         dependents[higher].append(word)
         # Only the head that loses a word dominates less. So no arc becomes projective but by being
         # lifted, and none ceases to be but this one and those beside it.
-        dominated[lower] ^= dominated[word]
+        below[lower] ^= below[word]
         for other in (word, *dependents[lower]):
             head = heads[other - 1]
-            if other not in crossing and between(other, head) & ~dominated[head]:
+            if other not in crossing and _between(other, head) & ~below[head]:
                 crossing.add(other)
                 heappush(waiting, _length_and_place(other, head))
     return heads
 
 
-def dominated_words(heads: Sequence[int]) -> list[int]:
-    """What the root and each word dominate, themselves included: bit ``k`` stands for word ``k``.
+def descendants(heads: Sequence[int]) -> list[int]:
+    """Return what the root and each word dominate, themselves included, as bits (``1 << word``).
 
     Args:
-        heads: as in :func:`lifted`; so are the errors.
+        heads: as in :func:`projectivize`; so are the errors.
     """
     sets = [1 << word for word in range(len(heads) + 1)]
     _, downwards = _top_down(heads)
@@ -134,20 +173,13 @@ def dominated_words(heads: Sequence[int]) -> list[int]:
     return sets
 
 
-def between(one: int, other: int) -> int:
-    """The words between two, as bits.
-
-    An arc crosses others where ``between(word, head) & ~dominated_words(heads)[head]`` is not 0.
-    """
+def _between(one: int, other: int) -> int:
+    """The words between two, as bits; an arc crosses others if its head lacks one of them."""
     return (1 << max(one, other)) - 1 & -2 << min(one, other)
 
 
 def _top_down(heads: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """The dependents of each word and of the root, and all of these with heads before dependents.
-
-    Raises:
-        TreeError: the heads form no tree.
-    """
+    """The dependents of each word and the root, and all of these with heads before dependents."""
     dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for word, head in enumerate(heads, start=1):
         dependents[head].append(word)
@@ -160,5 +192,188 @@ def _top_down(heads: Sequence[int]) -> tuple[list[list[int]], list[int]]:
 
 
 def _length_and_place(word: int, head: int) -> tuple[int, int, int]:
-    """By what arcs are ordered, and the word."""
     return abs(word - head), min(word, head), word
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectiveEncoding:
+    """A way to make dependency trees projective and to undo it.
+
+    Attributes:
+        name: by which a configuration chooses it.
+        marks: whether relations tell what was lifted, and from where.
+    """
+
+    name: EncodingName
+    marks: bool
+
+    def encode(self, tree: DependencyTree) -> DependencyTree:
+        """Return the projective tree with encoded relations; the same one if nothing changes.
+
+        Arcs are lifted by :func:`pseudo_projective_lift`. A word below one of several roots may
+        become a root.
+        """
+        given = tree.heads.tolist()
+        heads = pseudo_projective_lift(given)
+        relations = tree.relations
+        if self.marks:
+            relations = tuple(_marked_relations(relations, given, heads))
+        if heads == given and relations == tree.relations:
+            return tree
+        return replace(tree, heads=readonly_int32(heads), relations=relations)
+
+    def decode(self, tree: DependencyTree) -> DependencyTree:
+        """Return the tree with plain relations that an encoded one stands for.
+
+        The tree may be the answer of a parser, in which marks need not fit each other.
+
+        Raises:
+            TreeError: a relation is not one that this encoding makes.
+        """
+        if not self.marks:
+            return tree
+        marks = []
+        for number, relation in enumerate(tree.relations, start=1):
+            mark = _read_relation(relation)
+            if mark is None:
+                raise TreeError(
+                    f"word {number}: '{relation}' is no relation of the encoding '{self.name}';"
+                    f" expected d, d{LIFTED}h, d{ON_PATH}, d{LIFTED}h{ON_PATH}, with {ESCAPE}"
+                    f" before {LIFTED}, {ON_PATH} and {ESCAPE} that belong to a name"
+                )
+            marks.append(mark)
+        heads = tree.heads
+        if any(mark.lifted for mark in marks):
+            heads = readonly_int32(_Deprojectivizer(heads.tolist(), marks).heads_put_back())
+        relations = tuple(mark.relation for mark in marks)
+        if heads is tree.heads and relations == tree.relations:
+            return tree
+        return replace(tree, heads=heads, relations=relations)
+
+
+#: Every encoding by its name.
+ENCODINGS: Mapping[str, ProjectiveEncoding] = {
+    "projectivise": ProjectiveEncoding("projectivise", marks=False),
+    "head+path": ProjectiveEncoding("head+path", marks=True),
+}
+
+
+def encoding_named(name: str) -> ProjectiveEncoding:
+    """Return the encoding of a name.
+
+    Raises:
+        SpmrlError: there is none of that name.
+    """
+    try:
+        return ENCODINGS[name]
+    except KeyError:
+        raise SpmrlError(unknown_name("encoding of crossing arcs", name, ENCODINGS)) from None
+
+
+def _marked_relations(
+    relations: Sequence[str], given: Sequence[int], heads: Sequence[int]
+) -> Iterator[str]:
+    on_path = set()
+    for before, now in zip(given, heads, strict=True):
+        while before != now:
+            on_path.add(before)
+            before = given[before - 1]
+    rows = zip(relations, given, heads, strict=True)
+    for word, (relation, before, now) in enumerate(rows, start=1):
+        text = _escaped(relation)
+        if before != now:
+            text += LIFTED + _escaped(relations[before - 1])
+        yield text + ON_PATH if word in on_path else text
+
+
+class _LiftMark(NamedTuple):
+    """What a relation says: itself, that its word was lifted from a head, is on a path."""
+
+    relation: str
+    lifted: bool
+    head_relation: str
+    on_path: bool
+
+
+@lru_cache(maxsize=10_000)
+def _escaped(relation: str) -> str:
+    return _SPECIAL.sub(lambda found: ESCAPE + found[0], relation)
+
+
+@lru_cache(maxsize=10_000)
+def _read_relation(relation: str) -> _LiftMark | None:
+    """What an encoded relation says; None where it breaks the notation."""
+    found = _ENCODED.fullmatch(relation)
+    if found is None:
+        return None
+    plain, head, on_path = found.groups()
+    return _LiftMark(
+        _ESCAPED.sub(r"\1", plain),
+        head is not None,
+        _ESCAPED.sub(r"\1", head or ""),
+        on_path is not None,
+    )
+
+
+class _Deprojectivizer:
+    """A tree while its lifted words are moved down again; words from 1, and the root is 0."""
+
+    def __init__(self, heads: Sequence[int], marks: Sequence[_LiftMark]) -> None:
+        self.heads = [0, *heads]
+        self.marks = [_LiftMark("", False, "", False), *marks]
+        self.below = descendants(heads)
+        self.dependents, _ = _top_down(heads)
+
+    def heads_put_back(self) -> list[int]:
+        """The heads after all words have been moved that can be."""
+        # From the root down: words that a lifted one has to go through are back before it.
+        settled = [False] * len(self.heads)
+        reached = [0]
+        for head in reached:
+            for word in sorted(self.dependents[head]):
+                if self.marks[word].lifted and not settled[word]:
+                    settled[word] = True
+                    self._lower(word)
+            reached += self.dependents[head]
+        return self.heads[1:]
+
+    def _lower(self, word: int) -> None:
+        """Move a word to the best of the words that fit, if there is any."""
+        for path_only in (True, False):
+            best = min(self._ranked(word, path_only), default=None)
+            if best is not None:
+                self._move(word, best[-1])
+                return
+
+    def _ranked(self, word: int, path_only: bool) -> Iterator[tuple[int, ...]]:
+        """The words that fit below the head of a word, as what they are preferred by.
+
+        The least goes first: whether others on the path depend on it (if only words on the path
+        are asked for), whether the arc would be projective, the depth, the distance, the number.
+        """
+        wanted = self.marks[word].head_relation
+        level, depth = [self.heads[word]], 0
+        while level:
+            depth += 1
+            reached = []
+            for head in level:
+                dependents = [
+                    other
+                    for other in self.dependents[head]
+                    if other != word and (not path_only or self.marks[other].on_path)
+                ]
+                reached += dependents
+                if depth > 1 and self.marks[head].relation == wanted:
+                    seen = self.below[head] | self.below[word]
+                    crosses = bool(_between(word, head) & ~seen)
+                    inner = path_only and bool(dependents)
+                    yield inner, not crosses, depth, abs(word - head), head
+            level = reached
+
+    def _move(self, word: int, target: int) -> None:
+        self.dependents[self.heads[word]].remove(word)
+        self.dependents[target].append(word)
+        old, self.heads[word] = self.heads[word], target
+        while target != old:
+            self.below[target] |= self.below[word]
+            target = self.heads[target]

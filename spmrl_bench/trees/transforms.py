@@ -5,28 +5,113 @@ change is therefore a function with a name; a manifest lists the names in the or
 they apply, and they are part of a treebank's fingerprint. They apply at one of three stages:
 to the text of a file before it is split into brackets, to a graph that may have crossing
 branches, or to a tree. A tree transform returns None for a tree that it leaves without words.
+
+Those that change words alone apply to dependency trees, too. Where a function is of one string,
+its transform applies it to every label, tag or word.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache, wraps
+from itertools import accumulate, compress
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from spmrl_bench.errors import SpmrlError, unknown_name
-from spmrl_bench.trees.crossing import CROSSING_TRANSFORMS
+from spmrl_bench.trees import graph
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.graph import GRAPH_TRANSFORMS, Graph
-from spmrl_bench.trees.labels import LABEL_TRANSFORMS
-from spmrl_bench.trees.structure import STRUCTURE_TRANSFORMS
-from spmrl_bench.trees.transliteration import WORD_TRANSFORMS
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 Stage = Literal["text", "graph", "tree"]
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A named change.
+
+    Attributes:
+        name: the function's, with hyphens.
+        stage: what ``apply`` takes and returns: at the stages text and graph it is ``str -> str``
+            and ``Graph -> Graph``, at the stage tree ``Tree -> Tree | None``.
+        word: whether it changes words alone; then it also is ``DependencyTree -> DependencyTree``.
+        version: part of fingerprints, to be raised when the results change.
+    """
+
+    name: str
+    stage: Stage
+    apply: Callable[..., Any]
+    word: bool = False
+    version: int = 1
+
+
+#: Every transform by its name.
+TRANSFORMS: dict[str, Transform] = {}
+
+
+def transform_named(name: str) -> Transform:
+    """Return the transform of a name.
+
+    Raises:
+        SpmrlError: there is none of that name.
+    """
+    try:
+        return TRANSFORMS[name]
+    except KeyError:
+        raise SpmrlError(unknown_name("transform", name, TRANSFORMS)) from None
+
+
+def word_transforms(names: Iterable[str]) -> list[Callable[[DependencyTree], DependencyTree]]:
+    """Return those of the transforms named that change words alone, for dependency trees.
+
+    Raises:
+        SpmrlError: a name is unknown.
+    """
+    return [transform.apply for transform in map(transform_named, names) if transform.word]
+
+
+def transform(stage: Stage) -> Callable[[Function], Function]:
+    """Register a function as the transform of its name."""
+
+    def register(function: Function) -> Function:
+        name = function.__name__.replace("_", "-")
+        TRANSFORMS[name] = Transform(name, stage, function)
+        return function
+
+    return register
+
+
+def transform_strings(
+    *fields: Literal["words", "tags", "labels"],
+) -> Callable[[Callable[[str], str]], Callable[[str], str]]:
+    """Register a function of one string as a transform of these fields of a tree."""
+
+    def register(function: Callable[[str], str]) -> Callable[[str], str]:
+        change = lru_cache(maxsize=1 << 17)(function)
+
+        @wraps(function)
+        def apply(tree: Any) -> Any:
+            before = {field: getattr(tree, field) for field in fields}
+            after = {field: tuple(map(change, values)) for field, values in before.items()}
+            return tree if after == before else replace(tree, **after)
+
+        name = function.__name__.replace("_", "-")
+        TRANSFORMS[name] = Transform(name, "tree", apply, word=fields == ("words",))
+        return function
+
+    return register
+
+
+# Text --------------------------------------------------------------------------------------
+
+
+@transform("text")
 def strip_features(text: str) -> str:
     """Remove morphological features between pairs of ##, as the SPMRL releases write them.
 
@@ -38,6 +123,7 @@ def strip_features(text: str) -> str:
 _FEATURES = re.compile(r"##.*?##")
 
 
+@transform("text")
 def strip_markup(text: str) -> str:
     """Empty the lines that hold only SGML, as <S ID=7> and </S> in the Chinese Treebank.
 
@@ -50,60 +136,302 @@ def strip_markup(text: str) -> str:
 # Only \n and \r end lines here. In MULTILINE ^ and $ mean \n alone, hence the looking around.
 _MARKUP = re.compile(r"(?:(?<=[\n\r])|\A)[ \t]*<[^\n\r]*>[ \t]*(?=[\n\r]|\Z)")
 
-#: Every transform of text; the name is the function's, with hyphens.
-TEXT_TRANSFORMS = (strip_features, strip_markup)
+
+# Graphs ------------------------------------------------------------------------------------
+
+for _function in (
+    graph.add_vroot,
+    graph.attach_loose_tokens,
+    graph.drop_markup_tokens,
+    graph.loosen_punctuation,
+    graph.vroot_for_top,
+    graph.raise_crossing_branches,
+    graph.split_crossing_branches,
+):
+    transform("graph")(_function)
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """A named change; ``apply`` takes and returns what its stage is about.
+# Constituents ------------------------------------------------------------------------------
 
-    At the stages text and graph it is ``str -> str`` and ``Graph -> Graph``, at the stage tree
-    ``Tree -> Tree | None``.
+#: The tag of an empty element, in every tree; readers of formats that write them in another way
+#: give them that tag.
+EMPTY_TAG = "-NONE-"
+
+
+@transform("tree")
+def drop_traces(tree: Tree) -> Tree | None:
+    """Remove empty elements (tag -NONE-) and the constituents that they leave empty."""
+    if EMPTY_TAG not in tree.tags:
+        return tree
+    overt = [tag != EMPTY_TAG for tag in tree.tags]
+    tags = tuple(compress(tree.tags, overt))
+    if not tags:
+        return None
+    # The new position of every old fencepost.
+    fences = np.fromiter(accumulate(overt, initial=0), dtype=np.int32, count=len(overt) + 1)
+    spans = fences[tree.spans]
+    kept = spans[:, 0] < spans[:, 1]
+    return Tree(
+        tuple(compress(tree.words, overt)),
+        tags,
+        tuple(compress(tree.labels, kept.tolist())),
+        readonly_int32(spans[kept]),
+    )
+
+
+@transform("tree")
+def strip_root(tree: Tree) -> Tree:
+    """Drop the outer bracket (unlabelled, TOP, ROOT or S1) around a single constituent.
+
+    One that holds several constituents or a bare word stays, named TOP where it has no label,
+    and a sentence that is a bare word gets it: every tree has a labelled root.
     """
-
-    name: str
-    stage: Stage
-    apply: Callable[..., str | Graph | Tree | None]
-
-    @property
-    def description(self) -> str:
-        """The rule, for users."""
-        return inspect.getdoc(self.apply) or ""
-
-
-def _found() -> Iterator[Transform]:
-    stages: dict[Stage, tuple[Callable[..., str | Graph | Tree | None], ...]] = {
-        "text": TEXT_TRANSFORMS,
-        "graph": (*GRAPH_TRANSFORMS, *CROSSING_TRANSFORMS),
-        "tree": (*STRUCTURE_TRANSFORMS, *LABEL_TRANSFORMS, *WORD_TRANSFORMS),
-    }
-    for stage, functions in stages.items():
-        for apply in functions:
-            yield Transform(apply.__name__.replace("_", "-"), stage, apply)
+    outer = 0
+    while _is_whole(tree, outer + 1) and tree.labels[outer] in _OUTER:
+        outer += 1
+    labels, spans = tree.labels[outer:], tree.spans[outer:]
+    if not _is_whole(tree, outer):
+        return _under_top(tree.words, tree.tags, labels, spans)
+    if labels[0] == "":
+        labels = ("TOP", *labels[1:])
+    return tree if labels == tree.labels else Tree(tree.words, tree.tags, labels, spans)
 
 
-#: Every transform by its name.
-TRANSFORMS: Mapping[str, Transform] = {transform.name: transform for transform in _found()}
+_OUTER = frozenset({"", "TOP", "ROOT", "S1"})
 
 
-def word_transforms(names: Iterable[str]) -> list[Callable[[DependencyTree], DependencyTree]]:
-    """Those of the transforms named that change words alone, for trees of dependencies.
+@transform("tree")
+def ensure_top(tree: Tree) -> Tree:
+    """Give every sentence the one outer bracket TOP, above all its constituents.
 
-    Raises:
-        SpmrlError: a name is unknown.
+    An outer bracket that is there already (unlabelled, TOP, ROOT, S1 or VROOT) takes that name;
+    several of them become one.
     """
-    applied = [transform_named(name).apply for name in names]
-    return [function for function in WORD_TRANSFORMS if function in applied]
+    outer = 0
+    while _is_whole(tree, outer) and tree.labels[outer] in OUTER_BRACKETS:
+        outer += 1
+    if outer == 1 and tree.labels[0] == "TOP":
+        return tree
+    return _under_top(tree.words, tree.tags, tree.labels[outer:], tree.spans[outer:])
 
 
-def transform_named(name: str) -> Transform:
-    """The transform of a name.
+#: What releases call the bracket around a sentence.
+OUTER_BRACKETS = _OUTER | {"VROOT"}
 
-    Raises:
-        SpmrlError: there is none of that name.
+
+@transform("tree")
+def vroot_over_words(tree: Tree) -> Tree:
+    """Put VROOT above a sentence that is a bare word, or a word in unlabelled brackets.
+
+    So in the German release, where a root may be a preterminal; any other sentence stays.
     """
-    try:
-        return TRANSFORMS[name]
-    except KeyError:
-        raise SpmrlError(unknown_name("transform", name, TRANSFORMS)) from None
+    if len(tree) != 1 or any(tree.labels):
+        return tree
+    return Tree(tree.words, tree.tags, ("VROOT",), readonly_int32([[0, 1]]))
+
+
+@transform("tree")
+def merge_x_over_x(tree: Tree) -> Tree:
+    """Merge a constituent into the only child of the same label: (NP (NP ...)) to (NP ...).
+
+    Labels are compared whole, functions included, and chains of any length become one node.
+    """
+    labels, spans = tree.labels, tree.spans
+    if len(labels) < 2:
+        return tree
+    same = (spans[1:] == spans[:-1]).all(axis=1).tolist()
+    kept = [True]
+    kept += [
+        not (equal and label == above)
+        for equal, label, above in zip(same, labels[1:], labels, strict=False)
+    ]
+    if all(kept):
+        return tree
+    return Tree(tree.words, tree.tags, tuple(compress(labels, kept)), readonly_int32(spans[kept]))
+
+
+def _is_whole(tree: Tree, row: int) -> bool:
+    """Whether there is such a constituent, and it is over all words."""
+    spans = tree.spans
+    return row < len(spans) and spans[row, 0] == 0 and bool(spans[row, 1] == len(tree))
+
+
+def _under_top(
+    words: tuple[str, ...], tags: tuple[str, ...], labels: tuple[str, ...], spans: NDArray[np.int32]
+) -> Tree:
+    """The constituents below a new TOP over all words."""
+    return Tree(
+        words, tags, ("TOP", *labels), readonly_int32(np.vstack([[[0, len(words)]], spans]))
+    )
+
+
+# Labels and tags ---------------------------------------------------------------------------
+
+
+@transform_strings("labels")
+def strip_functions(label: str) -> str:
+    """Cut labels of constituents to their category: NP-SBJ-1 and NP=2 to NP, ADVP|PRT to ADVP.
+
+    A label is cut at its first hyphen, equals sign or bar after the first character, unless
+    hyphens enclose all of it (-LRB-).
+    """
+    if label.startswith("-") and label.endswith("-"):
+        return label
+    return label[:1] + _FUNCTION.split(label[1:], maxsplit=1)[0]
+
+
+_FUNCTION = re.compile("[-=|]")
+
+
+@transform_strings("tags")
+def strip_tag_functions(tag: str) -> str:
+    """Cut part-of-speech tags to their category, as strip-functions does with labels: CLS-SUJ."""
+    return strip_functions(tag)
+
+
+@transform_strings("labels", "tags")
+def strip_visl_functions(label: str) -> str:
+    """Cut labels and tags of VISL-style trees to their form: SUBJ+np to np, H+v-fin to v-fin.
+
+    The form follows the last plus. Parts of what is torn apart, P+vp- and -P+vp, become vp.
+    """
+    form = label.rpartition("+")[2] or label
+    return form.strip("-") or form
+
+
+@transform_strings("labels")
+def strip_semantic_marks(label: str) -> str:
+    """Cut labels of constituents at a semicolon, as Keyaki marks them: NP;*SBJ* to NP."""
+    return label.partition(";")[0] or label
+
+
+@transform_strings("labels")
+def strip_cess_marks(label: str) -> str:
+    """Cut from labels of CESS treebanks what is no category: grup.nom.ms to grup.nom.
+
+    These are agreement (espec.fp, s.a.ms), coordination and other marks of a node (sn.co, sp.x,
+    S.j, sn.e, S.NF.P.1c, S*) and the kind of a name (snp, snl and so on to sn). The kinds of
+    phrases and clauses stay (grup.verb, s.a, S.F.C, S.NF.P, S.F.AComp), and functions too.
+    """
+    marked, hyphen, function = label.partition("-")
+    category = _CESS_NAME.sub("sn", _CESS_MARK.sub("", marked).replace("*", ""))
+    return (category or marked) + hyphen + function
+
+
+_CESS_MARK = re.compile(r"\.(?:[mf]?[sp]|co|[ejx]|\d[a-z])(?![^.*])")
+_CESS_NAME = re.compile(r"^sn[adlnop](?![^.])")
+
+
+@transform_strings("tags")
+def coarse_eagles_tags(tag: str) -> str:
+    """Cut EAGLES tags to category and type: ncms000 to nc, da0fs0 to da; verbs keep their mood.
+
+    So vmip3s0 becomes vmi. Tags that start with a capital (Fc, Fpa, Zm, W) stay.
+    """
+    return tag[: 3 if tag[0] == "v" else 2] if _EAGLES.fullmatch(tag) else tag
+
+
+_EAGLES = re.compile("[a-z][a-z0-9]*")
+
+
+@transform_strings("labels", "tags")
+def strip_roles(label: str) -> str:
+    """Cut labels and tags to what follows their last colon: theme:NP to NP, Head:Nab to Nab."""
+    return label.rpartition(":")[2] or label
+
+
+@transform_strings("labels", "tags")
+def coarse_sinica_categories(label: str) -> str:
+    """Cut word classes of the Sinica Treebank, in labels and tags, to their main classes.
+
+    Nab becomes Na, VH11 VH, V_11 V_1, Dbab Db, Cbca Cb, P07 P and Ta T; features go (VC2[+NEG],
+    NP[+theme]). Phrases (NP, GP), constructions (VP‧的), DM, DE, A and I stay. Roles must have
+    been cut before (strip-roles).
+    """
+    name = label[:1] + label[1:].partition("[")[0]
+    found = _SINICA_WORD_CLASS.fullmatch(name)
+    return found[1] if found else name
+
+
+_SINICA_WORD_CLASS = re.compile(r"(N[a-hv]|V[A-L]|V_\d|D[a-k]|C[ab]|P|T)[a-z]*\d*")
+
+
+# Words -------------------------------------------------------------------------------------
+
+# The shared-task releases spell Arabic in Buckwalter's transliteration and Hebrew in the one of
+# its treebank; a pre-trained encoder knows these languages in their own script only. Nothing in
+# the releases tells Latin words in an Arabic text apart, so they change as well.
+
+#: Buckwalter's character for each Arabic one; the last four are for foreign sounds.
+BUCKWALTER: dict[str, str] = {
+    "\u0621": "'", "\u0622": "|", "\u0623": ">", "\u0624": "&", "\u0625": "<", "\u0626": "}",
+    "\u0627": "A", "\u0628": "b", "\u0629": "p", "\u062a": "t", "\u062b": "v", "\u062c": "j",
+    "\u062d": "H", "\u062e": "x", "\u062f": "d", "\u0630": "*", "\u0631": "r", "\u0632": "z",
+    "\u0633": "s", "\u0634": "$", "\u0635": "S", "\u0636": "D", "\u0637": "T", "\u0638": "Z",
+    "\u0639": "E", "\u063a": "g", "\u0640": "_", "\u0641": "f", "\u0642": "q", "\u0643": "k",
+    "\u0644": "l", "\u0645": "m", "\u0646": "n", "\u0647": "h", "\u0648": "w", "\u0649": "Y",
+    "\u064a": "y", "\u064b": "F", "\u064c": "N", "\u064d": "K", "\u064e": "a", "\u064f": "u",
+    "\u0650": "i", "\u0651": "~", "\u0652": "o", "\u0670": "`", "\u0671": "{",
+    "\u067e": "P", "\u0686": "J", "\u06a4": "V", "\u06af": "G",
+}  # fmt: skip
+
+# Some releases avoid the characters that mean something in XML.
+_BUCKWALTER_FOR_XML = {"O": "\u0623", "W": "\u0624", "I": "\u0625"}
+
+# Words that are no transliteration: the names of signs, left by or undone besides the reader's.
+_ARABIC_SIGNS = {"-PLUS-": "+", "-MINUS-": "-", "-LRB-": "(", "-RRB-": ")"}
+_NAMES_KEPT = frozenset({"-LCB-", "-RCB-", "-LSB-", "-RSB-"})
+
+#: The Hebrew treebank's letter for each Hebrew one that is no final form, and for two signs
+#: that stand inside words.
+HEBREW_LETTERS: dict[str, str] = {
+    "\u05d0": "A", "\u05d1": "B", "\u05d2": "G", "\u05d3": "D", "\u05d4": "H", "\u05d5": "W",
+    "\u05d6": "Z", "\u05d7": "X", "\u05d8": "J", "\u05d9": "I", "\u05db": "K", "\u05dc": "L",
+    "\u05de": "M", "\u05e0": "N", "\u05e1": "S", "\u05e2": "E", "\u05e4": "P", "\u05e6": "C",
+    "\u05e7": "Q", "\u05e8": "R", "\u05e9": "F", "\u05ea": "T", '"': "U", "%": "O",
+}  # fmt: skip
+
+#: The form of a Hebrew letter at the end of a word, where it has one of its own.
+HEBREW_FINALS: dict[str, str] = {
+    "\u05db": "\u05da", "\u05de": "\u05dd", "\u05e0": "\u05df", "\u05e4": "\u05e3",
+    "\u05e6": "\u05e5",
+}  # fmt: skip
+
+#: The Hebrew treebank's names of punctuation; each is a whole word.
+HEBREW_SIGNS: dict[str, str] = {
+    "yyCLN": ":", "yyCM": ",", "yyDASH": "-", "yyDOT": ".", "yyELPS": "...", "yyEXCL": "!",
+    "yyLRB": "(", "yyQM": "?", "yyQUOT": '"', "yyRRB": ")", "yySCLN": ";",
+}  # fmt: skip
+
+_FROM_BUCKWALTER = str.maketrans(
+    {latin: arabic for arabic, latin in BUCKWALTER.items()} | _BUCKWALTER_FOR_XML
+)
+_FROM_HEBREW_LATIN = str.maketrans({latin: hebrew for hebrew, latin in HEBREW_LETTERS.items()})
+
+
+@transform_strings("words")
+def arabic_script(word: str) -> str:
+    """Write the words in Arabic script instead of Buckwalter's transliteration.
+
+    O, W and I are read as the >, & and < that they stand for. Bracket names such as -LSB- stay;
+    -PLUS- and -MINUS- become the signs. Words that are not Arabic change as well where they have
+    letters of the scheme.
+    """
+    if word in _NAMES_KEPT:
+        return word
+    return _ARABIC_SIGNS.get(word) or word.translate(_FROM_BUCKWALTER)
+
+
+@transform_strings("words")
+def hebrew_script(word: str) -> str:
+    """Write the words in Hebrew script instead of the transliteration of the Hebrew treebank.
+
+    The last letter of a word gets its final form. A word without a letter of the transliteration
+    stays, so that releases that are in Hebrew script already come out unchanged.
+    """
+    if word in HEBREW_SIGNS:
+        return HEBREW_SIGNS[word]
+    hebrew = word.translate(_FROM_HEBREW_LATIN)
+    if hebrew == word:
+        return word
+    return hebrew[:-1] + HEBREW_FINALS.get(hebrew[-1], hebrew[-1])

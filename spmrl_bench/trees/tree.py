@@ -1,4 +1,4 @@
-"""A constituency tree as frozen span arrays.
+"""A constituency tree as read-only span arrays.
 
 Linked node objects are slow to build, recurse when compared or copied, and invite edits
 that other holders of the tree do not expect. A :class:`Tree` is instead the words, the tags
@@ -9,27 +9,43 @@ Spans are half-open ``[start, end)`` over fenceposts ``0..n``. Every constituent
 least one word. Preterminals are not constituents: the tag of word ``i`` is ``tags[i]`` and
 stands below every constituent that covers the word. Between constituents of equal span the
 earlier row is the higher node, so rows and words determine the tree.
+
+A chart has one cell for a span, so it takes a unary chain for one decision: its label is the
+tuple of nonterminals, top to bottom (:func:`collapsed_spans`).
+
+NLTK's trees stay at the edge of the program. Their methods recurse and fail at a depth of some
+hundred nodes; here they are read and made without recursion, and read without NLTK.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spmrl_bench.errors import TreeError
+from spmrl_bench.errors import SpmrlError, TreeError
+from spmrl_bench.trees.escapes import decode_label, escapes_named, write_brackets
+
+if TYPE_CHECKING:
+    from nltk.tree import Tree as NltkTree
 
 #: Tag of a word in a parse of bare tokens; the Penn Treebank's "unknown" tag.
 NO_TAG = "XX"
 
 Constituent = tuple[int, int, str]
+#: The nonterminals of a unary chain, top to bottom.
+Label = tuple[str, ...]
+#: ``(start, end, label)`` of a labelled span.
+LabeledSpan = tuple[int, int, Label]
+
+_END = object()
 
 
-def frozen(values: ArrayLike, *shape: int) -> NDArray[np.int32]:
-    """A copy as a read-only array of int32, in another shape if one is given."""
+def readonly_int32(values: ArrayLike, *shape: int) -> NDArray[np.int32]:
+    """Return a copy as a read-only array of int32, in another shape if one is given."""
     array = np.array(values, dtype=np.int32)
     array = array.reshape(shape) if shape else array
     array.flags.writeable = False
@@ -56,7 +72,7 @@ class Tree:
     def build(
         cls, words: Sequence[str], tags: Sequence[str], constituents: Iterable[Constituent]
     ) -> Tree:
-        """A checked tree from ``(start, end, label)`` rows in pre-order.
+        """Return a checked tree of ``(start, end, label)`` rows in pre-order.
 
         Raises:
             TreeError: counts differ, a span is empty or out of range, rows are not in
@@ -79,8 +95,96 @@ class Tree:
                 )
             open_ends.append(end)
             previous = start
-        spans = frozen([row[:2] for row in rows], -1, 2)
+        spans = readonly_int32([row[:2] for row in rows], -1, 2)
         return cls(tuple(words), tuple(tags), tuple(row[2] for row in rows), spans)
+
+    @classmethod
+    def from_nltk(cls, tree: NltkTree, escapes: str | None = None) -> Tree:
+        """Return a tree of NLTK as one of ours.
+
+        A node whose only child is a leaf is the tag of a word, every other node a constituent.
+        A tree without leaves, as ``nltk.Tree("", [])``, is the tree without words.
+
+        Args:
+            tree: its labels and leaves are strings.
+            escapes: name of the escape policy (see :mod:`spmrl_bench.trees.escapes`) of a tree
+                that ``nltk.Tree.fromstring`` read from a treebank's file; NLTK leaves ``-LRB-``
+                as it is. None where leaves are the words themselves.
+
+        Raises:
+            TreeError: a leaf has no tag of its own, a constituent holds no word, or a label or
+                leaf is no string.
+            SpmrlError: the escape policy is unknown.
+        """
+        policy = None if escapes is None else escapes_named(escapes)
+        words: list[str] = []
+        tags: list[str] = []
+        labels: list[str] = []
+        bounds: list[list[int]] = []  # start and end of each row of labels
+        pending: list[tuple[int, Iterator[Any]]] = []  # row and children to come of open nodes
+        node: Any = tree
+        while node is not _END:
+            if is_nltk(node):
+                label = _nltk_text(node.label(), "label")
+                label = decode_label(label) if policy else label
+                if len(node) == 1 and not is_nltk(node[0]):
+                    word = _nltk_text(node[0], "leaf")
+                    tags.append(label)
+                    words.append(policy.decode_word(word) if policy else word)
+                else:
+                    pending.append((len(labels), iter(node)))
+                    labels.append(label)
+                    bounds.append([len(words), 0])
+            elif not pending:
+                raise TreeError(f"expected an nltk tree, found {type(node).__name__}")
+            else:
+                raise TreeError(
+                    f"the leaf {_nltk_text(node, 'leaf')!r} below '{labels[pending[-1][0]]}' of an "
+                    "nltk tree has no tag: expected a node of its own around each word"
+                )
+            node = _END
+            while pending and node is _END:
+                row, children = pending[-1]
+                node = next(children, _END)
+                if node is _END:
+                    bounds[row][1] = len(words)
+                    pending.pop()
+        if not words:
+            return cls.build([], [], [])
+        for (start, end), label in zip(bounds, labels, strict=True):
+            if start == end:
+                raise TreeError(f"the constituent '{label}' of an nltk tree holds no word")
+        return cls(tuple(words), tuple(tags), tuple(labels), readonly_int32(bounds, -1, 2))
+
+    def to_nltk(self) -> NltkTree:
+        """Return the tree as one of NLTK, whose leaves are the words as they are.
+
+        Several constituents or words side by side get a root without a label, and so does a tree
+        without words.
+
+        Raises:
+            SpmrlError: NLTK is not installed.
+        """
+        try:
+            from nltk.tree import Tree as NltkTree
+        except ImportError:
+            raise SpmrlError(
+                "trees of NLTK need it: pip install nltk, or pip install 'spmrl-bench[nltk]'"
+            ) from None
+        top = NltkTree("", [])
+        opened: list[tuple[int, NltkTree]] = [(len(self) + 1, top)]
+        rows = self.constituents()
+        row = next(rows, None)
+        for place, (word, tag) in enumerate(zip(self.words, self.tags, strict=True)):
+            while opened[-1][0] <= place:
+                opened.pop()
+            while row is not None and row[0] == place:
+                node = NltkTree(row[2], [])
+                opened[-1][1].append(node)
+                opened.append((row[1], node))
+                row = next(rows, None)
+            opened[-1][1].append(NltkTree(tag, [word]))
+        return top[0] if len(top) == 1 else top
 
     def __len__(self) -> int:
         """Number of words."""
@@ -100,7 +204,7 @@ class Tree:
         return hash((self.words, self.tags, self.labels, self.spans.tobytes()))
 
     def constituents(self) -> Iterator[Constituent]:
-        """``(start, end, label)`` of every constituent in pre-order."""
+        """Yield ``(start, end, label)`` of every constituent in pre-order."""
         for (start, end), label in zip(self.spans.tolist(), self.labels, strict=True):
             yield start, end, label
 
@@ -109,18 +213,46 @@ class Tree:
         print(self._drawing().text())
 
     def _repr_svg_(self) -> str:
-        """The picture that a notebook shows."""
+        """Return the picture that a notebook shows."""
         return str(self._drawing().svg())
 
     def _drawing(self) -> Any:
-        from spmrl_bench.trees.nltk_bridge import to_nltk
-
-        drawn = to_nltk(self)
+        drawn = self.to_nltk()
         from nltk.tree.prettyprinter import TreePrettyPrinter
 
         return TreePrettyPrinter(drawn)
 
     def __str__(self) -> str:
-        from spmrl_bench.trees.brackets import write_brackets
-
         return write_brackets(self)
+
+
+def collapsed_spans(tree: Tree) -> Iterator[LabeledSpan]:
+    """Yield ``(start, end, label)`` of every labelled span, unary chains as one, in pre-order."""
+    span: tuple[int, int] | None = None
+    chain: list[str] = []
+    for start, end, name in tree.constituents():
+        if span is not None and span != (start, end):
+            yield *span, tuple(chain)
+            chain = []
+        span = (start, end)
+        chain.append(name)
+    if span is not None:
+        yield *span, tuple(chain)
+
+
+def expand_chains(spans: Iterable[LabeledSpan]) -> Iterator[Constituent]:
+    """Yield the constituents of labelled spans; the inverse of :func:`collapsed_spans`."""
+    for start, end, label in spans:
+        for name in label:
+            yield start, end, name
+
+
+def is_nltk(value: object) -> TypeGuard[NltkTree]:
+    """Return whether a value is a tree of NLTK: a list of children with a ``label()``."""
+    return isinstance(value, list) and callable(getattr(value, "label", None))
+
+
+def _nltk_text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise TreeError(f"a {what} of an nltk tree must be a string, found {value!r}")
+    return value

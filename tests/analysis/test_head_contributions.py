@@ -22,7 +22,7 @@ from spmrl_bench.analysis.observed import Asked, observe
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.right_branching import RightBranching
-from spmrl_bench.trees.chains import label_rows
+from spmrl_bench.trees.tree import collapsed_spans
 from tests.analysis.constructed import D_PROJ, HEADS, random_parser, two_headed_parser, with_gains
 from tests.laboratory import make_trees
 from tests.parsers.examples import TREES, parser_of
@@ -72,11 +72,11 @@ def test_means_are_over_the_spans_of_each_predicted_label(measure: Measure) -> N
     for asked in ASKED:
         (parse,) = made.parse([asked.words])
         view = label_view(made, asked.words)
-        rows = list(label_rows(parse.tree))
+        rows = list(collapsed_spans(parse.tree))
         for start, end, label in rows:
             own = shares(view.of_span(start, end)[None], measure)[0].numpy()
             sums.setdefault("+".join(label), []).append(own)
-        for start, end, label in label_rows(asked.gold):
+        for start, end, label in collapsed_spans(asked.gold):
             if (start, end, label) not in rows and label in made.vocabulary.label_ids:
                 own = shares(view.of_span(start, end)[None], measure)[0]
                 missed.setdefault("+".join(label), []).append(int(own.argmax()))

@@ -21,8 +21,7 @@ from spmrl_bench.analysis.rivals import rival_of, scored_label
 from spmrl_bench.chart.packing import cell_index
 from spmrl_bench.nn.span_scorer import fenceposts
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.trees.division_span import TO_HEAD
-from spmrl_bench.trees.head_driven import SUB_HEAD
+from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD
 from tests.analysis.constructed import HEADS, random_parser, with_gains
 from tests.nn.plain import all_scores, layer_norm
 

@@ -12,9 +12,8 @@ from spmrl_bench.analysis.label_views import label_view
 from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees.chains import label_rows
-from spmrl_bench.trees.division_span import TO_HEAD
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.head_driven import TO_HEAD
+from spmrl_bench.trees.tree import Tree, collapsed_spans
 from tests.analysis.constructed import HEADS, ON, random_parser, two_headed_parser
 from tests.parsers.test_joint_parser import joint
 
@@ -34,7 +33,7 @@ def test_each_constituent_has_its_label_and_its_heads() -> None:
     view = label_view(made, WORDS)
     found = trace(made, WORDS)
     assert found.tree == parse.tree
-    rows = list(label_rows(parse.tree))
+    rows = list(collapsed_spans(parse.tree))
     assert [(span.start, span.end, span.label) for span in found.spans] == rows
     assert found.compared == len(rows) > 1
     labels = made.vocabulary.labels
@@ -73,8 +72,8 @@ def test_the_head_behind_a_label_comes_first() -> None:
 def test_gold_is_the_rival_where_it_differs() -> None:
     made = random_parser()
     found = trace(made, WORDS, gold=GOLD)
-    predicted = {row[:2]: row[2] for row in label_rows(found.tree)}
-    right = {row[:2]: row[2] for row in label_rows(GOLD)}
+    predicted = {row[:2]: row[2] for row in collapsed_spans(found.tree)}
+    right = {row[:2]: row[2] for row in collapsed_spans(GOLD)}
     spans = [(span.start, span.end) for span in found.spans]
     assert spans == sorted(predicted.keys() | right.keys(), key=lambda span: (span[0], -span[1]))
     for span in found.spans:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from spmrl_bench.errors import TreeError
 from spmrl_bench.trees.dependencies import DependencyTree, head_fault
 from spmrl_bench.trees.parse import Layer, Parse
-from spmrl_bench.trees.tree import Tree, frozen
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 
 class Planted(NamedTuple):
@@ -149,7 +149,7 @@ def _in_heads(
         for other in others:
             moved = [*heads[: word - 1], other, *heads[word:]]
             if head_fault(moved) is None and _projective(moved):
-                return word - 1, word, replace(tree, heads=frozen(moved))
+                return word - 1, word, replace(tree, heads=readonly_int32(moved))
     return None
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from spmrl_bench.cli import app
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from tests.documents.blocks import ROOT
 from tests.laboratory import SIZES, make_trees
 from tests.parsers.examples import parser_of

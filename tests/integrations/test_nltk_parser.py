@@ -25,7 +25,6 @@ from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.nltk_bridge import from_nltk, to_nltk
 from tests.laboratory import make_trees, model_config
 
 EXAMPLES = [Parse.of(tree) for tree in make_trees(10, 1)]
@@ -38,31 +37,31 @@ ODD = ["(", "a b", "-LRB-", "1/2", "*", "", "\u00a0", "]"]
 
 @pytest.mark.parametrize("tree", [*make_trees(20, 7), parse_brackets("(S (A (B (C (t w)))))")])
 def test_trees_go_there_and_back(tree: Tree) -> None:
-    there = to_nltk(tree)
+    there = tree.to_nltk()
     assert isinstance(there, NltkTree)
     assert there.leaves() == list(tree.words)
     assert [tag for _, tag in there.pos()] == list(tree.tags)
-    assert from_nltk(there) == tree
+    assert Tree.from_nltk(there) == tree
     assert there == NltkTree.fromstring(str(tree))
 
 
 def test_words_are_left_as_they_are() -> None:
     tree = Tree.build(ODD, ["X"] * len(ODD), [(0, len(ODD), "S"), (2, 4, "A"), (2, 4, "B")])
-    assert to_nltk(tree).leaves() == ODD
-    assert from_nltk(to_nltk(tree)) == tree
+    assert tree.to_nltk().leaves() == ODD
+    assert Tree.from_nltk(tree.to_nltk()) == tree
 
 
 def test_what_has_no_root_gets_one_without_a_label() -> None:
-    assert to_nltk(Tree.build([], [], [])) == NltkTree("", [])
-    assert to_nltk(Tree.build(["a"], ["X"], [])) == NltkTree("X", ["a"])
-    two = to_nltk(Tree.build(["a", "b"], ["X", "Y"], []))
+    assert Tree.build([], [], []).to_nltk() == NltkTree("", [])
+    assert Tree.build(["a"], ["X"], []).to_nltk() == NltkTree("X", ["a"])
+    two = Tree.build(["a", "b"], ["X", "Y"], []).to_nltk()
     assert two == NltkTree("", [NltkTree("X", ["a"]), NltkTree("Y", ["b"])])
 
 
 def test_depth_is_no_matter() -> None:
     n = 3000
     deep = Tree.build(["w"] * n, ["X"] * n, [(k, n, "S") for k in range(n - 1)])
-    assert from_nltk(to_nltk(deep)) == deep
+    assert Tree.from_nltk(deep.to_nltk()) == deep
 
 
 def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +80,7 @@ def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_nltk_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nltk.tree", None)
     with pytest.raises(SpmrlError, match="pip install nltk"):
-        to_nltk(EXAMPLES[0].tree)  # type: ignore[arg-type]
+        EXAMPLES[0].tree.to_nltk()  # type: ignore[union-attr]
 
 
 # Parsers --------------------------------------------------------------------------------
@@ -96,7 +95,7 @@ def test_it_is_a_parser_of_nltk() -> None:
     ours = list(PARSER.parse(SENTENCES))
     together = [list(found) for found in parser.parse_sents(SENTENCES)]
     for words, parse, found in zip(SENTENCES, ours, together, strict=True):
-        assert found == [to_nltk(parse.tree)]  # type: ignore[arg-type]
+        assert found == [parse.tree.to_nltk()]  # type: ignore[union-attr]
         assert found[0].leaves() == words
         assert list(parser.parse(words)) == parser.parse_all(words) == found
         assert parser.parse_one(words) == found[0]

@@ -26,10 +26,10 @@ from spmrl_bench.parsers.vocabulary import (
     STOP,
     UNK,
     Vocabulary,
-    label_rows,
 )
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
+from spmrl_bench.trees.tree import collapsed_spans
 from tests.parsers.examples import TREES, gold_of, parser_of
 
 CPU = torch.device("cpu")
@@ -116,7 +116,7 @@ def test_gold_spans_become_cells(parser: ChartParser, indexer: Indexer) -> None:
             (int(start[cell]), int(end[cell]), indexer.vocabulary.labels[label])
             for cell, label in zip(gold.cells, gold.labels, strict=True)
         ]
-        assert found == list(label_rows(tree))
+        assert found == list(collapsed_spans(tree))
         assert sentence.words.tolist() == indexer.sentence(tree.words).words.tolist()
 
 

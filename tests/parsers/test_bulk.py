@@ -33,7 +33,7 @@ from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.parsers.streams import Given
 from spmrl_bench.processes import available_threads
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from tests.parsers.examples import TREES, parser_of
 
 LIMIT = 18

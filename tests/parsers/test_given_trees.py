@@ -14,7 +14,7 @@ from spmrl_bench.parsers.output import write_parse
 from spmrl_bench.parsers.streams import Given, read_given
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
 
 # What treebanks and parsers write, with and without escapes.

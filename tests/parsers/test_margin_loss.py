@@ -14,9 +14,10 @@ from spmrl_bench.chart.packing import cell_offsets
 from spmrl_bench.parsers import form_cache
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser, gold_labels
-from spmrl_bench.parsers.vocabulary import FIRST_WORD, UNK, label_rows
+from spmrl_bench.parsers.vocabulary import FIRST_WORD, UNK
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
+from spmrl_bench.trees.tree import collapsed_spans
 from tests.chart.enumeration import best_tree, label_table, spans
 from tests.nn import plain
 from tests.parsers.examples import TREES, accumulate, batch_of, gold_of, parser_of, steady_indexer
@@ -57,7 +58,7 @@ def defined_loss(parser: ChartParser, tree: Tree) -> float:
     n = len(tree)
     scores = plain_charts(parser, tree)
     gold = np.zeros(len(scores), dtype=np.int32)
-    for i, j, label in label_rows(tree):
+    for i, j, label in collapsed_spans(tree):
         gold[spans(n).index((i, j))] = parser.vocabulary.label_ids[label]
     table = label_table(scores.astype(np.float32), gold, n)
     gold_score = sum(scores[cell, label - 1] for cell, label in enumerate(gold) if label > 0)
@@ -358,4 +359,4 @@ def test_gold_cells_of_a_batch_lie_at_the_offsets_of_their_sentences() -> None:
             for span, label in zip(spans(len(tree)), chart.tolist(), strict=True)
             if label
         }
-        assert found == {(i, j): label for i, j, label in label_rows(tree)}
+        assert found == {(i, j): label for i, j, label in collapsed_spans(tree)}

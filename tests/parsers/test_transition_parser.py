@@ -14,7 +14,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from spmrl_bench.errors import SentenceTooLongError, TreeError
+from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.kind_configs import TransitionParserConfig
@@ -28,7 +28,7 @@ from spmrl_bench.transitions.beam import beam_search
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.projective import crossing_words
+from spmrl_bench.trees.projective import nonprojective_words
 from tests.laboratory import train_config
 from tests.parsers.examples import config
 
@@ -118,7 +118,7 @@ def test_crossing_arcs_that_are_only_lifted_are_lost() -> None:
     assert not any("↑" in name for name in parser.names)
     learn(parser, examples, 150)
     found = [parse.dependencies for parse in parser.parse(words_of(examples))]
-    assert all(tree is not None and not crossing_words(tree.heads.tolist()) for tree in found)
+    assert all(tree is not None and not nonprojective_words(tree.heads.tolist()) for tree in found)
     marked = parser_of(examples)
     assert any("↑" in name for name in marked.names)
 
@@ -323,6 +323,19 @@ def test_a_saved_parser_parses_alike(sentences: list[Parse], tmp_path: Path) -> 
     parser.save(tmp_path)
     again = load_parser(tmp_path, "cpu")
     assert list(again.parse(words_of(sentences))) == list(parser.parse(words_of(sentences)))
+
+
+@pytest.mark.parametrize("encoding", ["head", "path"])
+def test_a_saved_parser_of_another_encoding_is_refused(
+    encoding: str, sentences: list[Parse], tmp_path: Path
+) -> None:
+    parser_of(sentences).save(tmp_path)
+    path = tmp_path / "parser.json"
+    text = path.read_text()
+    assert '"head+path"' in text
+    path.write_text(text.replace('"head+path"', f'"{encoding}"'))
+    with pytest.raises(SpmrlError, match=rf"nonprojective.*'head\+path'.*'{encoding}'"):
+        load_parser(tmp_path, "cpu")
 
 
 def test_what_cannot_be_learnt(sentences: list[Parse]) -> None:

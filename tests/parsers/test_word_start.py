@@ -15,7 +15,7 @@ from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import START, STOP, UNK, Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
 from tests.parsers.examples import accumulate, config, gold_of, steady_indexer
 

@@ -13,8 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.readers.text import OnError, fail
-from spmrl_bench.trees.crossing import raise_crossing_branches
-from spmrl_bench.trees.graph import Graph, add_vroot, attach_loose_tokens, to_tree
+from spmrl_bench.trees.graph import (
+    Graph,
+    add_vroot,
+    attach_loose_tokens,
+    raise_crossing_branches,
+    to_tree,
+)
 from spmrl_bench.trees.tree import Tree
 from tests.readers.described import DescribedFormat
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.alpino import read_alpino_xml
-from spmrl_bench.trees.crossing import raise_crossing_branches
 from spmrl_bench.trees.graph import (
     NO_PARENT,
     Graph,
     attach_loose_tokens,
     loosen_punctuation,
+    raise_crossing_branches,
     to_tree,
 )
 from spmrl_bench.trees.tree import Tree

@@ -19,7 +19,7 @@ from spmrl_bench.readers.brackets import (
     read_brackets_file,
 )
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from tests.timing import takes_linear_time
 from tests.trees.strategies import trees
 

@@ -9,7 +9,7 @@ import pytest
 from spmrl_bench.errors import ReadError, SpmrlError
 from spmrl_bench.readers.described import read_described_text
 from spmrl_bench.readers.dialect import Dialect
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from tests.readers.invented_dialects import INVENTED, Invented
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from spmrl_bench.readers.brackets import read_brackets_file
 from spmrl_bench.readers.dp import read_dp
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.structure import drop_traces
+from spmrl_bench.trees.transforms import drop_traces
 from tests.conftest import shared_data
 from tests.readers.described import Encoded
 from tests.readers.sentence_formats import SentenceFormat, ways_of_text

@@ -9,7 +9,7 @@ import pytest
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.named_dialects import read_psd
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.structure import drop_traces
+from spmrl_bench.trees.transforms import drop_traces
 from tests.conftest import shared_data
 from tests.readers.described import Encoded
 from tests.readers.text_formats import DEEP, Big, Broken, TextFormat, error_of, read_all

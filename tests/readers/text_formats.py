@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from tests.readers.described import DescribedFormat
 
 Read = Callable[..., Iterator[Tree]]

@@ -147,7 +147,7 @@ def scoring(_: str, amount: int) -> Samples:
     from spmrl_bench.scoring.files import score_files
     from spmrl_bench.scoring.prm import load_prm
     from spmrl_bench.treebanks.treebank import open_treebank
-    from spmrl_bench.trees.brackets import write_brackets
+    from spmrl_bench.trees.escapes import write_brackets
 
     trees = [each.tree for each in open_treebank("german-mini").examples("dev", ("constituents",))]
     prm = load_prm("COLLINS")

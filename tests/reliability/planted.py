@@ -161,17 +161,17 @@ BUGS = [
     ),
     Bug(
         "co-indices stay in labels",
-        "trees/labels.py",
+        "trees/transforms.py",
         '_FUNCTION = re.compile("[-=|]")',
         '_FUNCTION = re.compile("[-|]")',
-        "trees/test_labels.py",
+        "trees/test_transforms.py",
     ),
     Bug(
         "square brackets are read as curly ones",
-        "trees/brackets.py",
+        "trees/escapes.py",
         '"[": "-LSB-", "]": "-RSB-"}',
         '"[": "-LSB-", "]": "-RRB-"}',
-        "trees/test_brackets.py readers/test_brackets.py",
+        "trees/test_escapes.py readers/test_brackets.py",
     ),
     Bug(
         "an arc is lifted one word too far",
@@ -182,10 +182,10 @@ BUGS = [
     ),
     Bug(
         "parts of a word that was cut hang from the first of them",
-        "trees/merging.py",
-        "                ends[heads[owner]] if last else ends[owner + 1]\n",
-        "                ends[heads[owner]] if last else max(1, ends[owner + 1] - 1)\n",
-        "trees/test_merging.py",
+        "trees/dependencies.py",
+        "heads += [last[word + 1]] * (size - 1)",
+        "heads += [max(1, last[word + 1] - 1)] * (size - 1)",
+        "trees/test_dependencies.py",
     ),
     # ---- Networks and batches ----
     Bug(

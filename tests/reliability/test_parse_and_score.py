@@ -18,7 +18,7 @@ from spmrl_bench.treebanks.manifest import FileManifest, MiniManifest
 from spmrl_bench.treebanks.presence import find_folder
 from spmrl_bench.treebanks.split_files import split_files
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from tests.conftest import shared_data
 from tests.reliability.growth import parser_of
 from tests.reliability.tally import Tally

@@ -37,7 +37,7 @@ from spmrl_bench.scoring import (
 from spmrl_bench.scoring.corpus import kernel_name, score_plain_texts
 from spmrl_bench.scoring.files import read_sides
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from tests.conftest import shared_data
 from tests.scoring.hostile import as_trees, hostile_pairs
 from tests.trees.strategies import trees

@@ -22,8 +22,8 @@ from spmrl_bench.parsers.right_branching import RightBranching
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.task import write_task
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.conll import conll_lines
+from spmrl_bench.trees.escapes import write_brackets
 from tests.experiments.running import evaluate, train
 from tests.laboratory import Laboratory
 

@@ -17,8 +17,8 @@ from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.systems.run import system_runs
 from spmrl_bench.systems.together import score_systems, train_systems
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.conll import conll_lines
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
 from tests.experiments.running import evaluate, train
 from tests.laboratory import Laboratory

@@ -14,9 +14,9 @@ from spmrl_bench.scoring.attachment_metric import ATTACHMENT
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.systems.predictions import POLICIES, Policy, read_predictions
 from spmrl_bench.trees import Parse
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.conll import conll_lines
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.escapes import write_brackets
 from tests.laboratory import make_trees
 
 RULES = BracketRules(load_prm("spmrl"))

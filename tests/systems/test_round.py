@@ -19,7 +19,7 @@ from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.round import Field, Round, plan_round
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.tree import Tree
 from tests.laboratory import QUICK, TRAIN, Laboratory
 

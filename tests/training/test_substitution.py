@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.parsers.vocabulary import label_rows
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.training.substitution import MAX_WORDS, Substitution
 from spmrl_bench.trees import Parse
-from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.escapes import write_brackets
+from spmrl_bench.trees.tree import collapsed_spans
 from tests.laboratory import make_trees
 from tests.training.trainers import TRAIN_TREES, break_off, make_trainer, weights
 
@@ -38,7 +38,7 @@ def subtrees(text: str) -> list[str]:
 
 def label_of(text: str) -> tuple[str, ...]:
     """The chain of labels of a constituent in brackets."""
-    return next(label for _, _, label in label_rows(parse_brackets(text)))
+    return next(label for _, _, label in collapsed_spans(parse_brackets(text)))
 
 
 def top_of_chain(text: str, whole: str) -> bool:
@@ -85,13 +85,13 @@ def test_labels_and_tags_are_those_of_the_parts() -> None:
         Substitution([Parse.of(tree) for tree in trees]),
         np.random.default_rng(2),
     )
-    known = {label for tree in trees for _, _, label in label_rows(tree)}
+    known = {label for tree in trees for _, _, label in collapsed_spans(tree)}
     tagged = {pair for tree in trees for pair in zip(tree.words, tree.tags, strict=True)}
     changed = 0
     for number in [*range(60)] * 5:
         made = substitution(number, random)
         assert made.tree is not None
-        assert {label for _, _, label in label_rows(made.tree)} <= known
+        assert {label for _, _, label in collapsed_spans(made.tree)} <= known
         assert set(zip(made.words, made.tags, strict=True)) <= tagged
         changed += made.words != trees[number].words
     assert changed > 100

@@ -18,7 +18,7 @@ from spmrl_bench.transitions import (
     replay,
     state_history,
 )
-from spmrl_bench.trees.projective import is_projective, lifted
+from spmrl_bench.trees.projective import is_projective, projectivize
 from tests.transitions.kernels import KERNELS, needs_compiled, running_on
 
 systems = pytest.mark.parametrize("name", SYSTEMS)
@@ -36,7 +36,7 @@ def random_heads(rng: np.random.Generator, n: int, roots: str) -> list[int]:
         near = before[np.abs(before - order[place]).argmin()]
         governor = near if rng.random() < 0.8 else rng.choice(before)
         heads[order[place] - 1] = int(governor) if roots == "one" or rng.random() < 0.9 else 0
-    return lifted(heads)
+    return projectivize(heads)
 
 
 def random_batch(seed: int, roots: str) -> tuple[list[int], list[int]]:

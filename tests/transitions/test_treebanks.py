@@ -19,8 +19,7 @@ from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.treebanks.sources import SPLITS
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.projective import is_projective
-from spmrl_bench.trees.pseudo_projective import encoding_named
+from spmrl_bench.trees.projective import encoding_named, is_projective
 from tests.conftest import shared_data
 from tests.treebanks.mini.language import SEED
 

@@ -18,7 +18,7 @@ from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
 from spmrl_bench.treebanks.sources import InFormat
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.treebanks.validation import validate
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from tests.readers.invented_dialects import INVENTED, OLD_ENGLISH, Invented, listed
 
 each_dialect = pytest.mark.parametrize("dialect", INVENTED, ids=lambda dialect: dialect.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import cleandoc
 from pathlib import Path
 
 from spmrl_bench.readers.dialect import DEFAULTS
@@ -16,7 +17,12 @@ ROWS = {row[1]: row[0] for row in re.finditer(r"^\| `([a-z-]+)` \|.*$", PAGE, re
 
 def test_every_transform_with_what_it_says_of_itself() -> None:
     for name, transform in TRANSFORMS.items():
-        first = transform.description.split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+        first = (
+            cleandoc(transform.apply.__doc__ or "")
+            .split("\n\n")[0]
+            .replace("\n", " ")
+            .replace("|", "\\|")
+        )
         assert ROWS[name] == f"| `{name}` | {transform.stage} | {first} |"
 
 

@@ -14,7 +14,7 @@ from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
-from spmrl_bench.trees.brackets import write_brackets
+from spmrl_bench.trees.escapes import write_brackets
 from tests.conftest import shared_data
 from tests.treebanks.releases import (
     SENTENCES,

@@ -1,6 +1,6 @@
 """What a head-driven chart can find, from the definition of the chart and nothing else.
 
-Two neighbouring parts combine if the head word of one governs that of the other, and the
+Two neighbouring parts combine if the head word of one is the head of that of the other; the
 dependent part is one word or a labelled span. Here a part without a label may be a dependent, too,
 at a price of 1: that is the sub-head it would need.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise, product
 
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.dependencies import DependencyTree, head_fault
+from spmrl_bench.trees.dependencies import DependencyTree, Roots, head_fault
 
 Span = tuple[int, int]
 
@@ -37,10 +37,10 @@ def fewest_sub_heads(spans: Iterable[Span], heads: Sequence[int]) -> int | None:
                 for above, below in ((left, right), (right, left)):
                     free = below in labelled or below[1] - below[0] == 1
                     for word, price in prices.get(below, {}).items():
-                        governor = heads[word - 1]
-                        if governor in prices.get(above, {}):
-                            price += prices[above][governor] + (not free)
-                            found[governor] = min(price, found.get(governor, price))
+                        target = heads[word - 1]
+                        if target in prices.get(above, {}):
+                            price += prices[above][target] + (not free)
+                            found[target] = min(price, found.get(target, price))
             if found:
                 prices[start, end] = found
     return prices.get((0, n), {}).get(heads.index(0) + 1)
@@ -63,10 +63,10 @@ def bracketings(n: int) -> Iterator[list[Span]]:
     yield from over(0, n)
 
 
-def head_lists(n: int) -> Iterator[list[int]]:
-    """The heads of all dependency trees of ``n`` words with one root."""
+def head_lists(n: int, roots: Roots = "one") -> Iterator[list[int]]:
+    """The heads of all dependency trees of ``n`` words."""
     for heads in product(range(n + 1), repeat=n):
-        if head_fault(heads) is None:
+        if head_fault(heads, roots) is None:
             yield list(heads)
 
 

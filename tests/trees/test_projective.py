@@ -1,24 +1,33 @@
-"""Lifting: against the definition of a projective arc and of an order, over all small trees."""
+"""Lifting and the way back, over all small trees: against definitions and a search written anew."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.dependencies import head_fault
+from spmrl_bench.errors import SpmrlError, TreeError
+from spmrl_bench.trees.dependencies import DependencyTree, head_fault
 from spmrl_bench.trees.projective import (
-    crossing_words,
+    ENCODINGS,
+    encoding_named,
     is_projective,
-    lifted,
-    lifted_shortest_first,
+    nonprojective_words,
+    projectivize,
+    pseudo_projective_lift,
 )
 from tests.trees.dependency_strategies import head_lists as drawn_heads
 from tests.trees.head_driven_oracle import head_lists
+
+MARKING, PLAIN = encoding_named("head+path"), encoding_named("projectivise")
+
+
+#: The heads of all trees of up to five words, with any number of roots.
+SMALL = [heads for n in range(1, 6) for heads in head_lists(n, "several")]
 
 
 def dominated(word: int, head: int, heads: Sequence[int]) -> bool:
@@ -75,7 +84,7 @@ def test_all_trees_of_up_to_five_words() -> None:
     changed = 0
     for n in range(1, 6):
         for heads in head_lists(n):
-            found = lifted(heads)
+            found = projectivize(heads)
             assert is_projective(heads) == (not crossing(heads)) == (found == heads)
             if found != heads:
                 assert found == lowest(heads)
@@ -86,28 +95,27 @@ def test_all_trees_of_up_to_five_words() -> None:
 
 def test_shortest_first_of_all_trees_of_up_to_five_words_with_any_roots() -> None:
     further = 0
-    for n in range(1, 6):
-        for heads in product(range(n + 1), repeat=n):
-            if head_fault(heads, "several"):
-                continue
-            found = lifted_shortest_first(heads)
-            assert crossing_words(heads) == crossing(heads)
-            assert found == shortest_first(heads)
-            assert not crossing(found)
-            further += found != lifted(heads)
+    for heads in SMALL:
+        found = pseudo_projective_lift(heads)
+        assert nonprojective_words(heads) == crossing(heads)
+        assert found == shortest_first(heads)
+        assert not crossing(found)
+        further += found != projectivize(heads)
     assert further == 126
 
 
 @given(heads=st.integers(1, 12).flatmap(lambda n: drawn_heads(n, "several")))
-def test_lifted_trees_are_projective_trees_of_words_that_governed_before(heads: list[int]) -> None:
-    least, shortest = lifted(heads), lifted_shortest_first(heads)
+def test_lifted_trees_are_projective_trees_of_words_that_were_above_before(
+    heads: list[int],
+) -> None:
+    least, shortest = projectivize(heads), pseudo_projective_lift(heads)
     assert shortest == shortest_first(heads)
     for found in (least, shortest):
         assert not crossing(found)
         assert head_fault(found, "several") is None
         assert all(dominated(word, head, heads) for word, head in enumerate(found, start=1))
         assert (found == heads) == is_projective(heads) == (not crossing(heads))
-        assert lifted(found) == lifted_shortest_first(found) == found
+        assert projectivize(found) == pseudo_projective_lift(found) == found
     assert all(
         dominated(low, high, heads) for low, high in zip(least, shortest, strict=True) if low
     )
@@ -115,37 +123,221 @@ def test_lifted_trees_are_projective_trees_of_words_that_governed_before(heads: 
 
 def test_a_hearing_is_scheduled() -> None:
     heads = [2, 3, 0, 3, 2, 7, 5, 4]
-    assert crossing_words(heads) == [5, 8]
-    assert lifted(heads) == lifted_shortest_first(heads) == [2, 3, 0, 3, 3, 7, 5, 3]
+    assert nonprojective_words(heads) == [5, 8]
+    assert projectivize(heads) == pseudo_projective_lift(heads) == [2, 3, 0, 3, 3, 7, 5, 3]
 
 
 def test_a_dependent_is_lifted_until_nothing_is_in_the_way() -> None:
     # Word 4 rises from 1 past 2 to 3, and 3 from 6 to the root.
-    assert lifted([2, 3, 6, 1, 0, 5]) == [2, 3, 5, 3, 0, 5]
+    assert projectivize([2, 3, 6, 1, 0, 5]) == [2, 3, 5, 3, 0, 5]
     # Word 3 rises to the root, where it is in the way of 4.
-    assert lifted([0, 0, 1, 2]) == [0, 0, 0, 0]
+    assert projectivize([0, 0, 1, 2]) == [0, 0, 0, 0]
 
 
 def test_the_shortest_first_may_rise_further_than_needed() -> None:
-    # Word 4 rises from 1, which 3 still governs, past 3 to 2; were 1 lifted first, 3 could keep 4.
-    assert lifted([3, 0, 2, 1]) == [2, 0, 2, 3]
-    assert lifted_shortest_first([3, 0, 2, 1]) == [2, 0, 2, 2]
+    # Word 4 rises from 1, still below 3, past 3 to 2; were 1 lifted first, 3 could keep 4.
+    assert projectivize([3, 0, 2, 1]) == [2, 0, 2, 3]
+    assert pseudo_projective_lift([3, 0, 2, 1]) == [2, 0, 2, 2]
 
 
 def test_of_two_arcs_of_one_length_the_left_one_is_lifted() -> None:
-    # Word 4 rises from 1 before 2 does from 5. Were it the other way round, 3 would govern 4.
-    assert lifted_shortest_first([2, 5, 0, 1, 3]) == [2, 3, 0, 5, 3]
+    # Word 4 rises from 1 before 2 does from 5. The other way round 4 would get the head 3.
+    assert pseudo_projective_lift([2, 5, 0, 1, 3]) == [2, 3, 0, 5, 3]
 
 
 def test_long_sentences_take_no_recursion() -> None:
     chain = list(range(20_000))
-    assert lifted(chain) == lifted_shortest_first(chain) == chain
+    assert projectivize(chain) == pseudo_projective_lift(chain) == chain
     chain[2:4] = [1, 2]  # the arcs from 1 to 3 and from 2 to 4 cross
-    assert crossing_words(chain) == [4]
-    assert lifted_shortest_first(chain)[:6] == [0, 1, 1, 1, 4, 5]
+    assert nonprojective_words(chain) == [4]
+    assert pseudo_projective_lift(chain)[:6] == [0, 1, 1, 1, 4, 5]
 
 
 def test_heads_that_form_no_tree() -> None:
-    for function in (lifted, lifted_shortest_first, crossing_words):
+    for function in (projectivize, pseudo_projective_lift, nonprojective_words):
         with pytest.raises(TreeError, match="cycle"):
             function([2, 1, 0])
+
+
+# Encodings ---------------------------------------------------------------------------------
+
+
+def tree_of(heads: Sequence[int], relations: Sequence[str] | None = None) -> DependencyTree:
+    """A tree, with relations that differ if none are given."""
+    n = len(heads)
+    relations = [f"r{word}" for word in range(1, n + 1)] if relations is None else relations
+    return DependencyTree.build(["w"] * n, ["T"] * n, heads, relations, roots="several")
+
+
+def lost(tree: DependencyTree) -> int:
+    """How many heads do not come back; all relations do, and heads of words that stay."""
+    encoded = MARKING.encode(tree)
+    back = MARKING.decode(encoded)
+    assert is_projective(encoded.heads.tolist())
+    assert (back.words, back.tags, back.relations) == (tree.words, tree.tags, tree.relations)
+    assert head_fault(back.heads.tolist(), "several") is None
+    same = back.heads == tree.heads
+    assert (same | (encoded.heads != tree.heads)).all()
+    return int((~same).sum())
+
+
+def test_only_one_of_them_concerns_quality() -> None:
+    # "Z nich je jen jedna na kvalitu .", the example of Nivre & Nilsson (2005), figures 1 and 2.
+    czech = ["AuxP", "Atr", "Pred", "AuxZ", "Sb", "AuxP", "Adv", "AuxK"]
+    tree = tree_of([5, 1, 0, 5, 3, 3, 6, 0], czech)
+    plain, encoded = PLAIN.encode(tree), MARKING.encode(tree)
+    assert plain.heads.tolist() == encoded.heads.tolist() == [3, 1, 0, 5, 3, 3, 6, 0]
+    assert list(plain.relations) == czech
+    assert list(encoded.relations) == ["AuxP↑Sb", *czech[1:4], "Sb↓", *czech[5:]]
+    assert PLAIN.decode(plain) is plain
+    assert MARKING.decode(encoded) == tree
+
+
+def test_a_lifted_word_from_which_another_was_lifted() -> None:
+    # Word 2 rises from 4 to 3, and then 5 from 2 to 3. Back, 2 goes first, and 5 finds it below 4.
+    tree = tree_of([0, 4, 1, 3, 2], "abcde")
+    encoded = MARKING.encode(tree)
+    assert encoded.heads.tolist() == [0, 3, 1, 3, 3]
+    assert list(encoded.relations) == ["a", "b↑d↓", "c", "d↓", "e↑b"]
+    assert MARKING.decode(encoded) == tree
+
+
+def test_all_trees_of_up_to_five_words_come_back_if_relations_differ() -> None:
+    moved = 0
+    for heads in SMALL:
+        assert not lost(tree_of(heads))
+        moved += sum(a != b for a, b in zip(heads, pseudo_projective_lift(heads), strict=True))
+    assert moved == 1722
+
+
+@pytest.mark.parametrize(("names", "expected"), [("a", 129), ("ab", 64), ("abc", 35)])
+def test_most_arcs_come_back_whatever_the_relations(names: str, expected: int) -> None:
+    random = Random(1)
+    found = 0
+    for heads in SMALL:
+        missing = lost(tree_of(heads, random.choices(names, k=len(heads))))
+        moved = sum(a != b for a, b in zip(heads, pseudo_projective_lift(heads), strict=True))
+        assert not missing or moved > 1  # the path of one word is no other's
+        found += missing
+    assert found == expected
+
+
+class Search:
+    """The way back by the rules, every word looked at and everything computed anew."""
+
+    def __init__(self, heads: Sequence[int], relations: Sequence[str]) -> None:
+        self.heads = [0, *heads]
+        self.words = range(1, len(self.heads))
+        self.plain, self.lifted, self.head, self.on_path = [""], [False], [""], [False]
+        for relation in relations:
+            text = relation.removesuffix("↓")
+            plain, arrow, head = text.partition("↑")
+            self.plain.append(plain)
+            self.lifted.append(arrow != "")
+            self.head.append(head)
+            self.on_path.append(text != relation)
+        self.down(0)
+
+    def down(self, head: int) -> None:
+        for word in self.below(head):
+            if self.lifted[word]:
+                self.lifted[word] = False
+                self.lower(word)
+        for word in self.below(head):
+            self.down(word)
+
+    def below(self, head: int) -> list[int]:
+        return [word for word in self.words if self.heads[word] == head]
+
+    def way(self, word: int, end: int) -> list[int] | None:
+        """The words from one up to the end, without it; None if it is not above."""
+        found = []
+        while word != end and word:
+            found.append(word)
+            word = self.heads[word]
+        return found if word == end else None
+
+    def lower(self, word: int) -> None:
+        start, wanted = self.heads[word], self.head[word]
+        ways = {other: self.way(other, start) for other in self.words}
+        free = {other: way for other, way in ways.items() if way and word not in way}
+        marked = {o: way for o, way in free.items() if all(self.on_path[step] for step in way)}
+        inner = {self.heads[other] for other in marked}
+        fit = [other for other in marked if self.plain[other] == wanted]
+        if not fit:
+            inner = set()
+            fit = [other for other in free if self.plain[other] == wanted]
+        if fit:
+            self.heads[word] = min(
+                fit,
+                key=lambda other: (
+                    other in inner,
+                    not self.would_cross(word, other),
+                    len(free[other]),
+                    abs(other - word),
+                    other,
+                ),
+            )
+
+    def would_cross(self, word: int, head: int) -> bool:
+        heads = self.heads[1:]
+        heads[word - 1] = head
+        return word in nonprojective_words(heads)
+
+
+@given(data=st.data())
+def test_any_marks_on_any_tree(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 9))
+    heads = data.draw(drawn_heads(n, data.draw(st.sampled_from(["one", "several"]))))
+    texts = st.tuples(*map(st.sampled_from, ["ab", ["", "↑a", "↑b"], ["", "↓"]])).map("".join)
+    relations = data.draw(st.lists(texts, min_size=n, max_size=n))
+    found = MARKING.decode(tree_of(heads, relations))
+    assert list(found.relations) == [relation[0] for relation in relations]
+    after = found.heads.tolist()
+    assert head_fault(after, "several") is None
+    assert 1 <= after.count(0) <= heads.count(0)
+    assert after == Search(heads, relations).heads[1:]
+
+
+def test_marks_that_fit_nothing() -> None:
+    found = MARKING.decode(tree_of([0, 1, 1], ["root↑b↓", "b↓", "c↑d"]))
+    assert (found.heads.tolist(), found.relations) == ([0, 1, 1], ("root", "b", "c"))
+    # No path leads to the relation of the head, but it is there.
+    found = MARKING.decode(tree_of([0, 1, 1, 3], ["root", "a↑c", "b↓", "c"]))
+    assert found.heads.tolist() == [0, 4, 1, 3]
+
+
+def test_a_word_that_became_a_root_is_none_again() -> None:
+    tree = tree_of([0, 0, 1], ["a", "b", "c"])
+    encoded = MARKING.encode(tree)
+    assert encoded.heads.tolist() == [0, 0, 0]
+    assert MARKING.decode(encoded) == tree
+
+
+@given(data=st.data())
+def test_relations_with_marks_in_their_names(data: st.DataObject) -> None:
+    heads = data.draw(st.integers(1, 7).flatmap(lambda n: drawn_heads(n, "several")))
+    n = len(heads)
+    names = st.lists(st.text("↑↓\\ab:|%", max_size=4), min_size=n, max_size=n, unique=True)
+    tree = tree_of(heads, data.draw(names))
+    assert not lost(tree)
+    encoded = MARKING.encode(tree).relations
+    assert len(set(encoded)) == len(encoded)
+
+
+def test_common_relations_stay_as_they_are_and_projective_trees_too() -> None:
+    tree = tree_of([2, 0, 2, 3], ["nmod:poss", "a|b", "%", "x||y#"])
+    for encoding in ENCODINGS.values():
+        assert encoding.encode(tree) is tree
+        assert encoding.decode(tree) is tree
+    assert MARKING.encode(tree_of([0], ["a↑b\\↓"])).relations == ("a\\↑b\\\\\\↓",)
+
+
+def test_what_is_no_encoded_relation_and_no_encoding() -> None:
+    for relation in ("a↓b", "a\\", "a↑b↑c"):
+        with pytest.raises(TreeError) as caught:
+            MARKING.decode(tree_of([0, 1], ["root", relation]))
+        assert str(caught.value).startswith(f"word 2: '{relation}' is no relation of the encoding")
+    for name in ("head", "path"):
+        with pytest.raises(SpmrlError, match=rf"'{name}'.*head\+path"):
+            encoding_named(name)

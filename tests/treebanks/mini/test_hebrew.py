@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from spmrl_bench.trees.transliteration import HEBREW_SIGNS
+from spmrl_bench.trees.transforms import HEBREW_SIGNS
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.mini.language import Language
 from tests.treebanks.mini.nodes import Node, labelled

@@ -30,12 +30,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from spmrl_bench.errors import SpmrlError, TreeError, unknown_name
-from spmrl_bench.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from spmrl_bench.trees.tree import Tree
 
 #: The characters that separate tokens, as the inside of a regular expression's class.
 ASCII_SPACE = r" \t\n\r\f\v"
+
+_EMPTY = "\\0"
 
 
 def _hex(character: str) -> str:
@@ -58,7 +63,7 @@ class Escapes:
 
     @classmethod
     def define(cls, name: str, brackets: Mapping[str, str], backslashed: str) -> Escapes:
-        """A policy from its bracket names (``{"(": "-LRB-"}``) and its backslashed characters."""
+        """Return a policy of bracket names (``{"(": "-LRB-"}``) and backslashed characters."""
         to_file = dict(brackets)
         to_file.update({character: f"\\{character}" for character in "\\-" + backslashed})
         from_file = {escape: character for character, escape in to_file.items()}
@@ -73,16 +78,16 @@ class Escapes:
 
     @classmethod
     def without(cls) -> Escapes:
-        """The policy that has none; what it has to escape on writing is not read back."""
+        """Return the policy without any; what it has to escape on writing is not read back."""
         needs = re.compile(rf"[(){ASCII_SPACE}]")
         return cls("none", _BOTH, {}, needs, re.compile(r"(?!)"))
 
     def encode_word(self, word: str) -> str:
-        """The word as it stands in a file."""
-        return self._needs_escape.sub(self._encode, word) or "\\0"
+        """Return the word as it stands in a file."""
+        return self._needs_escape.sub(self._encode, word) or _EMPTY
 
     def decode_word(self, text: str) -> str:
-        """The word that a file's text stands for."""
+        """Return the word that a file's text stands for."""
         if "-" not in text and "\\" not in text:
             return text
         return self._is_escape.sub(self._decode, text)
@@ -109,7 +114,7 @@ ESCAPES: Mapping[str, Escapes] = {
 
 
 def escapes_named(name: str) -> Escapes:
-    """The policy of a name.
+    """Return the policy of a name.
 
     Raises:
         SpmrlError: there is none of that name.
@@ -125,14 +130,14 @@ _LABEL_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|0|\\)")
 
 
 def encode_label(label: str) -> str:
-    """A label or tag as it stands in a file; the unlabelled bracket stays empty."""
+    """Return a label or tag as it stands in a file; the unlabelled bracket stays empty."""
     return _LABEL_NEEDS_ESCAPE.sub(
         lambda match: "\\\\" if match[0] == "\\" else _hex(match[0]), label
     )
 
 
 def decode_label(text: str) -> str:
-    """The label or tag that a file's text stands for."""
+    """Return the label or tag that a file's text stands for."""
     if "\\" not in text:
         return text
     return _LABEL_ESCAPE.sub(_decode_backslash, text)
@@ -146,11 +151,8 @@ def _decode_backslash(match: re.Match[str]) -> str:
     return chr(int(escape[1:], 16)) if escape[0] == "x" else escape
 
 
-_EMPTY_TAG = "\\0"
-
-
 def write_brackets(tree: Tree, escapes: str = "ptb", *, spelt: Sequence[str] | None = None) -> str:
-    """The tree on one line, without a line end.
+    """Return the tree on one line, without a line end.
 
     A tree without words, which a parser may return for a sentence that it gave up, is ``(())``.
 
@@ -179,7 +181,7 @@ def write_brackets(tree: Tree, escapes: str = "ptb", *, spelt: Sequence[str] | N
             out.append(f"({encode_label(tree.labels[row])} ")
             open_ends.append(starts_ends[row][1])
             row += 1
-        out.append(f"({encode_label(tag) or _EMPTY_TAG} {word})")
+        out.append(f"({encode_label(tag) or _EMPTY} {word})")
         while open_ends and open_ends[-1] == i + 1:
             out.append(")")
             open_ends.pop()
