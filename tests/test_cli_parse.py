@@ -19,8 +19,8 @@ from typer.testing import CliRunner, Result
 from spmrl_bench.cli import app
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
+from tests.builders import tiny
 from tests.conftest import PATIENCE
-from tests.parsers.examples import parser_of
 
 LIMIT = 8
 
@@ -28,7 +28,7 @@ LIMIT = 8
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("parser")
-    parser_of(seed=3, max_positions=LIMIT + 2).save(path)
+    tiny(seed=3, max_positions=LIMIT + 2).save(path)
     return str(path)
 
 

@@ -24,8 +24,8 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.right_branching import RightBranching
 from spmrl_bench.trees.chains import label_rows
 from tests.analysis.constructed import D_PROJ, HEADS, random_parser, two_headed_parser, with_gains
+from tests.builders import TREES, tiny
 from tests.laboratory import make_trees
-from tests.parsers.examples import TREES, parser_of
 
 ASKED = [Asked(tree.words, tree.tags, tree) for tree in (*TREES, *make_trees(20, seed=3))]
 
@@ -200,7 +200,7 @@ def test_the_table_has_the_figures_of_the_paper() -> None:
 
 def test_what_cannot_be_asked() -> None:
     made = random_parser()
-    for without in (parser_of(), RightBranching({"S": 1})):
+    for without in (tiny(), RightBranching({"S": 1})):
         with pytest.raises(SpmrlError, match=r"no label attention .* model\.label_attention=true"):
             head_contributions(without, ASKED)
     with pytest.raises(SpmrlError, match=r"adds the outputs of its heads up \(model\.label_out"):

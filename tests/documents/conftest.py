@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from spmrl_bench.cli import app
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.brackets import write_brackets
+from tests.builders import tiny
 from tests.documents.blocks import ROOT
 from tests.laboratory import SIZES, make_trees
-from tests.parsers.examples import parser_of
 
 RUN = "runs/german-mini/small-charlstm-seed{}"
 CONLLU = """\
@@ -31,11 +31,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in (1, 2, 3):
         path = folder / RUN.format(seed)
         path.mkdir(parents=True)
-        parser_of(seed=seed, layers=2).save(path)
+        tiny(seed=seed, layers=2).save(path)
     # As many layers and heads as the documents draw, and few blocks of each: pictures take long.
     path = folder / "runs" / "NAME"
     path.mkdir(parents=True)
-    parser_of(layers=4, heads=3, matrices="full").save(path)
+    tiny(layers=4, heads=3, matrices="full").save(path)
     for runs in ("results/runs", "results/shipped/runs"):
         (folder / runs).mkdir(parents=True)
         for record in (ROOT / "results" / "shipped" / "runs").glob("*.json"):

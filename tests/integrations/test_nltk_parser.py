@@ -20,16 +20,16 @@ from nltk.tree.transforms import chomsky_normal_form, un_chomsky_normal_form
 from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations.nltk_parser import NltkParser, to_graph
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.nltk_bridge import from_nltk, to_nltk
-from tests.laboratory import make_trees, model_config
+from tests.builders import tiny
+from tests.laboratory import make_trees
 
 EXAMPLES = [Parse.of(tree) for tree in make_trees(10, 1)]
-PARSER = ChartParser.build(model_config(), EXAMPLES)
+PARSER = tiny("chart", EXAMPLES)
 ODD = ["(", "a b", "-LRB-", "1/2", "*", "", "\u00a0", "]"]
 
 

@@ -19,7 +19,7 @@ from spmrl_bench.leaderboard.record import (
     write_record,
 )
 from spmrl_bench.leaderboard.store import document_name
-from tests.leaderboard.examples import (
+from tests.builders import (
     HALF,
     LOOSE,
     PERFECT,

@@ -15,7 +15,7 @@ from spmrl_bench.leaderboard.markdown import results_markdown
 from spmrl_bench.leaderboard.published import PublishedFigure, read_published
 from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.leaderboard.table import result_rows, to_csv
-from tests.leaderboard.examples import (
+from tests.builders import (
     ATTACHED,
     HALF,
     LOOSE,

@@ -20,7 +20,7 @@ from spmrl_bench.leaderboard.track_tables import render_track, track_document, t
 from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.counts import Status
 from spmrl_bench.scoring.significance import Ratio, compare
-from tests.leaderboard.examples import SKIPPED, make_record, make_result, make_treebank
+from tests.builders import SKIPPED, make_record, make_result, make_treebank
 
 PUBLISHED = read_published()
 DEV = ("dev", "brackets", "f1")

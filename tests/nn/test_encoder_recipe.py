@@ -27,10 +27,8 @@ from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.neural_config import NeuralParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.registry import Registry
-from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Parse
+from tests.builders import TREES, chained, config, of_layers
 from tests.nn.plain import layout_of
-from tests.parsers.examples import TREES, config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -100,24 +98,12 @@ def added(
         del sys.modules[module]
 
 
-def examples() -> list[Parse]:
-    """Trees and chains of heads."""
-    return [
-        Parse.of(
-            tree,
-            DependencyTree.build(
-                tree.words, tree.tags, list(range(len(tree))), ["dep"] * len(tree)
-            ),
-        )
-        for tree in TREES
-    ]
-
-
 def taught(kind: str, settings: NeuralParserConfig) -> Any:
     """A parser of a kind after a few steps."""
     torch.manual_seed(0)
-    parser = kind_named(kind).parser_class.build(settings, examples())
-    sentences = list(parser.index(examples()))
+    examples = of_layers(chained(), kind_named(kind).layers)
+    parser = kind_named(kind).parser_class.build(settings, examples)
+    sentences = list(parser.index(examples))
     losses = []
     for _ in range(5):
         parser.zero_grad()

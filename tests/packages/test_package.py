@@ -34,7 +34,8 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees import Parse
-from tests.laboratory import Laboratory, make_trees, model_config
+from tests.builders import config
+from tests.laboratory import Laboratory, make_trees
 from tests.nn.tiny_transformers import make
 from tests.packages.conftest import NAME, in_use, run_of
 
@@ -294,9 +295,9 @@ def test_weights_that_lie_elsewhere_are_not_packaged(
 def test_what_an_encoder_brings_along_is_listed_and_names_no_folder(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     encoder = make("bert", tmp_path / "elsewhere" / "bert")
-    config = model_config(lexical=["transformer"], transformer=str(encoder))
+    settings = config(lexical=["transformer"], transformer=str(encoder))
     trees = [Parse.of(tree) for tree in make_trees(10, 1)]
-    ChartParser.build(config, trees).save(made(tmp_path / "run"))
+    ChartParser.build(settings, trees).save(made(tmp_path / "run"))
     expected = parses(tmp_path / "run")
     files = write_parser(load_parser(tmp_path / "run", "cpu"), made(tmp_path / "package"))
     assert {"parser.json", "weights.safetensors", "transformer/config.json"} <= files.keys()

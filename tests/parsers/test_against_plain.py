@@ -16,19 +16,12 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Parse, Tree
+from tests.builders import LEXICAL, TREES, config, tiny
 from tests.chart.enumeration import spans
 from tests.conftest import shared_data
 from tests.laboratory import make_trees
 from tests.nn.plain import all_scores
-from tests.parsers.examples import (
-    LEXICAL,
-    TREES,
-    accumulate,
-    config,
-    gold_of,
-    parser_of,
-    steady_indexer,
-)
+from tests.parsers.examples import accumulate, gold_of, steady_indexer
 from tests.parsers.plain_parser import PlainParser, weights_of
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
@@ -49,7 +42,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def lively_parser(**changes: Any) -> ChartParser:
     """An untrained parser whose scores and trees differ between sentences."""
-    parser = parser_of(**{**SIZES, **changes})
+    parser = tiny(**{**SIZES, **changes})
     with torch.no_grad():
         parser.scorer.second.weight.mul_(4)
         for name, weight in parser.named_parameters():
@@ -292,7 +285,7 @@ def test_precision_is_a_setting_that_old_files_lack() -> None:
     stored = config().model_dump(mode="json")
     assert stored.pop("precision") == "float32"
     assert type(config()).model_validate(stored) == config()
-    parser = ChartParser(config(precision="bf16"), parser_of().vocabulary)
+    parser = ChartParser(config(precision="bf16"), tiny().vocabulary)
     assert parser.encoder.precision == "bf16"
     assert parser.lexical.char_lstm is not None
     assert parser.lexical.char_lstm.precision == "bf16"

@@ -15,8 +15,9 @@ from spmrl_bench.nn.limits import Limit
 from spmrl_bench.nn.recurrent_encoder import CELLS, RecurrentEncoder
 from spmrl_bench.parsers.building import build_encoder
 from spmrl_bench.parsers.chart_parser import ChartParser
+from tests.builders import TREES, config, tiny
 from tests.nn.plain import layout_of
-from tests.parsers.examples import TREES, accumulate, config, gold_of, parser_of, steady_indexer
+from tests.parsers.examples import accumulate, gold_of, steady_indexer
 
 ADDED = {"position": "added", "matrices": "full"}
 CHOICES: list[dict[str, Any]] = [
@@ -80,7 +81,7 @@ def test_a_parser_with_it_learns_and_is_loaded_again(
     choices: dict[str, Any], tmp_path: Path
 ) -> None:
     """Gradients reach what they should: a few steps bring the loss of a few trees down."""
-    parser = parser_of(**choices).train()
+    parser = tiny(**choices).train()
     indexer = steady_indexer(parser)
     sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)

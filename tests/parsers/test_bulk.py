@@ -34,7 +34,7 @@ from spmrl_bench.parsers.streams import Given
 from spmrl_bench.processes import available_threads
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.brackets import write_brackets
-from tests.parsers.examples import TREES, parser_of
+from tests.builders import TREES, tiny
 
 LIMIT = 18
 WORDS = [*sorted({word for tree in TREES for word in tree.words}), "zebra", "(", "日本"]
@@ -44,7 +44,7 @@ WORDS = [*sorted({word for tree in TREES for word in tree.words}), "zebra", "(",
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved parser of sentences of up to :data:`LIMIT` words."""
     path = tmp_path_factory.mktemp("parser")
-    parser_of(seed=3, max_positions=LIMIT + 2).save(path)
+    tiny(seed=3, max_positions=LIMIT + 2).save(path)
     return path
 
 

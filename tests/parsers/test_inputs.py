@@ -19,16 +19,9 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import FIRST_TAG, START, STOP, UNK
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.tree import NO_TAG
-from tests.parsers.examples import (
-    TREES,
-    accumulate,
-    batch_of,
-    config,
-    forget_digest,
-    gold_of,
-    parser_of,
-    steady_indexer,
-)
+from tests.builders import TREES, config, tiny
+from tests.damage import forget_digest
+from tests.parsers.examples import accumulate, batch_of, gold_of, steady_indexer
 
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
@@ -46,7 +39,7 @@ def loss_of(parser: ChartParser, max_tokens: int = 10_000) -> float:
 
 
 def test_tags_are_embedded_and_nothing_else_is_read() -> None:
-    parser = parser_of(lexical=("tag",))
+    parser = tiny(lexical=("tag",))
     indexer = parser.indexer()
     tags = ["no-such-tag", TREES[0].tags[0]]
     sentence = indexer.sentence(["what", "ever"], tags)
@@ -59,7 +52,7 @@ def test_tags_are_embedded_and_nothing_else_is_read() -> None:
 
 
 def test_inputs_add_up() -> None:
-    parser = parser_of(lexical=("word", "tag")).double()
+    parser = tiny(lexical=("word", "tag")).double()
     indexer = parser.indexer()
     sentence = gold_of(parser, indexer, TREES[0])
     batch, _ = batch_of(parser, indexer, [sentence])
@@ -71,14 +64,14 @@ def test_inputs_add_up() -> None:
 
 
 def test_a_parser_that_reads_tags_asks_for_them() -> None:
-    parser = parser_of(lexical=("tag", "charlstm"))
+    parser = tiny(lexical=("tag", "charlstm"))
     with pytest.raises(TreeError, match="this parser reads tags, but none are given"):
         list(parser.parse(WORDS))
     assert [tree.tags for tree in parser.parse(WORDS, TAGS)] == TAGS
 
 
 def test_other_tags_give_other_scores() -> None:
-    parser = parser_of(lexical=("tag",))
+    parser = tiny(lexical=("tag",))
     scores = []
     for tags in (TAGS[0], TAGS[0][::-1]):
         (encoded,) = parser.encoded([WORDS[0]], [tags], 100, None)
@@ -87,7 +80,7 @@ def test_other_tags_give_other_scores() -> None:
 
 
 def test_as_many_tags_as_words() -> None:
-    parser = parser_of(lexical=("tag",))
+    parser = tiny(lexical=("tag",))
     with pytest.raises(TreeError, match="2 tags for 3 words"):
         parser.indexer().sentence(["a", "b", "c"], ["X", "Y"])
 
@@ -96,7 +89,7 @@ def test_as_many_tags_as_words() -> None:
 
 
 def test_loss_of_a_tagging_parser_adds_the_weighted_cross_entropy() -> None:
-    parser = parser_of(predict_tags=True, d_tag_hidden=6, tag_loss_weight=3.0).double().eval()
+    parser = tiny(predict_tags=True, d_tag_hidden=6, tag_loss_weight=3.0).double().eval()
     assert parser.tagger is not None
     total = loss_of(parser)
     tagger, parser.tagger = parser.tagger, None
@@ -120,9 +113,7 @@ def test_loss_of_a_tagging_parser_adds_the_weighted_cross_entropy() -> None:
 
 @pytest.mark.parametrize("inputs", [("charlstm",), ("word", "charconcat")])
 def test_sub_batches_change_no_gradient(inputs: tuple[str, ...]) -> None:
-    parser = parser_of(
-        predict_tags=True, lexical=inputs, d_model=32, d_ff=16, d_tag_hidden=6
-    ).double()
+    parser = tiny(predict_tags=True, lexical=inputs, d_model=32, d_ff=16, d_tag_hidden=6).double()
     parser.eval()
     whole = loss_of(parser)
     gradients = {name: weight.grad for name, weight in parser.named_parameters()}
@@ -133,7 +124,7 @@ def test_sub_batches_change_no_gradient(inputs: tuple[str, ...]) -> None:
 
 
 def test_predicted_tags_are_those_with_the_highest_scores() -> None:
-    parser = parser_of(predict_tags=True, d_tag_hidden=6).eval()
+    parser = tiny(predict_tags=True, d_tag_hidden=6).eval()
     assert parser.tagger is not None
     with torch.no_grad():
         parser.tagger.second.weight.mul_(20)
@@ -145,11 +136,11 @@ def test_predicted_tags_are_those_with_the_highest_scores() -> None:
         best = parser.tagger(encoded).argmax(dim=1)[1:-1].tolist()
         assert list(tree.tags) == [parser.vocabulary.tags[tag] for tag in best]
     assert [tree.tags for tree in parser.parse(WORDS, TAGS)] == TAGS
-    assert {tag for tree in parser_of().parse(WORDS) for tag in tree.tags} == {NO_TAG}
+    assert {tag for tree in tiny().parse(WORDS) for tag in tree.tags} == {NO_TAG}
 
 
 def test_tags_are_learned() -> None:
-    parser = parser_of(predict_tags=True, d_tag_hidden=16, lexical=("word",)).train()
+    parser = tiny(predict_tags=True, d_tag_hidden=16, lexical=("word",)).train()
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.02)
     for _ in range(60):
         loss_of(parser)
@@ -188,7 +179,7 @@ class Lengths(CodedInput):
 
 
 def with_lengths(**settings: int) -> ChartParser:
-    parser = parser_of(lexical=("charlstm",))
+    parser = tiny(lexical=("charlstm",))
     width = parser.lexical.char_lstm.lstm.hidden_size * 2  # type: ignore[union-attr]
     parser.lexical.char_lstm = None
     parser.lexical.coded["lengths"] = Lengths(width, **settings)
@@ -258,7 +249,7 @@ def test_inputs_and_settings_must_fit(changes: dict[str, object], message: str) 
     ],
 )
 def test_saved_parsers_parse_alike(tmp_path: Path, changes: dict[str, object]) -> None:
-    parser = parser_of(**changes).eval()
+    parser = tiny(**changes).eval()
     parser.save(tmp_path)
     loaded = load_parser(tmp_path, "cpu")
     assert isinstance(loaded, ChartParser)
@@ -271,7 +262,7 @@ def test_saved_parsers_parse_alike(tmp_path: Path, changes: dict[str, object]) -
 
 
 def test_description_without_tags_is_that_of_an_earlier_version(tmp_path: Path) -> None:
-    parser_of().save(tmp_path)
+    tiny().save(tmp_path)
     forget_digest(tmp_path)
     path = tmp_path / "parser.json"
     content = json.loads(path.read_text(encoding="utf-8"))

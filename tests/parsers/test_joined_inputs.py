@@ -14,15 +14,8 @@ from torch import Tensor
 from spmrl_bench.parsers.arithmetic import forward_products
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
-from tests.parsers.examples import (
-    TREES,
-    accumulate,
-    batch_of,
-    config,
-    gold_of,
-    parser_of,
-    steady_indexer,
-)
+from tests.builders import TREES, config, tiny
+from tests.parsers.examples import accumulate, batch_of, gold_of, steady_indexer
 
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
@@ -52,7 +45,7 @@ def by_hand(parser: ChartParser, indexer: Indexer, sentence: Sentence, forms: Te
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_the_first_layer_reads_the_inputs_side_by_side(cell: str) -> None:
-    parser = parser_of(**INPUTS, encoder=cell, layers=1).double().eval()
+    parser = tiny(**INPUTS, encoder=cell, layers=1).double().eval()
     assert parser.config.d_content == 16 + 7 + 3 + 16
     indexer = parser.indexer()
     sentence = gold_of(parser, indexer, TREES[2])
@@ -80,7 +73,7 @@ def test_the_first_layer_reads_the_inputs_side_by_side(cell: str) -> None:
 )
 def test_such_a_parser_learns_and_is_loaded_again(encoder: dict[str, Any], tmp_path: Path) -> None:
     """Attention too, where the inputs fill its content."""
-    parser = parser_of(**{**INPUTS, **encoder}).train()
+    parser = tiny(**{**INPUTS, **encoder}).train()
     indexer = steady_indexer(parser)
     sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
@@ -101,7 +94,7 @@ def test_such_a_parser_learns_and_is_loaded_again(encoder: dict[str, Any], tmp_p
 def test_files_are_read_in_widths_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "some.vec"
     path.write_text("dog 1 2 3\ncat 4 5 6\n", encoding="utf-8")
-    parser = parser_of(
+    parser = tiny(
         lexical=("word", "vectors"),
         vectors=str(path),
         encoder="gru",

@@ -25,8 +25,9 @@ from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.parse import Parse
+from tests.builders import TREES, config, tiny
 from tests.nn.plain import all_scores, layout_of
-from tests.parsers.examples import TREES, accumulate, config, gold_of, parser_of, steady_indexer
+from tests.parsers.examples import accumulate, gold_of, steady_indexer
 
 ON: dict[str, Any] = {"label_attention": True, "label_d_kv": 8, "label_d_proj": 6}
 LABELS = len(Vocabulary.of(map(Parse.of, TREES)).labels) - 1
@@ -64,7 +65,7 @@ LEARNT: list[dict[str, Any]] = [
 
 
 def labelled(**choices: Any) -> ChartParser:
-    return parser_of(**{**ON, **choices})
+    return tiny(**{**ON, **choices})
 
 
 def layer_of(parser: ChartParser) -> LabelAttentionLayer:
@@ -135,7 +136,7 @@ def test_batches_do_not_change_what_is_scored() -> None:
 
 
 def test_the_layers_below_start_as_without_it() -> None:
-    plain, other = parser_of(seed=4), parser_of(seed=4, **ON)
+    plain, other = tiny(seed=4), tiny(seed=4, **ON)
     shared = [
         (name, weight)
         for name, weight in plain.state_dict().items()
@@ -173,7 +174,7 @@ def test_spans_are_scored_from_the_halves_of_heads() -> None:
 
 
 def test_members_of_an_ensemble_may_have_it() -> None:
-    members = [labelled(), parser_of(seed=1), labelled(seed=2, label_heads=3)]
+    members = [labelled(), tiny(seed=1), labelled(seed=2, label_heads=3)]
     assert len(list(Ensemble(members).parse(WORDS))) == len(WORDS)
 
 
@@ -204,7 +205,7 @@ def test_every_choice_makes_another_encoder() -> None:
 
 def test_settings_reach_the_layer() -> None:
     module = layer_of(
-        parser_of(
+        tiny(
             label_attention=True,
             label_heads=9,
             label_d_kv=10,
@@ -239,7 +240,7 @@ def test_there_is_a_head_for_each_label_unless_a_number_is_given() -> None:
     assert layer_of(labelled()).heads.heads == LABELS > 5
     assert layer_of(labelled(label_heads=3)).heads.heads == 3
     few = [parse_brackets("(A (B (C (t x)) (C (t y))))")]  # A+B and C
-    assert layer_of(parser_of(few, **ON)).heads.heads == 2
+    assert layer_of(tiny("chart", few, **ON)).heads.heads == 2
     assert config(**ON).label_heads is None
 
 
@@ -287,8 +288,10 @@ def test_settings_that_contradict_each_other() -> None:
 def test_too_few_labels_for_what_is_asked() -> None:
     few = [parse_brackets("(A (B (C (t x)) (C (t y))))")]
     with pytest.raises(RecipeError, match=r"2 heads .* only 12.*Set model.label_heads"):
-        parser_of(few, **ON, label_feed_forward="released")
-    assert parser_of(few, **ON, label_feed_forward="released", label_heads=4).encoder.d_out == 24
+        tiny("chart", few, **ON, label_feed_forward="released")
+    assert (
+        tiny("chart", few, **ON, label_feed_forward="released", label_heads=4).encoder.d_out == 24
+    )
     with pytest.raises(RecipeError, match=r"they have none; set model\.label_heads to a number"):
         build_encoder(config(**ON))
     leafless = Parse.of(parse_brackets("(t x)"))

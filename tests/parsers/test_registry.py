@@ -14,20 +14,20 @@ from safetensors.torch import load_file, save_file
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.registry import KINDS, trained_kinds
-from tests.parsers.examples import LEXICAL, TREES, parser_of
+from tests.builders import LEXICAL, TREES, tiny
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], ["dogs"], ["cats", "and", "the", "house"]]
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    parser_of().save(tmp_path)
+    tiny().save(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("variant", LEXICAL)
 def test_a_loaded_parser_is_the_saved_one(variant: str, tmp_path: Path) -> None:
-    parser = parser_of(lexical=LEXICAL[variant], seed=5)
+    parser = tiny(lexical=LEXICAL[variant], seed=5)
     parser.save(tmp_path)
     again = load_parser(tmp_path, "cpu")
     assert again.config == parser.config
@@ -59,9 +59,9 @@ def test_saving_again_gives_the_same_bytes(saved: Path, tmp_path: Path) -> None:
 def test_a_run_folder_stands_for_its_best_parser(tmp_path: Path) -> None:
     for name, seed in (("best", 1), ("last", 2)):
         (tmp_path / name).mkdir()
-        parser_of(seed=seed).save(tmp_path / name)
+        tiny(seed=seed).save(tmp_path / name)
     found = load_parser(tmp_path, "cpu").encoder.positions.weight
-    assert torch.equal(found, parser_of(seed=1).encoder.positions.weight)
+    assert torch.equal(found, tiny(seed=1).encoder.positions.weight)
 
 
 TRAINED = ["chart", "biaffine", "joint", "transition"]

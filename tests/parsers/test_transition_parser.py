@@ -17,7 +17,6 @@ from rich.console import Console
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.batches import Pool
-from spmrl_bench.parsers.kind_configs import TransitionParserConfig
 from spmrl_bench.parsers.registry import combine, load_parser
 from spmrl_bench.parsers.transition_parser import TransitionParser, _Scorer
 from spmrl_bench.training.random import Stream, seed_torch
@@ -29,18 +28,8 @@ from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import crossing_words
+from tests.builders import learn, tiny, words_of
 from tests.laboratory import train_config
-from tests.parsers.examples import config
-
-OWN: dict[str, Any] = {
-    "d_decoder": 12, "decoder_layers": 2, "d_action": 6, "d_attention": 8, "decoder_dropout": 0.0,
-    "attention_layers": 2,
-}  # fmt: skip
-SETTINGS: dict[str, Any] = {
-    key: value
-    for key, value in config(encoder="gru", layers=1, max_positions=60).model_dump().items()
-    if key in TransitionParserConfig.model_fields
-} | OWN
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +40,13 @@ def sentences() -> list[Parse]:
 
 def parser_of(examples: Sequence[Parse], seed: int = 1, **changes: Any) -> TransitionParser:
     """An untrained parser whose trees differ between sentences and seeds."""
-    torch.manual_seed(seed)
-    settings = TransitionParserConfig.model_validate(SETTINGS | changes)
-    parser = TransitionParser.build(settings, examples)
+    settings = {"encoder": "gru", "layers": 1, "max_positions": 60, "decoder_layers": 2,
+                "attention_layers": 2, "d_decoder": 12, **changes}  # fmt: skip
+    parser = tiny("transition", examples, seed=seed, **settings)
     with torch.no_grad():
         for weight in parser.decoder.parameters():
             weight.mul_(3)
     return parser.eval()
-
-
-def words_of(examples: Sequence[Parse]) -> list[tuple[str, ...]]:
-    return [example.words for example in examples]
 
 
 def crossing() -> list[Parse]:
@@ -82,27 +67,11 @@ def crossing() -> list[Parse]:
     ]
 
 
-def learn(parser: TransitionParser, examples: Sequence[Parse], steps: int) -> list[float]:
-    optimiser = torch.optim.Adam(parser.parameters(), lr=0.02)
-    # Ever smaller steps, so that what is learnt does not hang on how sums are rounded.
-    rate = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / steps)
-    parser.train()
-    indexed = list(parser.index(examples))
-    losses = []
-    for step in range(steps):
-        optimiser.zero_grad()
-        losses.append(parser.gradients(indexed, np.random.default_rng(step), 2000))
-        optimiser.step()
-        rate.step()
-    parser.eval()
-    return losses
-
-
 @pytest.mark.parametrize("system", ["arc-standard", "arc-hybrid"])
 def test_training_sentences_are_learnt_by_heart(system: str, sentences: list[Parse]) -> None:
     examples = [*sentences[:6], *crossing()]
     parser = parser_of(examples, system=system)
-    losses = learn(parser, examples, 250)
+    losses = learn(parser, examples, 250, 0.02)
     assert losses[-1] < losses[0] / 20
     found = list(parser.parse(words_of(examples)))
     for one, other in zip(found, examples, strict=True):
@@ -116,7 +85,7 @@ def test_crossing_arcs_that_are_only_lifted_are_lost() -> None:
     examples = crossing()
     parser = parser_of(examples, nonprojective="projectivise")
     assert not any("↑" in name for name in parser.names)
-    learn(parser, examples, 150)
+    learn(parser, examples, 150, 0.02)
     found = [parse.dependencies for parse in parser.parse(words_of(examples))]
     assert all(tree is not None and not crossing_words(tree.heads.tolist()) for tree in found)
     marked = parser_of(examples)

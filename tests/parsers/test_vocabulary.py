@@ -24,7 +24,9 @@ from spmrl_bench.parsers.vocabulary import (
 )
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
-from tests.parsers.examples import TREES, config, forget_digest, gold_of, parser_of
+from tests.builders import TREES, config, tiny
+from tests.damage import forget_digest
+from tests.parsers.examples import gold_of
 
 
 def vocabulary_of(trees: Iterable[Tree]) -> Vocabulary:
@@ -96,7 +98,7 @@ def test_words_beyond_the_limit_are_unk_in_training_and_parsing(tmp_path: Path) 
     assert list(parser.vocabulary.words) == ["the", "dog", "dogs"]
     assert parser.lexical.words is not None
     assert len(parser.lexical.words.weight) == FIRST_WORD + 3
-    whole = parser_of()
+    whole = tiny()
     assert whole.lexical.words is not None
     assert len(whole.lexical.words.weight) == FIRST_WORD + len(whole.vocabulary.words)
     parser.save(tmp_path)
@@ -117,7 +119,7 @@ def test_words_beyond_the_limit_are_unk_in_training_and_parsing(tmp_path: Path) 
 
 
 def test_a_parser_of_before_knows_all_its_words(tmp_path: Path) -> None:
-    parser = parser_of()
+    parser = tiny()
     parser.save(tmp_path)
     forget_digest(tmp_path)
     path = tmp_path / "parser.json"

@@ -17,7 +17,8 @@ from spmrl_bench.parsers.vocabulary import START, STOP, UNK, Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.parse import Parse
-from tests.parsers.examples import accumulate, config, gold_of, steady_indexer
+from tests.builders import config
+from tests.parsers.examples import accumulate, gold_of, steady_indexer
 
 TREES = [
     parse_brackets("(S (NP (D The) (N dog)) (VP (V barks)))"),

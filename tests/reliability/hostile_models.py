@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from spmrl_bench.parsers.registry import kind_named
-from tests.parsers.examples import forget_digest
+from tests.damage import forget_digest
 from tests.parsers.test_kinds import both_layers, settings_of
 
 #: Saved parsers that are harmed: their kind, and settings beside those of the examples.

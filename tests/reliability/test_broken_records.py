@@ -19,9 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import records_frame
@@ -32,7 +30,7 @@ from spmrl_bench.leaderboard.store import MOST_BYTES, document_name
 from spmrl_bench.leaderboard.table import result_rows, to_csv
 from spmrl_bench.leaderboard.track import tracks_of
 from spmrl_bench.leaderboard.track_tables import write_track
-from tests.leaderboard.examples import make_record
+from tests.builders import cli, make_record
 from tests.reliability.tally import Tally
 
 GOLDEN = Path(__file__).parents[1] / "leaderboard" / "golden"
@@ -135,10 +133,6 @@ OTHERS: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """A folder of results with two records."""
@@ -177,20 +171,20 @@ def test_a_broken_record_is_refused_with_the_reason(results: Path, how: str, tal
 
 def test_a_table_goes_without_broken_records_and_names_each(results: Path) -> None:
     arguments = ("table", "--results", str(results), "--format", "csv")
-    sound = run(*arguments, "--strict")
+    sound = cli(*arguments, "--strict")
     assert sound.exit_code == 0
     before = set((results / "runs").iterdir())
     for how in (*CONTENTS, *OTHERS):
         if how != "no permission":
             break_it(results / "runs", how)
     broken = {*(results / "runs").iterdir()} - before
-    found = run(*arguments)
+    found = cli(*arguments)
     assert (found.exit_code, found.stdout) == (0, sound.stdout)
     for path in broken:
         assert f"{path}: " in found.stderr
     assert f"LEFT OUT: {len(broken)} files or lines that cannot be read" in found.stderr
     (results / "table.md").unlink()
-    strict = run(*arguments, "--strict")
+    strict = cli(*arguments, "--strict")
     assert (strict.exit_code, strict.stdout) == (1, "")
     assert f"\n{len(broken)} files or lines cannot be read, so there is no" in strict.stderr
     assert not (results / "table.md").exists()
@@ -199,14 +193,14 @@ def test_a_table_goes_without_broken_records_and_names_each(results: Path) -> No
 def test_without_any_sound_record_there_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     make_file(tmp_path / "runs", "empty")
-    found = run("table", "--results", str(tmp_path))
+    found = cli("table", "--results", str(tmp_path))
     assert (found.exit_code, found.stdout) == (1, "")
     assert "no records that can be read in" in found.stderr
 
 
 def test_a_folder_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("no folder")
-    found = run("table", "--results", str(tmp_path))
+    found = cli("table", "--results", str(tmp_path))
     assert (found.exit_code, found.stdout) == (1, "")
     assert found.stderr == f"spmrl-bench: {tmp_path}/runs: cannot be read: Not a directory\n"
 
@@ -220,16 +214,16 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
 
 def test_hidden_files_are_no_records(results: Path) -> None:
     (results / "runs" / "._5f3a.json").write_bytes(b"what some systems keep of a file")
-    assert run("table", "--results", str(results), "--strict").exit_code == 0
+    assert cli("table", "--results", str(results), "--strict").exit_code == 0
 
 
 def test_comparisons_go_without_broken_records(results: Path) -> None:
     one, other = (path.stem for path in sorted((results / "runs").glob("*.json")))
     make_file(results / "runs", "empty")
-    found = run("compare", one, other, "--results", str(results), "--trials", "10")
+    found = cli("compare", one, other, "--results", str(results), "--trials", "10")
     assert found.exit_code == 0, found.output
     path = results / "runs" / document_name(b"")
-    broken = run("compare", one, str(path), "--results", str(results))
+    broken = cli("compare", one, str(path), "--results", str(results))
     assert (broken.exit_code, broken.stdout) == (1, "")
     assert "not a record" in broken.stderr
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.leaderboard.record import write_record
+from tests.builders import make_record
 from tests.conftest import PATIENCE
-from tests.leaderboard.examples import make_record
 from tests.reliability.tally import Tally
 
 ROOT = Path(__file__).resolve().parents[2]

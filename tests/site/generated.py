@@ -29,8 +29,8 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
+from tests.builders import make_record, make_treebank
 from tests.laboratory import make_trees
-from tests.leaderboard.examples import make_record, make_treebank
 
 NASTY = """Pars<er> & "Söhne" `7` | ../x"""
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

@@ -24,7 +24,7 @@ from spmrl_bench.site.reproducing import settings as resolved
 from spmrl_bench.site.sentences import sides
 from spmrl_bench.site.standings import standing
 from spmrl_bench.systems.description import load_system
-from tests.leaderboard.examples import HALF, PERFECT, SKIPPED, make_result
+from tests.builders import HALF, PERFECT, SKIPPED, make_result
 from tests.site.generated import NASTY, random_counts, run_record, system_record
 
 VIEW = ("brackets", "test")

@@ -8,10 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.leaderboard.comparison import comparable_counts
@@ -24,14 +21,11 @@ from spmrl_bench.systems.task import write_task
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.brackets import write_brackets
 from spmrl_bench.trees.conll import conll_lines
+from tests.builders import cli
 from tests.experiments.running import evaluate, train
 from tests.laboratory import Laboratory
 
 RESULTS = Path("results")
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
 
 
 def right_branching() -> Any:
@@ -115,7 +109,7 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
     assert comparable_counts(ours, theirs, "test", "brackets")[0].skipped == 0
     with pytest.raises(ScoreError, match="second record has no scores on dev: its system was ent"):
         comparable_counts(ours, theirs, "dev", "brackets")
-    shown = run("table").stdout
+    shown = cli("table").stdout
     rows = {line.split("|")[1].strip(): line for line in shown.splitlines() if "|" in line}
     assert {"charlstm", "Branch 1", "right-branching"} <= rows.keys()
     cells = [
@@ -123,7 +117,7 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
     ]
     assert cells[0][5:9] == cells[1][5:9]  # recall, precision, F1, complete match on test
     assert "Systems of others. Branch 1: 1 output scored on test." in shown
-    found = run("compare", *(path.stem for path in sorted((RESULTS / "runs").iterdir())))
+    found = cli("compare", *(path.stem for path in sorted((RESULTS / "runs").iterdir())))
     assert found.exit_code == 0, found.output
     assert "sentences of test" in found.stdout
     # The table of a track is about what dev selects among our variants.
@@ -134,12 +128,12 @@ def test_faults_are_in_the_signature(laboratory: Laboratory) -> None:
     path = branching("dev")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["", lines[1][:-1], *lines[2:]]) + "\n")
-    result = run("enter", str(path), "--treebank", "tiny-open", "--system", "B")
+    result = cli("enter", str(path), "--treebank", "tiny-open", "--system", "B")
     assert result.exit_code == 1
     assert "2 of 8 answers cannot be scored" in result.stderr
     assert not (RESULTS / "runs").exists()
     options = ("--treebank", "tiny-open", "--system", "B|x:y", "--faults", "repair")
-    result = run("enter", str(path), *options)
+    result = cli("enter", str(path), *options)
     assert result.exit_code == 0, result.output
     assert "no parse: 1 answers\nrepaired: 1 answers\n" in result.stderr
     assert "|var:B/x/y|out:no parse 1+repaired 1|" in result.stdout
