@@ -148,16 +148,25 @@ def enlarge(parser: Any, *, seed: int = 1) -> Any:
     return parser.eval()
 
 
-def learn(parser: Any, examples: Sequence[Parse], steps: int, rate: float = 0.01) -> list[float]:
-    """The losses of steps of Adam over all examples at once, ever smaller ones."""
+def learn(
+    parser: Any,
+    examples: Sequence[Parse],
+    steps: int,
+    rate: float = 0.01,
+    *,
+    decay: bool = False,
+    max_tokens: int = 2000,
+) -> list[float]:
+    """The losses of steps of Adam over all examples at once; with ``decay``, ever smaller ones."""
     optimiser = torch.optim.Adam(parser.parameters(), lr=rate)
-    # So that what is learnt does not hang on how sums are rounded.
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / steps)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: 1 - step / steps if decay else 1
+    )
     indexed = list(parser.train().index(examples))
     losses = []
     for step in range(steps):
         optimiser.zero_grad()
-        losses.append(parser.gradients(indexed, np.random.default_rng(step), 2000))
+        losses.append(parser.gradients(indexed, np.random.default_rng(step), max_tokens))
         optimiser.step()
         schedule.step()
     parser.eval()

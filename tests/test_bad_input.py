@@ -82,30 +82,6 @@ def test_wrong_devices(trained: Laboratory, monkeypatch: pytest.MonkeyPatch) -> 
         assert_refused(message, *PARSE, *chosen, stdin="a b\n")
 
 
-def test_wrong_recipe_files(laboratory: Laboratory) -> None:
-    assert_refused(r"unknown language 'elvish'", "train", "elvish")
-    assert_refused("gone.toml: no such recipe file", "train", "gone.toml")
-    laboratory.recipe.write_text('base = "base"\ntrian = 1\n[model\n', encoding="utf-8")
-    assert_refused("elvish.toml: not valid TOML: .*line 3", *train(laboratory))
-    laboratory.recipe.write_text('base = "base"\ntrian.x = 1\n', encoding="utf-8")
-    assert_refused("trian: unknown key. Did you mean train", *train(laboratory))
-    assert_refused("elvish.toml: treebanks: missing", *train(laboratory))
-
-
-def test_wrong_treebank_files(trained: Laboratory) -> None:
-    path = trained.treebanks / "tiny-open" / "train.mrg"
-    for data, message in {
-        b"": "train.mrg: found no sentence in the file",
-        b"(S (NP (DT the": r"train.mrg:1",
-        b"(S (NN a)))\n": r"train.mrg:1",
-        b"(S (NN dog))\n": "split train .*expected 40 sentences, found 1",
-        b"(S (NN \xff))\n": "train.mrg",
-    }.items():
-        path.write_bytes(data)
-        assert_refused(message, *train(trained, "--fresh"), noted=True)
-        Path(RUN, "failed.json").unlink(missing_ok=True)
-
-
 def test_training_sentence_beyond_the_position_table(laboratory: Laboratory) -> None:
     message = r"a sentence of \d+ words, but .* allows 3 .*Split the sentence, or train with"
     assert_refused(message, *train(laboratory, "--set", "model.max_positions=5"), noted=True)
@@ -153,18 +129,3 @@ def test_harmed_parsers(trained: Laboratory) -> None:
     edited("parser.json", lambda content: content.clear())(best)
     assert_refused("parser.json: not a parser desc", *PARSE, stdin="a b\n")
     assert_refused("no trained parser here", "parse", "--model", "gone", stdin="a b\n")
-
-
-def test_wrong_files_to_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    tree = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"
-    for gold, test, message in (
-        (tree * 2, tree, "gold.mrg.*2.*1|2 .*test.mrg|1 .*2"),
-        ("", tree, "gold.mrg"),
-        (tree, "", "test.mrg"),
-        (tree, "(S (NP (DT the)", r"test.mrg:1"),
-        (tree + "(S (NN a)))\n", tree * 2, r"gold.mrg:2"),
-    ):
-        Path("gold.mrg").write_text(gold, encoding="utf-8")
-        Path("test.mrg").write_text(test, encoding="utf-8")
-        assert_refused(message, "score", "gold.mrg", "test.mrg")

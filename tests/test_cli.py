@@ -142,16 +142,6 @@ def test_unknown_option_is_a_usage_error() -> None:
     assert "--size" in result.stderr
 
 
-@pytest.mark.parametrize(("strict", "status"), [([], 0), (["--strict"], 1)])
-def test_broken_record_is_named(tmp_path: Path, strict: list[str], status: int) -> None:
-    results = table_folder(tmp_path)
-    (results / "runs" / "00ff.json").write_text("{", encoding="utf-8")
-    result = cli("table", "--results", str(results), *strict)
-    assert result.exit_code == status
-    assert "00ff.json: not a record" in result.stderr
-    assert (results / "table.md").exists() == (not strict)
-
-
 def test_unwritable_results_are_an_error_not_a_traceback(tmp_path: Path) -> None:
     results = table_folder(tmp_path)
     (results / "table.md").mkdir()

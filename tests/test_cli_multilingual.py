@@ -69,21 +69,6 @@ def test_one_command_does_all_and_does_nothing_twice(world: Laboratory) -> None:
     assert len(read_records(Path("results/runs"))) == 8
 
 
-def test_records_that_cannot_be_read_are_named_and_left_out(world: Laboratory) -> None:
-    options = ("--variant", "charlstm", "--set", "train.max_epochs=2")
-    sound = train(*options)
-    assert sound.exit_code == 0, sound.output
-    broken = Path("results/runs/0.json")
-    broken.write_text("{", encoding="utf-8")
-    strict = train(*options, "--strict")
-    assert (strict.exit_code, strict.stdout) == (1, "")
-    assert f"{broken}: not a record: " in strict.stderr
-    found = train(*options)
-    assert (found.exit_code, found.stdout) == (0, sound.stdout)
-    assert f"{broken}: not a record: " in found.stderr
-    assert "LEFT OUT: 1 file or line that cannot be read\n" in found.stderr
-
-
 def test_languages_can_be_named(world: Laboratory) -> None:
     result = train("--languages", "elvish", "--variant", "charlstm", "--set", "train.max_epochs=2")
     assert result.exit_code == 0, result.output

@@ -14,12 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from tests.builders import tiny
+from tests.builders import cli, tiny
 from tests.conftest import PATIENCE
 
 LIMIT = 8
@@ -43,7 +42,7 @@ def neighbours(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def parse(model: str, *arguments: str, stdin: bytes | None = None) -> Result:
     options = ["parse", "--model", model, "--device", "cpu"]
-    return CliRunner().invoke(app, [*options, *arguments], input=stdin)
+    return cli(*options, *arguments, stdin=stdin)
 
 
 def expected(model: str, *sentences: str) -> list[str]:
@@ -60,15 +59,6 @@ def test_standard_input_and_files_in_their_order(model: str, tmp_path: Path) -> 
     assert result.stdout.split("\n") == [one, "", two, three, one, "", two, ""]
     assert result.stderr == ""
     assert parse(model, stdin=b"dogs\n").stdout == f"{three}\n"
-
-
-def test_brackets_keep_their_tags(model: str) -> None:
-    stdin = b"( (S (D the)\n (N dog)))\n"
-    result = parse(model, "--input", "brackets", stdin=stdin)
-    (line,) = expected(model, "the dog")
-    assert (
-        result.stdout == line.replace("(XX the)", "(D the)").replace("(XX dog)", "(N dog)") + "\n"
-    )
 
 
 CONLLU = """# a comment
@@ -147,16 +137,6 @@ def test_long_sentences_follow_the_policy_and_are_counted(model: str) -> None:
         start = "spmrl-bench: 2 of 4 sentences not parsed because of their length, "
         assert result.stderr.startswith(start)
         assert f"written instead. The first is {problem}" in result.stderr
-
-
-def test_what_is_in_front_of_broken_input_is_written(model: str) -> None:
-    (cats,) = expected(model, "cats")
-    result = parse(model, stdin=b"cats\n\xff\ncats\n")
-    assert (result.exit_code, result.stdout) == (1, f"{cats}\n")
-    assert result.stderr.startswith("spmrl-bench: <standard input>:2: not UTF-8 text: ")
-    result = parse(model, "--input", "brackets", stdin=b"(X (XX cats)) )\n(X (T b))\n")
-    assert (result.exit_code, result.stdout) == (1, f"{cats}\n")
-    assert "<standard input>:1:15: sentence 2: found ')' but no bracket is open" in result.stderr
 
 
 def test_missing_files_are_found_before_the_parser_is_loaded(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def score(gold: list[str], test: list[str], *options: str) -> Result:
 
 
 def report(*options: str) -> Any:
-    return json.loads(works("score", "gold", "test", "--format", "json", *options).stdout)
+    return json.loads(cli("score", "gold", "test", "--format", "json", *options).stdout)
 
 
 def test_the_report_and_its_signature(monkeypatch: pytest.MonkeyPatch) -> None:

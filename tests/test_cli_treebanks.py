@@ -6,10 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import Result
 
 from spmrl_bench.trees.conll import conll_lines
 from tests.builders import cli
 from tests.laboratory import SIZES, TRAIN, Laboratory, make_trees
+
+
+def run(*arguments: str) -> Result:
+    return cli(*arguments)
 
 
 @pytest.fixture
@@ -27,7 +32,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_sound_treebank(laboratory: Laboratory) -> None:
-    result = cli("validate", "tiny-open", "--figures")
+    result = run("validate", "tiny-open", "--figures")
     assert result.exit_code == 0, result.output
     assert ["tiny-open", "train", "40"] in [line.split()[:3] for line in result.stdout.splitlines()]
     assert "labels (4): " in result.stdout
@@ -58,7 +63,7 @@ def test_arcs_that_are_not_projective(laboratory: Laboratory) -> None:
         (laboratory.treebanks / "crossing" / f"{split}.conll").write_text(lines)
         manifest += f'[splits.{split}]\nfiles = ["{split}.conll"]\nsentences = 1\n'
     (laboratory.manifests / "crossing.toml").write_text(manifest)
-    result = cli("validate", "crossing", "tiny-mini")
+    result = run("validate", "crossing", "tiny-mini")
     assert result.exit_code == 0, result.output
     rows = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "crossing train 1 4 0 0 1 1 (100.0 %) 2 (50.0 %) sound" in rows
@@ -71,26 +76,26 @@ def test_arcs_that_are_not_projective(laboratory: Laboratory) -> None:
         "crossing path 4 100.000 % 3 of 3",
         "crossing head+path 4 100.000 % 3 of 3",
     ]
-    assert "encoding" not in cli("validate", "tiny-mini").stdout
+    assert "encoding" not in run("validate", "tiny-mini").stdout
 
 
 def test_all_means_those_that_are_present(laboratory: Laboratory) -> None:
-    result = cli("validate", "all")
+    result = run("validate", "all")
     assert result.exit_code == 0
     assert "tiny-mini" in result.stdout
     assert "tiny-licensed" not in result.stdout
-    assert cli("validate").stdout == result.stdout
+    assert run("validate").stdout == result.stdout
 
 
 def test_a_broken_manifest_hides_no_other_treebank(laboratory: Laboratory) -> None:
     path = laboratory.manifests / "tiny-mini.toml"
     path.write_text(path.read_text().replace('prm = "spmrl"', 'prm = "smprl"'))
     for command in ("treebanks", "validate"):
-        result = cli(command)
+        result = run(command)
         assert result.exit_code == 1
         assert "tiny-mini.toml: prm: unknown parameter set 'smprl'" in result.stderr
         assert "tiny-open" in result.stdout
-    result = cli("train", str(laboratory.recipe), "--treebank", "tiny-licensed")
+    result = run("train", str(laboratory.recipe), "--treebank", "tiny-licensed")
     assert result.exit_code == 1
     assert "treebank tiny-licensed is not present" in result.stderr
     assert "present for elvish: tiny-open\n" in result.stderr
@@ -100,14 +105,14 @@ def test_a_broken_recipe_hides_no_other(own: Path) -> None:
     (own.parent / "home" / "recipes").mkdir(parents=True)
     path = own.parent / "home" / "recipes" / "elvish.toml"
     path.write_text('language = "elvish"\ntreebank = "x"\n')
-    result = cli("recipes")
+    result = run("recipes")
     assert result.exit_code == 1
     assert "elvish.toml: treebank: unknown key. Did you mean treebanks" in result.stderr
     assert "german-spmrl" in result.stdout
 
 
 def test_a_treebank_that_is_named_must_be_there(laboratory: Laboratory) -> None:
-    result = cli("validate", "tiny-licensed")
+    result = run("validate", "tiny-licensed")
     assert result.exit_code == 1
     assert "tiny-licensed: 1 problem(s)\n  not present: " in result.stderr
     assert result.stderr.endswith("1 of 1 treebanks are not sound: tiny-licensed\n")
@@ -116,16 +121,16 @@ def test_a_treebank_that_is_named_must_be_there(laboratory: Laboratory) -> None:
 def test_problems_are_listed(laboratory: Laboratory) -> None:
     path = laboratory.treebanks / "tiny-open" / "dev.mrg"
     path.write_text("(S (N a)\n" * 30)
-    result = cli("validate", "tiny-open")
+    result = run("validate", "tiny-open")
     assert result.exit_code == 1
     assert "tiny-open: 31 problem(s)" in result.stderr
     assert "dev.mrg:1:1: sentence 1: the tree that starts here" in result.stderr
     assert "... and 11 more (--every-error)" in result.stderr
-    assert "dev: expected 8 sentences, found 0" in cli("validate", "--every-error").stderr
+    assert "dev: expected 8 sentences, found 0" in run("validate", "--every-error").stderr
 
 
 def test_unknown_name(laboratory: Laboratory) -> None:
-    result = cli("validate", "tiny-opem")
+    result = run("validate", "tiny-opem")
     assert result.exit_code == 1
     assert "unknown treebank 'tiny-opem'. Did you mean tiny-open " in result.stderr
 
@@ -134,11 +139,11 @@ def test_a_new_treebank_trains_at_once(own: Path) -> None:
     home = own.parent / "home"
     (own / "notes.txt").write_text("no trees")
     arguments = ["new-treebank", str(own), "--language", "elvish", "--into", str(home)]
-    shown = cli(*arguments)
+    shown = run(*arguments)
     assert shown.exit_code == 0, shown.output
     assert "nothing was written; the same command with --yes writes it" in shown.stdout
     assert not home.exists()
-    result = cli(*arguments, "--yes")
+    result = run(*arguments, "--yes")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[:6] == [
@@ -158,20 +163,20 @@ def test_a_new_treebank_trains_at_once(own: Path) -> None:
     settings = {"max_epochs": 1, "evaluations_per_epoch": 1, "batch_size": TRAIN["batch_size"]}
     changes = [f"--set=train.{key}={value}" for key, value in settings.items()]
     changes += ["--set=model.d_model=32", "--set=model.layers=1", "--set=model.heads=1"]
-    trained = cli("train", "elvish", "--variant", "charlstm", *changes)
+    trained = run("train", "elvish", "--variant", "charlstm", *changes)
     assert trained.exit_code == 0, trained.output
-    scored = cli("eval", "elvish", "--variant", "charlstm", *changes)
+    scored = run("eval", "elvish", "--variant", "charlstm", *changes)
     assert scored.exit_code == 0, scored.output
     assert "elvish-bank" in scored.stdout
-    assert cli("validate", "elvish-bank").exit_code == 0
+    assert run("validate", "elvish-bank").exit_code == 0
 
 
 def test_recipes_without_room_are_found_before_any_training(own: Path) -> None:
     home = own.parent / "home"
-    cli("new-treebank", str(own), "--language", "elvish", "--into", str(home), "--yes")
+    run("new-treebank", str(own), "--language", "elvish", "--into", str(home), "--yes")
     recipe = home / "recipes" / "elvish.toml"
     recipe.write_text(recipe.read_text() + "[model]\nmax_positions = 12\n")
-    result = cli("validate", "elvish-bank")
+    result = run("validate", "elvish-bank")
     assert result.exit_code == 1
     assert "recipe elvish, variant" in result.stderr
     assert "sentence 1 of train has 14 words, for which model.max_positions must be 16" in (
@@ -181,33 +186,33 @@ def test_recipes_without_room_are_found_before_any_training(own: Path) -> None:
 
 def test_numbers_that_are_not_declared_can_be_accepted(own: Path) -> None:
     home = own.parent / "home"
-    cli("new-treebank", str(own), "--language", "elvish", "--into", str(home), "--yes")
+    run("new-treebank", str(own), "--language", "elvish", "--into", str(home), "--yes")
     path = home / "treebanks" / "elvish-bank.toml"
     path.write_text(re.sub("sentences = 8\ntokens = 67", "sentences = 9", path.read_text()))
     (home / "treebanks" / "checksums" / "elvish-bank.sha256").unlink()
     settings = ["--variant", "charlstm", "--set=train.max_epochs=1", "--set=model.d_model=32"]
     settings += ["--set=model.layers=1", "--set=model.heads=1"]
-    refused = cli("train", "elvish", *settings)
+    refused = run("train", "elvish", *settings)
     assert refused.exit_code == 1
     assert "split dev in" in refused.stderr
     assert "expected 9 sentences, found 8" in refused.stderr
     assert "with --accept-counts it is used as it is" in refused.stderr
-    accepted = cli("validate", "elvish-bank", "--accept-counts")
+    accepted = run("validate", "elvish-bank", "--accept-counts")
     assert accepted.exit_code == 0, accepted.output
     assert "dev: expected 9 sentences, found 8" in accepted.stdout
-    assert cli("validate", "elvish-bank").exit_code == 0
-    assert cli("train", "elvish", *settings).exit_code == 0
-    assert cli("eval", "elvish", *settings).exit_code == 0
+    assert run("validate", "elvish-bank").exit_code == 0
+    assert run("train", "elvish", *settings).exit_code == 0
+    assert run("eval", "elvish", *settings).exit_code == 0
     (record,) = (own.parent / "results" / "runs").glob("*.json")
     assert "|counts:accepted|" in record.read_text()
     (own / "dev.mrg").write_text("".join((own / "dev.mrg").read_text().splitlines(True)[1:]))
-    again = cli("validate", "elvish-bank")
+    again = run("validate", "elvish-bank")
     assert again.exit_code == 1
     assert "dev: expected 8 sentences, found 7" in again.stderr
 
 
 def test_what_is_accepted_is_named(own: Path) -> None:
-    result = cli("validate", "all", "--accept-counts")
+    result = run("validate", "all", "--accept-counts")
     assert result.exit_code == 1
     assert "--accept-counts: name the treebanks" in result.stderr
 
@@ -219,7 +224,7 @@ def test_a_release_with_predicted_tags_and_features(own: Path) -> None:
         trees = [str(tree).replace("(NN ", "(NN##case=x|num=y## ") for tree in make_trees(20, seed)]
         (folder / f"{split}.ptb").write_text("".join(f"( {tree})\n" for tree in trees))
     home = own.parent / "home"
-    shown = cli("new-treebank", str(folder), "--language", "elvish", "--into", str(home), "--yes")
+    shown = run("new-treebank", str(folder), "--language", "elvish", "--into", str(home), "--yes")
     assert shown.exit_code == 0, shown.output
     manifest = (home / "treebanks" / "elvish-pred.toml").read_text()
     assert 'tags = "predicted"' in manifest
@@ -229,7 +234,7 @@ def test_a_release_with_predicted_tags_and_features(own: Path) -> None:
 
 def test_english_is_scored_as_its_other_treebanks(own: Path) -> None:
     home = own.parent / "home"
-    cli("new-treebank", str(own), "--language", "english", "--into", str(home), "--yes")
+    run("new-treebank", str(own), "--language", "english", "--into", str(home), "--yes")
     assert 'prm = "COLLINS"' in (home / "treebanks" / "english-bank.toml").read_text()
 
 
@@ -238,14 +243,14 @@ def test_a_broken_sentence_stops_it_unless_told_otherwise(own: Path) -> None:
     path.write_text("(S (N a)\n" + path.read_text())
     home = own.parent / "home"
     arguments = ["new-treebank", str(own), "--language", "elvish", "--into", str(home)]
-    result = cli(*arguments)
+    result = run(*arguments)
     assert result.exit_code == 1
     assert (
         "train.mrg:1:1: sentence 1: the tree that begins at line 1 is not closed" in result.stderr
     )
     assert "nothing was written; --on-error skip leaves these sentences out" in result.stderr
     assert not home.exists()
-    assert cli(*arguments, "--on-error", "skip", "--yes").exit_code == 0
+    assert run(*arguments, "--on-error", "skip", "--yes").exit_code == 0
     manifest = (home / "treebanks" / "elvish-bank.toml").read_text()
     assert 'on_error = "skip"' in manifest
     assert "skipped = 1" in manifest
@@ -262,12 +267,12 @@ def test_a_broken_sentence_stops_it_unless_told_otherwise(own: Path) -> None:
 )
 def test_mistakes(own: Path, arguments: list[str], message: str) -> None:
     (own.parent / "empty").mkdir()
-    result = cli("new-treebank", *arguments)
+    result = run("new-treebank", *arguments)
     assert result.exit_code == 1
     assert message in result.stderr
 
 
 def test_fetch_without_an_address(laboratory: Laboratory) -> None:
-    result = cli("treebanks", "fetch", "tiny-open")
+    result = run("treebanks", "fetch", "tiny-open")
     assert result.exit_code == 1
     assert "tiny-open has no stable address. Ask the elves." in result.stderr

@@ -8,10 +8,9 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.treebanks.treebank import open_treebank
+from tests.builders import works
 from tests.parsers.test_transition_parser import parser_of
 
 Rows = list[list[list[str]]]
@@ -73,15 +72,10 @@ def test_scores_of_parses_are_those_of_a_plain_count(beam: int, tmp_path: Path) 
             file.write("\n")
     words.write_text("".join(" ".join(tree.words) + "\n" for tree in trees), encoding="utf-8")
 
-    def run(*arguments: object) -> str:
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
     model = ["--model", tmp_path / "parser", "--device", "cpu"]
-    test.write_text(run("parse", *model, "--output", "conllu", words), encoding="utf-8")
+    test.write_text(works("parse", *model, "--output", "conllu", words).stdout, encoding="utf-8")
     score = ["score-dependencies", gold, test, "--format", "json", "--punctuation", "unicode"]
-    report = json.loads(run(*score))
+    report = json.loads(works(*score).stdout)
     for part, punctuation in (("all_words", True), ("without_punctuation", False)):
         figures = counted(rows_of(gold), rows_of(test), punctuation=punctuation)
         assert 0 < figures["las"] < figures["uas"] < 100  # a parser that errs, but not always

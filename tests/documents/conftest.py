@@ -6,12 +6,10 @@ import random
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.brackets import write_brackets
-from tests.builders import tiny
+from tests.builders import cli, tiny
 from tests.documents.blocks import ROOT
 from tests.laboratory import SIZES, make_trees
 
@@ -61,7 +59,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (mine / f"{split}.mrg").write_text(text, encoding="utf-8")
     (folder / "text.txt").write_text("the dog barks\n\ndogs sleep\n", encoding="utf-8")
     parse = ["parse", "--model", str(folder / RUN.format(1)), "--output", "json"]
-    parsed = CliRunner().invoke(app, [*parse, str(folder / "text.txt")])
+    parsed = cli(*parse, str(folder / "text.txt"))
     assert parsed.exit_code == 0, parsed.output
     (folder / "parses.jsonl").write_text(parsed.stdout, encoding="utf-8")
     (folder / "outside").mkdir()

@@ -214,29 +214,6 @@ def test_all_mistakes_of_a_language_file(laboratory: Laboratory) -> None:
     assert "at least 1 item" in lines[5]
 
 
-def test_all_mistakes_of_the_base(laboratory: Laboratory) -> None:
-    laboratory.write_base(
-        variants={"charlstm": ["charlsmt"]},
-        size__small__train={"max_epoch": 3},
-        size__huge__train={"max_epochs": 3},
-        default_size={"open": "big"},
-    )
-    lines = lines_of_error(laboratory, laboratory.recipe.with_name("base.toml"))
-    found = "\n".join(lines)
-    assert len(lines) == 4
-    assert "variants.charlstm.inputs.0: input should be 'word', 'tag', " in found
-    assert "or 'transformer'; found 'charlsmt'" in found
-    assert "size.small.train.max_epoch: unknown key. Did you mean max_epochs?" in found
-    assert "input should be 'published' or 'small'; found 'huge'" in found
-    assert "default_size.open: input should be 'published' or 'small'; found 'big'" in found
-
-
-def test_base_that_forgets_a_track_or_a_size(laboratory: Laboratory) -> None:
-    laboratory.write_base(default_size={"open": "small"})
-    lines = lines_of_error(laboratory, laboratory.recipe.with_name("base.toml"))
-    assert lines == [f"default_size.{track}: missing" for track in ("spmrl", "ptb", "ctb", "mini")]
-
-
 def test_broken_toml(laboratory: Laboratory) -> None:
     laboratory.recipe.write_text("base = \n", encoding="utf-8")
     (line,) = lines_of_error(laboratory, laboratory.recipe)

@@ -195,34 +195,6 @@ def test_start_is_position_zero() -> None:
     assert [part.tolist() for part in places] == [list(range(length)) for length in LENGTHS]
 
 
-def test_sentences_of_a_batch_do_not_influence_each_other() -> None:
-    module = encoder(layers=2)
-    content = rows_of(LENGTHS, WIDTH).requires_grad_()
-    encoded = module(content, layout_of(LENGTHS)).split(LENGTHS)
-    for k, sentence in enumerate(encoded):
-        (found,) = torch.autograd.grad(sentence.square().sum(), content, retain_graph=True)
-        for other, gradient in enumerate(found.split(LENGTHS)):
-            assert gradient.any().item() == (other == k)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-5)], ids=str
-)
-def test_batch_composition_changes_nothing(dtype: torch.dtype, tolerance: float) -> None:
-    module = encoder(layers=2).to(dtype)
-    content = rows_of(LENGTHS, WIDTH).to(dtype)
-    together = module(content, layout_of(LENGTHS)).split(LENGTHS)
-    parts = content.split(LENGTHS)
-    order = [2, 0, 3, 1]
-    shuffled = module(
-        torch.cat([parts[k] for k in order]), layout_of([LENGTHS[k] for k in order])
-    ).split([LENGTHS[k] for k in order])
-    for k, part in enumerate(parts):
-        alone = module(part, layout_of([LENGTHS[k]]))
-        torch.testing.assert_close(alone, together[k], atol=tolerance, rtol=0)
-        torch.testing.assert_close(shuffled[order.index(k)], together[k], atol=tolerance, rtol=0)
-
-
 def test_gradients_of_the_encoder_are_right() -> None:
     module = encoder(layers=1)
     lengths = [3, 1]

@@ -17,9 +17,7 @@ from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import PackageError, RecordError
 from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.experiments.run_folder import trained_transforms
@@ -34,7 +32,7 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees import Parse
-from tests.builders import config
+from tests.builders import cli, config
 from tests.laboratory import Laboratory, make_trees
 from tests.nn.tiny_transformers import make
 from tests.packages.conftest import NAME, in_use, run_of
@@ -250,7 +248,7 @@ def test_licensed_treebanks_need_a_licence_and_warn(
             packaged(scored, tmp_path)
         monkeypatch.chdir(scored.folder)
         options = ["package", str(run_of(scored)), "--to", str(tmp_path), "--license", "cc-by-4.0"]
-        result = CliRunner().invoke(app, options)
+        result = cli(*options)
         words = len(load_parser(run_of(scored), "cpu").vocabulary.words)
         assert result.exit_code == 0
         assert result.stdout == f"{tmp_path / NAME}\n"

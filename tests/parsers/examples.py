@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from spmrl_bench.parsers.batches import Batch, Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.parse import Parse
+from tests.builders import TREES
 
 
 def steady_indexer(parser: ChartParser) -> Indexer:
@@ -38,6 +40,34 @@ def accumulate(
     """Add the gradients of a batch of sentences that another indexer may have made."""
     parser.training_indexer = indexer
     return parser.gradients(sentences, random, max_tokens)
+
+
+def losses_of(parser: ChartParser, steps: int, max_tokens: int = 40) -> list[float]:
+    """The losses of steps of Adam over all trees, whose words never turn into UNK."""
+    indexer = steady_indexer(parser)
+    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
+    optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
+    losses = []
+    for _ in range(steps):
+        optimiser.zero_grad()
+        random = np.random.default_rng(0)
+        losses.append(accumulate(parser, sentences, indexer, random, max_tokens))
+        optimiser.step()
+    return losses
+
+
+def check_learnt_and_loaded(parser: ChartParser, folder: Path, steps: int, share: float) -> None:
+    """A few steps bring the loss down to a share and reach all weights; saved, it parses alike."""
+    losses = losses_of(parser.train(), steps)
+    assert min(losses[-5:]) < share * losses[0]
+    assert not [name for name, weight in parser.named_parameters() if weight.grad is None]
+    words, tags = [tree.words for tree in TREES], [tree.tags for tree in TREES]
+    parser.eval().save(folder)
+    again = ChartParser.load(folder)
+    assert again.config == parser.config
+    expected = list(parser.parse(words, tags if parser.reads_tags else None))
+    assert list(again.parse(words, tags if parser.reads_tags else None)) == expected
+    assert len(set(map(repr, expected))) > 5
 
 
 def trees_of(parses: Iterable[Parse]) -> list[Tree | None]:

@@ -138,7 +138,7 @@ def test_scores_do_not_depend_on_the_batch(max_tokens: int, way: str) -> None:
 
 def test_trees_of_500_sentences(way: str) -> None:
     trees = make_trees(500, seed=5)
-    parser = lively_parser(trees=trees[:200], lexical=("word", "charlstm"))
+    parser = lively_parser(examples=trees[:200], lexical=("word", "charlstm"))
     plain = plain_of(parser)
     found = parser.parse([tree.words for tree in trees], max_tokens=700)
     kinds = set()
@@ -264,7 +264,7 @@ def test_bf16_scores_are_near_and_gradients_alike(way: str) -> None:
     trees: list[Tree] = make_trees(20, seed=6)
     found = {}
     for precision in ("float32", "bf16"):
-        parser = lively_parser(trees=trees, precision=precision).train()
+        parser = lively_parser(examples=trees, precision=precision).train()
         indexer = steady_indexer(parser)
         gold = [gold_of(parser, indexer, tree) for tree in trees]
         scores = fast_scores(parser, [list(tree.words) for tree in trees], 100)

@@ -15,7 +15,7 @@ from spmrl_bench.parsers.arithmetic import forward_products
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from tests.builders import TREES, config, tiny
-from tests.parsers.examples import accumulate, batch_of, gold_of, steady_indexer
+from tests.parsers.examples import batch_of, check_learnt_and_loaded, gold_of
 
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
@@ -73,22 +73,7 @@ def test_the_first_layer_reads_the_inputs_side_by_side(cell: str) -> None:
 )
 def test_such_a_parser_learns_and_is_loaded_again(encoder: dict[str, Any], tmp_path: Path) -> None:
     """Attention too, where the inputs fill its content."""
-    parser = tiny(**{**INPUTS, **encoder}).train()
-    indexer = steady_indexer(parser)
-    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
-    optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
-    losses = []
-    for _ in range(30):
-        optimiser.zero_grad()
-        losses.append(
-            accumulate(parser, sentences, indexer, np.random.default_rng(0), max_tokens=40)
-        )
-        optimiser.step()
-    assert min(losses[-5:]) < 0.6 * losses[0]
-    assert not [name for name, weight in parser.named_parameters() if weight.grad is None]
-    parser.eval().save(tmp_path)
-    again = ChartParser.load(tmp_path)
-    assert list(again.parse(WORDS, TAGS)) == list(parser.parse(WORDS, TAGS))
+    check_learnt_and_loaded(tiny(**{**INPUTS, **encoder}), tmp_path, 30, 0.6)
 
 
 def test_files_are_read_in_widths_of_their_own(tmp_path: Path) -> None:

@@ -124,14 +124,6 @@ def test_every_fact_of_a_baseline_is_checked(name: str, tmp_path: Path) -> None:
                 load_parser(tmp_path)
 
 
-@pytest.mark.parametrize("counted", [None, 3, [], "side", {}])
-@pytest.mark.parametrize("name", BASELINES)
-def test_a_baseline_that_counted_nothing(name: str, counted: object, tmp_path: Path) -> None:
-    (tmp_path / "parser.json").write_text(json.dumps({"kind": name, "counted": counted}))
-    with pytest.raises(CheckpointError, match=r"parser\.json: counted: "):
-        load_parser(tmp_path)
-
-
 def test_parsers_of_several_kinds_are_no_ensemble() -> None:
     baselines = [kind_named(name).parser_class.build(ParserConfig(), []) for name in BASELINES]
     found = "found: attach-neighbour, right-branching"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -27,7 +26,7 @@ from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.parse import Parse
 from tests.builders import TREES, config, tiny
 from tests.nn.plain import all_scores, layout_of
-from tests.parsers.examples import accumulate, gold_of, steady_indexer
+from tests.parsers.examples import check_learnt_and_loaded, losses_of
 
 ON: dict[str, Any] = {"label_attention": True, "label_d_kv": 8, "label_d_proj": 6}
 LABELS = len(Vocabulary.of(map(Parse.of, TREES)).labels) - 1
@@ -74,18 +73,6 @@ def layer_of(parser: ChartParser) -> LabelAttentionLayer:
     return layer
 
 
-def losses_of(parser: ChartParser, steps: int) -> list[float]:
-    indexer = steady_indexer(parser)
-    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
-    optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
-    losses = []
-    for _ in range(steps):
-        optimiser.zero_grad()
-        losses.append(accumulate(parser, sentences, indexer, np.random.default_rng(0), 40))
-        optimiser.step()
-    return losses
-
-
 # ---- a parser --------------------------------------------------------------------------
 
 
@@ -93,17 +80,7 @@ def losses_of(parser: ChartParser, steps: int) -> list[float]:
 def test_a_parser_with_it_learns_and_is_loaded_again(
     choices: dict[str, Any], tmp_path: Path
 ) -> None:
-    parser = labelled(**choices).train()
-    losses = losses_of(parser, 12)
-    assert min(losses[-3:]) < 0.8 * losses[0]
-    idle = [name for name, weight in parser.named_parameters() if weight.grad is None]
-    assert not idle
-    expected = list(parser.eval().parse(WORDS))
-    parser.save(tmp_path)
-    loaded = ChartParser.load(tmp_path)
-    assert loaded.config == parser.config
-    assert list(loaded.eval().parse(WORDS)) == expected
-    assert len(set(map(repr, expected))) > 5
+    check_learnt_and_loaded(labelled(**choices), tmp_path, 12, 0.8)
 
 
 def test_a_small_treebank_is_learnt_by_heart() -> None:

@@ -14,7 +14,7 @@ import json
 import os
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from spmrl_bench.leaderboard.table import result_rows, to_csv
 from spmrl_bench.leaderboard.track import tracks_of
 from spmrl_bench.leaderboard.track_tables import write_track
 from tests.builders import cli, make_record
+from tests.damage import Damage, raw, sparse, special
 from tests.reliability.tally import Tally
 
 GOLDEN = Path(__file__).parents[1] / "leaderboard" / "golden"
@@ -85,51 +86,28 @@ def make_file(folder: Path, name: str) -> None:
     (folder / document_name(data)).write_bytes(data)
 
 
-def make_folder(folder: Path) -> None:
-    (folder / "folder.json").mkdir()
-
-
-def make_pipe(folder: Path) -> None:
-    os.mkfifo(folder / "pipe.json")
-
-
-def make_dangling(folder: Path) -> None:
-    (folder / "gone.json").symlink_to(folder / "nowhere")
-
-
-def make_loop(folder: Path) -> None:
-    (folder / "loop.json").symlink_to("loop.json")
-
-
-def make_device(folder: Path) -> None:
-    (folder / "zero.json").symlink_to("/dev/zero")
-
-
-def make_huge(folder: Path) -> None:
-    with (folder / "huge.json").open("wb") as file:
-        file.truncate(50 * MOST_BYTES)
-
-
-def make_renamed(folder: Path) -> None:
-    (folder / "renamed.json").write_bytes(changed())
-
-
-def make_unreadable(folder: Path) -> None:
-    (folder / "locked.json").write_bytes(changed())
-    (folder / "locked.json").chmod(0)
-    if os.access(folder / "locked.json", os.R_OK):
+def unreadable(folder: Path) -> None:
+    path = folder / "locked.json"
+    path.write_bytes(changed())
+    path.chmod(0)
+    if os.access(path, os.R_OK):
         pytest.skip("this user may read every file")
 
 
-OTHERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a folder": (make_folder, "Is a directory"),
-    "a named pipe": (make_pipe, "a named pipe, expected a file"),
-    "a link to nothing": (make_dangling, "No such file"),
-    "a link to itself": (make_loop, "[Ss]ymbolic links"),
-    "a device": (make_device, "a device, expected a file"),
-    "a huge file": (make_huge, "more than 268435456 bytes"),
-    "another name": (make_renamed, "the content has the name"),
-    "no permission": (make_unreadable, "Permission denied"),
+def huge(folder: Path) -> None:
+    (folder / "huge.json").touch()
+    sparse("huge.json", 50 * MOST_BYTES)(folder)
+
+
+OTHERS: dict[str, tuple[Damage, str]] = {
+    "a folder": (special("folder.json", "folder"), "Is a directory"),
+    "a named pipe": (special("pipe.json", "pipe"), "a named pipe, expected a file"),
+    "a link to nothing": (special("gone.json", "dangling"), "No such file"),
+    "a link to itself": (special("loop.json", "loop"), "[Ss]ymbolic links"),
+    "a device": (special("zero.json", "device"), "a device, expected a file"),
+    "a huge file": (huge, "more than 268435456 bytes"),
+    "another name": (raw("renamed.json", changed()), "the content has the name"),
+    "no permission": (unreadable, "Permission denied"),
 }
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.search.document import NAME, SearchDocument, read_search
 from spmrl_bench.training.trainer import Trainer
+from tests.builders import cli
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 
@@ -48,7 +48,7 @@ def words(laboratory: Laboratory) -> tuple[str, ...]:
 
 
 def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(app, arguments)
+    result = cli(*arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result

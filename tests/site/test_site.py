@@ -11,15 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import write_record
 from spmrl_bench.site.building import site_pages
 from spmrl_bench.site.writing import LIST, write_site
 from spmrl_bench.trees.tree import Tree
+from tests.builders import cli
 from tests.laboratory import make_trees
 from tests.site.generated import (
     NASTY,
@@ -400,7 +400,7 @@ def test_a_list_of_files_names_none_outside(tmp_path: Path) -> None:
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(app, ["site", *arguments])
+    return lambda *arguments: cli("site", *arguments)
 
 
 def test_command_builds_and_says_where(command: Callable[..., Result]) -> None:

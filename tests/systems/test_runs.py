@@ -14,9 +14,7 @@ from pathlib import Path
 import nltk
 import pytest
 from click.testing import Result
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, TrainingError
 from spmrl_bench.experiments.cancelling import cancel_run
 from spmrl_bench.experiments.run_folder import OtherSettingsError
@@ -30,6 +28,7 @@ from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.run import SystemRun, system_runs, train_one
 from spmrl_bench.systems.together import score_systems, train_systems
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
+from tests.builders import cli
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 from tests.systems.flat import DESCRIPTION
@@ -55,7 +54,7 @@ def score(asked: list[SystemRun], *, jobs: int = 1) -> list[Record]:
 
 
 def command_line(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
+    return cli(*arguments)
 
 
 def test_a_run_has_the_scores_of_its_answers_entered_by_file(
