@@ -306,7 +306,7 @@ def make_treebank(name: str = "german-mini", track: str = "mini", **changes: str
 @contextmanager
 def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[int]:
     """The port of a server of this machine that runs as long as the context does, without a log."""
-    handler.log_message = lambda *_: None  # type: ignore[method-assign]
+    handler.log_message = lambda *_: None
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

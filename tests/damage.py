@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -92,11 +91,3 @@ def nested(opening: bytes, closing: bytes, depth: int = 100_000) -> bytes:
 
 
 DEEP = nested(b"[", b"]")
-
-
-def mutated(data: bytes, choose: random.Random) -> bytes:
-    """The bytes with a part of them lost, doubled or replaced by others."""
-    start = choose.randrange(len(data) + 1)
-    end = min(len(data), start + choose.randrange(20))
-    part = choose.choice((b"", data[start:end] * 2, choose.randbytes(choose.randrange(8))))
-    return data[:start] + part + data[end:]

@@ -16,7 +16,7 @@ from tests.builders import MAIN, cli, cli_process, make_record, make_treebank, r
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"
 
 
-COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+COMMANDS = sorted(typer.main.get_command(app).commands)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -40,7 +40,8 @@ def test_most_commands_load_neither_torch_nor_pandas(tmp_path: Path) -> None:
     (tmp_path / "gold.mrg").write_text(GOLD, encoding="utf-8")
     (tmp_path / "gold.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", encoding="utf-8")
     commands = ["score gold.mrg gold.mrg", "score-dependencies gold.conllu gold.conllu",
-                f"compare {name} {name}", f"explain {name} {name}"]  # fmt: skip
+                f"compare {name} {name}", f"explain {name} {name}", "runs"]  # fmt: skip
+    (tmp_path / "runs").mkdir()
     done = cli_process(code=LIGHT, cwd=tmp_path, input="\n".join(commands))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("scorer:") >= 2

@@ -18,7 +18,7 @@ from typer.testing import Result
 
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from tests.builders import cli, tiny
+from tests.builders import MAIN, cli, cli_process, environment, tiny
 from tests.conftest import PATIENCE
 
 LIMIT = 8
@@ -166,11 +166,9 @@ def test_interrupted_parsing_says_how_far_it_came(
 @contextmanager
 def started(model: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """The command in a process group of its own, of which nothing may be left at the end."""
-    root = Path(__file__).resolve().parents[1]
-    code = "from spmrl_bench.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "parse", "--model", model, "--device", "cpu", *arguments],
-        env=os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "2"},
+        [sys.executable, "-c", MAIN, "parse", "--model", model, "--device", "cpu", *arguments],
+        env=environment(OMP_NUM_THREADS="2"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -199,7 +197,6 @@ def gone(group: int, seconds: float = PATIENCE) -> bool:
 
 
 def feed(process: subprocess.Popen[bytes], lines: int) -> None:
-    assert process.stdin is not None
     process.stdin.write(b"the dog barks\n" * lines)
     process.stdin.flush()
 
@@ -212,8 +209,6 @@ def test_a_signal_ends_all_processes_with_one_message(
     model: str, number: signal.Signals, group: bool, status: int
 ) -> None:
     with started(model, "--workers", "2") as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         feed(process, 4500)  # it waits for more
         for _ in range(1000):
             assert process.stdout.readline().startswith(b"(")
@@ -233,9 +228,6 @@ def test_a_signal_ends_all_processes_with_one_message(
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_closed_pipe_ends_all_processes_quietly(model: str, workers: str) -> None:
     with started(model, "--workers", workers) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
         feed(process, 3000)
         assert process.stdout.readline().startswith(b"(")
         process.stdout.close()
@@ -249,7 +241,6 @@ def test_a_closed_pipe_ends_all_processes_quietly(model: str, workers: str) -> N
 
 def test_nothing_survives_the_death_of_the_command(model: str) -> None:
     with started(model, "--workers", "2") as process:
-        assert process.stdout is not None
         feed(process, 2500)
         assert process.stdout.readline().startswith(b"(")
         process.kill()
@@ -259,17 +250,9 @@ def test_nothing_survives_the_death_of_the_command(model: str) -> None:
 def test_a_full_disk_is_an_error_not_a_traceback(model: str) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this system")
-    root = Path(__file__).resolve().parents[1]
-    code = "from spmrl_bench.cli import main; main()"
+    command = ("parse", "--model", model, "--device", "cpu")
     with open("/dev/full", "wb") as full:
-        result = subprocess.run(
-            [sys.executable, "-c", code, "parse", "--model", model, "--device", "cpu"],
-            env=os.environ | {"PYTHONPATH": str(root)},
-            input=b"cats\n",
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
+        result = cli_process(*command, input="cats\n", stdout=full)
     assert result.returncode == 1
-    message = b"spmrl-bench: standard output: cannot be written: No space left on device\n"
+    message = "spmrl-bench: standard output: cannot be written: No space left on device\n"
     assert result.stderr == message

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from spmrl_bench.cli import run_states
 from spmrl_bench.experiments import run_log
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_notes import cancel_asked
@@ -212,12 +211,3 @@ def test_a_terminal_is_kept_up_to_date() -> None:
         finally:
             process.kill()
             os.close(master)
-
-
-def test_sigterm_is_no_way_to_stop_looking() -> None:
-    from spmrl_bench.interrupts import Interrupted
-
-    run_states._unless_asked(KeyboardInterrupt())
-    run_states._unless_asked(Interrupted(signal.SIGINT))
-    with pytest.raises(Interrupted):
-        run_states._unless_asked(Interrupted(signal.SIGTERM))

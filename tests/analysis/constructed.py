@@ -40,7 +40,7 @@ def with_gains(parser: ChartParser, gains: Sequence[float]) -> ChartParser:
     def scaled(_: Any, rows: Tensor, layout: Ragged) -> Tensor:
         return original(rows, layout) * torch.tensor(gains)[:, None]
 
-    layer._blocks = MethodType(scaled, layer)  # type: ignore[method-assign]
+    layer._blocks = MethodType(scaled, layer)
     return parser
 
 

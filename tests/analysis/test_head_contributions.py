@@ -159,7 +159,6 @@ def test_sentences_are_read_lazily_and_a_parser_stays_as_it_was() -> None:
     assert (found.sentences, found.heads) == (2, HEADS)
     assert made.training
     layer = made.encoder.label_attention
-    assert layer is not None
     assert not layer._forward_pre_hooks
     empty = head_contributions(made, [])
     assert (empty.categories, empty.means.shape) == ((), (0, HEADS))

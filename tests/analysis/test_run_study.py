@@ -49,7 +49,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     calls: list[object] = []
     score = module.score_split
 
-    def counted(parser, *rest):  # type: ignore[no-untyped-def]
+    def counted(parser, *rest):
         calls.append(getattr(parser.encoder, "limits", None))
         return score(parser, *rest)
 
@@ -66,7 +66,6 @@ def test_rows_share_runs_and_are_scored_with_their_limits(
     position, near = Limit(position=False), Limit(window=1)
     assert parsed == [(Limit(),) * 2, (position,) * 2, (near,) * 2, None]
     progress = read_progress(FOLDER / "last")
-    assert progress is not None
     assert found["plain"].scores == found["again"].scores == {1: progress.best_score}
     assert found["plain"].ended == (progress,)
     parser, bank = load_parser(FOLDER), plan(laboratory).treebank
@@ -96,7 +95,7 @@ def test_what_an_interrupted_call_parsed_is_kept(
 ) -> None:
     score = module.score_split
 
-    def interrupted(parser, *rest):  # type: ignore[no-untyped-def]
+    def interrupted(parser, *rest):
         if len(parsed) == 2:
             raise KeyboardInterrupt
         return score(parser, *rest)
@@ -144,7 +143,6 @@ def test_a_run_that_has_not_ended_is_not_scored(
 ) -> None:
     run(laboratory)
     progress = read_progress(FOLDER / "last")
-    assert progress is not None
     text = progress.model_copy(update={"stopped_by": None}).model_dump_json()
     (FOLDER / "last" / "progress.json").write_text(text, encoding="utf-8")
     monkeypatch.setattr(module, "train_all", lambda *_, **__: None)

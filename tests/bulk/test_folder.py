@@ -85,7 +85,7 @@ def test_a_folder_becomes_a_folder(
     report = report_of(outputs)
     assert (report["files"], report["done"], report["sentences"]) == (3, 3, 91)
     assert report["failed"] == []
-    (worker,) = report["workers"]  # type: ignore[misc]
+    (worker,) = report["workers"]
     assert (worker["shards"], worker["files"], worker["sentences"]) == (4 + 3 + 4, 3, 91)
     settings = json.loads((outputs / "parse.json").read_text(encoding="utf-8"))
     assert (settings["kind"], settings["output"]) == ("attach-neighbour", "conllu")
@@ -111,7 +111,7 @@ def test_what_failed_is_tried_again_and_nothing_else(
     assert message[1].startswith("bad.txt:1: not UTF-8 text")
     assert message[2].startswith("half.txt.gz: cannot be decompressed")
     assert results(outputs) == expected(neighbours, TEXTS)
-    assert [each["file"] for each in report_of(outputs)["failed"]] == ["bad.txt", "half.txt.gz"]  # type: ignore[attr-defined]
+    assert [each["file"] for each in report_of(outputs)["failed"]] == ["bad.txt", "half.txt.gz"]
     assert parse().exit_code == 1
 
     then = {name: (outputs / name).stat().st_mtime_ns for name in TEXTS}
@@ -289,5 +289,5 @@ def test_an_interrupt_keeps_what_is_done(
     arguments = ["--model", str(neighbours), "--to", str(outputs), str(tmp_path / "in")]
     assert cli("parse", *arguments).exit_code == 0
     workers = report_of(outputs)["workers"]
-    assert sum(worker["sentences"] for worker in workers) == 40_000  # type: ignore[attr-defined]
+    assert sum(worker["sentences"] for worker in workers) == 40_000
     assert results(outputs) == expected(neighbours, texts)

@@ -33,7 +33,7 @@ def resolve(recipe: Recipe, **changes: object) -> RunConfig:
         "fingerprints": FINGERPRINTS,
         "variant": "charlstm",
     }
-    return recipe.resolve(**arguments | changes)  # type: ignore[arg-type]
+    return recipe.resolve(**arguments | changes)
 
 
 @pytest.mark.parametrize("name", list_recipes())

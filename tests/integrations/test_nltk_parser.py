@@ -72,7 +72,6 @@ def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(word in printed for word in ("S", "NP", "the", "dog", "barks"))
     for shown in (tree, Parse.of(tree)):
         drawn = shown._repr_svg_()
-        assert drawn is not None
         assert drawn.startswith("<svg")
         assert "barks" in drawn
     assert Parse.of(dependencies=LINKS)._repr_svg_() is None
@@ -81,7 +80,7 @@ def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_nltk_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nltk.tree", None)
     with pytest.raises(SpmrlError, match="pip install nltk"):
-        to_nltk(EXAMPLES[0].tree)  # type: ignore[arg-type]
+        to_nltk(EXAMPLES[0].tree)
 
 
 # Parsers --------------------------------------------------------------------------------
@@ -96,7 +95,7 @@ def test_it_is_a_parser_of_nltk() -> None:
     ours = list(PARSER.parse(SENTENCES))
     together = [list(found) for found in parser.parse_sents(SENTENCES)]
     for words, parse, found in zip(SENTENCES, ours, together, strict=True):
-        assert found == [to_nltk(parse.tree)]  # type: ignore[arg-type]
+        assert found == [to_nltk(parse.tree)]
         assert found[0].leaves() == words
         assert list(parser.parse(words)) == parser.parse_all(words) == found
         assert parser.parse_one(words) == found[0]

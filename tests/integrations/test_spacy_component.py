@@ -94,8 +94,6 @@ def parses(model: Path, *sentences: str) -> list[Parse]:
 def test_spans_are_those_of_the_parser(model: Path) -> None:
     doc = pipeline(model, "sentencizer")(TEXT)
     first, second = parses(model, "the dog barks .", "the cat sees a dog .")
-    assert first.tree is not None
-    assert second.tree is not None
     expected = list(first.tree.constituents())
     expected += [(start + 4, end + 4, label) for start, end, label in second.tree.constituents()]
     assert rows(doc) == expected
@@ -116,7 +114,6 @@ def test_heads_and_relations_are_those_of_the_parser(joint: Path) -> None:
     expected: list[tuple[int, str]] = []
     for parse in parses(joint, "the dog barks .", "the cat sees a dog ."):
         tree, start = parse.dependencies, len(expected)
-        assert tree is not None
         for word, head in enumerate(tree.heads.tolist()):
             place = word if head == 0 else head - 1
             expected.append((start + place, tree.relations[word]))

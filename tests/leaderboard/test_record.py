@@ -98,7 +98,7 @@ def test_unknown_status_is_refused() -> None:
 
 def test_a_result_outlives_the_figures_and_columns_of_its_metric() -> None:
     stored = changed_result()
-    scored = stored["metrics"]["brackets"]  # type: ignore[index]
+    scored = stored["metrics"]["brackets"]
     del scored["figures"]["tagging_accuracy"], scored["counts"]["matched_tags"]
     scored["figures"]["forgotten"] = 1.0
     result = SplitResult.model_validate(stored)

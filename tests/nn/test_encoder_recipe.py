@@ -57,7 +57,6 @@ def adopt(monkeypatch: pytest.MonkeyPatch, *kinds: EncoderKind) -> None:
 def in_the_tree(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """The class in a file of the program, the entry in its table."""
     named = re.search(r"`spmrl_bench/(nn/\w+)\.py`", SECTION)
-    assert named is not None
     name = f"spmrl_bench.{named[1].replace('/', '.')}"
     monkeypatch.setitem(sys.modules, name, module_of(name, CLASS))
     adopt(monkeypatch, eval(ENTRY, dict(vars(encoder_kinds))))
@@ -168,7 +167,7 @@ def test_what_a_sentence_gets_does_not_depend_on_the_others(added: str) -> None:
 # ---- What an entry may say ---------------------------------------------------------------
 
 
-class Narrow(encoder_kinds.imported("spmrl_bench.nn.token_encoder:TokenEncoder")):  # type: ignore[misc]
+class Narrow(encoder_kinds.imported("spmrl_bench.nn.token_encoder:TokenEncoder")):
     """Not as wide as it says."""
 
     def __init__(self, d_model: int, wide: int = 0, precision: Precision = "float32") -> None:

@@ -72,8 +72,6 @@ def test_words_are_in_an_order_that_tells_nothing(scored: Laboratory, packages: 
 def test_the_description_is_that_of_the_record(scored: Laboratory, packages: Path) -> None:
     record = find_record(str(run_of(scored)), scored.folder / "results")
     package = read_package(packages / NAME)
-    assert package is not None
-    assert record.test is not None
     assert package.scores["test"]["brackets"].figures["f1"] == record.test.figure("brackets", "f1")
     assert package.scores["dev"]["brackets"].signature.startswith("scorer:own|match:labelled")
     assert package.treebank.sentences == {"train": [40], "dev": [8], "test": [6]}
@@ -96,7 +94,6 @@ def test_the_card_is_what_the_hub_expects(scored: Laboratory, packages: Path) ->
     assert "language" not in data  # of elves
     assert {"spmrl_bench", "constituency-parsing"} <= set(data["tags"])
     record = find_record(str(run_of(scored)), scored.folder / "results")
-    assert record.test is not None
     f1 = record.test.figure("brackets", "f1")
     (result,) = (one for one in card.data.eval_results if one.metric_type == "f1")
     assert result.metric_value == round(f1 or 0, 2)
@@ -156,13 +153,11 @@ def test_the_same_run_gives_the_same_bytes(
         assert (packages / path).read_bytes() == (again / path).read_bytes(), path
     by_day = read_package(packaged(scored, tmp_path / "day", name="other"))
     today = datetime.now(UTC)
-    assert by_day is not None
     assert by_day.version in (f"{day.year}.{day.month}.{day.day}" for day in (today,))
 
 
 def test_the_zip_and_the_wheel_are_well_formed(packages: Path) -> None:
     package = read_package(packages / NAME)
-    assert package is not None
     with zipfile.ZipFile(packages / f"{NAME}-1.2.zip") as archive:
         assert archive.testzip() is None
         parts = ("README.md", "package.json", "parser.json", "weights.safetensors")

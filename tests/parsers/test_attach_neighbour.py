@@ -37,7 +37,6 @@ def answer(
     baseline: AttachNeighbour, words: Sequence[str], tags: Sequence[str] | None = None
 ) -> tuple[list[int], list[str]]:
     (parse,) = baseline.parse([list(words)], None if tags is None else [list(tags)])
-    assert parse.dependencies is not None
     return parse.dependencies.heads.tolist(), list(parse.dependencies.relations)
 
 

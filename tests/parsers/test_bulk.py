@@ -218,7 +218,7 @@ def test_an_abandoned_stream_leaves_the_processes_usable(
     for _ in range(3):
         stream = parse_given(sentences, crews[0], Tally(), window=1)
         next(stream)
-        stream.close()  # type: ignore[attr-defined]
+        stream.close()
     assert run(sentences, crews[0], window=2)[0] == one_by_one(parser, sentences)
 
 
@@ -236,7 +236,7 @@ def test_input_is_read_a_few_windows_ahead(parser: Parser, crews: list[Answers])
         for answered in range(1, 20):
             assert len(next(stream)) == 10
             assert taken <= 10 * (answered - 1 + most)
-        stream.close()  # type: ignore[attr-defined]
+        stream.close()
 
 
 def test_a_killed_process_is_one_error_behind_all_answers(folder: Path, parser: Parser) -> None:

@@ -87,15 +87,6 @@ def test_span_rows_point_at_the_fenceposts_of_the_sentence() -> None:
     assert end.tolist() == [1, 2, 2, 4, 6, 7, 7]
 
 
-def test_batch_composition_changes_no_score() -> None:
-    parser = tiny().double()
-    indexer = parser.indexer()
-    sentences = [indexer.sentence(words) for words in random_sentences(12)]
-    together = posts_of(parser, indexer, sentences)
-    alone = [posts_of(parser, indexer, [sentence]) for sentence in sentences]
-    torch.testing.assert_close(torch.cat(alone), together, atol=1e-12, rtol=0)
-
-
 # ---- lexical variants ------------------------------------------------------------------
 
 
@@ -114,7 +105,6 @@ def test_charlstm_knows_words_by_their_characters_only() -> None:
 
 def test_a_narrow_char_lstm_feeds_a_wide_encoder(tmp_path: Path) -> None:
     parser = tiny(lexical=("charlstm",), encoder="lstm", d_char_lstm=6)
-    assert parser.lexical.char_lstm is not None
     assert parser.lexical.char_lstm.lstm.hidden_size == 3
     words = [tree.words for tree in TREES]
     expected = [parse.tree for parse in parser.parse(words)]
@@ -126,9 +116,7 @@ def test_a_narrow_char_lstm_feeds_a_wide_encoder(tmp_path: Path) -> None:
 
 def test_word_charlstm_also_knows_the_word() -> None:
     parser = tiny(lexical=("word", "charlstm")).double()
-    assert parser.lexical.words is not None
     assert parser.lexical.words.num_embeddings == FIRST_WORD + len(WORDS)
-    assert parser.lexical.char_lstm is not None
     assert parser.lexical.char_lstm.embedding.num_embeddings == FIRST_CHAR + len(
         {character for word in WORDS for character in word}
     )

@@ -32,8 +32,6 @@ def by_hand(parser: ChartParser, indexer: Indexer, sentence: Sentence, forms: Te
     """The inputs of the tokens of a sentence, one number after the other."""
     lexical, rows = parser.lexical, []
     (concat,) = lexical.coded.values()
-    assert lexical.words is not None
-    assert lexical.tags is not None
     for token, vector in enumerate(forms):
         word, tag, form = sentence.words[token], sentence.tags[token], sentence.forms[token]
         parts = [vector, lexical.words.weight[word], lexical.tags.weight[tag]]

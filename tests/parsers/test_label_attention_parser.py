@@ -130,24 +130,9 @@ def test_widths_follow_the_encoder() -> None:
     parser = labelled(predict_tags=True)
     assert parser.encoder.d_out == 6 * LABELS
     assert parser.scorer.first.in_features == 6 * LABELS
-    assert parser.tagger is not None
     assert parser.tagger.first.in_features == 6 * LABELS
     projected = labelled(predict_tags=True, label_outputs="projected")
     assert projected.scorer.first.in_features == projected.config.d_model
-
-
-def test_spans_are_scored_from_the_halves_of_heads() -> None:
-    parser = labelled().eval()
-    encoded = torch.arange(5.0)[:, None] * 1000 + torch.arange(6.0 * LABELS)
-    batch = next(iter(Pool([parser.indexer().sentence(["a"] * 3)], parser.indexer()).batches(
-        100, torch.device("cpu")
-    )))[1]  # fmt: skip
-    seen: list[Tensor] = []
-    parser.scorer.project = seen.append  # type: ignore[assignment, method-assign]
-    parser.projected_posts(encoded, batch)
-    first = seen[0][0].tolist()
-    forward = [6 * head + k for head in range(LABELS) for k in range(3)]
-    assert first == [*forward, *(1000 + 3 + place for place in forward)]
 
 
 def test_members_of_an_ensemble_may_have_it() -> None:
@@ -199,13 +184,11 @@ def test_settings_reach_the_layer() -> None:
     assert isinstance(module.heads.key, FactoredLinear)
     assert module.d_block == 4
     assert module.output_dropout.p == 0.1
-    assert module.feed_forward is not None
     assert module.feed_forward.residual_dropout.p == 0.3
     assert module.feed_forward.relu_dropout.p == 0.4
     assert isinstance(module.feed_forward.expand, FullLinear)
     assert module.feed_forward.expand.out_features == 14
     released = layer_of(labelled(label_feed_forward="released")).feed_forward
-    assert released is not None
     assert isinstance(released.expand, SplitLinear)
     assert released.expand.widths == (6 * LABELS - 16, 16)
     for choices in ({"matrices": "full"}, {"label_matrices": "full"}, {"encoder": "lstm"}):

@@ -49,7 +49,6 @@ def encoded(parser: ChartParser) -> Tensor:
     indexer = parser.indexer()
     batch, forms = batch_of(parser, indexer, [indexer.sentence(WORDS)])
     characters, lengths = indexer.spellings(torch.tensor(forms).numpy(), parser.device)
-    assert parser.lexical.char_lstm is not None
     return parser.encode(batch, parser.lexical.char_lstm(characters, lengths))
 
 
@@ -108,7 +107,6 @@ def test_the_states_of_the_forward_lstm_are_in_the_forward_half() -> None:
 
     for features, affected in (("first", False), ("even", True)):
         parser = characters_only(features)
-        assert parser.lexical.char_lstm is not None
         before = forward_halves(parser)
         parser.lexical.char_lstm.lstm.weight_hh_l0_reverse.mul_(3)
         assert torch.equal(forward_halves(parser), before) != affected, features
@@ -314,7 +312,7 @@ def test_weights_of_version_02(settings: dict[str, Any]) -> None:
 def test_the_setting_reaches_the_encoder_and_stands_alone() -> None:
     torch.manual_seed(0)
     parser = ChartParser(config(attention_start="version-0.2"), tiny().vocabulary)
-    first, second = (attention_weights(layer)[0][0] for layer in list(parser.encoder.layers))  # type: ignore[arg-type]
+    first, second = (attention_weights(layer)[0][0] for layer in list(parser.encoder.layers))
     assert torch.equal(first, second)
     with pytest.raises(ValidationError, match="the second draws all weights anew"):
         config(attention_start="released", initialisation="glorot-normal")

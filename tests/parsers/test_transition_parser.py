@@ -67,8 +67,6 @@ def test_training_sentences_are_learnt_by_heart(system: str, sentences: list[Par
     assert losses[-1] < losses[0] / 20
     found = list(parser.parse(words_of(examples)))
     for one, other in zip(found, examples, strict=True):
-        assert one.dependencies is not None
-        assert other.dependencies is not None
         assert one.dependencies.heads.tolist() == other.dependencies.heads.tolist()
         assert one.dependencies.relations == other.dependencies.relations
 
@@ -160,7 +158,6 @@ def test_every_parse_has_one_root_with_a_relation_of_roots(sentences: list[Parse
     parser = parser_of(sentences)
     for parse in parser.parse(words_of(sentences)):
         tree = parse.dependencies
-        assert tree is not None
         pairs = zip(tree.heads.tolist(), tree.relations, strict=True)
         assert [relation for head, relation in pairs if head == 0] == ["root"]
         assert tree.relations.count("root") == 1
@@ -241,6 +238,5 @@ def test_what_cannot_be_learnt(sentences: list[Parse]) -> None:
 
 def test_a_flat_parse_is_a_tree_of_known_relations(sentences: list[Parse]) -> None:
     flat = parser_of(sentences).flat(("a", "b", "c"), ("T",) * 3).dependencies
-    assert flat is not None
     assert flat.heads.tolist() == [0, 1, 1]
     assert flat.relations[0] == "root" != flat.relations[1]

@@ -96,10 +96,8 @@ def test_words_beyond_the_limit_are_unk_in_training_and_parsing(tmp_path: Path) 
     # "the" occurs most often, then "dog", "dogs" and "cats" three times each, in this order.
     parser = ChartParser.build(config(max_words=3), [Parse.of(tree) for tree in TREES])
     assert list(parser.vocabulary.words) == ["the", "dog", "dogs"]
-    assert parser.lexical.words is not None
     assert len(parser.lexical.words.weight) == FIRST_WORD + 3
     whole = tiny()
-    assert whole.lexical.words is not None
     assert len(whole.lexical.words.weight) == FIRST_WORD + len(whole.vocabulary.words)
     parser.save(tmp_path)
     again = ChartParser.load(tmp_path)

@@ -174,7 +174,7 @@ def _numbers() -> Iterator[Harm]:
         picked = _is_norm if model != "transition" else _is_matrix
         for kind in TYPES + EIGHT:
             dtype = getattr(torch, kind)
-            made = first(picked, lambda x, d=dtype: x.to(d))  # type: ignore[misc]
+            made = first(picked, lambda x, d=dtype: x.to(d))
             yield Harm(f"a tensor of {kind}", model, made, UNFIT)
         for value in (float("nan"), float("inf"), float("-inf")):
             yield Harm(f"a weight of {value}", model, first(_is_matrix, _poisoned(value)), "finite")
@@ -238,7 +238,7 @@ def _sizes() -> Iterator[Harm]:
         ("transition", "relations", lambda k: [f"r{k}", True, True], "large"),
         ("chart", "words", lambda k: [f"w{k}", 1], "parser.json"),
     ):
-        longer = vocabulary(part, lambda x, more=more: x + [more(k) for k in million])  # type: ignore[misc]
+        longer = vocabulary(part, lambda x, more=more: x + [more(k) for k in million])
         yield Harm(f"a million {part}", model, longer, refused)
     chain = vocabulary("labels", lambda x: [*x[:-1], ["A"] * 10**6])
     yield Harm("a label of a million names", "chart", chain, "a chain of more than")
@@ -294,12 +294,12 @@ def _inventories() -> Iterator[Harm]:
             yield Harm(f"{part}: one twice", model, twice, "twice")
     for part in ("words", "characters", "labels", "tags"):
         for value in (None, 7, "abc", {}):
-            wrong = vocabulary(part, lambda x, v=value: v)  # type: ignore[misc]
+            wrong = vocabulary(part, lambda x, v=value: v)
             yield Harm(f"{part}: {value!r}", "chart", wrong, "parser")
         for value in (None, 7, [[1]], True):
             wrong = vocabulary(part, _last(value))
             yield Harm(f"{part}: {value!r} among them", "chart", wrong, NO_PARSER)
-        gone = described(lambda c, part=part: c["vocabulary"].pop(part))  # type: ignore[misc]
+        gone = described(lambda c, part=part: c["vocabulary"].pop(part))
         if part != "tags":
             yield Harm(f"{part}: left out", "chart", gone, NO_PARSER)
     data = "labels are data: what a file cannot hold is written with escapes"
@@ -318,13 +318,13 @@ def _settings() -> Iterator[Harm]:
     for key, value in {
         "attention_scale": "d_model", "input_norm": False, "heads": 4, "word_dropout": 0.5,
     }.items():  # fmt: skip
-        changed = described(lambda c, k=key, v=value: c["config"].update({k: v}), earlier=False)  # type: ignore[misc]
+        changed = described(lambda c, k=key, v=value: c["config"].update({k: v}), earlier=False)
         yield Harm(f"{key} = {value} with a digest", "chart", changed, "parser.json")
     for model, key, value in (("chart", "precision", "bfloat16"), ("transition", "beam", 2)):
-        changed = described(lambda c, k=key, v=value: c["config"].update({k: v}), earlier=False)  # type: ignore[misc]
+        changed = described(lambda c, k=key, v=value: c["config"].update({k: v}), earlier=False)
         yield Harm(f"another {key}", model, changed, harmless=OF_PARSING)
     for value in (None, [], 3, "chart", {}, {"layers": None}):
-        changed = described(lambda c, v=value: c.update(config=v))  # type: ignore[misc]
+        changed = described(lambda c, v=value: c.update(config=v))
         yield Harm(f"config: {value!r}", "chart", changed, "")
     for value in (1e400, -1, "many", None, 1.5):
         yield Harm(f"layers = {value}", "chart", setting(layers=value), "parser.json")
@@ -390,16 +390,16 @@ def _descriptions() -> Iterator[Harm]:
             yield Harm(f"parser.json: {kind}", model, special("parser.json", kind), "parser")
         yield Harm("parser.json of 1 TB", model, sparse("parser.json"), "bytes")
     for value in (None, 3, "a", ["a"], {"whole": "S"}, {"whole": [1], "body": [], "inner": []}):
-        counted = described(lambda c, v=value: c.update(counted=v))  # type: ignore[misc]
+        counted = described(lambda c, v=value: c.update(counted=v))
         yield Harm(f"counted: {value!r}", "right-branching", counted, "counted")
     for model, fact, value in (
         ("right-branching", "inner", ["A"] * 10**6),
         ("attach-neighbour", "root", "a\nb"),
     ):
-        counted = described(lambda c, f=fact, v=value: c["counted"].update({f: v}))  # type: ignore[misc]
+        counted = described(lambda c, f=fact, v=value: c["counted"].update({f: v}))
         yield Harm(f"another {fact} of a million or two lines", model, counted, "counted")
     for value in ("../chart", "", 3, "pickle", "shift-reduce", "Chart", None, ["chart"], {}):
-        of_kind = described(lambda c, v=value: c.update(kind=v))  # type: ignore[misc]
+        of_kind = described(lambda c, v=value: c.update(kind=v))
         yield Harm(f"kind: {value!r}", "chart", of_kind, "unknown parser kind")
     joint = described(lambda c: c.update(kind="joint"))
     yield Harm("another kind", "chart", joint, "parser.json")
@@ -434,11 +434,11 @@ def _files() -> Iterator[Harm]:
                 "a header of no UTF-8": struct.pack("<Q", 8) + b'{"\xff": 1',
                 "a pickle": b"PK\x03\x04" + b"\0" * 100,
             }.items()},
-            **{f"weights cut to {kept}": raw(WEIGHTS, lambda x, k=kept: x[:k])  # type: ignore[misc]
+            **{f"weights cut to {kept}": raw(WEIGHTS, lambda x, k=kept: x[:k])
                for kept in (4, 100, -1, -1000)},
             "a byte behind the weights": raw(WEIGHTS, lambda x: x + b"\0"),
             "weights of 1 TB": sparse(WEIGHTS),
-            **{f"a header that says {lie}": header(lambda c, lie=lie: c[max(c)].update(lie))  # type: ignore[misc]
+            **{f"a header that says {lie}": header(lambda c, lie=lie: c[max(c)].update(lie))
                for lie in LIES},
             "a name of 10,000 letters": header(lambda c: c.update({"x" * 9999: c.pop(max(c))})),
         })  # fmt: skip

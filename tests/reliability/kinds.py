@@ -77,9 +77,9 @@ def make_trainer(
 
     def watched(*arguments: object) -> float:
         watch("step")
-        return gradients(*arguments)  # type: ignore[arg-type]
+        return gradients(*arguments)
 
-    parser.gradients = watched  # type: ignore[method-assign]
+    parser.gradients = watched
     return trainer
 
 

@@ -41,7 +41,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def noted(bank: Treebank, split: str, *rest: object) -> object:
         splits.append(split)
-        return real(bank, split, *rest)  # type: ignore[arg-type]
+        return real(bank, split, *rest)
 
     monkeypatch.setattr(Treebank, "_content", noted)
     return splits

@@ -164,7 +164,7 @@ def test_homes_locales_and_folders(
     held = tally("R19", "commands without home, letters or folders")
     for command in commands:
         held.add()
-        found = call(folder, command, **SURROUNDINGS[surroundings])  # type: ignore[arg-type]
+        found = call(folder, command, **SURROUNDINGS[surroundings])
         check(found, command, (0,))
         if command == "score":
             assert "100.00" in found[1]

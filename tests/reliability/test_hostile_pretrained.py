@@ -70,7 +70,7 @@ def test_what_is_no_file(make: Callable[[Path], Any], tmp_path: Path) -> None:
     assert "expected a file" in quickly(lambda: read_word_vectors(tmp_path / "x"), PretrainedError)
     options, weights = plain_elmo.write_model(tmp_path)
     for pair in ((options, tmp_path / "x"), (tmp_path / "x", weights)):
-        assert "expected a file" in quickly(lambda p=pair: read_elmo(*p), PretrainedError)  # type: ignore[misc]
+        assert "expected a file" in quickly(lambda p=pair: read_elmo(*p), PretrainedError)
 
 
 def _options(part: str, **changes: Any) -> Damage:
@@ -158,7 +158,7 @@ def test_encoders(tmp_path: Path, tally: Tally) -> None:
             read(folder)
         do(folder)
         held.add()
-        found = quickly(lambda folder=folder: read(folder), PretrainedError)  # type: ignore[misc]
+        found = quickly(lambda folder=folder: read(folder), PretrainedError)
         assert message in found, f"{name}: {found}"
 
 

@@ -117,7 +117,6 @@ def test_every_link_leads_to_a_file_of_the_site(folder: Path, pages: dict[str, S
         for tag in ("a", "link", "script"):
             for attributes in page.of(tag):
                 address = attributes.get("href") or attributes.get("src")
-                assert address is not None
                 if tag == "a" and re.match("https?://", address):
                     continue
                 path, _, anchor = address.partition("#")
@@ -240,7 +239,6 @@ def test_the_first_page_marks_the_best_and_who_is_not_worse(pages: dict[str, Str
     text = (pages["index.html"].text()).replace(" a ", "a ")
     assert "generated sentences" in text
     grid = re.search(r"F1 on test, mini track.*?F1 on dev", text)
-    assert grid is not None
     marked = re.findall(r"(\S+) (?:shipped |entered )?(?:small )?[\d.]+ ?a\b", grid[0])
     assert "charlstm" in marked
     assert "bilstm" in marked
@@ -371,7 +369,7 @@ def test_a_build_that_fails_leaves_the_site_as_it_was(tmp_path: Path) -> None:
         raise RecordError("broken")
 
     with pytest.raises(RecordError, match="broken"):
-        write_site(site, failing())  # type: ignore[arg-type]
+        write_site(site, failing())
     assert contents(site) == before
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 

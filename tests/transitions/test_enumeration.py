@@ -44,7 +44,7 @@ def test_legal_sequences_are_those_that_end_in_a_tree(
     name: str, roots: str, longest: int, kernel: str, tally: Tally
 ) -> None:
     held = tally("R7", "legal sequences of moves, all that there are")
-    system = TransitionSystem(name, 1, roots=roots)  # type: ignore[arg-type]
+    system = TransitionSystem(name, 1, roots=roots)
     for n in range(1, longest + 1):
         with running_on(kernel, "transitions"):
             actions, states = every_walk(system, n)
@@ -62,7 +62,7 @@ def test_legal_sequences_are_those_that_end_in_a_tree(
 def test_a_move_is_legal_if_a_tree_can_follow(
     name: str, roots: str, longest: int, kernel: str
 ) -> None:
-    system = TransitionSystem(name, 1, roots=roots)  # type: ignore[arg-type]
+    system = TransitionSystem(name, 1, roots=roots)
     for n in range(1, longest + 1):
         expected = legal_after(name, n, roots)
         states, before, seen = States.start(system, [n]), [""], 0
@@ -91,7 +91,7 @@ def test_the_oracle_makes_every_projective_tree(
 ) -> None:
     """By the sequence that is first of all that make it, if arcs come before SHIFT."""
     rng = np.random.default_rng(longest)
-    system = TransitionSystem(name, 5, roots=roots)  # type: ignore[arg-type]
+    system = TransitionSystem(name, 5, roots=roots)
     trees = [tree for n in range(1, longest + 1) for tree in all_trees(n, roots)[0]]
     tally("R7", "projective trees made by the oracle, all of up to so many words").add(len(trees))
     lengths = list(map(len, trees))
@@ -121,7 +121,7 @@ def test_trees_with_crossing_arcs_are_refused(
     name: str, roots: str, kernel: str, tally: Tally
 ) -> None:
     held = tally("R7", "trees with crossing arcs, which are refused")
-    system = TransitionSystem(name, 1, roots=roots)  # type: ignore[arg-type]
+    system = TransitionSystem(name, 1, roots=roots)
     good = [2, 0, 2]
     seen: Counter[int] = Counter()
     for n in range(1, 6 if kernel == "cython" else 5):

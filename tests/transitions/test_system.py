@@ -107,7 +107,7 @@ def test_bad_settings_are_refused(name: Any, relations: int, settings: Any, mess
 def test_bad_arguments_are_refused() -> None:
     system = TransitionSystem("arc-standard", 3)
     with pytest.raises(TypeError):
-        TransitionSystem("arc-standard", 1.5)  # type: ignore[arg-type]
+        TransitionSystem("arc-standard", 1.5)
     with pytest.raises(ValueError, match="move is 3; moves are 0"):
         system.action(3, 0)
     for relation in (-1, 3):
