@@ -86,10 +86,6 @@ def test_the_place_of_a_score_that_is_not_finite_is_named(kernel: str, value: fl
         decoder.add(block)
 
 
-def test_huge_scores_are_not_taken_for_infinite(kernel: str) -> None:
-    decoder = BlockDecoder([1])
-    decoder.add(np.full((1, 20), 3e38, dtype=np.float32))
-    assert decoder.decode().scores == [np.float32(3e38)]
 
 
 def test_maxima_that_are_not_finite_are_refused() -> None:
