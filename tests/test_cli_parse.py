@@ -95,19 +95,6 @@ def test_output_is_what_was_asked_for(model: str, neighbours: str) -> None:
     assert rows == row.format("dog") + row.format("cats")
 
 
-def test_output_that_the_parser_has_not_is_refused(model: str, neighbours: str) -> None:
-    for folder, output, workers in (
-        (model, "conllu", "1"),
-        (neighbours, "brackets", "1"),
-        (neighbours, "brackets", "2"),
-    ):
-        result = parse(folder, "--output", output, "--workers", workers, stdin=b"dog\n")
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert result.stderr.startswith(f"spmrl-bench: --output {output} shows ")
-    result = parse(model, "--output", "jason", stdin=b"dog\n")
-    assert "Did you mean json" in result.stderr
-
-
 def test_what_cannot_be_written_is_named_behind_all_answers(neighbours: str) -> None:
     stdin = rb"(N dog) (S (D the) (N a\x09b)) (N cat)"
     result = parse(neighbours, "--input", "brackets", "--output", "conllu", stdin=stdin)

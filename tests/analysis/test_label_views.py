@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from spmrl_bench.analysis.attention_maps import attention_maps
 from spmrl_bench.analysis.label_views import label_layer_of, label_view
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError
 from spmrl_bench.nn.span_scorer import fenceposts
@@ -65,10 +64,6 @@ def test_looking_changes_nothing() -> None:
     assert torch.equal(first.weights, label_view(made, WORDS).weights)
     assert made.training
     assert list(made.parse([WORDS])) == expected
-
-
-def test_the_attention_below_can_still_be_shown() -> None:
-    assert attention_maps(parser(), WORDS).shape == (2, 2, TOKENS, TOKENS)
 
 
 def test_what_cannot_be_shown() -> None:

@@ -86,8 +86,6 @@ def test_the_place_of_a_score_that_is_not_finite_is_named(kernel: str, value: fl
         decoder.add(block)
 
 
-
-
 def test_maxima_that_are_not_finite_are_refused() -> None:
     with pytest.raises(chart.NotFiniteError, match=r"sentence 0, span \[0, 2\)"):
         BlockDecoder([2]).add_maxima(np.array([0, np.nan, 0]), [1, 1, 1])

@@ -144,7 +144,6 @@ BAD_INPUT: list[Any] = [
     (GOOD[1:], [1, 3], None, "arcs has 13 entries; the batch has 14 arcs"),
     (GOOD, [1, 3, 0], None, r"lengths\[2\] is 0; a sentence has at least 1 word"),
     (GOOD, [1.0, 3.0], None, "lengths has dtype float64; it must hold integers"),
-    (GOOD, [1, 3], 0, "threads is 0; it must be at least 1"),
     (with_value(1.1e300), [1, 3], None, r"arcs\[9\] .* is 1.1e\+300; scores from -1e\+300"),
 ]
 

@@ -71,12 +71,6 @@ def test_large_scores_are_not_taken_for_infinite_ones(columns: int) -> None:
         assert_same_bits(decode_on("cython", batch, team), expected)
 
 
-@pytest.mark.parametrize("team", [0, -2])
-def test_no_threads_are_refused(team: int) -> None:
-    with pytest.raises(ValueError, match=f"threads is {team}; it must be at least 1"):
-        chart.decode(np.zeros((1, 1), dtype=np.float32), [1], threads=team)
-
-
 # Who gets how many ------------------------------------------------------------------------
 
 

@@ -57,12 +57,6 @@ def test_heads_on_both_sides(words: str, left: list[int], right: list[int]) -> N
     assert answer(baseline_of(RIGHT), words)[0] == right
 
 
-
-
-
-
-
-
 @st.composite
 def sentences(draw: st.DrawFn) -> list[Row]:
     n = draw(st.integers(1, 6))

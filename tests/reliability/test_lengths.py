@@ -23,8 +23,6 @@ from spmrl_bench.parsers.streams import (
     windows,
 )
 from spmrl_bench.readers import conllu_stream, text
-from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import NO_TAG
 from tests.builders import tiny
 from tests.reliability.growth import parser_of as parser_of_variant
 from tests.reliability.tally import Tally
@@ -149,13 +147,6 @@ def test_a_cache_of_forms_holds_no_endless_spelling() -> None:
 def test_a_message_shows_no_endless_word() -> None:
     assert beginning(["x" * 1_000_000] * 9) == " ".join(["x" * 40 + "..."] * 8)
     assert beginning(["the", "dog"]) == "the dog"
-
-
-def test_flat_parses_have_the_words_unchanged() -> None:
-    word = "ab" * 5000
-    parse = tiny().flat([word] * 3, [NO_TAG] * 3)
-    assert isinstance(parse, Parse)
-    assert parse.words == (word,) * 3
 
 
 # Lines ----------------------------------------------------------------------------------------
