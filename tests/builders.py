@@ -149,13 +149,7 @@ def enlarge(parser: Any, *, seed: int = 1) -> Any:
 
 
 def learn(
-    parser: Any,
-    examples: Sequence[Parse],
-    steps: int,
-    rate: float = 0.01,
-    *,
-    decay: bool = False,
-    max_tokens: int = 2000,
+    parser: Any, examples: Sequence[Parse], steps: int, rate: float = 0.01, *, decay: bool = False
 ) -> list[float]:
     """The losses of steps of Adam over all examples at once; with ``decay``, ever smaller ones."""
     optimiser = torch.optim.Adam(parser.parameters(), lr=rate)
@@ -166,7 +160,7 @@ def learn(
     losses = []
     for step in range(steps):
         optimiser.zero_grad()
-        losses.append(parser.gradients(indexed, np.random.default_rng(step), max_tokens))
+        losses.append(parser.gradients(indexed, np.random.default_rng(step), 2000))
         optimiser.step()
         schedule.step()
     parser.eval()
