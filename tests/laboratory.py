@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees import Tree
@@ -68,11 +67,6 @@ citation = "none"
 source = "none"
 obtain = "Ask the elves."
 """
-
-
-def model_config(**changes: object) -> ChartParserConfig:
-    """Settings of a tiny parser."""
-    return ChartParserConfig.model_validate({"lexical": ["charlstm"], **MODEL, **changes})
 
 
 def train_config(**changes: object) -> TrainConfig:

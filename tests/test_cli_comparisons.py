@@ -8,26 +8,20 @@ import random
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.leaderboard.record import Record, write_record
 from spmrl_bench.scoring import Status
-from tests.leaderboard.examples import (
+from tests.builders import (
     ATTACHED,
     LOOSE,
     SKIPPED,
+    cli,
     joined,
     make_record,
     make_result,
 )
-from tests.test_cli import run_process
 
 SENTENCES = 120
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
 
 
 def rows(errors: float, seed: int) -> list[tuple[int, ...]]:
@@ -62,7 +56,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_compare_prints_scores_intervals_and_both_p(names: list[str]) -> None:
     good, _, bad = names
-    result = run("compare", bad, good, "--split", "dev", "--trials", "499")
+    result = cli("compare", bad, good, "--split", "dev", "--trials", "499")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     f1 = next(line for line in lines if line.startswith("F1 "))
@@ -83,7 +77,7 @@ def test_compare_prints_scores_intervals_and_both_p(names: list[str]) -> None:
 
 
 def test_compare_counts_sentences(names: list[str]) -> None:
-    result = run("compare", *names[:2], "--split", "dev")
+    result = cli("compare", *names[:2], "--split", "dev")
     pairs = list(zip(rows(0.1, 1), rows(0.1, 2), strict=True))
     better = sum(other[2] > one[2] for one, other in pairs)
     worse = sum(other[2] < one[2] for one, other in pairs)
@@ -98,7 +92,7 @@ def test_compare_counts_sentences(names: list[str]) -> None:
 
 def test_compare_prefers_test_and_prints_json(names: list[str]) -> None:
     def report(*options: str) -> dict[str, object]:
-        result = run("compare", *names[:2], "--format", "json", *options)
+        result = cli("compare", *names[:2], "--format", "json", *options)
         assert result.exit_code == 0, result.output
         found: dict[str, object] = json.loads(result.stdout)
         return found
@@ -122,15 +116,15 @@ def test_compare_takes_the_metric_that_is_asked_for(tmp_path: Path) -> None:
         dev = joined(make_result(*rows(rate, 1)[:4]), make_result(*attached, metric="attachment"))
         made = make_record(dev=dev, selected=False, test=None, baselines={})
         paths.append(str(write_record(made, tmp_path)))
-    result = run("compare", *paths, "--metric", "attachment")
+    result = cli("compare", *paths, "--metric", "attachment")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     # Of 16 words 13 and 4 have both right: three sentences with 4 and one, or all four, with 1.
     assert lines[2].split()[:2] == ["LAS", "81.25"]
     assert " 25.00 [" in lines[2]
     assert "worse on 3, equal on 1 (by LAS)" in result.stdout
-    assert run("compare", *paths).stdout.splitlines()[2].startswith("F1 ")
-    wrong = run("compare", *paths, "--metric", "attachmnt")
+    assert cli("compare", *paths).stdout.splitlines()[2].startswith("F1 ")
+    wrong = cli("compare", *paths, "--metric", "attachmnt")
     assert "unknown metric 'attachmnt'. Did you mean attachment?" in wrong.stderr
 
 
@@ -140,7 +134,7 @@ def test_compare_says_what_is_left_out_and_that_all_swaps_were_tried(tmp_path: P
         dev = make_result(*rows(rate, seed)[:5], SKIPPED, SKIPPED)
         made = make_record(dev=dev, selected=False, test=None, baselines={})
         paths.append(str(write_record(made, tmp_path)))
-    result = run("compare", *paths)
+    result = cli("compare", *paths)
     assert "LEFT OUT of every figure: 2 sentences." in result.stdout
     assert "Randomisation: all swaps; bootstrap: 10,000 draws" in result.stdout
     assert "Fewer than 100 sentences: intervals and p bootstrap are rough." in result.stdout
@@ -154,13 +148,13 @@ def test_compare_takes_run_folders(names: list[str]) -> None:
         update={"weights": hashlib.sha256(b"weights").hexdigest()}
     )
     write_record(made, Path("results/runs"))
-    result = run("compare", str(folder), f"results/runs/{names[0]}.json", "--trials", "99")
+    result = cli("compare", str(folder), f"results/runs/{names[0]}.json", "--trials", "99")
     assert result.exit_code == 0, result.output
     assert "seed:4" in result.stdout.splitlines()[-2]
 
 
 def test_explain_lists_the_keys_that_differ(names: list[str]) -> None:
-    result = run("explain", *names[:2])
+    result = cli("explain", *names[:2])
     assert result.exit_code == 0
     assert [line.split() for line in result.stdout.splitlines()] == [
         ["key", "A", "B"],
@@ -168,40 +162,18 @@ def test_explain_lists_the_keys_that_differ(names: list[str]) -> None:
         ["dev.seed", "1", "2"],
         ["test.seed", "1", "2"],
     ]
-    same = run("explain", names[0], names[0])
+    same = cli("explain", names[0], names[0])
     assert len(same.stdout.splitlines()) == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("compare", "GOOD", "zzz"), "zzz: no record; expected the file of a record, the beginn"),
-        (("compare", "GOOD", "COLLINS"), "\n  prm: spmrl in the first, COLLINS in the second"),
-        (("compare", "GOOD", "GOOD", "--split", "tset"), "unknown split 'tset'. Did you mean tes"),
-        (("compare", "GOOD", "GOOD", "--format", "jsn"), "unknown format 'jsn'. Did you mean json"),
-        (("explain", "results", "GOOD"), "results/best: no weights"),
-    ],
-)
-def test_mistakes_give_one_message_and_status_1(
-    names: list[str], arguments: tuple[str, ...], message: str
-) -> None:
+def test_mistakes_give_one_message_and_status_1(names: list[str]) -> None:
     other = write_record(record(0.1, prm="COLLINS"), Path("results/runs"))
-    stand_for = {"GOOD": names[0], "COLLINS": other.stem}
-    result = run(*(stand_for.get(word, word) for word in arguments))
-    assert result.exit_code == 1
-    assert result.stderr.startswith("spmrl-bench: ")
-    assert message in result.stderr
-    assert result.stdout == ""
-
-
-def test_commands_load_neither_torch_nor_pandas(names: list[str]) -> None:
-    code = """
-import sys
-from spmrl_bench.cli import app
-app(standalone_mode=False)
-sys.exit(bool({"torch", "pandas"} & set(sys.modules)))
-"""
-    for command in ("compare", "explain"):
-        result = run_process(command, *names[:2], cwd=Path.cwd(), code=code)
-        assert result.returncode == 0, result.stderr
-        assert result.stdout
+    for arguments, message in {
+        ("compare", names[0], "zzz"): "zzz: no record; expected the file of a record, the beginn",
+        ("compare", names[0], other.stem): "\n  prm: spmrl in the first, COLLINS in the second",
+        ("explain", "results", names[0]): "results/best: no weights",
+    }.items():
+        result = cli(*arguments)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith("spmrl-bench: ")
+        assert message in result.stderr

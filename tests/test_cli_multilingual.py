@@ -6,27 +6,22 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
 from spmrl_bench.experiments.multilingual import plan_track, run_track
 from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.leaderboard.record import read_records, write_record
+from tests.builders import cli, make_record, make_treebank
 from tests.conftest import shared_data
 from tests.laboratory import Laboratory
-from tests.leaderboard.examples import make_record, make_treebank
 
 ROOT = Path(__file__).resolve().parents[1]
 SUFFIXES = ("md", "csv", "tex")
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
 def train(*arguments: str) -> Result:
-    return run("multilingual", "--track", "mini", "--device", "cpu", *arguments)
+    return cli("multilingual", "--track", "mini", "--device", "cpu", *arguments)
 
 
 @pytest.fixture
@@ -72,21 +67,6 @@ def test_one_command_does_all_and_does_nothing_twice(world: Laboratory) -> None:
     assert again.stdout == result.stdout
     assert [path.stat().st_mtime_ns for path in weights] == before
     assert len(read_records(Path("results/runs"))) == 8
-
-
-def test_records_that_cannot_be_read_are_named_and_left_out(world: Laboratory) -> None:
-    options = ("--variant", "charlstm", "--set", "train.max_epochs=2")
-    sound = train(*options)
-    assert sound.exit_code == 0, sound.output
-    broken = Path("results/runs/0.json")
-    broken.write_text("{", encoding="utf-8")
-    strict = train(*options, "--strict")
-    assert (strict.exit_code, strict.stdout) == (1, "")
-    assert f"{broken}: not a record: " in strict.stderr
-    found = train(*options)
-    assert (found.exit_code, found.stdout) == (0, sound.stdout)
-    assert f"{broken}: not a record: " in found.stderr
-    assert "LEFT OUT: 1 file or line that cannot be read\n" in found.stderr
 
 
 def test_languages_can_be_named(world: Laboratory) -> None:
@@ -188,7 +168,7 @@ def test_mistakes_give_one_message(world: Laboratory) -> None:
     assert result.exit_code == 1
     assert result.stderr.startswith("spmrl-bench: unknown language 'elfish'")
     assert result.stdout == ""
-    assert run("multilingual").exit_code == 2
+    assert cli("multilingual").exit_code == 2
 
 
 # ---- spmrl-bench table ----
@@ -208,7 +188,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_table_rebuilds_the_tables_of_tracks_with_two_languages(folder: Path) -> None:
     for language, track in (("german", "mini"), ("french", "mini"), ("german", "open")):
         write(language, track)
-    result = run("table")
+    result = cli("table")
     assert result.exit_code == 0, result.output
     written = sorted(path.name for path in folder.glob("multilingual-*"))
     assert written == sorted(f"multilingual-mini.{suffix}" for suffix in SUFFIXES)
@@ -219,11 +199,11 @@ def test_table_rebuilds_the_tables_of_tracks_with_two_languages(folder: Path) ->
 
 def test_table_rebuilds_a_table_of_one_language_that_is_there(folder: Path) -> None:
     write("german", "open")
-    run("table")
+    cli("table")
     assert list(folder.glob("multilingual-*")) == []
     stale = folder / "multilingual-open.md"
     stale.write_text("stale", encoding="utf-8")
-    assert run("table").exit_code == 0
+    assert cli("table").exit_code == 0
     assert "| german " in stale.read_text(encoding="utf-8")
 
 
@@ -231,7 +211,7 @@ def test_table_that_cannot_be_written_is_named(folder: Path) -> None:
     write("german")
     write("french")
     (folder / "multilingual-mini.tex").mkdir()
-    result = run("table")
+    result = cli("table")
     assert result.exit_code == 1
     assert "results/multilingual-mini.tex: cannot write the table: " in result.stderr
 

@@ -14,13 +14,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
+from tests.builders import MAIN, cli, cli_process, environment, tiny
 from tests.conftest import PATIENCE
-from tests.parsers.examples import parser_of
 
 LIMIT = 8
 
@@ -28,7 +27,7 @@ LIMIT = 8
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("parser")
-    parser_of(seed=3, max_positions=LIMIT + 2).save(path)
+    tiny(seed=3, max_positions=LIMIT + 2).save(path)
     return str(path)
 
 
@@ -43,7 +42,7 @@ def neighbours(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def parse(model: str, *arguments: str, stdin: bytes | None = None) -> Result:
     options = ["parse", "--model", model, "--device", "cpu"]
-    return CliRunner().invoke(app, [*options, *arguments], input=stdin)
+    return cli(*options, *arguments, stdin=stdin)
 
 
 def expected(model: str, *sentences: str) -> list[str]:
@@ -60,15 +59,6 @@ def test_standard_input_and_files_in_their_order(model: str, tmp_path: Path) -> 
     assert result.stdout.split("\n") == [one, "", two, three, one, "", two, ""]
     assert result.stderr == ""
     assert parse(model, stdin=b"dogs\n").stdout == f"{three}\n"
-
-
-def test_brackets_keep_their_tags(model: str) -> None:
-    stdin = b"( (S (D the)\n (N dog)))\n"
-    result = parse(model, "--input", "brackets", stdin=stdin)
-    (line,) = expected(model, "the dog")
-    assert (
-        result.stdout == line.replace("(XX the)", "(D the)").replace("(XX dog)", "(N dog)") + "\n"
-    )
 
 
 CONLLU = """# a comment
@@ -105,19 +95,6 @@ def test_output_is_what_was_asked_for(model: str, neighbours: str) -> None:
     assert rows == row.format("dog") + row.format("cats")
 
 
-def test_output_that_the_parser_has_not_is_refused(model: str, neighbours: str) -> None:
-    for folder, output, workers in (
-        (model, "conllu", "1"),
-        (neighbours, "brackets", "1"),
-        (neighbours, "brackets", "2"),
-    ):
-        result = parse(folder, "--output", output, "--workers", workers, stdin=b"dog\n")
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert result.stderr.startswith(f"spmrl-bench: --output {output} shows ")
-    result = parse(model, "--output", "jason", stdin=b"dog\n")
-    assert "Did you mean json" in result.stderr
-
-
 def test_what_cannot_be_written_is_named_behind_all_answers(neighbours: str) -> None:
     stdin = rb"(N dog) (S (D the) (N a\x09b)) (N cat)"
     result = parse(neighbours, "--input", "brackets", "--output", "conllu", stdin=stdin)
@@ -149,16 +126,6 @@ def test_long_sentences_follow_the_policy_and_are_counted(model: str) -> None:
         assert f"written instead. The first is {problem}" in result.stderr
 
 
-def test_what_is_in_front_of_broken_input_is_written(model: str) -> None:
-    (cats,) = expected(model, "cats")
-    result = parse(model, stdin=b"cats\n\xff\ncats\n")
-    assert (result.exit_code, result.stdout) == (1, f"{cats}\n")
-    assert result.stderr.startswith("spmrl-bench: <standard input>:2: not UTF-8 text: ")
-    result = parse(model, "--input", "brackets", stdin=b"(X (XX cats)) )\n(X (T b))\n")
-    assert (result.exit_code, result.stdout) == (1, f"{cats}\n")
-    assert "<standard input>:1:15: sentence 2: found ')' but no bracket is open" in result.stderr
-
-
 def test_missing_files_are_found_before_the_parser_is_loaded(tmp_path: Path) -> None:
     for arguments in ((), ("--workers", "3")):
         result = parse("nowhere", *arguments, str(tmp_path / "gone"))
@@ -186,11 +153,9 @@ def test_interrupted_parsing_says_how_far_it_came(
 @contextmanager
 def started(model: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """The command in a process group of its own, of which nothing may be left at the end."""
-    root = Path(__file__).resolve().parents[1]
-    code = "from spmrl_bench.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "parse", "--model", model, "--device", "cpu", *arguments],
-        env=os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "2"},
+        [sys.executable, "-c", MAIN, "parse", "--model", model, "--device", "cpu", *arguments],
+        env=environment(OMP_NUM_THREADS="2"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -219,7 +184,6 @@ def gone(group: int, seconds: float = PATIENCE) -> bool:
 
 
 def feed(process: subprocess.Popen[bytes], lines: int) -> None:
-    assert process.stdin is not None
     process.stdin.write(b"the dog barks\n" * lines)
     process.stdin.flush()
 
@@ -232,8 +196,6 @@ def test_a_signal_ends_all_processes_with_one_message(
     model: str, number: signal.Signals, group: bool, status: int
 ) -> None:
     with started(model, "--workers", "2") as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         feed(process, 4500)  # it waits for more
         for _ in range(1000):
             assert process.stdout.readline().startswith(b"(")
@@ -253,9 +215,6 @@ def test_a_signal_ends_all_processes_with_one_message(
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_closed_pipe_ends_all_processes_quietly(model: str, workers: str) -> None:
     with started(model, "--workers", workers) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
         feed(process, 3000)
         assert process.stdout.readline().startswith(b"(")
         process.stdout.close()
@@ -269,7 +228,6 @@ def test_a_closed_pipe_ends_all_processes_quietly(model: str, workers: str) -> N
 
 def test_nothing_survives_the_death_of_the_command(model: str) -> None:
     with started(model, "--workers", "2") as process:
-        assert process.stdout is not None
         feed(process, 2500)
         assert process.stdout.readline().startswith(b"(")
         process.kill()
@@ -279,17 +237,9 @@ def test_nothing_survives_the_death_of_the_command(model: str) -> None:
 def test_a_full_disk_is_an_error_not_a_traceback(model: str) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full on this system")
-    root = Path(__file__).resolve().parents[1]
-    code = "from spmrl_bench.cli import main; main()"
+    command = ("parse", "--model", model, "--device", "cpu")
     with open("/dev/full", "wb") as full:
-        result = subprocess.run(
-            [sys.executable, "-c", code, "parse", "--model", model, "--device", "cpu"],
-            env=os.environ | {"PYTHONPATH": str(root)},
-            input=b"cats\n",
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
+        result = cli_process(*command, input="cats\n", stdout=full)
     assert result.returncode == 1
-    message = b"spmrl-bench: standard output: cannot be written: No space left on device\n"
+    message = "spmrl-bench: standard output: cannot be written: No space left on device\n"
     assert result.stderr == message

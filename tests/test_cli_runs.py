@@ -13,14 +13,14 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app, run_states
 from spmrl_bench.experiments import run_log
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_notes import cancel_asked
 from spmrl_bench.notes import write_waiting
 from spmrl_bench.training.log import write_log
+from tests.builders import cli
 from tests.conftest import PATIENCE
 
 WAITING, DONE, FAILED = (Path("runs/bank") / name for name in ("one", "three", "two"))
@@ -48,7 +48,7 @@ def _runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["runs", *arguments])
+    return cli("runs", *arguments)
 
 
 def rows(*arguments: str) -> list[list[str]]:
@@ -211,12 +211,3 @@ def test_a_terminal_is_kept_up_to_date() -> None:
         finally:
             process.kill()
             os.close(master)
-
-
-def test_sigterm_is_no_way_to_stop_looking() -> None:
-    from spmrl_bench.interrupts import Interrupted
-
-    run_states._unless_asked(KeyboardInterrupt())
-    run_states._unless_asked(Interrupted(signal.SIGINT))
-    with pytest.raises(Interrupted):
-        run_states._unless_asked(Interrupted(signal.SIGTERM))

@@ -1,26 +1,115 @@
-"""What ``score`` says of sentences that it cannot compare."""
+"""The commands that score files: reports, their additions, sentences that cannot be compared."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
+from tests.builders import cli, refused, works
+from tests.scoring.official_examples import (
+    GOLD,
+    LOSING,
+    OUTPUT,
+    TEST,
+    TWO_LEFT_OUT,
+    fake_program,
+    prints,
+)
 
-GOLD = [f"(S (NP (NN dog{n}) (, ,) (NN cat)) (VP (V barks)) (. .))" for n in range(30)]
+THIRTY = [f"(S (NP (NN dog{n}) (, ,) (NN cat)) (VP (V barks)) (. .))" for n in range(30)]
+DEPENDENCIES = """\
+1\tHe\t_\t_\tPRP\t_\t2\tnsubj\t_\t_
+2\tsleeps\t_\t_\tVBZ\t_\t0\troot\t_\t_
+3\t.\t_\t_\t.\t_\t2\tpunct\t_\t_
+"""
+
+pytestmark = pytest.mark.usefixtures("_files")
 
 
 @pytest.fixture
-def score(tmp_path: Path) -> object:
-    def score(gold: list[str], test: list[str], *options: str) -> Result:
-        for name, lines in (("gold", gold), ("test", test)):
-            (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
-        files = (str(tmp_path / "gold"), str(tmp_path / "test"))
-        return CliRunner().invoke(app, ["score", *files, *options])
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gold tree and a parse: S matches; NP and VP have other spans."""
+    monkeypatch.chdir(tmp_path)
+    Path("gold").write_text("(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n", encoding="utf-8")
+    Path("test").write_text("(S (NP (DT the)) (VP (NN dog) (VBZ barks)))\n", encoding="utf-8")
 
-    return score
+
+def score(gold: list[str], test: list[str], *options: str) -> Result:
+    """Of files with these lines."""
+    for name, lines in (("gold", gold), ("test", test)):
+        Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return cli("score", "gold", "test", *options)
+
+
+def report(*options: str) -> Any:
+    return json.loads(cli("score", "gold", "test", "--format", "json", *options).stdout)
+
+
+def test_the_report_and_its_signature(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = works("score", "gold", "test").stdout
+    assert "conventions of EVALB_SPMRL" in text
+    assert text.count("33.33") == 6
+    assert "scorer:own|match:labelled|prm:spmrl(" in text.splitlines()[-1]
+    found = report("--prm", "COLLINS")
+    assert found["all"]["recall"] == pytest.approx(100 / 3)
+    assert found["signature"]["prm"].startswith("COLLINS(")
+    name = "spmrl_bench.scoring.bracket_metric.scorer_version"
+    monkeypatch.setattr(name, lambda metric: "own(0abc)")
+    assert "scorer:own(0abc)|match:labelled|" in works("score", "gold", "test").stdout
+
+
+def test_what_the_c_program_prints() -> None:
+    folder = Path(__file__).parent / "scoring" / "printed"
+    options = ("--prm", "spmrl", "--missing-parse", "count", "--format", "evalb")
+    result = cli("score", folder / "gold.mrg", folder / "test.mrg", *options, "--allow-skipped")
+    expected = (folder / "spmrl_X.out").read_text(encoding="utf-8")
+    assert result.stdout.partition("-- len")[0] == expected.partition("-- len")[0]
+    assert "LEFT OUT of every figure: 3 of 8 sentences\n" in result.stderr
+    assert "all gold brackets missed: 1 (sentence 6)\n" in result.stderr
+    assert "|missing:count|" in result.stderr.splitlines()[-1]
+    assert "--by and --intervals" in refused(
+        "score", "gold", "test", "--format", "evalb", "--intervals"
+    )
+
+
+def test_breakdowns_and_intervals() -> None:
+    text = works("score", "gold", "test", "--by", "label", "--intervals").stdout
+    lines = [line.split() for line in text.splitlines()]
+    # Of the three spans without labels only S's match.
+    for row in (
+        "S 1 1 1 1 100.00 100.00 100.00",
+        "NP 1 0 1 1 0.00 0.00 0.00",
+        "unlabelled 1 1 3 3 33.33 33.33 33.33",
+    ):
+        assert row.split() in lines
+    assert "95 % confidence intervals: f1 33.33 to 33.33, recall 33.33" in text
+    assert text.splitlines()[-1].startswith("scorer:own|")
+    found = report("--by", "span", "--intervals")
+    assert [(part["name"], part["gold"], part["test"]) for part in found["by_span"]] == [
+        ("1", 1, 1), ("2", 1, 1), ("3", 1, 1), ("all", 3, 3), ("unlabelled", 3, 3),
+    ]  # fmt: skip
+    assert found["intervals"]["recall"] == [pytest.approx(100 / 3), pytest.approx(100 / 3)]
+    found = report("--by", "length")
+    assert found["by_length"][0]["name"] == "up to 10"
+    assert "intervals" not in found
+    nothing = score(["(S (NN a))"], ["(S (NN else))"], "--intervals", "--format", "json")
+    assert json.loads(nothing.stdout)["intervals"] == {}
+
+
+# ---- sentences that cannot be compared ---------------------------------------------------
+
+
+def test_leaving_sentences_out_can_be_refused() -> None:
+    assert works("score", "gold", "test", "--strict")
+    Path("test").write_text("(())\n", encoding="utf-8")
+    result = cli("score", "gold", "test", "--strict", "--format", "json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "1 of 1 sentences cannot be scored: sentence 1: no parse" in result.stderr
+    assert works("score", "gold", "test", "--strict", "--missing-parse", "count")
 
 
 def untagged(line: str) -> str:
@@ -29,39 +118,95 @@ def untagged(line: str) -> str:
     return line
 
 
-def test_parses_without_tags_lose_no_sentence(score: object) -> None:
-    found = score(GOLD, list(map(untagged, GOLD)), "--prm", "COLLINS")  # type: ignore[operator]
-    assert found.exit_code == 0, found.output
-    assert "the file of parses has no tags (XX): punctuation is removed where gold" in found.stderr
-    assert "LEFT OUT" not in found.stdout
-    assert "|punctuation:by-gold|" in found.stdout
-    assert ["F1", "100.00", "100.00"] in [line.split() for line in found.stdout.splitlines()]
-    other = score(list(map(untagged, GOLD)), GOLD, "--prm", "COLLINS")  # type: ignore[operator]
-    assert "gold has no tags (XX)" in other.stderr
-
-
-def test_whose_tags_decide_can_still_be_said(score: object) -> None:
-    found = score(GOLD, list(map(untagged, GOLD)), "--prm", "COLLINS", "--punctuation", "by-tag")  # type: ignore[operator]
-    assert found.exit_code == 1
-    assert "LEFT OUT of every figure: 30 of 30 sentences" in found.stdout
-    assert "30 of 30 sentences are in no figure, more than a twentieth" in found.stderr
+def test_whose_tags_decide_on_punctuation() -> None:
+    pair, collins = ["(S (NP (NN a)) (. .))"], ("--prm", "COLLINS")
+    score(pair, ["(S (NP (NN a)) (NN .))"])
+    assert report(*collins)["all"]["skipped"] == 1
+    found = report(*collins, "--punctuation", "by-gold")
+    assert (found["all"]["skipped"], found["signature"]["punctuation"]) == (0, "by-gold")
+    bare = list(map(untagged, THIRTY))
+    result = score(THIRTY, bare, *collins)
+    assert result.exit_code == 0, result.output
+    assert "the file of parses has no tags (XX): punctuation is removed where gold" in result.stderr
+    assert "LEFT OUT" not in result.stdout
+    assert "|punctuation:by-gold|" in result.stdout
+    assert ["F1", "100.00", "100.00"] in [line.split() for line in result.stdout.splitlines()]
+    assert "gold has no tags (XX)" in score(bare, THIRTY, *collins).stderr
+    result = score(THIRTY, bare, *collins, "--punctuation", "by-tag")
+    assert result.exit_code == 1
+    assert "LEFT OUT of every figure: 30 of 30 sentences" in result.stdout
+    assert "30 of 30 sentences are in no figure, more than a twentieth" in result.stderr
 
 
 @pytest.mark.parametrize(("broken", "status"), [(1, 0), (2, 1)])
-def test_a_score_without_a_twentieth_is_none(score: object, broken: int, status: int) -> None:
-    test = [line.replace("cat", "c\\/t") if n < broken else line for n, line in enumerate(GOLD)]
-    found = score(GOLD, test)  # type: ignore[operator]
+def test_a_score_without_a_twentieth_is_none(broken: int, status: int) -> None:
+    test = [line.replace("cat", "c\\/t") if n < broken else line for n, line in enumerate(THIRTY)]
+    found = score(THIRTY, test)
     assert found.exit_code == status
     assert "sentence 1: word 3 is 'cat' in gold, 'c\\/t' in the parse" in found.stderr
-    allowed = score(GOLD, test, "--allow-skipped")  # type: ignore[operator]
+    allowed = score(THIRTY, test, "--allow-skipped")
     assert allowed.exit_code == 0
     assert f"LEFT OUT of every figure: {broken} of 30 sentences" in allowed.stdout
 
 
-def test_words_that_are_too_many_are_shown(score: object) -> None:
-    test = [GOLD[0].replace("(V barks)", "(V barks) (V loud)"), *GOLD[1:]]
-    found = score(GOLD, test)  # type: ignore[operator]
-    assert (
-        "sentence 1: 5 words to compare in gold, 6 in the parse; word 5 is '.' in gold, 'loud' in "
-        "the parse"
-    ) in found.stderr
+# ---- an official program -----------------------------------------------------------------
+
+
+def official(test: str, output: str, *options: str) -> Result:
+    program = str(fake_program(Path("evalb").absolute(), prints(output)))
+    arguments = [option.format(program) for option in options]
+    return score([GOLD.rstrip("\n")], [test.rstrip("\n")], *arguments, "--prm", "COLLINS")
+
+
+@pytest.mark.parametrize("more", [(), ("--cross-check",)])
+def test_a_program_confirms(more: tuple[str, ...]) -> None:
+    result = official(TEST, OUTPUT, "--official", "{}", "--format", "json", *more)
+    found = json.loads(result.stdout)
+    assert found["all"]["f1"] == 62.5
+    assert found["signature"]["scorer"].startswith("evalb(")
+    assert found["signature"]["skipped"] == "0"
+    assert "and our own scorer agree in every count of 3 sentences" in result.stderr
+    assert official(TEST, OUTPUT, "--official", "{}", "--format", "evalb").stdout == OUTPUT
+
+
+def test_a_program_contradicts_or_leaves_sentences_out() -> None:
+    result = official(TEST, TWO_LEFT_OUT, "--official", "{}")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "first in line 5 of its output (sentence 2)" in result.stderr
+    result = official(LOSING, TWO_LEFT_OUT, "--official", "{}")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "2 of 3 sentences cannot be scored" in result.stderr
+    result = official(LOSING, TWO_LEFT_OUT, "--official", "{}", "--allow-skipped")
+    assert result.exit_code == 0
+    assert "LEFT OUT of every figure: 2 of 3 sentences" in result.stdout
+    signature = result.stdout.splitlines()[-1].split("|")
+    assert signature[0].startswith("scorer:evalb(")
+    assert "skipped:2" in signature
+
+
+def test_options_that_mean_nothing_together() -> None:
+    for options, message in (
+        (("--cross-check",), "--cross-check is about an official program"),
+        (("--official", "{}", "--missing-parse", "count"), "are for our own scorer"),
+        (("--official", "{}", "--punctuation", "by-gold"), "are for our own scorer"),
+    ):
+        result = official(TEST, OUTPUT, *options)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert message in result.stderr
+
+
+# ---- dependencies ------------------------------------------------------------------------
+
+
+def test_dependencies() -> None:
+    Path("gold").write_text(DEPENDENCIES, encoding="utf-8")
+    Path("test").write_text(DEPENDENCIES.replace("2\tpunct", "1\tpunct"), encoding="utf-8")
+    arguments = ("score-dependencies", "gold", "test", "--punctuation", "ptb-ctb")
+    text = works(*arguments).stdout.splitlines()
+    assert text[5].split() == ["UAS", "100.00", "66.67"]
+    assert text[-1].startswith("scorer:own|match:attachment|punctuation:ptb-ctb(xpos)|")
+    found = json.loads(works(*arguments, "--relations", "none", "--format", "json").stdout)
+    assert found["all_words"]["uas"] == pytest.approx(200 / 3)
+    assert found["signature"]["relations"] == "none"
+    Path("test").write_text(DEPENDENCIES.replace("0\troot", "3\troot"), encoding="utf-8")
+    assert refused(*arguments).startswith("test:2: sentence 1: the heads form a cycle")

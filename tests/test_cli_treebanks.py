@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.trees.conll import conll_lines
+from tests.builders import cli
 from tests.laboratory import SIZES, TRAIN, Laboratory, make_trees
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
+    return cli(*arguments)
 
 
 @pytest.fixture

@@ -37,7 +37,6 @@ def fill_with(version: str) -> Callable[[Path], None]:
 
 
 def content(folder: Path | None) -> dict[str, str]:
-    assert folder is not None
     return {
         path.name: path.read_text(encoding="utf-8")
         for path in sorted(folder.rglob("*"))

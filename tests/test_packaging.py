@@ -50,7 +50,6 @@ def test_citation_has_the_version_of_the_package() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {__version__}\n" in citation
     released = re.search(r'^date-released: "(.+)"$', citation, re.MULTILINE)
-    assert released is not None
     assert date.fromisoformat(released[1]) >= date(2026, 11, 20)
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from spmrl_bench.analysis.label_views import label_layer_of
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers.chart_parser import ChartParser
+from tests.builders import tiny
 from tests.nn.plain import randomise
-from tests.parsers.examples import parser_of
 
 HEADS, D_PROJ = 5, 4
 ON: dict[str, Any] = {
@@ -24,7 +24,7 @@ ON: dict[str, Any] = {
 
 def random_parser(**choices: Any) -> ChartParser:
     """With large random weights, so that its heads differ."""
-    made = parser_of(**{**ON, **choices})
+    made = tiny(**{**ON, **choices})
     randomise(label_layer_of(made), seed=5)
     randomise(made.scorer, seed=6)
     with torch.no_grad():
@@ -40,7 +40,7 @@ def with_gains(parser: ChartParser, gains: Sequence[float]) -> ChartParser:
     def scaled(_: Any, rows: Tensor, layout: Ragged) -> Tensor:
         return original(rows, layout) * torch.tensor(gains)[:, None]
 
-    layer._blocks = MethodType(scaled, layer)  # type: ignore[method-assign]
+    layer._blocks = MethodType(scaled, layer)
     return parser
 
 

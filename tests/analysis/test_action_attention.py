@@ -23,7 +23,7 @@ from spmrl_bench.transitions import MOVES, States, replay
 from spmrl_bench.transitions.beam import Sequence as ActionSequence
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from tests.parsers import examples
+from tests.builders import tiny
 from tests.parsers.test_transition_parser import crossing, parser_of
 
 WORDS = ["a", "c", "b", "d", "e", "c", "a"]
@@ -136,8 +136,6 @@ def test_lifted_arcs_have_names_and_come_back(monkeypatch: pytest.MonkeyPatch) -
         found = action_attention(made, example.words)
         assert found.score == -7.5
         assert any("↑" in name for name in found.actions)
-        assert found.parse.dependencies is not None
-        assert example.dependencies is not None
         heads = example.dependencies.heads.tolist()
         assert found.parse.dependencies.heads.tolist() == heads
         assert found.parse.dependencies.relations == example.dependencies.relations
@@ -226,7 +224,7 @@ def test_what_writes_no_actions_is_refused() -> None:
     both = combine([made, parser(seed=2)])
     with pytest.raises(SpmrlError, match=r"^an ensemble of 2 parsers has the attention of each"):
         action_attention(both, WORDS)
-    for other in (examples.parser_of(), RightBranching({"S": 1})):
+    for other in (tiny(), RightBranching({"S": 1})):
         assert not writes_actions(other)
         with pytest.raises(SpmrlError, match=f"^a parser of kind {other.kind} writes no actions"):
             action_attention(other, WORDS)

@@ -14,9 +14,6 @@ from matplotlib.patches import Rectangle
 from spmrl_bench.analysis.action_attention import ActionAttention, action_attention
 from spmrl_bench.analysis.action_picture import PAGE, draw_actions
 from spmrl_bench.analysis.drawing import Sheet
-from spmrl_bench.errors import SpmrlError
-from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Parse
 from tests.analysis.test_head_pictures import inside
 from tests.parsers.test_transition_parser import crossing, parser_of
 
@@ -138,48 +135,8 @@ def test_pictures_stand_side_by_side_where_they_fit(
     assert not any(one.overlaps(other) for k, one in enumerate(titles) for other in titles[k + 1 :])
 
 
-def test_the_caption_says_what_is_seen() -> None:
-    found = replace(found_in(WORDS), score=-1.234)
-    heads = [0] * len(WORDS)
-    for head, word in found.arcs[found.arcs[:, 1] > 0].tolist():
-        heads[word - 1] = head
-    text = _caption(replace(found, parse=_parse(heads)))
-    assert text.endswith("Log probability of the parse: -1.23. Parser: runs/some.")
-    others = [word for word, head in enumerate(heads, start=1) if head]
-    chain = [0] * len(WORDS)
-    for word, head in zip(others, [heads.index(0) + 1, *others], strict=False):
-        chain[word - 1] = head
-    moved = sum(one != other for one, other in zip(heads, chain, strict=True))
-    assert moved
-    text = _caption(replace(found, parse=_parse(chain)))
-    assert text.endswith(f"in the parse {moved} of the words hang elsewhere (crossing arcs).")
-
-
-def _parse(heads: list[int]) -> Parse:
-    tree = DependencyTree.build(WORDS, ["T"] * 7, heads, ["x"] * 7)
-    return Parse.of(dependencies=tree)
-
-
-def _caption(found: ActionAttention) -> str:
-    texts = draw_actions(found, layers=[0], model="runs/some").figure.texts
-    return " ".join(texts[1].get_text().split())
-
-
-def test_a_figure_larger_than_a_wall_is_refused() -> None:
-    found = found_in(["a"] * 200)
-    with pytest.raises(SpmrlError, match=r"^the figure would be \d+ by \d+ inches; choose a --lay"):
-        draw_actions(found, layers=[0, 1, 2], model="some")
-
-
 def test_words_are_drawn_as_they_are(tmp_path: Path) -> None:
     words = ["$$", "$a^2$", "5$", "\N{NO-BREAK SPACE}", "\N{HEBREW LETTER ALEF}"]
     draw_actions(found_in(words), layers=[0], model="$$").save(tmp_path / "some.svg")
     picture = (tmp_path / "some.svg").read_text(encoding="utf-8")
     assert all(picture.count(f">{word}<") == 1 for word in words)
-
-
-def test_files_are_the_same_each_time(tmp_path: Path) -> None:
-    found = found_in(WORDS[:4])
-    for name in ("one.svg", "two.svg"):
-        draw_actions(found, layers=[0, 1, 2], model="some").save(tmp_path / name)
-    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()

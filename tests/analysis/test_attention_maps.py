@@ -16,8 +16,8 @@ from spmrl_bench.nn.encoder import Encoder, SelfAttention
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.right_branching import RightBranching
+from tests.builders import tiny
 from tests.nn.plain import randomise
-from tests.parsers.examples import parser_of
 
 WORDS = ["the", "cat", "sees", "a", "big", "dog", "."]
 TOKENS = len(WORDS) + 2
@@ -34,7 +34,7 @@ ENCODERS: dict[str, dict[str, Any]] = {
 
 
 def parser(**choices: Any) -> ChartParser:
-    made = parser_of(**choices)
+    made = tiny(**choices)
     # Larger weights than a new parser's, so that its attention is far from uniform.
     randomise(made.encoder, seed=5)
     return made.eval()
@@ -110,7 +110,7 @@ def test_a_parser_is_limited_for_a_while_only() -> None:
 
 
 def test_a_parser_without_attention_can_only_be_left_as_it_is() -> None:
-    other = parser_of(encoder="lstm")
+    other = tiny(encoder="lstm")
     with limited(other, {}):
         assert len(list(other.parse([WORDS]))) == 1
     with pytest.raises(SpmrlError, match="no attention"):
@@ -154,7 +154,7 @@ def test_an_encoder_without_layers_has_no_maps() -> None:
 
 def test_what_has_no_attention_to_show_is_refused() -> None:
     with pytest.raises(SpmrlError, match=r"no attention .*: its encoder is a RecurrentEncoder"):
-        attention_maps(parser_of(encoder="lstm"), WORDS)
+        attention_maps(tiny(encoder="lstm"), WORDS)
     with pytest.raises(SpmrlError, match=r"no attention .*: it has no encoder"):
         attention_maps(RightBranching({"S": 1}), WORDS)
     with pytest.raises(SpmrlError, match="attention to the content alone can be told apart only"):

@@ -47,29 +47,6 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 # The studies of the program -------------------------------------------------------------
 
 
-def test_the_studies_are_of_three_papers_and_seven_questions_of_ours() -> None:
-    assert study_names() == [
-        "attention-layers",
-        "beam",
-        "encoders",
-        "encoders-tuned",
-        "joint-constituents",
-        "joint-dependencies",
-        "label-attention",
-        "label-attention-layers",
-        "learning-curve",
-        "lexical",
-        "minutes",
-        "paper-and-code",
-        "small-size",
-        "span-weight",
-        "stack-attention",
-        "test-time-ablation",
-        "test-time-windows",
-        "trained-windows",
-    ]
-
-
 @pytest.mark.parametrize("name", study_names())
 def test_every_published_figure_has_a_source(name: str) -> None:
     found = load_study(name)

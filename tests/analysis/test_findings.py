@@ -12,7 +12,7 @@ import pytest
 
 from spmrl_bench.analysis.findings import Findings, reversed_pairs
 from spmrl_bench.analysis.study_table import study_document, to_frame
-from spmrl_bench.leaderboard.formats import to_latex, to_markdown
+from spmrl_bench.leaderboard.formats import to_markdown
 from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.metric import metric_named
@@ -74,14 +74,6 @@ def test_equal_published_figures_have_no_order(laboratory: Laboratory) -> None:
     rows = {"one": {"published": 90.0}, "two": {"published": 90.0, "model": {"heads": 2}}}
     work = planned(laboratory, study_of(rows))
     assert reversed_pairs(measured(work, {"one": [1.0], "two": [2.0]})) == (0, [])
-
-
-def test_the_caption_states_the_budget(findings: Findings) -> None:
-    assert findings.caption == (
-        "Dev F1 in percent on tiny-open (1,234 sentences), mean and standard deviation over 3 "
-        "seeds. Budget: size small, 1 to 2 layers, trained for 3 to 5 epochs of at most 7, ended "
-        "by max_epochs, with train.max_epochs=7. Published: A paper, table 1; another treebank."
-    )
 
 
 def test_scores_by_the_clock_are_the_best_that_were_known_then(laboratory: Laboratory) -> None:
@@ -205,14 +197,6 @@ def test_csv_keeps_numbers_and_what_made_each_row(findings: Findings) -> None:
     assert frame.loc["worse", "layers"] == 2
     assert frame.loc["worse", "published_difference"] == -2.0
     assert pd.isna(frame.loc["plain", "difference"])
-
-
-def test_latex_has_the_table(findings: Findings) -> None:
-    text = to_latex(study_document(findings))
-    assert text.isascii()
-    assert text.count(r"\\" + "\n") == 1 + len(ROWS)
-    assert "\nbetter & 74.00" in text
-    assert r"\caption{Some parsers: tiny-open}" in text
 
 
 def counted(result: SplitResult, matched: list[int]) -> SplitResult:

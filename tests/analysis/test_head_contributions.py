@@ -24,8 +24,8 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.right_branching import RightBranching
 from spmrl_bench.trees.tree import collapsed_spans
 from tests.analysis.constructed import D_PROJ, HEADS, random_parser, two_headed_parser, with_gains
+from tests.builders import TREES, tiny
 from tests.laboratory import make_trees
-from tests.parsers.examples import TREES, parser_of
 
 ASKED = [Asked(tree.words, tree.tags, tree) for tree in (*TREES, *make_trees(20, seed=3))]
 
@@ -159,7 +159,6 @@ def test_sentences_are_read_lazily_and_a_parser_stays_as_it_was() -> None:
     assert (found.sentences, found.heads) == (2, HEADS)
     assert made.training
     layer = made.encoder.label_attention
-    assert layer is not None
     assert not layer._forward_pre_hooks
     empty = head_contributions(made, [])
     assert (empty.categories, empty.means.shape) == ((), (0, HEADS))
@@ -200,7 +199,7 @@ def test_the_table_has_the_figures_of_the_paper() -> None:
 
 def test_what_cannot_be_asked() -> None:
     made = random_parser()
-    for without in (parser_of(), RightBranching({"S": 1})):
+    for without in (tiny(), RightBranching({"S": 1})):
         with pytest.raises(SpmrlError, match=r"no label attention .* model\.label_attention=true"):
             head_contributions(without, ASKED)
     with pytest.raises(SpmrlError, match=r"adds the outputs of its heads up \(model\.label_out"):

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from spmrl_bench.analysis.attention_maps import attention_maps
 from spmrl_bench.analysis.label_views import label_layer_of, label_view
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError
 from spmrl_bench.nn.span_scorer import fenceposts
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.right_branching import RightBranching
+from tests.builders import tiny
 from tests.nn.plain import randomise
-from tests.parsers.examples import parser_of
 
 WORDS = ["the", "cat", "sees", "a", "big", "dog", "."]
 TOKENS = len(WORDS) + 2
@@ -25,7 +24,7 @@ ON: dict[str, Any] = {
 
 
 def parser(**choices: Any) -> ChartParser:
-    made = parser_of(**{**ON, **choices})
+    made = tiny(**{**ON, **choices})
     # Larger weights than a new parser's, so that its attention is far from uniform.
     randomise(made.encoder, seed=5)
     heads = label_layer_of(made).heads
@@ -67,12 +66,8 @@ def test_looking_changes_nothing() -> None:
     assert list(made.parse([WORDS])) == expected
 
 
-def test_the_attention_below_can_still_be_shown() -> None:
-    assert attention_maps(parser(), WORDS).shape == (2, 2, TOKENS, TOKENS)
-
-
 def test_what_cannot_be_shown() -> None:
-    for without in (parser_of(), RightBranching({"S": 1})):
+    for without in (tiny(), RightBranching({"S": 1})):
         with pytest.raises(SpmrlError, match=r"no label attention .* model\.label_attention=true"):
             label_view(without, WORDS)
     with pytest.raises(SpmrlError, match="without words"):

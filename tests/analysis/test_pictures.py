@@ -137,18 +137,6 @@ def test_windows_are_curves_over_their_size(laboratory: Laboratory, seeds: int) 
     assert published == [[-13.0, -1.0, 0.0], [-3.0, 0.0]]
 
 
-def test_the_caption_fits_into_the_figure(laboratory: Laboratory) -> None:
-    sheet = draw_study(findings_of(laboratory, 3))
-    sheet.figure.canvas.draw()
-    whole = sheet.figure.bbox
-    for text in sheet.figure.texts:
-        box = text.get_window_extent()
-        assert whole.x0 <= box.x0
-        assert box.x1 <= whole.x1
-        assert whole.y0 <= box.y0
-        assert box.y1 <= whole.y1
-
-
 def test_all_files_are_written_and_the_same_each_time(
     laboratory: Laboratory, tmp_path: Path
 ) -> None:
@@ -208,15 +196,6 @@ def test_each_head_has_a_picture_in_each_part() -> None:
                 row = image[round(axes.get_yticks()[5 * layer + place])]
                 assert np.nansum(row == value) == (2 if place == 3 else 0)
     assert any("content" in text for text in texts(sheet))
-
-
-def test_dollars_are_words(tmp_path: Path) -> None:
-    words = ["$$", "$a^2$", "5$"]
-    maps = {"combined": weights(1, 1, 5)}
-    sheet = draw_attention(maps, words, layers=[0], heads=[0], model="$$")
-    sheet.save(tmp_path / "some.svg")
-    picture = (tmp_path / "some.svg").read_text(encoding="utf-8")
-    assert all(picture.count(f">{word}<") == 2 for word in words)
 
 
 def test_a_figure_larger_than_a_wall_is_refused() -> None:

@@ -16,14 +16,13 @@ from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.nn.encoder import Encoder
 from spmrl_bench.nn.limits import Limit
-from spmrl_bench.parsers.joint_parser import JointParser
-from spmrl_bench.parsers.kind_configs import JointParserConfig
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.training.saved_progress import read_progress
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.analysis.examples import measured as made_up
 from tests.analysis.examples import planned, result, study_of
-from tests.laboratory import Laboratory, model_config
+from tests.builders import tiny
+from tests.laboratory import Laboratory
 
 RUNS, SCORES = Path("runs"), Path("results/studies")
 ROWS = {
@@ -50,7 +49,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     calls: list[object] = []
     score = module.score_split
 
-    def counted(parser, *rest):  # type: ignore[no-untyped-def]
+    def counted(parser, *rest):
         calls.append(getattr(parser.encoder, "limits", None))
         return score(parser, *rest)
 
@@ -67,7 +66,6 @@ def test_rows_share_runs_and_are_scored_with_their_limits(
     position, near = Limit(position=False), Limit(window=1)
     assert parsed == [(Limit(),) * 2, (position,) * 2, (near,) * 2, None]
     progress = read_progress(FOLDER / "last")
-    assert progress is not None
     assert found["plain"].scores == found["again"].scores == {1: progress.best_score}
     assert found["plain"].ended == (progress,)
     parser, bank = load_parser(FOLDER), plan(laboratory).treebank
@@ -97,7 +95,7 @@ def test_what_an_interrupted_call_parsed_is_kept(
 ) -> None:
     score = module.score_split
 
-    def interrupted(parser, *rest):  # type: ignore[no-untyped-def]
+    def interrupted(parser, *rest):
         if len(parsed) == 2:
             raise KeyboardInterrupt
         return score(parser, *rest)
@@ -145,7 +143,6 @@ def test_a_run_that_has_not_ended_is_not_scored(
 ) -> None:
     run(laboratory)
     progress = read_progress(FOLDER / "last")
-    assert progress is not None
     text = progress.model_copy(update={"stopped_by": None}).model_dump_json()
     (FOLDER / "last" / "progress.json").write_text(text, encoding="utf-8")
     monkeypatch.setattr(module, "train_all", lambda *_, **__: None)
@@ -161,12 +158,8 @@ def test_a_score_of_nothing_counts_as_zero(laboratory: Laboratory) -> None:
 def test_a_trained_parser_has_other_settings_of_parsing_for_a_while() -> None:
     sentences = open_treebank("german-mini").examples("train", ["constituents", "dependencies"])
     words = [sentence.words for sentence in sentences[:20]]
-    settings = model_config(max_positions=60).model_dump() | {
-        "d_arc": 8, "d_relation": 4, "biaffine_dropout": 0.0
-    }  # fmt: skip
-    config = JointParserConfig.model_validate(settings)
-    torch.manual_seed(1)
-    parser = JointParser.build(config, sentences[:60])
+    parser = tiny("joint", sentences[:60], seed=1, max_positions=60)
+    settings = parser.config
     with torch.no_grad():
         for weight in parser.dependencies.parameters():
             weight.normal_(std=0.7)
@@ -175,6 +168,6 @@ def test_a_trained_parser_has_other_settings_of_parsing_for_a_while() -> None:
         other = list(parser.parse(words))
     assert list(parser.parse(words)) == as_trained != other
     with parsing_with(parser, {}):
-        assert parser.config is config
-    parser.config = config.model_copy(update={"span_weight": 0.9})
+        assert parser.config is settings
+    parser.config = settings.model_copy(update={"span_weight": 0.9})
     assert list(parser.parse(words)) == other

@@ -14,7 +14,8 @@ from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.parsers.config import ParserConfig
 from tests.analysis.examples import planned, study_of
-from tests.laboratory import Laboratory, model_config
+from tests.builders import config
+from tests.laboratory import Laboratory
 
 WIDER = {"model.d_model": "32"}  # CharConcat needs a width of its own
 
@@ -27,9 +28,7 @@ def plan(
 
 
 def limits(model: dict[str, Any] | None = None, **limit: Any) -> dict[int, Limit]:
-    return attention_limits(
-        AttentionLimits(**limit), model_config(**({"layers": 4} | (model or {})))
-    )
+    return attention_limits(AttentionLimits(**limit), config(**({"layers": 4} | (model or {}))))
 
 
 # Runs -----------------------------------------------------------------------------------

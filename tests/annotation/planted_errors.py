@@ -51,21 +51,21 @@ class PlantedTreebank(Treebank):
     def of(cls, whole: Treebank, errors: int, seed: int, layer: Layer) -> Self:
         bank = object.__new__(cls)
         bank.__dict__.update(whole.__dict__)
-        bank._whole, bank._errors = whole, (errors, seed, layer)  # type: ignore[attr-defined]
+        bank._whole, bank._errors = whole, (errors, seed, layer)
         bank.name = f"{whole.name}+planted"
         bank.planted = plant(whole.examples("train", [layer]), errors, seed, layer)[1]
         return bank
 
     def _content(self, split: str, layer: Layer | None = None) -> SplitContent:
-        content: SplitContent = self._whole._content(split, layer)  # type: ignore[attr-defined]
-        errors, seed, own = self._errors  # type: ignore[attr-defined]
+        content: SplitContent = self._whole._content(split, layer)
+        errors, seed, own = self._errors
         if split != "train" or own not in content.sentences[0].layers:
             return content
         changed, _ = plant(content.sentences, errors, seed, own)
         return SplitContent(changed, content.dropped, content.skipped)
 
     def fingerprint_of(self, layer: Layer) -> str:
-        return digest([self._whole.fingerprint_of(layer), self._errors])  # type: ignore[attr-defined]
+        return digest([self._whole.fingerprint_of(layer), self._errors])
 
 
 def planted_plan(work: Plan, seed: int, layer: Layer, errors: int = ERRORS) -> Plan:

@@ -88,7 +88,6 @@ def _in_tree(
     tree: Tree | None, what: str, names: dict[str, int], choose: random.Random
 ) -> tuple[int, int, Tree] | None:
     """The tree with another label, or with a constituent that ends one child later or earlier."""
-    assert tree is not None
     rows = list(tree.constituents())
     spans = Counter(row[:2] for row in rows)
     places = [k for k in range(1, len(rows)) if rows[k][2] in names and spans[rows[k][:2]] == 1]
@@ -132,7 +131,6 @@ def _in_heads(
     tree: DependencyTree | None, what: str, names: dict[str, int], choose: random.Random
 ) -> tuple[int, int, DependencyTree] | None:
     """The tree with another relation, or a word that hangs from its head's head or a sister."""
-    assert tree is not None
     heads = tree.heads.tolist()
     words = [word for word in range(1, len(heads) + 1) if heads[word - 1]]
     words = [word for word in words if tree.relations[word - 1] in names]

@@ -20,9 +20,9 @@ from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 from tests.annotation.planting import plant
+from tests.builders import TREES, tiny
 from tests.chart.enumeration import spans, trees
 from tests.parsers import test_joint_parser, test_transition_parser
-from tests.parsers.examples import TREES, parser_of
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_the_margin_of_a_span_is_what_the_best_tree_gives_up_for_it() -> None:
     gold = [Parse.of(parse_brackets(text)) for text in GOLD]
     compared = 0
     for seed in range(4):
-        parser = parser_of(seed=seed).eval()
+        parser = tiny(seed=seed).eval()
         for place, each in found_in(parser, gold).items():
             assert each.gold is gold[place]
             n, scores = len(each.gold), cell_scores(parser, each.gold.words)
@@ -104,7 +104,7 @@ def test_the_margin_of_a_span_is_what_the_best_tree_gives_up_for_it() -> None:
 
 def test_a_label_that_the_parser_does_not_know_costs_what_any_other_one_does() -> None:
     tree = replace(TREES[1], labels=("S", "XP", "VP", "NP"))
-    parser = parser_of().eval()
+    parser = tiny().eval()
     (each,) = disagreements(parser, [Parse.of(tree)])
     (one,) = [one for one in each.differences if one.gold == "XP"]
     assert not one.known
@@ -222,7 +222,7 @@ def test_trees_that_no_actions_make_have_no_margins(sentences: list[Parse]) -> N
 
 def test_sentences_come_with_their_numbers_whatever_the_batch() -> None:
     gold = [Parse.of(tree) for tree in TREES]
-    parser = parser_of().eval()
+    parser = tiny().eval()
     found = found_in(parser, gold)
     alone = {
         place: each
@@ -243,7 +243,7 @@ def test_what_cannot_be_compared_is_said() -> None:
         list(disagreements(baseline, []))
     long = Tree.build(["w"] * 30, ["T"] * 30, [(0, 30, "S")])
     with pytest.raises(SentenceTooLongError, match="sentence 2: a sentence of 30 words"):
-        list(disagreements(parser_of(), [Parse.of(TREES[0]), Parse.of(long)]))
+        list(disagreements(tiny(), [Parse.of(TREES[0]), Parse.of(long)]))
 
 
 def disagreement(number: int, *margins: float, layer: Any = "constituents") -> Disagreement:

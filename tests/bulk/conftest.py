@@ -8,7 +8,7 @@ import pytest
 
 from spmrl_bench.bulk import shards, worker
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from tests.parsers.examples import parser_of
+from tests.builders import tiny
 
 #: Words of the longest sentence that the parser of trees takes.
 LIMIT = 8
@@ -17,7 +17,7 @@ LIMIT = 8
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("parser")
-    parser_of(seed=3, max_positions=LIMIT + 2).save(path)
+    tiny(seed=3, max_positions=LIMIT + 2).save(path)
     return path
 
 

@@ -14,15 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from spmrl_bench.bulk.progress import progress_line
 from spmrl_bench.bulk.report import WorkerNote
 from spmrl_bench.bulk.state import STATE
-from spmrl_bench.cli import app
 from spmrl_bench.executors import local
 from spmrl_bench.files import names_in
 from spmrl_bench.parsers.bulk import Manner
+from tests.builders import cli
 from tests.bulk.folders import Here, conllu, left_over, packed, results, streamed, tokens, write
 from tests.conftest import PATIENCE
 
@@ -45,7 +45,7 @@ def parse(
 
     def run(*options: str, model: Path = neighbours) -> Result:
         command = ["parse", "--model", str(model), "--to", str(tmp_path / "out"), *options]
-        return CliRunner().invoke(app, [*command, str(inputs)])
+        return cli(*command, str(inputs))
 
     return run
 
@@ -85,7 +85,7 @@ def test_a_folder_becomes_a_folder(
     report = report_of(outputs)
     assert (report["files"], report["done"], report["sentences"]) == (3, 3, 91)
     assert report["failed"] == []
-    (worker,) = report["workers"]  # type: ignore[misc]
+    (worker,) = report["workers"]
     assert (worker["shards"], worker["files"], worker["sentences"]) == (4 + 3 + 4, 3, 91)
     settings = json.loads((outputs / "parse.json").read_text(encoding="utf-8"))
     assert (settings["kind"], settings["output"]) == ("attach-neighbour", "conllu")
@@ -111,7 +111,7 @@ def test_what_failed_is_tried_again_and_nothing_else(
     assert message[1].startswith("bad.txt:1: not UTF-8 text")
     assert message[2].startswith("half.txt.gz: cannot be decompressed")
     assert results(outputs) == expected(neighbours, TEXTS)
-    assert [each["file"] for each in report_of(outputs)["failed"]] == ["bad.txt", "half.txt.gz"]  # type: ignore[attr-defined]
+    assert [each["file"] for each in report_of(outputs)["failed"]] == ["bad.txt", "half.txt.gz"]
     assert parse().exit_code == 1
 
     then = {name: (outputs / name).stat().st_mtime_ns for name in TEXTS}
@@ -161,7 +161,7 @@ def test_folders_that_do_not_fit_are_refused(
 ) -> None:
     def refusal(*arguments: Path | str) -> str:
         command = ["parse", "--model", str(neighbours), *map(str, arguments)]
-        done = CliRunner().invoke(app, command)
+        done = cli(*command)
         assert done.exit_code == 1
         return done.stderr
 
@@ -287,7 +287,7 @@ def test_an_interrupt_keeps_what_is_done(
     assert results(outputs) == {}
     monkeypatch.setattr(local, "LocalExecutor", lambda *_: Here())
     arguments = ["--model", str(neighbours), "--to", str(outputs), str(tmp_path / "in")]
-    assert CliRunner().invoke(app, ["parse", *arguments]).exit_code == 0
+    assert cli("parse", *arguments).exit_code == 0
     workers = report_of(outputs)["workers"]
-    assert sum(worker["sentences"] for worker in workers) == 40_000  # type: ignore[attr-defined]
+    assert sum(worker["sentences"] for worker in workers) == 40_000
     assert results(outputs) == expected(neighbours, texts)

@@ -31,7 +31,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shards_of(path: Path, form: Form, compression: str = "none") -> Iterator[Shard]:
-    source = Source(path, compression, "x")  # type: ignore[arg-type]
+    source = Source(path, compression, "x")
     cut: Cut | None = BEGINNING
     while cut is not None:
         shard = shard_at(source, form, cut)
@@ -131,7 +131,7 @@ def test_any_shard_is_found_from_any_place(tmp_path: Path, compression: str) -> 
     path = tmp_path / "x"
     path.write_bytes(packed(tokens(60), f"x.{compression}"))
     cut = [(shard.cut, shard.data) for shard in shards_of(path, "tokens", compression)]
-    source = Source(path, compression, "x")  # type: ignore[arg-type]
+    source = Source(path, compression, "x")
     for number in (7, 9, 2, 3, 0, 12, 12):
         where, data = cut[number]
         assert shard_at(source, "tokens", where).data == data

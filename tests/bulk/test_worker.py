@@ -76,11 +76,10 @@ def test_outputs_are_those_of_the_stream(model: Path, tmp_path: Path, output: st
         "d.conllu": (conllu(25), "conllu"),
     }
     write(tmp_path / "in", {name: data for name, (data, _) in texts.items()})
-    manner = Manner("flat", output)  # type: ignore[arg-type]
+    manner = Manner("flat", output)
     do(job_of(model, tmp_path / "in", tmp_path / "out", manner))
     assert results(tmp_path / "out") == {
-        name: streamed(model, data, form, manner)  # type: ignore[arg-type]
-        for name, (data, form) in texts.items()
+        name: streamed(model, data, form, manner) for name, (data, form) in texts.items()
     }
     assert left_over(tmp_path / "out") == []
 
@@ -110,7 +109,6 @@ def test_long_sentences_are_counted_with_the_place_of_the_first(
     job = job_of(model, tmp_path / "in", tmp_path / "out", Manner("skip"))
     do(job)
     note = FileState(job.outputs, job.files[0]).note()
-    assert note is not None
     assert (note.sentences, note.long) == (26, 2)
     assert note.first_long.startswith("a.txt:16: a sentence of 9 words")
     assert results(job.outputs)["a.txt"].count(b"(())\n") == 2
@@ -263,7 +261,7 @@ def test_workers_side_by_side_parse_each_shard_once(
 
     def write_part(self: FileState, shard: int, *rest: object) -> None:
         parsed.append((self.key, shard))
-        real(self, shard, *rest)  # type: ignore[arg-type]
+        real(self, shard, *rest)
 
     monkeypatch.setattr(FileState, "write_part", write_part)
     job = job_of(neighbours, inputs, tmp_path / "out")
@@ -347,7 +345,6 @@ def test_an_input_that_changes_under_work_fails(neighbours: Path, tmp_path: Path
     write(tmp_path / "in", {"a.txt": tokens(26)})
     do(job)
     (note,) = [FileState(job.outputs, file).note() for file in job.files]
-    assert note is not None
     assert note.problem.startswith("a.txt: has changed since parsing began")
     assert results(job.outputs) == {}
     job = job_of(neighbours, tmp_path / "in", tmp_path / "out")

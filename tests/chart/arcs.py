@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from spmrl_bench.chart import DecodedDependencies, decode_dependencies, dependencies, kernels
+from spmrl_bench.chart import DecodedDependencies, decode_dependencies
 from spmrl_bench.chart.packing import arc_offsets
+from tests.twins import running_on
 
 Scores = NDArray[np.float64]
 Shape = Literal["integers", "floats", "nested", "rooted"]
@@ -42,19 +42,6 @@ def random_batch(rng: np.random.Generator, lengths: Sequence[int], shape: Shape)
     return np.concatenate([np.empty(0), *(random_arcs(rng, n, shape).ravel() for n in lengths)])
 
 
-def decode_with(
-    kernel: kernels.DependencyKernel,
-    arcs: Scores,
-    lengths: Sequence[int],
-    projective: bool,
-    threads: int | None = None,
-) -> DecodedDependencies:
-    """Decode a batch with this kernel."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dependencies, "load_dependency_kernel", lambda: kernel)
-        return decode_dependencies(arcs, lengths, projective=projective, threads=threads)
-
-
 def decode_on(
     name: str,
     arcs: Scores,
@@ -63,22 +50,11 @@ def decode_on(
     threads: int | None = None,
 ) -> DecodedDependencies:
     """Decode with the kernel of this name, "cython" or "python"."""
-    kernel = kernels.DEPENDENCY_PYTHON
-    if name == "cython":
-        from spmrl_bench.chart import _dependency
-
-        kernel = kernels.compiled_dependency(_dependency)
-    return decode_with(kernel, arcs, lengths, projective, threads)
+    with running_on(name, "dependencies"):
+        return decode_dependencies(arcs, lengths, projective=projective, threads=threads)
 
 
 def sentence_arcs(arcs: Scores, lengths: Sequence[int], b: int) -> Scores:
     """The arcs [n, n + 1] of sentence ``b``."""
     first, end = arc_offsets(lengths)[b : b + 2]
     return arcs[first:end].reshape(lengths[b], lengths[b] + 1)
-
-
-def assert_same(found: DecodedDependencies, expected: DecodedDependencies) -> None:
-    """Equal bit for bit."""
-    assert found.heads.tobytes() == expected.heads.tobytes()
-    assert found.offsets.tobytes() == expected.offsets.tobytes()
-    assert found.scores.tobytes() == expected.scores.tobytes()

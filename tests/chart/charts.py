@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench import chart
-from spmrl_bench.chart import kernels, packing
+from spmrl_bench.chart import packing
+from tests.twins import running_on
 
 
 class Batch(NamedTuple):
@@ -33,20 +34,10 @@ def random_batch(
     return Batch(scores, np.array(lengths, dtype=np.int32), targets if gold else None)
 
 
-def decode_with(kernel: kernels.Kernel, batch: Batch, threads: int | None = None) -> chart.Decoded:
-    """Decode a batch as ``chart.decode`` does."""
-    decoder = chart.BlockDecoder(batch.lengths, batch.gold)
-    decoder._kernel = kernel
-    return decoder.decode_whole(batch.scores, threads=threads)
-
-
 def decode_on(kernel: str, batch: Batch, threads: int | None = None) -> chart.Decoded:
     """Decode with the kernel of this name, "cython" or "python"."""
-    if kernel == "python":
-        return decode_with(kernels.PYTHON, batch, threads)
-    from spmrl_bench.chart import _cky
-
-    return decode_with(kernels.compiled(_cky), batch, threads)
+    with running_on(kernel, "labels"):
+        return chart.decode(*batch, threads=threads)
 
 
 def one_sentence(batch: Batch, b: int) -> Batch:
@@ -54,11 +45,3 @@ def one_sentence(batch: Batch, b: int) -> Batch:
     first, stop = packing.cell_offsets(batch.lengths)[b : b + 2]
     gold = None if batch.gold is None else batch.gold[first:stop]
     return Batch(batch.scores[first:stop], batch.lengths[b : b + 1], gold)
-
-
-def assert_same(found: chart.Decoded, expected: chart.Decoded) -> None:
-    """Equal bit for bit."""
-    assert found.cells.tobytes() == expected.cells.tobytes()
-    assert found.labels.tobytes() == expected.labels.tobytes()
-    assert found.offsets.tobytes() == expected.offsets.tobytes()
-    assert found.scores.tobytes() == expected.scores.tobytes()

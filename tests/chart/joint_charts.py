@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.util
 from typing import NamedTuple
-from unittest.mock import patch
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from spmrl_bench import chart
-from spmrl_bench.chart import joint, kernels, packing
-
-compiled = importlib.util.find_spec("spmrl_bench.chart._joint") is not None
-needs_compiled = pytest.mark.skipif(not compiled, reason="kernel not built")
-KERNELS = [
-    "python",
-    pytest.param("two lanes", marks=needs_compiled),
-    pytest.param("widest", marks=needs_compiled),
-]
+from spmrl_bench.chart import packing
+from tests.twins import running_on
 
 
 class JointBatch(NamedTuple):
@@ -42,15 +31,8 @@ def random_batch(rng: np.random.Generator, lengths: list[int], *, ties: bool) ->
 
 
 def decode_on(kernel: str, batch: JointBatch, threads: int | None = None) -> chart.JointDecoded:
-    """Decode on "python", or compiled with vectors of "two lanes" or the "widest" ones."""
-    chosen = kernels.JOINT_PYTHON
-    if kernel != "python":
-        from spmrl_bench.chart import _joint
-
-        lanes = {"two lanes": 2, "widest": _joint.vector_lanes()}[kernel]
-        decode = functools.partial(_joint.decode, lanes=lanes)
-        chosen = kernels.JointKernel(kernel, decode, _joint.openmp_threads)
-    with patch.object(joint, "load_joint_kernel", lambda: chosen):
+    """Decode on "python", or compiled with the widest vectors ("cython") or "two lanes"."""
+    with running_on(kernel, "joint"):
         return chart.decode_joint(*batch, threads=threads)
 
 
@@ -77,14 +59,6 @@ def sentence_of(decoded: chart.JointDecoded, batch: JointBatch, b: int) -> chart
         np.array([0, words.stop - words.start]),
         decoded.scores[b : b + 1],
     )
-
-
-def assert_same(found: chart.JointDecoded, expected: chart.JointDecoded) -> None:
-    """Equal bit for bit."""
-    for name in chart.JointDecoded.__slots__:
-        left, right = getattr(found, name), getattr(expected, name)
-        assert left.dtype == right.dtype, name
-        assert left.tobytes() == right.tobytes(), name
 
 
 def score_of(decoded: chart.JointDecoded, batch: JointBatch) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench import chart
-from spmrl_bench.chart import BlockDecoder, blocks, kernels, reference
-from spmrl_bench.chart.threads import WORTH_A_TEAM
-from tests.chart.charts import Batch, assert_same, decode_on, random_batch
+from spmrl_bench.chart import BlockDecoder, reference
+from tests.chart.charts import Batch, decode_on, random_batch
+from tests.twins import assert_same_bits, kernels_of, running_on
 
-compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
-names = ["python", *(["cython"] if compiled else [])]
 augmented = pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
 
 
-@pytest.fixture(params=names)
-def kernel(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "python":
-        monkeypatch.setattr(blocks, "load_kernel", lambda: kernels.PYTHON)
-    return str(request.param)
+@pytest.fixture(params=kernels_of("labels"))
+def kernel(request: Any) -> Iterator[str]:
+    with running_on(request.param, "labels"):
+        yield request.param
 
 
 def decode_blocks(batch: Batch, sizes: list[int], threads: int | None = None) -> chart.Decoded:
@@ -46,7 +43,7 @@ def test_blocks_give_the_trees_of_the_whole(
 ) -> None:
     rng = np.random.default_rng(columns)
     batch = random_batch(rng, [1, 2, 9, 10, 17, 2, 1], columns, gold=gold, ties=ties)
-    assert_same(decode_blocks(batch, sizes), decode_on("python", batch))
+    assert_same_bits(decode_blocks(batch, sizes), decode_on("python", batch))
 
 
 @given(
@@ -60,25 +57,7 @@ def test_any_blocks_give_the_trees_of_the_whole(
     lengths: list[int], columns: int, sizes: list[int], gold: bool, seed: int
 ) -> None:
     batch = random_batch(np.random.default_rng(seed), lengths, columns, gold=gold, ties=True)
-    assert_same(decode_blocks(batch, sizes), chart.decode(*batch))
-
-
-@augmented
-def test_rounding_makes_the_same_ties(kernel: str, gold: bool) -> None:
-    rng = np.random.default_rng(5)
-    values = np.array([-1e-30, 0.0, -0.0, 1e-30, 1e-9, 1 - 2**-24, 1.0, 1e17], dtype=np.float32)
-    batch = random_batch(rng, [1, 1, 3, 5, 12], 10, gold=gold, ties=False)
-    for choice in (values[1:3], values[:4], values[:-1], values):
-        batch = batch._replace(scores=rng.choice(choice, batch.scores.shape))
-        assert_same(decode_blocks(batch, [13]), decode_on("python", batch))
-
-
-@augmented
-def test_threads_change_nothing(gold: bool) -> None:
-    batch = random_batch(np.random.default_rng(4), [40, 3, 60, 1], 110, gold=gold, ties=True)
-    assert batch.scores.size > WORTH_A_TEAM
-    for team in (None, 1, 2, 5):
-        assert_same(decode_blocks(batch, [5000], team), chart.decode(*batch))
+    assert_same_bits(decode_blocks(batch, sizes), chart.decode(*batch))
 
 
 @augmented
@@ -89,7 +68,7 @@ def test_maxima_may_be_found_elsewhere(kernel: str, gold: bool) -> None:
     decoder = BlockDecoder(batch.lengths, batch.gold)
     decoder.add_maxima(values[:9], labels[:9])
     decoder.add_maxima(values[9:], labels[9:].astype(np.int64))
-    assert_same(decoder.decode(), chart.decode(*batch))
+    assert_same_bits(decoder.decode(), chart.decode(*batch))
 
 
 def test_nothing_decodes_to_nothing(kernel: str) -> None:
@@ -105,12 +84,6 @@ def test_the_place_of_a_score_that_is_not_finite_is_named(kernel: str, value: fl
     message = r"scores\[3, 17\] \(sentence 1, span \[0, 3\), label 18\) is -?(nan|inf)"
     with pytest.raises(chart.NotFiniteError, match=message):
         decoder.add(block)
-
-
-def test_huge_scores_are_not_taken_for_infinite(kernel: str) -> None:
-    decoder = BlockDecoder([1])
-    decoder.add(np.full((1, 20), 3e38, dtype=np.float32))
-    assert decoder.decode().scores == [np.float32(3e38)]
 
 
 def test_maxima_that_are_not_finite_are_refused() -> None:

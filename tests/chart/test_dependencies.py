@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-import warnings
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -13,21 +9,19 @@ import numpy as np
 import pytest
 
 from spmrl_bench import chart
-from spmrl_bench.chart import decode_dependencies, kernels
+from spmrl_bench.chart import decode_dependencies
 from spmrl_bench.chart.packing import arc_offsets, word_offsets
 from spmrl_bench.trees.dependencies import head_fault
 from tests.chart.arcs import (
     Shape,
-    assert_same,
     decode_on,
     random_arcs,
     random_batch,
     sentence_arcs,
 )
+from tests.twins import assert_same_bits, kernels_of
 
-compiled = importlib.util.find_spec("spmrl_bench.chart._dependency") is not None
-needs_compiled = pytest.mark.skipif(not compiled, reason="kernel not built")
-KERNELS = ["python", pytest.param("cython", marks=needs_compiled)]
+every_kernel = pytest.mark.parametrize("kernel", kernels_of("dependencies"))
 shapes = pytest.mark.parametrize("shape", get_args(Shape))
 kinds = pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
 MIXED = [1, 2, 9, 10, 17, 33, 2, 1, 5, 64]
@@ -38,32 +32,7 @@ def crosses(heads: list[int]) -> bool:
     return any(a < c < b < d for a, b in arcs for c, d in arcs)
 
 
-@needs_compiled
-@kinds
-@shapes
-def test_kernels_agree_bit_for_bit_with_any_number_of_threads(
-    shape: Shape, projective: bool
-) -> None:
-    arcs = random_batch(np.random.default_rng(1), MIXED, shape)
-    expected = decode_on("python", arcs, MIXED, projective)
-    for threads in (None, 1, 2, 3, 1000):
-        assert_same(decode_on("cython", arcs, MIXED, projective, threads), expected)
-
-
-@needs_compiled
-@kinds
-def test_kernels_agree_on_a_long_sentence_and_on_zeros_of_two_signs(projective: bool) -> None:
-    rng = np.random.default_rng(2)
-    arcs = random_batch(rng, [150], "integers")
-    signed = rng.choice([-1.0, -0.0, 0.0, 1e-300, 1.0], arcs.shape)
-    for scores in (arcs, signed):
-        found = decode_on("cython", scores, [150], projective)
-        assert_same(found, decode_on("python", scores, [150], projective))
-    word = decode_on("cython", np.array([-0.0, 0.0]), [1], projective)
-    assert not np.signbit(word.scores[0])
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @kinds
 @shapes
 def test_heads_form_a_tree_of_one_root_that_has_the_score(
@@ -80,24 +49,13 @@ def test_heads_form_a_tree_of_one_root_that_has_the_score(
         assert decoded.scores[b] == sum(table[np.arange(len(heads)), heads].tolist())
 
 
-@kinds
-def test_a_batch_decodes_like_its_sentences(projective: bool) -> None:
-    arcs = random_batch(np.random.default_rng(4), MIXED, "integers")
-    whole = decode_dependencies(arcs, MIXED, projective=projective)
-    for b, (low, high) in enumerate(pairwise(whole.offsets)):
-        own = sentence_arcs(arcs, MIXED, b).ravel()
-        alone = decode_dependencies(own, MIXED[b : b + 1], projective=projective)
-        assert alone.heads.tolist() == whole.heads[low:high].tolist()
-        assert alone.scores[0] == whole.scores[b]
-
-
 def test_a_spanning_tree_is_never_worse_than_the_projective_one() -> None:
     arcs = random_batch(np.random.default_rng(5), [40] * 8, "floats")
     any_kind = decode_dependencies(arcs, [40] * 8, projective=False).scores
     assert (any_kind > decode_dependencies(arcs, [40] * 8, projective=True).scores).all()
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 def test_a_tree_whose_arcs_are_by_far_the_best_is_found(kernel: str) -> None:
     """At lengths that cannot be enumerated: each word's head is any word before it in an order."""
     rng = np.random.default_rng(6)
@@ -116,7 +74,7 @@ def test_a_tree_whose_arcs_are_by_far_the_best_is_found(kernel: str) -> None:
     assert found.heads.tolist() == planted
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @kinds
 def test_every_word_may_want_the_root_but_one_gets_it(kernel: str, projective: bool) -> None:
     arcs = np.array([[9, 0, 1, 0], [9, 2, 0, 0], [9.5, 0, 1, 0]]).ravel()
@@ -126,7 +84,7 @@ def test_every_word_may_want_the_root_but_one_gets_it(kernel: str, projective: b
     assert decoded.scores.tolist() == [12.0]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_where_all_trees_are_equal(kernel: str, n: int) -> None:
     """The lowest governors win, as far as the rules of the two searches reach."""
@@ -138,19 +96,12 @@ def test_where_all_trees_are_equal(kernel: str, n: int) -> None:
 
 
 @kinds
-def test_an_empty_batch_has_an_empty_result(projective: bool) -> None:
-    decoded = decode_dependencies([], [], projective=projective)
-    assert decoded.offsets.tolist() == [0]
-    assert len(decoded.heads) == len(decoded.scores) == 0
-
-
-@kinds
 def test_scores_of_words_to_themselves_may_be_anything(projective: bool) -> None:
     arcs = random_arcs(np.random.default_rng(7), 6, "floats")
     expected = decode_dependencies(arcs.ravel(), [6], projective=projective)
     for value in (np.nan, np.inf, -np.inf, 1e308, 5.0):
         arcs[np.arange(6), np.arange(1, 7)] = value
-        assert_same(decode_dependencies(arcs.ravel(), [6], projective=projective), expected)
+        assert_same_bits(decode_dependencies(arcs.ravel(), [6], projective=projective), expected)
 
 
 @kinds
@@ -160,7 +111,7 @@ def test_types_and_layout_do_not_matter_and_input_stays(projective: bool) -> Non
     double = np.repeat(single.astype(np.float64), 2)
     double.setflags(write=False)
     found = decode_dependencies(double[::2], np.array([3, 6], np.uint8), projective=projective)
-    assert_same(found, expected)
+    assert_same_bits(found, expected)
 
 
 @kinds
@@ -193,7 +144,6 @@ BAD_INPUT: list[Any] = [
     (GOOD[1:], [1, 3], None, "arcs has 13 entries; the batch has 14 arcs"),
     (GOOD, [1, 3, 0], None, r"lengths\[2\] is 0; a sentence has at least 1 word"),
     (GOOD, [1.0, 3.0], None, "lengths has dtype float64; it must hold integers"),
-    (GOOD, [1, 3], 0, "threads is 0; it must be at least 1"),
     (with_value(1.1e300), [1, 3], None, r"arcs\[9\] .* is 1.1e\+300; scores from -1e\+300"),
 ]
 
@@ -218,29 +168,3 @@ def test_the_place_of_a_score_that_is_not_finite_is_named(value: float) -> None:
     for scores in (arcs, arcs.astype(np.float32)):
         with pytest.raises(chart.NotFiniteError, match=message):
             decode_dependencies(scores, [1, 3], projective=True)
-
-
-@pytest.fixture
-def without_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if the extension had not been built."""
-    monkeypatch.delattr(chart, "_dependency", raising=False)
-    monkeypatch.setitem(sys.modules, "spmrl_bench.chart._dependency", None)
-    kernels.load_dependency_kernel.cache_clear()
-    yield
-    kernels.load_dependency_kernel.cache_clear()
-
-
-@pytest.mark.usefixtures("without_kernel")
-def test_fallback_warns_once_and_returns_the_same() -> None:
-    arcs = random_batch(np.random.default_rng(8), MIXED, "floats")
-    with pytest.warns(RuntimeWarning, match=r"plain-Python kernels.*_dependency.*C compiler"):
-        found = decode_dependencies(arcs, MIXED, projective=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert_same(decode_dependencies(arcs, MIXED, projective=True), found)
-    assert_same(found, decode_on("python", arcs, MIXED, projective=True))
-
-
-@needs_compiled
-def test_the_compiled_kernel_is_used_where_it_exists() -> None:
-    assert kernels.load_dependency_kernel().name == "cython"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import get_args
 
 import numpy as np
@@ -11,18 +10,15 @@ import pytest
 from tests.chart import dependency_oracles as oracles
 from tests.chart.arcs import Shape, decode_on, random_arcs, random_batch, sentence_arcs
 from tests.reliability.tally import Tally
+from tests.twins import kernels_of, needs
 
-compiled = importlib.util.find_spec("spmrl_bench.chart._dependency") is not None
-KERNELS = [
-    "python",
-    pytest.param("cython", marks=pytest.mark.skipif(not compiled, reason="kernel not built")),
-]
+every_kernel = pytest.mark.parametrize("kernel", kernels_of("dependencies"))
 LENGTHS = [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6]
 ARCS = "arc scores of sentences against all dependency trees"
 shapes = pytest.mark.parametrize("shape", get_args(Shape))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @shapes
 @pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
 def test_decoding_is_the_best_of_all_trees(
@@ -40,7 +36,7 @@ def test_decoding_is_the_best_of_all_trees(
             assert tuple(decoded.heads[slice(*decoded.offsets[b : b + 2])]) in candidates
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 def test_ties_of_projective_trees_go_by_the_rule(kernel: str) -> None:
     for seed in range(4):
         arcs = random_batch(np.random.default_rng(seed), LENGTHS, "integers")
@@ -51,7 +47,7 @@ def test_ties_of_projective_trees_go_by_the_rule(kernel: str) -> None:
         assert heads.tolist() == [head for tree in expected for head in tree]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @shapes
 def test_spanning_trees_grow_by_the_rule(kernel: str, shape: Shape) -> None:
     lengths = [*LENGTHS, 9, 9, 14, 14]
@@ -90,7 +86,7 @@ def test_the_scores_test_what_they_should() -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.skipif(not compiled, reason="kernel not built")
+@needs("dependencies")
 @pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
 def test_ten_thousand_sentences(projective: bool, tally: Tally) -> None:
     held = tally("R4", ARCS)

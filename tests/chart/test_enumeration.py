@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
 
 from spmrl_bench.chart import packing
 from tests.chart import enumeration
-from tests.chart.charts import Batch, assert_same, decode_on, one_sentence, random_batch
+from tests.chart.charts import Batch, decode_on, one_sentence, random_batch
 from tests.reliability.tally import Tally
+from tests.twins import assert_same_bits, kernels_of, needs
 
-compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
-KERNELS = [
-    "python",
-    pytest.param("cython", marks=pytest.mark.skipif(not compiled, reason="kernel not built")),
-]
-
+every_kernel = pytest.mark.parametrize("kernel", kernels_of("labels"))
 CHARTS = "charts of labels against all binary trees"
 
 
@@ -42,7 +36,7 @@ def check_against_enumeration(batch: Batch, kernel: str) -> None:
             assert found == answer
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
 @pytest.mark.parametrize("columns", [1, 2, 3, 9, 20])
 def test_decoding_is_the_best_of_all_trees(
@@ -72,7 +66,7 @@ def test_enumeration_knows_every_tree() -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.skipif(not compiled, reason="kernel not built")
+@needs("labels")
 def test_ten_thousand_charts(tally: Tally) -> None:
     """10,000 random charts with n <= 8: Cython, plain Python and enumeration agree."""
     best, alike = tally("R4", CHARTS), tally("R9", "charts decoded by the kernel and its twin")
@@ -84,6 +78,6 @@ def test_ten_thousand_charts(tally: Tally) -> None:
         alike.add(len(lengths))
         columns = int(rng.choice([1, 2, 3, 9, 20]))
         batch = random_batch(rng, lengths, columns, gold=bool(rng.integers(2)), ties=True)
-        assert_same(decode_on("cython", batch), decode_on("python", batch))
+        assert_same_bits(decode_on("cython", batch), decode_on("python", batch))
         check_against_enumeration(batch, "cython")
         charts += len(lengths)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -15,32 +14,12 @@ from spmrl_bench import chart
 from spmrl_bench.chart import kernels, packing, threads
 from spmrl_bench.chart.kernels import Kernel
 from spmrl_bench.chart.threads import WORTH_A_TEAM, default_threads, team_size
-from tests.chart.charts import Batch, assert_same, decode_on, random_batch
+from tests.chart.charts import Batch, decode_on, random_batch
 from tests.conftest import PATIENCE
+from tests.twins import assert_same_bits, needs
 
-compiled = importlib.util.find_spec("spmrl_bench.chart._cky") is not None
-needs_compiled = pytest.mark.skipif(not compiled, reason="kernel not built")
+needs_compiled = needs("labels")
 augmented = pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
-
-
-@needs_compiled
-@augmented
-@pytest.mark.parametrize(
-    "lengths",
-    [
-        [1],
-        [1, 1, 1],
-        [30],
-        [2, 60, 1, 1, 17, 3, 45, 8, 1, 33],
-        [1 + (7 * b) % 13 for b in range(400)],
-    ],
-    ids=["a word", "three words", "a sentence", "mixed lengths", "400 sentences"],
-)
-def test_any_number_of_threads_gives_the_bits_of_the_twin(lengths: list[int], gold: bool) -> None:
-    batch = random_batch(np.random.default_rng(4), lengths, 20, gold=gold, ties=True)
-    expected = decode_on("python", batch)
-    for team in (None, 1, 2, 3, 7, 1000):
-        assert_same(decode_on("cython", batch, team), expected)
 
 
 @needs_compiled
@@ -58,24 +37,6 @@ def test_any_number_of_threads_finds_the_labels_of_the_twin(gold: bool) -> None:
     expected = maxima(kernels.PYTHON, 1)
     for team in (1, 2, 3, 1000):
         assert maxima(kernels.compiled(_cky), team) == expected
-
-
-def test_the_twin_takes_a_number_of_threads_too() -> None:
-    batch = random_batch(np.random.default_rng(4), [3, 9, 1], 5, gold=True, ties=True)
-    assert_same(decode_on("python", batch, 2), decode_on("python", batch))
-
-
-@needs_compiled
-def test_many_teams_at_once_do_not_disturb_each_other() -> None:
-    """Threads of a program may decode different batches at the same time."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    rng = np.random.default_rng(9)
-    batches = [random_batch(rng, [5, 31, 12, 1], 20, gold=True, ties=True) for _ in range(6)]
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda batch: decode_on("cython", batch, 2), batches * 5))
-    for batch, decoded in zip(batches * 5, found, strict=True):
-        assert_same(decoded, decode_on("cython", batch, 1))
 
 
 @needs_compiled
@@ -107,13 +68,7 @@ def test_large_scores_are_not_taken_for_infinite_ones(columns: int) -> None:
     batch = Batch(scores, lengths, None)
     expected = decode_on("python", batch)
     for team in (1, 3):
-        assert_same(decode_on("cython", batch, team), expected)
-
-
-@pytest.mark.parametrize("team", [0, -2])
-def test_no_threads_are_refused(team: int) -> None:
-    with pytest.raises(ValueError, match=f"threads is {team}; it must be at least 1"):
-        chart.decode(np.zeros((1, 1), dtype=np.float32), [1], threads=team)
+        assert_same_bits(decode_on("cython", batch, team), expected)
 
 
 # Who gets how many ------------------------------------------------------------------------

@@ -6,14 +6,12 @@ import random
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
+from tests.builders import cli, tiny
 from tests.documents.blocks import ROOT
 from tests.laboratory import SIZES, make_trees
-from tests.parsers.examples import parser_of
 
 RUN = "runs/german-mini/small-charlstm-seed{}"
 CONLLU = """\
@@ -31,11 +29,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in (1, 2, 3):
         path = folder / RUN.format(seed)
         path.mkdir(parents=True)
-        parser_of(seed=seed, layers=2).save(path)
+        tiny(seed=seed, layers=2).save(path)
     # As many layers and heads as the documents draw, and few blocks of each: pictures take long.
     path = folder / "runs" / "NAME"
     path.mkdir(parents=True)
-    parser_of(layers=4, heads=3, matrices="full").save(path)
+    tiny(layers=4, heads=3, matrices="full").save(path)
     for runs in ("results/runs", "results/shipped/runs"):
         (folder / runs).mkdir(parents=True)
         for record in (ROOT / "results" / "shipped" / "runs").glob("*.json"):
@@ -61,7 +59,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (mine / f"{split}.mrg").write_text(text, encoding="utf-8")
     (folder / "text.txt").write_text("the dog barks\n\ndogs sleep\n", encoding="utf-8")
     parse = ["parse", "--model", str(folder / RUN.format(1)), "--output", "json"]
-    parsed = CliRunner().invoke(app, [*parse, str(folder / "text.txt")])
+    parsed = cli(*parse, str(folder / "text.txt"))
     assert parsed.exit_code == 0, parsed.output
     (folder / "parses.jsonl").write_text(parsed.stdout, encoding="utf-8")
     (folder / "outside").mkdir()

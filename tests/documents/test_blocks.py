@@ -10,11 +10,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from spmrl_bench.analysis.definition import load_study
-from spmrl_bench.cli import app
 from spmrl_bench.errors import SpmrlError
+from tests.builders import cli
 from tests.documents.blocks import PAGES, ROOT, Block, Command, blocks_of, commands_of, documents
 from tests.documents.command_line import check, options_of
 
@@ -129,7 +128,7 @@ def run(command: Command) -> None:
     """Run a command as it stands; a question that it asks is answered by the end of input."""
     assert command.program == "spmrl-bench", f"{command}: only this program is run by tests"
     arguments = [os.path.expanduser(word) for word in command.arguments]
-    result = CliRunner().invoke(app, arguments, input=command.stdin)
+    result = cli(*arguments, stdin=command.stdin)
     if result.exit_code and "pip install" in result.stderr:
         pytest.skip(result.stderr.strip())
     # A new treebank is written with consent alone.

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.executors import dask as module
 from spmrl_bench.executors.dask import DaskExecutor
@@ -26,6 +24,7 @@ from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.living import birth_of
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
 from spmrl_bench.parsers.bulk import Manner
+from tests.builders import cli
 from tests.bulk.folders import left_over, results, streamed, tokens, write
 from tests.conftest import PATIENCE
 from tests.executors.observing import all_of
@@ -274,7 +273,7 @@ def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
     write(tmp_path / "in", texts)
     command = ["parse", "--model", str(model), "--to", str(outputs), str(tmp_path / "in")]
     command += ["--on", f"dask://{cluster.removeprefix('tcp://')}", "--workers", "2"]
-    done = CliRunner().invoke(app, command)
+    done = cli(*command)
     assert done.exit_code == 0, done.output
     for number in (1, 2):
         assert f"worker {number} of 2: started on worker 127.0.0.1:" in done.stderr
@@ -285,4 +284,4 @@ def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
     report = json.loads((outputs / "report.json").read_text(encoding="utf-8"))
     assert (report["sentences"], report["failed"]) == (17_000, [])
     assert sum(worker["sentences"] for worker in report["workers"]) == 17_000
-    assert "all 3 files are parsed" in CliRunner().invoke(app, command).stderr
+    assert "all 3 files are parsed" in cli(*command).stderr

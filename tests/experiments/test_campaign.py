@@ -19,9 +19,7 @@ from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import (
     CheckpointError,
     ReadError,
@@ -36,6 +34,7 @@ from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.notes import read_waiting, write_waiting
 from spmrl_bench.treebanks.treebank import Treebank
+from tests.builders import cli
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 from tests.reliability.tally import Tally
@@ -444,7 +443,7 @@ def test_interrupted_and_killed_runs_end_at_once_and_continue_to_the_same_weight
 def test_the_command_ends_with_the_error_of_a_run(laboratory: Laboratory) -> None:
     lengthen(laboratory, "tiny-open")
     options = ["--treebank", "tiny-open", "--variant", "charlstm", "--seeds", "2"]
-    result = CliRunner().invoke(app, ["train", str(laboratory.recipe), *options])
+    result = cli("train", str(laboratory.recipe), *options)
     assert result.exit_code == 1
     assert result.stderr.count(" FAILED, ") == 1  # the last one's error follows at once
     last = result.stderr.splitlines()[-1]

@@ -7,15 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import CheckpointError, SpmrlError
 from spmrl_bench.experiments import clean
 from spmrl_bench.experiments.clean import Cleaned, clean_runs, run_folders
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_folder import finished as state_of
 from spmrl_bench.parsers import load_parser
+from tests.builders import cli
 from tests.experiments.running import FIRST, FOLDERS, RUNS, evaluate, train
 from tests.laboratory import Laboratory
 
@@ -24,10 +23,6 @@ pytestmark = pytest.mark.usefixtures("trained")
 
 def files() -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in RUNS.rglob("*") if path.is_file()}
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["runs", "clean", *arguments])
 
 
 def change(folder: Path, **values: object) -> None:
@@ -43,18 +38,18 @@ def test_only_the_checkpoints_go_and_their_size_is_said() -> None:
         if "/last/" in name and not name.endswith("progress.json")
     }
     assert len(gone) == 6
-    result = run()
+    result = cli("runs", "clean")
     assert (result.exit_code, result.stderr) == (0, "")
     assert files() == {name: data for name, data in before.items() if name not in gone}
     freed = sum(gone.values())
     assert result.stdout.splitlines()[-1] == f"{freed / 1e6:.1f} MB freed in 2 runs, 0 runs kept"
-    assert run().stdout == "0.0 MB freed in 0 runs, 0 runs kept\n"
+    assert cli("runs", "clean").stdout == "0.0 MB freed in 0 runs, 0 runs kept\n"
 
 
 def test_a_cleaned_run_is_finished_and_scored_as_before(
     trained: Laboratory, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    run()
+    cli("runs", "clean")
     before = files()
     train(trained)
     assert capfd.readouterr().err.count("already trained") == 2
@@ -65,9 +60,9 @@ def test_a_cleaned_run_is_finished_and_scored_as_before(
 
 def test_a_dry_run_says_the_same_and_changes_nothing() -> None:
     before, names = files(), sorted(RUNS.rglob("*"))
-    said = run("--dry-run")
+    said = cli("runs", "clean", "--dry-run")
     assert (files(), sorted(RUNS.rglob("*"))) == (before, names)
-    assert said.stdout.replace("would be freed", "freed") == run().stdout
+    assert said.stdout.replace("would be freed", "freed") == cli("runs", "clean").stdout
 
 
 def test_what_can_go_on_is_kept() -> None:
@@ -75,7 +70,7 @@ def test_what_can_go_on_is_kept() -> None:
     change(FOLDERS[1], stopped_by="max_minutes")
     before = files()
     for options in ((), ("--dry-run",)):
-        lines = run(*options).stdout.splitlines()
+        lines = cli("runs", "clean", *options).stdout.splitlines()
         assert lines[0] == f"{FOLDERS[0]}: kept, training has not ended"
         assert lines[1].startswith(f"{FOLDERS[1]}: kept, its time was over; with more --minutes")
         assert lines[2].endswith("in 0 runs, 2 runs kept")
@@ -109,10 +104,14 @@ def test_runs_and_folders_of_runs_can_be_named() -> None:
     assert run_folders(FIRST) == [FIRST]
     (RUNS / "link").symlink_to(FIRST.absolute(), target_is_directory=True)
     assert run_folders(RUNS) == sorted(FOLDERS)
-    assert run(str(FIRST)).stdout.splitlines()[-1].endswith("freed in 1 run, 0 runs kept")
+    assert (
+        cli("runs", "clean", str(FIRST))
+        .stdout.splitlines()[-1]
+        .endswith("freed in 1 run, 0 runs kept")
+    )
     assert state_of(FOLDERS[1]) is not None
     assert (FOLDERS[1] / "last" / "weights.safetensors").is_file()
-    result = run("nowhere")
+    result = cli("runs", "clean", "nowhere")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "nowhere: no such folder; expected a run or a folder of runs" in result.stderr
     with pytest.raises(SpmrlError, match="no such folder"):

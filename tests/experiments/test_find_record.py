@@ -12,7 +12,7 @@ import pytest
 from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.leaderboard.record import Record, write_record
-from tests.leaderboard.examples import make_record
+from tests.builders import make_record
 
 WEIGHTS = b"weights"
 RECORD = make_record(weights=hashlib.sha256(WEIGHTS).hexdigest())

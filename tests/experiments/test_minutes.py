@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
+from tests.builders import cli
 from tests.laboratory import Laboratory
 
 
 def run(command: str, laboratory: Laboratory, *options: str) -> Result:
     arguments = [command, str(laboratory.recipe), "--variant", "charlstm", *options]
-    return CliRunner().invoke(app, arguments)
+    return cli(*arguments)
 
 
 def state(laboratory: Laboratory) -> tuple[Path, dict[str, object]]:

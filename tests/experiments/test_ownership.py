@@ -49,7 +49,6 @@ def another_owner() -> Iterator[subprocess.Popen[str]]:
     path = os.pathsep.join([str(Path(__file__).resolve().parents[2]), *sys.path])
     environment = os.environ | {"PYTHONPATH": path}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "mine\n"
         try:
             yield process
@@ -228,7 +227,7 @@ class Gate:
 def contend(run: Run, fresh: str, start: Any, end: Any, results: Any) -> None:
     """Train a run at the same time as another process, and do not end before it has tried."""
     torch.set_num_threads(1)
-    console = Console(file=Gate(end))  # type: ignore[arg-type]
+    console = Console(file=Gate(end))
     start.wait(PATIENCE)
     try:
         train_run(run, fresh, None, device="cpu", console=console)

@@ -33,7 +33,7 @@ def resolve(recipe: Recipe, **changes: object) -> RunConfig:
         "fingerprints": FINGERPRINTS,
         "variant": "charlstm",
     }
-    return recipe.resolve(**arguments | changes)  # type: ignore[arg-type]
+    return recipe.resolve(**arguments | changes)
 
 
 @pytest.mark.parametrize("name", list_recipes())
@@ -212,29 +212,6 @@ def test_all_mistakes_of_a_language_file(laboratory: Laboratory) -> None:
     assert lines[3] == "base: input should be 'base'; found 'basis'"
     assert lines[4] == "language: missing"
     assert "at least 1 item" in lines[5]
-
-
-def test_all_mistakes_of_the_base(laboratory: Laboratory) -> None:
-    laboratory.write_base(
-        variants={"charlstm": ["charlsmt"]},
-        size__small__train={"max_epoch": 3},
-        size__huge__train={"max_epochs": 3},
-        default_size={"open": "big"},
-    )
-    lines = lines_of_error(laboratory, laboratory.recipe.with_name("base.toml"))
-    found = "\n".join(lines)
-    assert len(lines) == 4
-    assert "variants.charlstm.inputs.0: input should be 'word', 'tag', " in found
-    assert "or 'transformer'; found 'charlsmt'" in found
-    assert "size.small.train.max_epoch: unknown key. Did you mean max_epochs?" in found
-    assert "input should be 'published' or 'small'; found 'huge'" in found
-    assert "default_size.open: input should be 'published' or 'small'; found 'big'" in found
-
-
-def test_base_that_forgets_a_track_or_a_size(laboratory: Laboratory) -> None:
-    laboratory.write_base(default_size={"open": "small"})
-    lines = lines_of_error(laboratory, laboratory.recipe.with_name("base.toml"))
-    assert lines == [f"default_size.{track}: missing" for track in ("spmrl", "ptb", "ctb", "mini")]
 
 
 def test_broken_toml(laboratory: Laboratory) -> None:

@@ -46,7 +46,6 @@ def test_the_files_score_as_the_records_say(
         for split, result in (("dev", record.dev), ("test", record.test)):
             files = (SAVED / f"{side}.{split}.mrg" for side in ("gold", name))
             counts = score_files(*files, load_prm("spmrl"))
-            assert result is not None
             assert counts.to_columns() == result.metrics["brackets"].counts
     assert len(list(SAVED.iterdir())) == 2 * (3 + 1)
 
@@ -91,7 +90,6 @@ def test_parts_add_up_to_the_table(laboratory: Laboratory) -> None:
 
 
 def figure(record: Record) -> float:
-    assert record.test is not None
     return float(record.test.metrics["brackets"].figures["f1"] or 0)
 
 

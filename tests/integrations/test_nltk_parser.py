@@ -20,15 +20,15 @@ from nltk.tree.transforms import chomsky_normal_form, un_chomsky_normal_form
 from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations.nltk_parser import NltkParser, to_graph
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
-from tests.laboratory import make_trees, model_config
+from tests.builders import tiny
+from tests.laboratory import make_trees
 
 EXAMPLES = [Parse.of(tree) for tree in make_trees(10, 1)]
-PARSER = ChartParser.build(model_config(), EXAMPLES)
+PARSER = tiny("chart", EXAMPLES)
 ODD = ["(", "a b", "-LRB-", "1/2", "*", "", "\u00a0", "]"]
 
 
@@ -71,7 +71,6 @@ def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(word in printed for word in ("S", "NP", "the", "dog", "barks"))
     for shown in (tree, Parse.of(tree)):
         drawn = shown._repr_svg_()
-        assert drawn is not None
         assert drawn.startswith("<svg")
         assert "barks" in drawn
     assert Parse.of(dependencies=LINKS)._repr_svg_() is None
@@ -80,7 +79,7 @@ def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_nltk_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nltk.tree", None)
     with pytest.raises(SpmrlError, match="pip install nltk"):
-        EXAMPLES[0].tree.to_nltk()  # type: ignore[union-attr]
+        EXAMPLES[0].tree.to_nltk()
 
 
 # Parsers --------------------------------------------------------------------------------
@@ -95,7 +94,7 @@ def test_it_is_a_parser_of_nltk() -> None:
     ours = list(PARSER.parse(SENTENCES))
     together = [list(found) for found in parser.parse_sents(SENTENCES)]
     for words, parse, found in zip(SENTENCES, ours, together, strict=True):
-        assert found == [parse.tree.to_nltk()]  # type: ignore[union-attr]
+        assert found == [parse.tree.to_nltk()]
         assert found[0].leaves() == words
         assert list(parser.parse(words)) == parser.parse_all(words) == found
         assert parser.parse_one(words) == found[0]

@@ -33,12 +33,10 @@ from spmrl_bench.integrations.spacy_documents import (
 )
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from spmrl_bench.parsers.joint_parser import JointParser
-from spmrl_bench.parsers.kind_configs import JointParserConfig
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
+from tests.builders import tiny
 from tests.conftest import PATIENCE
-from tests.parsers.examples import TREES, config, parser_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 8
@@ -49,21 +47,14 @@ SETTINGS = {"d_arc": 8, "d_relation": 8, "biaffine_dropout": 0.0, "max_positions
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A parser of constituents that predicts tags."""
-    return saved(parser_of(seed=3, max_positions=LIMIT + 2, predict_tags=True), tmp_path_factory)
+    return saved(tiny(seed=3, max_positions=LIMIT + 2, predict_tags=True), tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def joint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A parser of both layers."""
-    examples = [
-        Parse.of(
-            tree, DependencyTree.build(tree.words, tree.tags, range(len(tree)), relations(tree))
-        )
-        for tree in TREES
-    ]
-    torch.manual_seed(1)
-    settings = config(encoder="lstm", layers=1).model_dump() | SETTINGS
-    parser = JointParser.build(JointParserConfig.model_validate(settings), examples)
+    settings = {"encoder": "lstm", "layers": 1, "max_positions": LIMIT + 2}
+    parser = tiny("joint", seed=1, **settings)
     with torch.no_grad():
         for weight in parser.dependencies.parameters():
             weight.normal_(std=0.7)
@@ -74,10 +65,6 @@ def saved(parser: Any, places: pytest.TempPathFactory) -> Path:
     folder = places.mktemp("parser")
     parser.save(folder)
     return folder
-
-
-def relations(tree: Tree) -> list[str]:
-    return ["root", *(f"of-{tag}" for tag in tree.tags[1:])]
 
 
 @cache
@@ -107,8 +94,6 @@ def parses(model: Path, *sentences: str) -> list[Parse]:
 def test_spans_are_those_of_the_parser(model: Path) -> None:
     doc = pipeline(model, "sentencizer")(TEXT)
     first, second = parses(model, "the dog barks .", "the cat sees a dog .")
-    assert first.tree is not None
-    assert second.tree is not None
     expected = list(first.tree.constituents())
     expected += [(start + 4, end + 4, label) for start, end, label in second.tree.constituents()]
     assert rows(doc) == expected
@@ -129,7 +114,6 @@ def test_heads_and_relations_are_those_of_the_parser(joint: Path) -> None:
     expected: list[tuple[int, str]] = []
     for parse in parses(joint, "the dog barks .", "the cat sees a dog ."):
         tree, start = parse.dependencies, len(expected)
-        assert tree is not None
         for word, head in enumerate(tree.heads.tolist()):
             place = word if head == 0 else head - 1
             expected.append((start + place, tree.relations[word]))

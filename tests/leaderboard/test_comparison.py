@@ -13,7 +13,7 @@ from spmrl_bench.leaderboard.comparison import (
 )
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.scoring import Status
-from tests.leaderboard.examples import (
+from tests.builders import (
     HALF,
     LOOSE,
     PERFECT,

@@ -9,7 +9,7 @@ import pytest
 from spmrl_bench.leaderboard.identity import defaults, digest, resolved_settings
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.track import score_track
-from tests.leaderboard.examples import make_treebank
+from tests.builders import make_treebank
 from tests.leaderboard.test_table import cells, frame_of, names, run_of, text_of
 
 

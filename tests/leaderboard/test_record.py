@@ -19,7 +19,7 @@ from spmrl_bench.leaderboard.record import (
     write_record,
 )
 from spmrl_bench.leaderboard.store import document_name
-from tests.leaderboard.examples import (
+from tests.builders import (
     HALF,
     LOOSE,
     PERFECT,
@@ -98,7 +98,7 @@ def test_unknown_status_is_refused() -> None:
 
 def test_a_result_outlives_the_figures_and_columns_of_its_metric() -> None:
     stored = changed_result()
-    scored = stored["metrics"]["brackets"]  # type: ignore[index]
+    scored = stored["metrics"]["brackets"]
     del scored["figures"]["tagging_accuracy"], scored["counts"]["matched_tags"]
     scored["figures"]["forgotten"] = 1.0
     result = SplitResult.model_validate(stored)
@@ -137,13 +137,6 @@ def test_every_field_is_documented() -> None:
         assert undocumented(part) == [], name
 
 
-def test_changed_file_is_refused(tmp_path: Path) -> None:
-    path = write_record(make_record(), tmp_path)
-    path.write_bytes(path.read_bytes().replace(b'"seed":1', b'"seed":7'))
-    with pytest.raises(RecordError, match=rf"{path.name}: the content has the name .* changed"):
-        read_record(path)
-
-
 def write_content(folder: Path, content: object) -> Path:
     data = json.dumps(content).encode()
     path = folder / document_name(data)
@@ -158,12 +151,6 @@ def test_an_ensemble_has_several_members() -> None:
     assert record.members == ["ab" * 32, "cd" * 32]
 
 
-def test_newer_schema_is_refused_before_its_unknown_keys(tmp_path: Path) -> None:
-    content = make_record().model_dump(mode="json") | {"schema_version": 6, "novelty": 1}
-    with pytest.raises(RecordError, match=r"newer version of spmrl_bench \(schema 6"):
-        read_record(write_content(tmp_path, content))
-
-
 def test_all_problems_of_a_record_are_listed(tmp_path: Path) -> None:
     content = make_record().model_dump(mode="json") | {"seed": "one", "novelty": 1}
     del content["training"]["epochs"]
@@ -171,14 +158,6 @@ def test_all_problems_of_a_record_are_listed(tmp_path: Path) -> None:
         read_record(write_content(tmp_path, content))
     for place in ("seed:", "novelty:", "training.epochs:"):
         assert place in str(caught.value)
-
-
-@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b'{"seed": NaN}', b"\xff\xfe"])
-def test_broken_file_is_named(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "0123456789abcdef.json"
-    path.write_bytes(data)
-    with pytest.raises(RecordError, match=r"0123456789abcdef\.json: not a record"):
-        read_record(path)
 
 
 def test_absent_file_is_named(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from spmrl_bench.leaderboard.markdown import results_markdown
 from spmrl_bench.leaderboard.published import PublishedFigure, read_published
 from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.leaderboard.table import result_rows, to_csv
-from tests.leaderboard.examples import (
+from tests.builders import (
     ATTACHED,
     HALF,
     LOOSE,
@@ -172,7 +172,6 @@ def test_csv_keeps_unrounded_numbers_and_names_the_group() -> None:
     assert list(frame["seed"].dropna()) == ["1", "1"]
     assert list(frame["variant"]) == ["charlstm", "word-charlstm", "right-branching"]
     assert set(frame["treebank"]) == {"german-mini"}
-    assert record.test is not None
     assert frame["test_f1"][0] == record.test.figure("brackets", "f1")
     assert pd.isna(frame["test_f1"][1])
     assert list(frame["published_test_f1"].dropna()) == [87.69]

@@ -20,7 +20,7 @@ from spmrl_bench.leaderboard.track_tables import render_track, track_document, t
 from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.counts import Status
 from spmrl_bench.scoring.significance import Ratio, compare
-from tests.leaderboard.examples import SKIPPED, make_record, make_result, make_treebank
+from tests.builders import SKIPPED, make_record, make_result, make_treebank
 
 PUBLISHED = read_published()
 DEV = ("dev", "brackets", "f1")
@@ -107,7 +107,7 @@ def f1(result: Any) -> float:
 
 
 def ratios(record: Record) -> list[Ratio]:
-    return BRACKETS.ratios(record.dev.counts("brackets"))  # type: ignore[arg-type]
+    return BRACKETS.ratios(record.dev.counts("brackets"))
 
 
 def dev_average(found: Average, variant: str) -> Estimate | None:
@@ -135,7 +135,6 @@ def test_one_seed() -> None:
     assert row.scores(DEV, "word-charlstm") == {1: f1(other.dev)}
     assert list(row.settings) == ["charlstm", "word-charlstm"]
     assert row.selected == "charlstm"
-    assert chosen.test is not None
     for figure in ("recall", "precision", "f1"):
         assert row.scores(("test", "brackets", figure)) == {
             1: chosen.test.figure("brackets", figure)
@@ -259,12 +258,10 @@ def test_averages_recomputed_by_hand() -> None:
         for seed in (1, 2)
     }
     expected = dev_average(found, "charlstm")
-    assert expected is not None
     assert expected.mean == pytest.approx(statistics.fmean(by_seed.values()))
     assert expected.sd == pytest.approx(statistics.stdev(by_seed.values()))
     tests = [f1(one.test) for one in records if one.test is not None]
     tested = average_of_test(found)
-    assert tested is not None
     assert tested.mean == pytest.approx(statistics.fmean(tests))
     shown = f"{expected.mean:.2f} ± {expected.sd:.2f}"
     line = next(
@@ -287,7 +284,6 @@ def test_average_of_estimates() -> None:
     several = [("a", {1: 80.0, 2: 82.0}), ("b", {1: 84.0, 2: 90.0})]
     assert average(several) == Estimate(84.0, pytest.approx(statistics.stdev((82, 86))), 2)
     uneven = average([("a", {1: 80.0, 2: 82.0}), ("b", {1: 84.0})])
-    assert uneven is not None
     assert (uneven.mean, uneven.sd) == (82.5, None)
 
 
@@ -347,7 +343,6 @@ def test_two_treebanks_of_a_language_count_once_in_averages() -> None:
     (found,) = setup.averages
     gum, wsj, french = (f1(one.dev) for one in records if one.variant == "charlstm")
     value = dev_average(found, "charlstm")
-    assert value is not None
     assert value.mean == pytest.approx(((gum + wsj) / 2 + french) / 2)
     assert "counts each language once" in render_track(records, "open", PUBLISHED)["md"]
 
@@ -490,7 +485,6 @@ def test_english_is_set_beside_recall_and_precision() -> None:
     rows_ = table.rows
     assert ["K&K18", "charlstm", "93.61", "93.20", "93.90", "93.55"] in rows_
     test = records[0].test
-    assert test is not None
     recall, precision = (test.figure("brackets", name) for name in ("recall", "precision"))
     assert recall is not None
     assert precision is not None

@@ -66,7 +66,7 @@ def arc_losses(
     total = torch.zeros((), dtype=tokens.dtype)
     for (begin, word, n), right in zip(words(lengths), governors, strict=True):
         scores = [arc_score(module, tokens[begin + word], tokens[begin + g]) for g in range(n + 1)]
-        total = total + torch.log(sum(map(torch.exp, scores))) - scores[right]  # type: ignore[arg-type]
+        total = total + torch.log(sum(map(torch.exp, scores))) - scores[right]
     return total
 
 
@@ -84,5 +84,5 @@ def relation_losses(
         dependent, head = tokens[begin + word], tokens[begin + governor]
         legal = module.legal[1 if governor == 0 else 0].nonzero().flatten().tolist()
         powers = [torch.exp(relation_score(module, dependent, head, r)) for r in legal]
-        total = total + torch.log(sum(powers)) - torch.log(powers[legal.index(right)])  # type: ignore[arg-type]
+        total = total + torch.log(sum(powers)) - torch.log(powers[legal.index(right)])
     return total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -76,18 +75,6 @@ def test_halves_meet_only_in_the_attention_weights(side: int) -> None:
     found = gradient()
     assert found[:, half].abs().max() > 1e-3
     assert not found[:, other].any()
-
-
-def test_feed_forward_keeps_the_halves_apart() -> None:
-    module = layer()
-    rows = rows_of(LENGTHS, 2 * WIDTH).requires_grad_()
-    content, position = module.contract(module.expand(rows).relu()).chunk(2, dim=1)
-    (by_content,) = torch.autograd.grad(content.square().sum(), rows, retain_graph=True)
-    (by_position,) = torch.autograd.grad(position.square().sum(), rows)
-    assert by_content[:, :WIDTH].any()
-    assert not by_content[:, WIDTH:].any()
-    assert by_position[:, WIDTH:].any()
-    assert not by_position[:, :WIDTH].any()
 
 
 def test_attention_dropout_is_drawn_for_each_weight() -> None:
@@ -183,67 +170,8 @@ def test_encoder_stacks_layers_over_content_and_position(layers: int) -> None:
     np.testing.assert_allclose(array(found), expected, atol=1e-11)
 
 
-def test_start_is_position_zero() -> None:
-    module = encoder(layers=0)
-    with torch.no_grad():
-        module.positions.weight.copy_(torch.arange(9.0)[:, None].expand(9, WIDTH))
-        module.input_norm.weight.fill_(1)
-        module.input_norm.bias.zero_()
-    joined = Tap(module.input_norm)
-    module(rows_of(LENGTHS, WIDTH), layout_of(LENGTHS))
-    places = joined.input[:, WIDTH].split(LENGTHS)
-    assert [part.tolist() for part in places] == [list(range(length)) for length in LENGTHS]
-
-
-def test_sentences_of_a_batch_do_not_influence_each_other() -> None:
-    module = encoder(layers=2)
-    content = rows_of(LENGTHS, WIDTH).requires_grad_()
-    encoded = module(content, layout_of(LENGTHS)).split(LENGTHS)
-    for k, sentence in enumerate(encoded):
-        (found,) = torch.autograd.grad(sentence.square().sum(), content, retain_graph=True)
-        for other, gradient in enumerate(found.split(LENGTHS)):
-            assert gradient.any().item() == (other == k)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 2e-5)], ids=str
-)
-def test_batch_composition_changes_nothing(dtype: torch.dtype, tolerance: float) -> None:
-    module = encoder(layers=2).to(dtype)
-    content = rows_of(LENGTHS, WIDTH).to(dtype)
-    together = module(content, layout_of(LENGTHS)).split(LENGTHS)
-    parts = content.split(LENGTHS)
-    order = [2, 0, 3, 1]
-    shuffled = module(
-        torch.cat([parts[k] for k in order]), layout_of([LENGTHS[k] for k in order])
-    ).split([LENGTHS[k] for k in order])
-    for k, part in enumerate(parts):
-        alone = module(part, layout_of([LENGTHS[k]]))
-        torch.testing.assert_close(alone, together[k], atol=tolerance, rtol=0)
-        torch.testing.assert_close(shuffled[order.index(k)], together[k], atol=tolerance, rtol=0)
-
-
 def test_gradients_of_the_encoder_are_right() -> None:
     module = encoder(layers=1)
     lengths = [3, 1]
     content = rows_of(lengths, WIDTH).requires_grad_()
     assert torch.autograd.gradcheck(lambda rows: module(rows, layout_of(lengths)), (content,))
-
-
-def test_scale_is_the_root_of_the_whole_head_width() -> None:
-    """Both products of one pair of tokens, made by hand: (2 * 3 + 1 * 5) / sqrt(4)."""
-    module = SelfAttention(4, heads=1, d_kv=4, dropout=0.0).double()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.zero_()
-        module.project.content.weight[0, 0] = 2  # query
-        module.project.position.weight[0, 0] = 1
-        module.project.content.weight[2, 1] = 3  # key
-        module.project.position.weight[2, 1] = 5
-        module.project.content.weight[4, 1] = 1  # value
-        module.output.content.weight[0, 0] = 1
-    # The first token asks, the second answers; its own key is zero.
-    rows = torch.tensor([[1, 0, 1, 0], [0, 1, 0, 1]], dtype=torch.float64)
-    power = math.exp((2 * 3 + 1 * 5) / math.sqrt(4))
-    found = run(module, rows, layout_of([2]))
-    assert found[0, 0].item() == pytest.approx(power / (1 + power), abs=1e-12)

@@ -27,10 +27,8 @@ from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.neural_config import NeuralParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.registry import Registry
-from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Parse
+from tests.builders import TREES, chained, config, of_layers
 from tests.nn.plain import layout_of
-from tests.parsers.examples import TREES, config
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -59,7 +57,6 @@ def adopt(monkeypatch: pytest.MonkeyPatch, *kinds: EncoderKind) -> None:
 def in_the_tree(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """The class in a file of the program, the entry in its table."""
     named = re.search(r"`spmrl_bench/(nn/\w+)\.py`", SECTION)
-    assert named is not None
     name = f"spmrl_bench.{named[1].replace('/', '.')}"
     monkeypatch.setitem(sys.modules, name, module_of(name, CLASS))
     adopt(monkeypatch, eval(ENTRY, dict(vars(encoder_kinds))))
@@ -100,24 +97,12 @@ def added(
         del sys.modules[module]
 
 
-def examples() -> list[Parse]:
-    """Trees and chains of heads."""
-    return [
-        Parse.of(
-            tree,
-            DependencyTree.build(
-                tree.words, tree.tags, list(range(len(tree))), ["dep"] * len(tree)
-            ),
-        )
-        for tree in TREES
-    ]
-
-
 def taught(kind: str, settings: NeuralParserConfig) -> Any:
     """A parser of a kind after a few steps."""
     torch.manual_seed(0)
-    parser = kind_named(kind).parser_class.build(settings, examples())
-    sentences = list(parser.index(examples()))
+    examples = of_layers(chained(), kind_named(kind).layers)
+    parser = kind_named(kind).parser_class.build(settings, examples)
+    sentences = list(parser.index(examples))
     losses = []
     for _ in range(5):
         parser.zero_grad()
@@ -182,7 +167,7 @@ def test_what_a_sentence_gets_does_not_depend_on_the_others(added: str) -> None:
 # ---- What an entry may say ---------------------------------------------------------------
 
 
-class Narrow(encoder_kinds.imported("spmrl_bench.nn.token_encoder:TokenEncoder")):  # type: ignore[misc]
+class Narrow(encoder_kinds.imported("spmrl_bench.nn.token_encoder:TokenEncoder")):
     """Not as wide as it says."""
 
     def __init__(self, d_model: int, wide: int = 0, precision: Precision = "float32") -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.encoder import Encoder
 from spmrl_bench.nn.fused_attention import Attention
+from tests import twins
 from tests.nn.plain import layout_of, randomise
+from tests.twins import assert_near, assert_similar, rounded, torch_threads
 
 factored: Any = kernels.load("_factored")
 pytestmark = pytest.mark.skipif(factored is None, reason="the kernels are not built")
@@ -35,47 +36,23 @@ def content(lengths: list[int] = LENGTHS) -> Tensor:
     return torch.randn(sum(lengths), HALF, generator=generator)
 
 
-def outcome(module: nn.Module, run: Callable[[Tensor], Tensor], rows: Tensor) -> dict[str, Tensor]:
-    """The result, and gradients of everything for a random gradient of the result."""
-    rows = rows.clone().requires_grad_()
-    result = run(rows)
-    weights = torch.randn(result.shape, generator=torch.Generator().manual_seed(5))
-    names = ["content", *(name for name, _ in module.named_parameters())]
-    total = (result * weights.to(result.dtype)).sum()
-    gradients = torch.autograd.grad(total, [rows, *module.parameters()])
-    return {"result": result.detach(), **dict(zip(names, gradients, strict=True))}
+def outcome(module: Encoder, lengths: list[int] = LENGTHS, run: Any = None) -> dict[str, Tensor]:
+    """The result of random content and the gradients of all that has some."""
+    layout, rows = layout_of(lengths), content(lengths).to(module.positions.weight.dtype)
+    return twins.outcome(
+        run or (lambda given: module(given, layout)), rows, list(module.named_parameters())
+    )
 
 
-def assert_alike(found: dict[str, Tensor], expected: dict[str, Tensor], tolerance: float) -> None:
-    for name, value in expected.items():
-        assert value.any(), name
-        scale = value.abs().max().item()
-        error = (found[name].double() - value.double()).abs().max().item()
-        assert error < tolerance * scale, name
-
-
-@pytest.fixture(params=[False, True])
-def rounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether numbers of rows are rounded up, as where oneDNN multiplies."""
-    monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: request.param)
-    return bool(request.param)
-
-
-@pytest.mark.usefixtures("rounded")
+@pytest.mark.usefixtures(rounded.__name__)
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("layers", [0, 1, 3])
 @pytest.mark.parametrize("scale", ["d_kv", "d_model"])
 def test_kernels_compute_the_encoder(layers: int, threads: int, scale: str) -> None:
-    module, layout = encoder(layers, attention_scale=scale), layout_of(LENGTHS)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        found = outcome(module, lambda rows: module(rows, layout), content())
-    finally:
-        torch.set_num_threads(before)
-    module.double()
-    expected = outcome(module, lambda rows: module(rows, layout), content().double())
-    assert_alike(found, expected, 2e-5)
+    module = encoder(layers, attention_scale=scale)
+    with torch_threads(threads):
+        found = outcome(module)
+    assert_near(found, outcome(module.double()), 2e-5)
 
 
 def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
@@ -84,7 +61,7 @@ def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
     lengths = [4, 1, 19, 5]
     module, layout = encoder(layers, dropout=p), layout_of(lengths)
     torch.manual_seed(9)
-    found = outcome(module, lambda rows: module(rows, layout), content(lengths))
+    found = outcome(module, lengths)
     torch.manual_seed(9)
     seeds = torch.randint(2**62, (layers, 4)).tolist()
 
@@ -122,9 +99,9 @@ def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
         return rows
 
     module.double()
-    expected = outcome(module, plain, content(lengths).double())
-    assert_alike(found, expected, 2e-5)
-    undropped = outcome(module.eval(), lambda rows: module(rows, layout), content(lengths).double())
+    expected = outcome(module, lengths, plain)
+    assert_near(found, expected, 2e-5)
+    undropped = outcome(module.eval(), lengths)
     assert (undropped["result"] - expected["result"]).abs().max() > 0.1
 
 
@@ -138,27 +115,20 @@ def test_attention_of_every_shape(n: int, d_kv: int, heads: int) -> None:
         2 * HALF, 1, heads, d_kv, 10, 142, attention_dropout=0, residual_dropout=0, relu_dropout=0
     )
     randomise(module, seed=3)
-    layout = layout_of(lengths)
-    found = outcome(module, lambda rows: module(rows, layout), content(lengths))
-    module.double()
-    expected = outcome(module, lambda rows: module(rows, layout), content(lengths).double())
-    assert_alike(found, expected, 5e-5)
+    found = outcome(module, lengths)
+    assert_near(found, outcome(module.double(), lengths), 5e-5)
 
 
 def test_threads_do_not_change_attention() -> None:
     results = []
-    before = torch.get_num_threads()
     for threads in (1, 2, 5):
-        torch.set_num_threads(threads)
-        try:
+        with torch_threads(threads):
             torch.manual_seed(1)
             attention = Attention(layout_of(LENGTHS), 48, torch.float32, training=True)
             module = encoder(1, dropout=0.3).layers[0].attention
             packed = torch.randn(2, 48, 18, generator=torch.Generator().manual_seed(2))
             context = attention.forward(module, packed, 7)
             results.append((context, attention.backward(module, packed, 7, context)))
-        finally:
-            torch.set_num_threads(before)
     for other in results[1:]:
         assert all(map(torch.equal, results[0], other))
 
@@ -181,34 +151,8 @@ def test_given_rows_and_gradients_are_not_changed() -> None:
     assert (gradient == 1).all()
 
 
-def test_bf16_products_follow_the_weights() -> None:
-    """Weights are rounded once per change, not once for all."""
-    module, layout = encoder(precision="bf16"), layout_of(LENGTHS)
-    with torch.no_grad():
-        first = module(content(), layout)
-        assert torch.equal(module(content(), layout), first)
-        for weight in module.layers.parameters():
-            weight.mul_(1.5)
-        second = module(content(), layout)
-        module.load_state_dict({name: w / 1.5 for name, w in module.state_dict().items()})
-        module.positions.weight.mul_(1.5)
-        module.input_norm.weight.mul_(1.5)
-        module.input_norm.bias.mul_(1.5)
-        third = module(content(), layout)
-    assert first.dtype == torch.float32
-    assert (second - first).abs().max() > 0.1
-    torch.testing.assert_close(third, first, atol=0.05, rtol=0.05)
-
-
 def test_bf16_gradients_are_near_those_of_float32() -> None:
-    layout = layout_of(LENGTHS)
-    exact, rounded = encoder(), encoder(precision="bf16")
-    expected = outcome(exact, lambda rows: exact(rows, layout), content())
-    found = outcome(rounded, lambda rows: rounded(rows, layout), content())
-    for name, value in expected.items():
-        assert found[name].dtype == torch.float32, name
-        cosine = torch.cosine_similarity(found[name].flatten(), value.flatten(), dim=0)
-        assert cosine > 0.99, name
+    assert_similar(outcome(encoder(precision="bf16")), outcome(encoder()))
 
 
 # ---- single kernels ----------------------------------------------------------------------

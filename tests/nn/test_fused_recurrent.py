@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +14,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.fused_recurrent import RecurrentLayer, Steps, all_states, last_states
 from spmrl_bench.nn.lexical import CharLSTM
+from tests import twins
 from tests.nn.plain import randomise
+from tests.twins import assert_near, assert_similar, rounded, torch_threads
 
 pytestmark = pytest.mark.skipif(kernels.load("_recurrent") is None, reason="kernels not built")
 
@@ -34,61 +35,16 @@ def table(lengths: list[int]) -> tuple[Tensor, Tensor]:
     return ids, torch.tensor(lengths)
 
 
-def gradients(module: CharLSTM, lengths: list[int]) -> dict[str, Tensor]:
-    result = module(*table(lengths))
-    weights = torch.randn(result.shape, generator=torch.Generator().manual_seed(8))
-    module.zero_grad()
-    (result * weights.to(result.dtype)).sum().backward()
-    found = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
-    return {"result": result.detach(), **found}
-
-
-@pytest.fixture(params=[False, True])
-def rounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether numbers of rows are rounded up, as where oneDNN multiplies."""
-    monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: request.param)
-    return bool(request.param)
-
-
-@pytest.mark.usefixtures("rounded")
-@pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
-def test_kernels_compute_the_lstm(lengths: list[int]) -> None:
+@pytest.mark.usefixtures(rounded.__name__)
+@pytest.mark.parametrize("lengths", [LENGTHS, [4], [30, *[2] * 100]])
+def test_vectors_of_characters_are_those_of_the_lstm(lengths: list[int]) -> None:
     module = char_lstm()
-    found = gradients(module, lengths)
-    expected = gradients(module.double(), lengths)
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        scale = value.abs().max().item()
-        assert (found[name].double() - value).abs().max().item() <= 1e-5 * scale, name
-
-
-def test_states_of_large_sums_saturate() -> None:
-    module = char_lstm()
-    with torch.no_grad():
-        for weight in module.lstm.parameters():
-            weight.mul_(200)
-    found = gradients(module, LENGTHS)["result"]
-    expected = gradients(module.double(), LENGTHS)["result"]
-    assert expected.abs().max() > 0.99
-    torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
-
-
-def test_nan_is_not_hidden() -> None:
-    module = char_lstm()
-    with torch.no_grad():
-        module.embedding.weight[3] = math.nan
-        ids = torch.full((2, 1), 3)
-        assert module(ids, torch.tensor([2])).isnan().all()
-
-
-def test_bf16_products_are_near() -> None:
-    expected = gradients(char_lstm(), LENGTHS * 20)
-    found = gradients(char_lstm(precision="bf16"), LENGTHS * 20)
-    for name, value in expected.items():
-        assert found[name].dtype == torch.float32
-        assert not torch.equal(found[name], value), name
-        cosine = torch.cosine_similarity(found[name].flatten(), value.flatten(), dim=0)
-        assert cosine > 0.99, name
+    ids, sizes = table(lengths)
+    vectors = module.embedding.weight[ids]
+    found = module(ids, sizes)
+    packed = pack_padded_sequence(vectors, sizes, enforce_sorted=False)
+    _, (last, _) = module.lstm(packed)
+    torch.testing.assert_close(found, torch.cat((last[0], last[1]), dim=1), atol=1e-5, rtol=1e-5)
 
 
 def test_dropout_is_drawn_for_each_value_of_each_character() -> None:
@@ -144,86 +100,67 @@ def outcome(
     every: bool,
     fused: bool = True,
     dtype: torch.dtype = torch.float32,
-) -> list[Tensor]:
-    """States and the gradients of the rows and of all weights, of a random sum of the states."""
+) -> dict[str, Tensor]:
+    """States of random rows, and the gradients of these and of all weights."""
     steps = Steps(torch.tensor(lengths))
-    generator = torch.Generator().manual_seed(4)
-    weight = layer.weight_ih_l0
-    rows = torch.randn(sum(lengths), weight.shape[1], generator=generator).to(weight.dtype)
-    rows.requires_grad_()
-    if fused:
-        result = (all_states if every else last_states)(layer, rows, steps, dtype)
-    else:
+
+    def run(rows: Tensor) -> Tensor:
+        if fused:
+            return (all_states if every else last_states)(layer, rows, steps, dtype)
         table = rows.new_zeros(max(lengths), len(lengths), rows.shape[1])
         table = table.index_put((steps.step, steps.sequence), rows)
         packed = pack_padded_sequence(table, torch.tensor(lengths), enforce_sorted=False)
         states, last = layer(packed)
         if isinstance(layer, torch.nn.LSTM):
             last, _ = last
-        result = pad_packed_sequence(states)[0][steps.step, steps.sequence]
-        result = result if every else torch.cat((last[0], last[1]), dim=1)
-    weights = torch.randn(result.shape, generator=torch.Generator().manual_seed(5))
-    total = (result * weights.to(result.dtype)).sum()
-    return [result.detach(), *torch.autograd.grad(total, [rows, *layer.parameters()])]
+        if not every:
+            return torch.cat((last[0], last[1]), dim=1)
+        return pad_packed_sequence(states)[0][steps.step, steps.sequence]
 
-
-def farthest(found: list[Tensor], expected: list[Tensor]) -> float:
-    """The largest difference, as a share of the largest value of its tensor."""
-    return max(
-        float((ours.double() - theirs).abs().max() / theirs.abs().max())
-        for ours, theirs in zip(found, expected, strict=True)
-    )
+    weight = layer.weight_ih_l0
+    generator = torch.Generator().manual_seed(4)
+    rows = torch.randn(sum(lengths), weight.shape[1], generator=generator).to(weight.dtype)
+    return twins.outcome(run, rows, list(layer.named_parameters()))
 
 
 every_cell = pytest.mark.parametrize("cell", [torch.nn.LSTM, torch.nn.GRU])
 all_or_last = pytest.mark.parametrize("every", [True, False], ids=["all", "last"])
 
 
-@pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
-def _threads(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.mark.usefixtures("rounded", "_threads")
+@pytest.mark.usefixtures(rounded.__name__)
+@pytest.mark.parametrize("threads", [1, 2])
 @every_cell
 @all_or_last
 @pytest.mark.parametrize("size", [7, 16])
 @pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
 def test_states_are_those_of_torch(
-    lengths: list[int], size: int, every: bool, cell: type[RecurrentLayer]
+    lengths: list[int], size: int, every: bool, cell: type[RecurrentLayer], threads: int
 ) -> None:
     layer = layer_of(cell, 5, size)
-    found = outcome(layer, lengths, every=every)
-    assert farthest(found, outcome(layer.double(), lengths, every=every, fused=False)) <= 2e-5
+    with torch_threads(threads):
+        found = outcome(layer, lengths, every=every)
+    expected = outcome(layer.double(), lengths, every=every, fused=False)
+    assert_near(found, expected, 2e-5, zeros=max(lengths) == 1)
 
 
 @every_cell
 @all_or_last
 def test_all_short_lengths_and_narrow_layers(cell: type[RecurrentLayer], every: bool) -> None:
-    for size in (1, 2, 3):
-        for count in (1, 2, 3):
-            for lengths in itertools.product((1, 2, 3), repeat=count):
-                layer = layer_of(cell, size, size)
-                found = outcome(layer, list(lengths), every=every)
-                layer.double()
-                expected = outcome(layer, list(lengths), every=every, fused=False)
-                for ours, theirs in zip(found, expected, strict=True):
-                    torch.testing.assert_close(ours.double(), theirs, atol=1e-5, rtol=1e-5)
+    for size, count in itertools.product((1, 2, 3), repeat=2):
+        for lengths in itertools.product((1, 2, 3), repeat=count):
+            layer = layer_of(cell, size, size)
+            found = outcome(layer, list(lengths), every=every)
+            expected = outcome(layer.double(), list(lengths), every=every, fused=False)
+            for name, value in expected.items():
+                torch.testing.assert_close(found[name].double(), value, atol=1e-5, rtol=1e-5)
 
 
 @every_cell
 @all_or_last
 def test_states_of_bf16_products_are_near(cell: type[RecurrentLayer], every: bool) -> None:
     layer = layer_of(cell, 5, 16)
-    expected = outcome(layer, LENGTHS * 20, every=every)
     found = outcome(layer, LENGTHS * 20, every=every, dtype=torch.bfloat16)
-    for near, exact in zip(found, expected, strict=True):
-        assert near.dtype == torch.float32
-        assert not torch.equal(near, exact)
-        assert torch.cosine_similarity(near.flatten(), exact.flatten(), dim=0) > 0.99
+    assert_similar(found, outcome(layer, LENGTHS * 20, every=every))
 
 
 @every_cell
@@ -232,8 +169,8 @@ def test_large_sums_saturate_and_nan_is_not_hidden(cell: type[RecurrentLayer]) -
     with torch.no_grad():
         for weight in layer.parameters():
             weight.mul_(200)
-    found, *_ = outcome(layer, LENGTHS, every=True)
-    expected, *_ = outcome(layer.double(), LENGTHS, every=True, fused=False)
+    found = outcome(layer, LENGTHS, every=True)["result"]
+    expected = outcome(layer.double(), LENGTHS, every=True, fused=False)["result"]
     assert expected.abs().max() > 0.99
     torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
     rows = torch.full((3, 5), math.nan)

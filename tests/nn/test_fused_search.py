@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn import kernels
+from spmrl_bench.nn import fused_search, kernels
 from spmrl_bench.nn.action_decoder import ActionDecoder, Search
 from spmrl_bench.nn.fused_search import FusedSearch
 from spmrl_bench.nn.stack_attention import Sources, StackAttention, Stacks
@@ -91,9 +91,10 @@ def test_threads_change_nothing(
     layers: int, attentions: int, pushed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = decoder(layers, attentions, pushed=pushed)
+    monkeypatch.setattr(fused_search, "FEW", 1)
     found = []
     for threads in (1, 2, 3):
-        monkeypatch.setattr(FusedSearch, "_threads", lambda *_, threads=threads: threads)
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
         found.append(torch.cat(scores(own, 7, 8, torch.float32)))
     assert torch.equal(found[0], found[1])
     assert torch.equal(found[0], found[2])

@@ -127,7 +127,6 @@ def test_content_is_the_sum_of_the_chosen_inputs(word: bool, char: bool) -> None
     for row, word_id, form_row in zip(found, WORD_IDS.tolist(), FORM_ROWS.tolist(), strict=True):
         expected = np.zeros(8)
         if word:
-            assert module.words is not None
             expected += array(module.words.weight)[word_id]
         if char:
             expected += array(forms)[form_row]
@@ -150,8 +149,6 @@ def test_inputs_of_their_own_widths_stand_side_by_side() -> None:
     layout, forms = layout_of(LENGTHS), vectors()
     tags = torch.tensor([0, 1, 2, 0, 1, 1, 2, 2, 0])
     found = module(Tokens(layout, WORD_IDS, tags, FORM_ROWS), forms)
-    assert module.words is not None
-    assert module.tags is not None
     assert (module.words.weight.shape, module.tags.weight.shape) == ((4, 5), (3, 2))
     rows = zip(found, WORD_IDS.tolist(), tags.tolist(), FORM_ROWS.tolist(), strict=True)
     for row, word, tag, form in rows:
@@ -184,7 +181,6 @@ def test_dropout_of_an_input_is_shared_by_a_sentence(word: bool, char: bool) -> 
 def test_inputs_have_masks_and_rates_of_their_own() -> None:
     module, layout = lexical(word=True, char=True), layout_of(LENGTHS)
     module.word_dropout.p = 0.5
-    assert module.words is not None
     with torch.no_grad():
         module.words.weight.fill_(1.0)
     forms = torch.full((4, 8), 10.0, dtype=torch.float64)

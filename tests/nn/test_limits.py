@@ -108,18 +108,6 @@ def test_a_window_of_the_whole_sentence_changes_nothing(window: int, relaxed: bo
     torch.testing.assert_close(found, attend(module, rows), atol=1e-12, rtol=0)
 
 
-def test_a_relaxed_window_exempts_exactly_the_first_and_last_two_tokens() -> None:
-    layout = layout_of([9, 4])
-    strict = Limit(window=1).pairs(layout)[0, 0]
-    relaxed = Limit(window=1, relaxed=True).pairs(layout)
-    for i in range(9):
-        for j in range(9):
-            exempt = i in (0, 1, 7, 8) or j in (0, 1, 7, 8)
-            assert strict[i, j] == (abs(i - j) <= 1)
-            assert relaxed[0, 0, i, j] == (abs(i - j) <= 1 or exempt)
-    assert relaxed[1, 0, :4].tolist() == [[True] * 4 + [False] * 5] * 4  # of the batch, not it
-
-
 @pytest.mark.parametrize("window", [0, 1, 3])
 def test_a_relaxed_window_by_its_definition(window: int) -> None:
     """For every length: START, the first word, the last word and STOP, as they overlap or not."""
@@ -148,23 +136,10 @@ def test_a_relaxed_window_lets_the_ends_see_all_and_be_seen_by_all() -> None:
         assert reached == (list(range(n)) if token in ends else sorted(ends | near))
 
 
-@pytest.mark.parametrize("relaxed", [False, True])
-def test_an_encoder_with_a_window_of_the_longest_sentence_is_the_encoder(relaxed: bool) -> None:
-    """The window counts the distance, so the longest sentence of n tokens needs n - 1."""
-    module, rows, layout = encoder(), rows_of(D_MODEL // 2), layout_of(LENGTHS)
-    whole = module(rows, layout)
-    for window, same in ((max(LENGTHS) - 1, True), (max(LENGTHS) - 2, False)):
-        module.limit(dict.fromkeys(range(3), Limit(window=window, relaxed=relaxed)))
-        difference = (module(rows, layout) - whole).abs().max()
-        # Relaxed, the only two tokens at that distance are among those that are exempt.
-        assert (difference < 1e-12) == (same or relaxed)
-
-
 def test_gradients_of_limited_attention_are_finite() -> None:
     module, rows = encoder(), rows_of(D_MODEL // 2).requires_grad_()
     module.limit(dict.fromkeys(range(3), Limit(window=0)))
     module(rows, layout_of(LENGTHS)).square().sum().backward()
-    assert rows.grad is not None
     assert rows.grad.isfinite().all()
     # With a window of 0 a token sees itself alone.
     (only,) = torch.autograd.grad(module(rows, layout_of(LENGTHS))[4].sum(), rows)

@@ -54,16 +54,6 @@ def test_the_table_is_that_of_the_paper(width: int) -> None:
         assert row[2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-7)
 
 
-def test_the_product_of_two_places_depends_on_their_distance_alone() -> None:
-    table = sinusoids(50, 8)
-    products = table @ table.T
-    for distance in range(50):
-        diagonal = np.diagonal(products, distance)
-        np.testing.assert_allclose(diagonal, diagonal[0], atol=1e-12)
-    assert products[0, 0] == pytest.approx(4)
-    assert products[0, 1] < 3.9
-
-
 def test_a_fixed_table_is_neither_trained_nor_saved() -> None:
     module = encoder(position_table="sinusoidal")
     assert not [name for name, _ in module.named_parameters() if "positions" in name]

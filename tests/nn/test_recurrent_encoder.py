@@ -13,6 +13,7 @@ from spmrl_bench.nn.choices import Cell, RecurrentDropout
 from spmrl_bench.nn.fused_recurrent import RecurrentLayer
 from spmrl_bench.nn.recurrent_encoder import RecurrentEncoder
 from spmrl_bench.nn.span_scorer import fenceposts
+from tests import twins
 from tests.nn.plain import layout_of
 
 LENGTHS = [3, 7, 1, 4]
@@ -80,20 +81,13 @@ def test_states_by_hand(cell: Cell, layers: int, width: int) -> None:
 @pytest.mark.parametrize("layers", [1, 2])
 def test_kernels_compute_the_encoder(cell: Cell, layers: int, width: int) -> None:
     module, layout = encoder(cell, layers, d_content=width), layout_of(LENGTHS)
-    rows = content(width=width).requires_grad_()
-    weights = torch.randn(len(rows), D_MODEL, generator=torch.Generator().manual_seed(2)).double()
-
-    def outcome(given: Tensor) -> list[Tensor]:
-        result = module(given, layout)
-        total = (result * weights.to(result.dtype)).sum()
-        return [result.detach(), *torch.autograd.grad(total, [given, *module.parameters()])]
-
-    expected = outcome(rows)
-    module.float()
-    found = outcome(rows.detach().float().requires_grad_())
-    for ours, theirs in zip(found, expected, strict=True):
-        assert ours.dtype == torch.float32
-        assert (ours.double() - theirs).abs().max() <= 2e-5 * theirs.abs().max()
+    weights = list(module.named_parameters())
+    expected = twins.outcome(lambda rows: module(rows, layout), content(width=width), weights)
+    weights = list(module.float().named_parameters())
+    rows = content(width=width).float()
+    twins.assert_near(
+        twins.outcome(lambda rows: module(rows, layout), rows, weights), expected, 2e-5
+    )
 
 
 @every_cell
@@ -175,13 +169,3 @@ def test_masks_are_of_training_only_and_their_rate_may_be_zero() -> None:
 def test_content_of_another_width_needs_a_layer() -> None:
     with pytest.raises(ValueError, match="no layer makes tokens of width 6 of content of 5"):
         encoder("lstm", 0, d_content=5)
-
-
-@every_cell
-def test_products_in_bfloat16_are_close(cell: Cell) -> None:
-    module = encoder(cell, 2).float()
-    expected = module(content().float(), layout_of(LENGTHS))
-    module.precision = "bf16"
-    found = module(content().float(), layout_of(LENGTHS))
-    assert found.dtype == torch.float32
-    assert 0 < (found - expected).abs().max() < 0.05

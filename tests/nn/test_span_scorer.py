@@ -57,14 +57,6 @@ def test_all_scores_are_the_network_of_each_span(scorer: SpanScorer, posts: Tens
         np.testing.assert_allclose(row, expected, atol=1e-12)
 
 
-def test_projecting_first_equals_the_linear_layer_on_differences(
-    scorer: SpanScorer, posts: Tensor
-) -> None:
-    hidden = scorer.norm(scorer.first(posts[END] - posts[START])).relu()
-    found = all_scores(scorer, scorer.project(posts), START, END)
-    torch.testing.assert_close(found, scorer.second(hidden), atol=1e-12, rtol=0)
-
-
 @pytest.mark.parametrize("block", [1, 4, len(SPANS) - 1, len(SPANS), len(SPANS) + 1])
 def test_blocks_do_not_show(
     scorer: SpanScorer, posts: Tensor, block: int, monkeypatch: pytest.MonkeyPatch
@@ -88,13 +80,6 @@ def test_scores_of_the_kernel_are_those_of_torch(
     assert len(projected) == len(posts)
     found = all_scores(scorer, projected, START, END)
     torch.testing.assert_close(found.double(), expected, atol=2e-5, rtol=0)
-
-
-def test_more_cells_than_a_block_holds(scorer: SpanScorer, posts: Tensor) -> None:
-    repeats = span_scorer.BLOCK // len(SPANS) + 2
-    found = all_scores(scorer, scorer.project(posts), START.repeat(repeats), END.repeat(repeats))
-    once = all_scores(scorer, scorer.project(posts), START, END)
-    torch.testing.assert_close(found, once.repeat(repeats, 1), atol=1e-13, rtol=0)
 
 
 def test_chosen_scores_are_entries_of_all_scores(scorer: SpanScorer, posts: Tensor) -> None:
@@ -127,14 +112,6 @@ def test_gradients_of_chosen_scores_are_those_of_the_whole_table(
     for found, expected in zip(gradients(chosen), gradients(dense), strict=True):
         assert expected.any()
         torch.testing.assert_close(found, expected, atol=1e-11, rtol=0)
-
-
-def test_chosen_scores_pass_gradcheck(scorer: SpanScorer, posts: Tensor) -> None:
-    labels = 1 + torch.arange(len(SPANS)) % (LABELS - 1)
-    assert torch.autograd.gradcheck(
-        lambda rows: scorer.chosen_scores(scorer.project(rows), START, END, labels),
-        (posts.requires_grad_(),),
-    )
 
 
 def test_the_released_norm_stands_in_the_span_scorer_too() -> None:

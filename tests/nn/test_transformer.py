@@ -24,6 +24,8 @@ from spmrl_bench.nn.choices import SubwordPooling
 from spmrl_bench.nn.inputs import Boundary, Codes
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.transformer import Transformer
+from tests import damage
+from tests.damage import Damage, edited, raw
 from tests.nn.tiny_transformers import KINDS, SENTENCES, make, make_other
 
 pytest.importorskip("transformers", reason="the package transformers is not installed")
@@ -31,7 +33,6 @@ pytest.importorskip("transformers", reason="the package transformers is not inst
 WIDTH = 10
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 POOLINGS: tuple[SubwordPooling, ...] = ("first", "last", "mean")
-Spoil = Callable[[Path], None]
 
 
 @pytest.fixture(scope="module")
@@ -160,13 +161,6 @@ def test_other_models_are_refused(
     folder = make_other(kind, tmp_path / kind, folders["bert"])
     with pytest.raises(PretrainedError, match=rf"no encoder that gives each .*{problem}"):
         read(folder)
-
-
-def test_poolings_differ(folder: Path) -> None:
-    first, last, mean = (apply(read(folder, pooling), SENTENCES) for pooling in POOLINGS)
-    word = 2  # "cats" of the first sentence, which has two sub-words
-    assert not torch.allclose(first[word], last[word], atol=1e-3)
-    assert not torch.allclose(first[word], mean[word], atol=1e-3)
 
 
 def test_codes_are_those_of_the_library_within_a_sentence(folder: Path) -> None:
@@ -301,45 +295,6 @@ def test_reading_an_encoder_draws_no_random_numbers_of_the_parser(own: Path) -> 
 # Saving ---------------------------------------------------------------------------------
 
 
-def test_a_trained_parser_needs_the_folder_no_more(
-    folder: Path, tmp_path: Path, folders: dict[str, Path]
-) -> None:
-    gone = Path(shutil.copytree(folder, tmp_path / folder.name))
-    module = read(gone, "mean")
-    with torch.no_grad():
-        for weight in module.parameters():
-            weight.add_(0.01)
-        wanted = apply(module, SENTENCES)
-    saved = tmp_path / "saved"
-    saved.mkdir()
-    module.save_assets(saved)
-    module.save_assets(saved)  # as each epoch does
-    shutil.rmtree(gone)
-    again = read(gone, "mean", assets=saved)
-    again.load_state_dict(module.state_dict(), assign=True)
-    with torch.no_grad():
-        torch.testing.assert_close(apply(again, SENTENCES), wanted, atol=1e-6, rtol=1e-6)
-    assert again.limit == module.limit
-    assert sorted(path.name for path in saved.iterdir()) == ["transformer"]
-
-
-def test_a_frozen_parser_needs_the_folder_again(
-    folder: Path, tmp_path: Path, folders: dict[str, Path]
-) -> None:
-    source = Path(shutil.copytree(folder, tmp_path / folder.name))
-    module = read(source, frozen=True)
-    saved = tmp_path / "saved"
-    saved.mkdir()
-    module.save_assets(saved)
-    again = read(source, frozen=True, assets=saved)
-    again.load_state_dict(module.state_dict())
-    with torch.no_grad():
-        torch.testing.assert_close(apply(again, SENTENCES), apply(module, SENTENCES))
-    shutil.rmtree(source)
-    with pytest.raises(PretrainedError, match=r"no such folder.*has to be where it was"):
-        read(source, frozen=True, assets=saved)
-
-
 def test_no_numbers_are_drawn_for_weights_that_will_be_replaced(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,7 +354,7 @@ def test_half_precision_weights_become_float32(own: Path) -> None:
     weights = load_file(own / "model.safetensors")
     halved = {name: weight.to(torch.bfloat16) for name, weight in weights.items()}
     save_file(halved, own / "model.safetensors", metadata={"format": "pt"})
-    edit_json(own / "config.json", dtype="bfloat16", torch_dtype="bfloat16")
+    settings(dtype="bfloat16", torch_dtype="bfloat16")(own)
     module = read(own)
     assert {weight.dtype for weight in module.parameters()} == {torch.float32}
 
@@ -495,15 +450,12 @@ def test_without_the_library(own: Path, monkeypatch: pytest.MonkeyPatch) -> None
         read(own)
 
 
-def edit_json(path: Path, **content: Any) -> None:
-    old = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(old | content), encoding="utf-8")
+def tensors(change: Callable[[dict[str, Tensor]], object]) -> Damage:
+    return damage.tensors(change, "model.safetensors", format="pt")
 
 
-def edit_weights(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
-    weights = load_file(folder / "model.safetensors")
-    change(weights)
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+def settings(**content: Any) -> Damage:
+    return edited("config.json", lambda old: old.update(content))
 
 
 def only_pickled(folder: Path) -> None:
@@ -511,47 +463,15 @@ def only_pickled(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
 
 
-def cut(folder: Path) -> None:
-    content = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+def absent(name: str) -> Damage:
+    return lambda folder: (folder / name).unlink()
 
 
-def of_kind(kind: str) -> Spoil:
-    def spoil(folder: Path) -> None:
-        edit_json(folder / "config.json", model_type=kind)
-
-    return spoil
-
-
-def settings(**content: Any) -> Spoil:
-    return lambda folder: edit_json(folder / "config.json", **content)
-
-
-def absent(*names: str) -> Spoil:
-    def spoil(folder: Path) -> None:
-        for name in names:
-            (folder / name).unlink()
-
-    return spoil
-
-
-def text(name: str, content: str) -> Spoil:
-    def spoil(folder: Path) -> None:
-        (folder / name).write_text(content, encoding="utf-8")
-
-    return spoil
-
-
-def weights(change: Callable[[dict[str, Tensor]], object]) -> Spoil:
-    return lambda folder: edit_weights(folder, change)
+def text(name: str, content: str) -> Damage:
+    return raw(name, content.encode())
 
 
 LAYER = "bert.encoder.layer.1.output.dense.bias"
-
-
-def longer_vocabulary(folder: Path) -> None:
-    with (folder / "vocab.txt").open("a", encoding="utf-8") as file:
-        file.write("surplus\n")
 
 
 def another_tokenizer(folder: Path) -> None:
@@ -579,33 +499,39 @@ def sharded(folder: Path) -> None:
         (text("config.json", "[1]"), r"config\.json: cannot be read .*model_type"),
         (text("config.json", "{}"), r"config\.json: cannot be read .*model_type"),
         (settings(hidden_size="wide"), r"cannot be read \(.*str"),
-        (of_kind("no-such-kind"), r"config\.json: model_type 'no-such-kind' is no encoder"),
-        (of_kind("gpt2"), r"config\.json: model_type 'gpt2' is no encoder"),
-        (of_kind("t5"), r"config\.json: model_type 't5' is no encoder"),
+        (
+            settings(model_type="no-such-kind"),
+            r"config\.json: model_type 'no-such-kind' is no encoder",
+        ),
+        (settings(model_type="gpt2"), r"config\.json: model_type 'gpt2' is no encoder"),
+        (settings(model_type="t5"), r"config\.json: model_type 't5' is no encoder"),
         (settings(model_type="bart", is_encoder_decoder=True), r"an encoder with a decoder"),
         (settings(is_decoder=True), r"config\.json: a decoder"),
         (absent("model.safetensors"), r"no weights \(model\.safetensors\)"),
         (only_pickled, r"pytorch_model\.bin: .* pickled file can run any code\. Convert"),
-        (cut, r"model\.safetensors: cannot be read"),
+        (
+            raw("model.safetensors", lambda data: data[: len(data) // 2]),
+            r"model\.safetensors: cannot be read",
+        ),
         (
             sharded,
             r"model-00002-of-00002\.safetensors: missing, but \S+\.index\.json names it",
         ),
         (
-            weights(lambda found: found.pop(LAYER)),
+            tensors(lambda found: found.pop(LAYER)),
             r"model\.safetensors: no weights for encoder\.layer\.1\.output\.dense\.bias, which",
         ),
         (
-            weights(dict.clear),
+            tensors(dict.clear),
             r"model\.safetensors: no weights for embeddings\.\S+ \(and \d+ more\)",
         ),
         (
-            weights(lambda found: found.update({LAYER: torch.zeros(3)})),
+            tensors(lambda found: found.update({LAYER: torch.zeros(3)})),
             r"model\.safetensors: the shape of encoder\.layer\.1\.output\.dense\.bias is \[3\], "
             r"but config\.json asks for \[16\]",
         ),
         (
-            weights(lambda found: found.update({LAYER.replace("1", "2"): torch.zeros(16)})),
+            tensors(lambda found: found.update({LAYER.replace("1", "2"): torch.zeros(16)})),
             r"model\.safetensors: (bert\.)?encoder\.layer\.2\.output\.dense\.bias has no place",
         ),
         (absent("vocab.txt"), r"no tokenizer\. It needs tokenizer\.json, or vocab\.txt"),
@@ -616,13 +542,16 @@ def sharded(folder: Path) -> None:
         ),
         (text("tokenizer_config.json", "{"), r"its tokenizer cannot be read .*line 1 column 2"),
         (text("tokenizer.json", "{"), r"its tokenizer cannot be read .*line 1 column 2"),
-        (longer_vocabulary, r"has ids up to 86, but the encoder has 86 embeddings"),
+        (
+            raw("vocab.txt", lambda data: data + b"surplus\n"),
+            r"has ids up to 86, but the encoder has 86 embeddings",
+        ),
         (text("tokenizer_config.json", '{"do_lower_case": true}'), r"do_lower_case to false"),
         (text("tokenizer_config.json", "{}"), r"do_lower_case to false"),
         (settings(pad_token_id=400), r"cannot be read \(Padding_idx must be within"),
     ],
 )
-def test_what_is_wrong_with_a_folder(own: Path, spoil: Spoil, message: str) -> None:
+def test_what_is_wrong_with_a_folder(own: Path, spoil: Damage, message: str) -> None:
     spoil(own)
     with pytest.raises(PretrainedError, match=message) as caught:
         read(own)
@@ -643,7 +572,7 @@ def test_what_encoders_of_the_hub_have_beside_their_weights_does_no_harm(own: Pa
         found["bert.pooler.dense.bias"] = torch.zeros(16)
         found["cls.seq_relationship.bias"] = torch.zeros(2)
 
-    edit_weights(own, change)
+    tensors(change)(own)
     assert torch.equal(apply(read(own), SENTENCES), before)
 
 
@@ -659,8 +588,10 @@ def test_a_sentencepiece_model_alone_cannot_be_read(
 
 def test_tokenizer_without_boundaries(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(folders["xlm-roberta"], tmp_path / "xlm"))
-    edit_json(folder / "tokenizer.json", post_processor=None)
-    edit_json(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    edited("tokenizer.json", lambda old: old.update(post_processor=None))(folder)
+    edited(
+        "tokenizer_config.json", lambda old: old.update(tokenizer_class="PreTrainedTokenizerFast")
+    )(folder)
     with pytest.raises(PretrainedError, match=r"special tokens around a sentence|unknown token"):
         read(folder)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests import builders
 
 #: Bytes from which on a file is stored as a large one.
 LARGE = 20_000
@@ -120,16 +121,7 @@ def serving() -> Iterator[Hub]:
                 self.send_header(key, value)
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.daemon_threads = True
-    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
-    hub.url = f"http://127.0.0.1:{httpd.server_port}"
-    elsewhere = f"http://localhost:{httpd.server_port}"  # large files lie on another host
-    try:
+    with builders.serving(Handler) as port:
+        hub.url = f"http://127.0.0.1:{port}"
+        elsewhere = f"http://localhost:{port}"  # large files lie on another host
         yield hub
-    finally:
-        httpd.shutdown()
-        httpd.server_close()

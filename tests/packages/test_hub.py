@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import CheckpointError, PackageError
 from spmrl_bench.packages.description import PACKAGE
 from spmrl_bench.packages.located import located
 from spmrl_bench.parsers import load_parser
+from tests.builders import cli
 from tests.packages.conftest import NAME
 from tests.packages.hub_server import Hub
 
@@ -127,5 +126,5 @@ def test_the_library_is_an_extra(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_command_parses_with_a_name_of_the_hub(hub: Hub, packages: Path) -> None:
     name = f"{MODEL}@{hub.push(MODEL, packages / NAME)}"
     options = ["parse", "--device", "cpu", "--model", name]
-    result = CliRunner().invoke(app, options, input=" ".join(WORDS))
+    result = cli(*options, stdin=" ".join(WORDS))
     assert (result.exit_code, result.stdout.strip()) == (0, found(name))

@@ -10,13 +10,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import CheckpointError, PackageError
 from spmrl_bench.packages.description import PACKAGE
 from spmrl_bench.packages.located import installed_models, located
 from spmrl_bench.parsers import load_parser
+from tests.builders import cli
 from tests.packages.conftest import NAME
 
 WORDS = ["the", "dog", "sees", "a", "ring"]
@@ -113,11 +112,11 @@ def test_the_command_and_nltk_take_all_of_them(
     text = " ".join(WORDS)
     for model in (str(packages / NAME), str(archive), NAME):
         options = ["parse", "--device", "cpu", "--model", model]
-        result = CliRunner().invoke(app, options, input=text)
+        result = cli(*options, stdin=text)
         assert (result.exit_code, result.stdout.strip()) == (0, expected), result.stderr
         assert NltkParser(model, device="cpu").parse_one(WORDS).leaves() == WORDS
     bracketed = ["parse", "--device", "cpu", "--model", NAME, "--input", "brackets"]
-    result = CliRunner().invoke(app, bracketed, input="(S (DT the) (NN dog))")
+    result = cli(*bracketed, stdin="(S (DT the) (NN dog))")
     assert result.exit_code == 0, result.stderr
     assert "(DT the)" in result.stdout
 

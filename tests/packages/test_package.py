@@ -17,9 +17,7 @@ from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import PackageError, RecordError
 from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.experiments.run_folder import trained_transforms
@@ -34,7 +32,8 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees import Parse
-from tests.laboratory import Laboratory, make_trees, model_config
+from tests.builders import cli, config
+from tests.laboratory import Laboratory, make_trees
 from tests.nn.tiny_transformers import make
 from tests.packages.conftest import NAME, in_use, run_of
 
@@ -73,8 +72,6 @@ def test_words_are_in_an_order_that_tells_nothing(scored: Laboratory, packages: 
 def test_the_description_is_that_of_the_record(scored: Laboratory, packages: Path) -> None:
     record = find_record(str(run_of(scored)), scored.folder / "results")
     package = read_package(packages / NAME)
-    assert package is not None
-    assert record.test is not None
     assert package.scores["test"]["brackets"].figures["f1"] == record.test.figure("brackets", "f1")
     assert package.scores["dev"]["brackets"].signature.startswith("scorer:own|match:labelled")
     assert package.treebank.sentences == {"train": [40], "dev": [8], "test": [6]}
@@ -97,7 +94,6 @@ def test_the_card_is_what_the_hub_expects(scored: Laboratory, packages: Path) ->
     assert "language" not in data  # of elves
     assert {"spmrl_bench", "constituency-parsing"} <= set(data["tags"])
     record = find_record(str(run_of(scored)), scored.folder / "results")
-    assert record.test is not None
     f1 = record.test.figure("brackets", "f1")
     (result,) = (one for one in card.data.eval_results if one.metric_type == "f1")
     assert result.metric_value == round(f1 or 0, 2)
@@ -157,13 +153,11 @@ def test_the_same_run_gives_the_same_bytes(
         assert (packages / path).read_bytes() == (again / path).read_bytes(), path
     by_day = read_package(packaged(scored, tmp_path / "day", name="other"))
     today = datetime.now(UTC)
-    assert by_day is not None
     assert by_day.version in (f"{day.year}.{day.month}.{day.day}" for day in (today,))
 
 
 def test_the_zip_and_the_wheel_are_well_formed(packages: Path) -> None:
     package = read_package(packages / NAME)
-    assert package is not None
     with zipfile.ZipFile(packages / f"{NAME}-1.2.zip") as archive:
         assert archive.testzip() is None
         parts = ("README.md", "package.json", "parser.json", "weights.safetensors")
@@ -249,7 +243,7 @@ def test_licensed_treebanks_need_a_licence_and_warn(
             packaged(scored, tmp_path)
         monkeypatch.chdir(scored.folder)
         options = ["package", str(run_of(scored)), "--to", str(tmp_path), "--license", "cc-by-4.0"]
-        result = CliRunner().invoke(app, options)
+        result = cli(*options)
         words = len(load_parser(run_of(scored), "cpu").vocabulary.words)
         assert result.exit_code == 0
         assert result.stdout == f"{tmp_path / NAME}\n"
@@ -294,9 +288,9 @@ def test_weights_that_lie_elsewhere_are_not_packaged(
 def test_what_an_encoder_brings_along_is_listed_and_names_no_folder(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     encoder = make("bert", tmp_path / "elsewhere" / "bert")
-    config = model_config(lexical=["transformer"], transformer=str(encoder))
+    settings = config(lexical=["transformer"], transformer=str(encoder))
     trees = [Parse.of(tree) for tree in make_trees(10, 1)]
-    ChartParser.build(config, trees).save(made(tmp_path / "run"))
+    ChartParser.build(settings, trees).save(made(tmp_path / "run"))
     expected = parses(tmp_path / "run")
     files = write_parser(load_parser(tmp_path / "run", "cpu"), made(tmp_path / "package"))
     assert {"parser.json", "weights.safetensors", "transformer/config.json"} <= files.keys()

@@ -16,19 +16,12 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Parse, Tree
+from tests.builders import LEXICAL, TREES, config, tiny
 from tests.chart.enumeration import spans
 from tests.conftest import shared_data
 from tests.laboratory import make_trees
 from tests.nn.plain import all_scores
-from tests.parsers.examples import (
-    LEXICAL,
-    TREES,
-    accumulate,
-    config,
-    gold_of,
-    parser_of,
-    steady_indexer,
-)
+from tests.parsers.examples import accumulate, gold_of, steady_indexer
 from tests.parsers.plain_parser import PlainParser, weights_of
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
@@ -49,7 +42,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def lively_parser(**changes: Any) -> ChartParser:
     """An untrained parser whose scores and trees differ between sentences."""
-    parser = parser_of(**{**SIZES, **changes})
+    parser = tiny(**{**SIZES, **changes})
     with torch.no_grad():
         parser.scorer.second.weight.mul_(4)
         for name, weight in parser.named_parameters():
@@ -145,7 +138,7 @@ def test_scores_do_not_depend_on_the_batch(max_tokens: int, way: str) -> None:
 
 def test_trees_of_500_sentences(way: str) -> None:
     trees = make_trees(500, seed=5)
-    parser = lively_parser(trees=trees[:200], lexical=("word", "charlstm"))
+    parser = lively_parser(examples=trees[:200], lexical=("word", "charlstm"))
     plain = plain_of(parser)
     found = parser.parse([tree.words for tree in trees], max_tokens=700)
     kinds = set()
@@ -271,7 +264,7 @@ def test_bf16_scores_are_near_and_gradients_alike(way: str) -> None:
     trees: list[Tree] = make_trees(20, seed=6)
     found = {}
     for precision in ("float32", "bf16"):
-        parser = lively_parser(trees=trees, precision=precision).train()
+        parser = lively_parser(examples=trees, precision=precision).train()
         indexer = steady_indexer(parser)
         gold = [gold_of(parser, indexer, tree) for tree in trees]
         scores = fast_scores(parser, [list(tree.words) for tree in trees], 100)
@@ -292,7 +285,6 @@ def test_precision_is_a_setting_that_old_files_lack() -> None:
     stored = config().model_dump(mode="json")
     assert stored.pop("precision") == "float32"
     assert type(config()).model_validate(stored) == config()
-    parser = ChartParser(config(precision="bf16"), parser_of().vocabulary)
+    parser = ChartParser(config(precision="bf16"), tiny().vocabulary)
     assert parser.encoder.precision == "bf16"
-    assert parser.lexical.char_lstm is not None
     assert parser.lexical.char_lstm.precision == "bf16"

@@ -30,7 +30,8 @@ from spmrl_bench.parsers.vocabulary import (
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.tree import collapsed_spans
-from tests.parsers.examples import TREES, gold_of, parser_of
+from tests.builders import TREES, tiny
+from tests.parsers.examples import gold_of
 
 CPU = torch.device("cpu")
 
@@ -42,7 +43,7 @@ def indexer() -> Indexer:
 
 @pytest.fixture
 def parser() -> ChartParser:
-    return parser_of()
+    return tiny()
 
 
 def spelling(indexer: Indexer, form: int) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -14,9 +13,9 @@ from spmrl_bench.nn.encoder import Encoder
 from spmrl_bench.nn.limits import Limit
 from spmrl_bench.nn.recurrent_encoder import CELLS, RecurrentEncoder
 from spmrl_bench.parsers.building import build_encoder
-from spmrl_bench.parsers.chart_parser import ChartParser
+from tests.builders import config, tiny
 from tests.nn.plain import layout_of
-from tests.parsers.examples import TREES, accumulate, config, gold_of, parser_of, steady_indexer
+from tests.parsers.examples import check_learnt_and_loaded
 
 ADDED = {"position": "added", "matrices": "full"}
 CHOICES: list[dict[str, Any]] = [
@@ -65,37 +64,11 @@ def test_every_choice_makes_another_encoder() -> None:
 
 
 @pytest.mark.parametrize("choices", CHOICES, ids=str)
-def test_a_built_encoder_is_loaded_again(choices: dict[str, Any]) -> None:
-    """A fixed table is not among the weights, and is there all the same."""
-    torch.manual_seed(0)
-    one, other = build_encoder(config(**choices)).eval(), build_encoder(config(**choices)).eval()
-    content = torch.randn(9, config(**choices).d_content)
-    assert not torch.equal(one(content, layout_of([9])), other(content, layout_of([9])))
-    other.load_state_dict(one.state_dict())
-    assert torch.equal(one(content, layout_of([9])), other(content, layout_of([9])))
-
-
-@pytest.mark.parametrize("choices", CHOICES, ids=str)
 def test_a_parser_with_it_learns_and_is_loaded_again(
     choices: dict[str, Any], tmp_path: Path
 ) -> None:
     """Gradients reach what they should: a few steps bring the loss of a few trees down."""
-    parser = parser_of(**choices).train()
-    indexer = steady_indexer(parser)
-    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
-    optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
-    losses = []
-    for _ in range(30):
-        optimiser.zero_grad()
-        random = np.random.default_rng(0)
-        losses.append(accumulate(parser, sentences, indexer, random, max_tokens=40))
-        optimiser.step()
-    assert min(losses[-5:]) < 0.6 * losses[0]
-    idle = [name for name, weight in parser.named_parameters() if weight.grad is None]
-    assert not idle
-    words = [tree.words for tree in TREES]
-    parser.eval().save(tmp_path)
-    assert list(ChartParser.load(tmp_path).eval().parse(words)) == list(parser.parse(words))
+    check_learnt_and_loaded(tiny(**choices), tmp_path, 30, 0.6)
 
 
 def test_rates_and_limits() -> None:

@@ -34,7 +34,7 @@ from spmrl_bench.parsers.streams import Given
 from spmrl_bench.processes import available_threads
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.escapes import write_brackets
-from tests.parsers.examples import TREES, parser_of
+from tests.builders import TREES, tiny
 
 LIMIT = 18
 WORDS = [*sorted({word for tree in TREES for word in tree.words}), "zebra", "(", "日本"]
@@ -44,7 +44,7 @@ WORDS = [*sorted({word for tree in TREES for word in tree.words}), "zebra", "(",
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved parser of sentences of up to :data:`LIMIT` words."""
     path = tmp_path_factory.mktemp("parser")
-    parser_of(seed=3, max_positions=LIMIT + 2).save(path)
+    tiny(seed=3, max_positions=LIMIT + 2).save(path)
     return path
 
 
@@ -218,7 +218,7 @@ def test_an_abandoned_stream_leaves_the_processes_usable(
     for _ in range(3):
         stream = parse_given(sentences, crews[0], Tally(), window=1)
         next(stream)
-        stream.close()  # type: ignore[attr-defined]
+        stream.close()
     assert run(sentences, crews[0], window=2)[0] == one_by_one(parser, sentences)
 
 
@@ -236,7 +236,7 @@ def test_input_is_read_a_few_windows_ahead(parser: Parser, crews: list[Answers])
         for answered in range(1, 20):
             assert len(next(stream)) == 10
             assert taken <= 10 * (answered - 1 + most)
-        stream.close()  # type: ignore[attr-defined]
+        stream.close()
 
 
 def test_a_killed_process_is_one_error_behind_all_answers(folder: Path, parser: Parser) -> None:

@@ -21,19 +21,11 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import FIRST_CHAR, FIRST_WORD, UNK, Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
+from tests.builders import LEXICAL, TREES, config, tiny
 from tests.chart.enumeration import best_tree, label_table
 from tests.nn import plain
 from tests.nn.plain import all_scores
-from tests.parsers.examples import (
-    LEXICAL,
-    TREES,
-    accumulate,
-    batch_of,
-    config,
-    gold_of,
-    parser_of,
-    trees_of,
-)
+from tests.parsers.examples import accumulate, batch_of, gold_of, trees_of
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
 both_variants = pytest.mark.parametrize("variant", LEXICAL)
@@ -49,7 +41,7 @@ def random_sentences(count: int, seed: int = 0) -> list[list[str]]:
 
 def lively_parser(**changes: Any) -> ChartParser:
     """An untrained parser whose trees differ between sentences."""
-    parser = parser_of(**changes)
+    parser = tiny(**changes)
     with torch.no_grad():
         parser.scorer.second.weight.mul_(4)
         parser.scorer.second.bias.sub_(0.5)
@@ -67,7 +59,7 @@ def posts_of(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence
 
 @both_variants
 def test_fenceposts_come_from_the_encoder_of_the_lexical_sum(variant: str) -> None:
-    parser = parser_of(lexical=LEXICAL[variant]).double()
+    parser = tiny(lexical=LEXICAL[variant]).double()
     indexer = parser.indexer()
     sentences = [gold_of(parser, indexer, tree) for tree in TREES[:4]]
     assert parser.lexical.char_lstm is not None
@@ -89,26 +81,17 @@ def test_fenceposts_come_from_the_encoder_of_the_lexical_sum(variant: str) -> No
 
 
 def test_span_rows_point_at_the_fenceposts_of_the_sentence() -> None:
-    start, end = parser_of().span_rows(np.array([2, 1, 2], dtype=np.int32))
+    start, end = tiny().span_rows(np.array([2, 1, 2], dtype=np.int32))
     # Fenceposts 0..2 of the first sentence, 3..4 of the second, 5..7 of the third.
     assert start.tolist() == [0, 0, 1, 3, 5, 5, 6]
     assert end.tolist() == [1, 2, 2, 4, 6, 7, 7]
-
-
-def test_batch_composition_changes_no_score() -> None:
-    parser = parser_of().double()
-    indexer = parser.indexer()
-    sentences = [indexer.sentence(words) for words in random_sentences(12)]
-    together = posts_of(parser, indexer, sentences)
-    alone = [posts_of(parser, indexer, [sentence]) for sentence in sentences]
-    torch.testing.assert_close(torch.cat(alone), together, atol=1e-12, rtol=0)
 
 
 # ---- lexical variants ------------------------------------------------------------------
 
 
 def test_charlstm_knows_words_by_their_characters_only() -> None:
-    parser = parser_of(lexical=("charlstm",)).double()
+    parser = tiny(lexical=("charlstm",)).double()
     assert not [name for name in parser.state_dict() if "words" in name]
     indexer = parser.indexer()
     sentence = indexer.sentence(["the", "dog", "barks"])
@@ -121,8 +104,7 @@ def test_charlstm_knows_words_by_their_characters_only() -> None:
 
 
 def test_a_narrow_char_lstm_feeds_a_wide_encoder(tmp_path: Path) -> None:
-    parser = parser_of(lexical=("charlstm",), encoder="lstm", d_char_lstm=6)
-    assert parser.lexical.char_lstm is not None
+    parser = tiny(lexical=("charlstm",), encoder="lstm", d_char_lstm=6)
     assert parser.lexical.char_lstm.lstm.hidden_size == 3
     words = [tree.words for tree in TREES]
     expected = [parse.tree for parse in parser.parse(words)]
@@ -133,10 +115,8 @@ def test_a_narrow_char_lstm_feeds_a_wide_encoder(tmp_path: Path) -> None:
 
 
 def test_word_charlstm_also_knows_the_word() -> None:
-    parser = parser_of(lexical=("word", "charlstm")).double()
-    assert parser.lexical.words is not None
+    parser = tiny(lexical=("word", "charlstm")).double()
     assert parser.lexical.words.num_embeddings == FIRST_WORD + len(WORDS)
-    assert parser.lexical.char_lstm is not None
     assert parser.lexical.char_lstm.embedding.num_embeddings == FIRST_CHAR + len(
         {character for word in WORDS for character in word}
     )
@@ -219,7 +199,7 @@ def test_no_sentence_no_tree() -> None:
 
 
 def test_too_long_sentence_is_refused_with_numbers() -> None:
-    parser = parser_of(max_positions=9)
+    parser = tiny(max_positions=9)
     assert len(next(parser.parse([["dog"] * 7]))) == 7
     answers = parser.parse([["dog"], ["dog"] * 8, ["cat"]])
     assert next(answers).words == ("dog",)
@@ -257,7 +237,7 @@ def test_empty_label_never_covers_the_sentence(variant: str) -> None:
 
 
 def test_unary_chains_are_written_out() -> None:
-    parser = parser_of([parse_brackets("(A (B (C (t x)) (C (t y))))")])
+    parser = tiny("chart", [parse_brackets("(A (B (C (t x)) (C (t y))))")])
     assert parser.vocabulary.labels == ((), ("A", "B"), ("C",))
     with torch.no_grad():
         parser.scorer.second.weight.zero_()
@@ -287,9 +267,9 @@ def test_parses_have_the_best_scores_of_all_trees() -> None:
 
 
 def test_a_window_is_trained_in_where_the_settings_say_so() -> None:
-    limits = parser_of(attention_window=3, relaxed_window=True, layers=2).encoder.limits
+    limits = tiny(attention_window=3, relaxed_window=True, layers=2).encoder.limits
     assert limits == (Limit(window=3, relaxed=True),) * 2
-    assert parser_of(layers=2).encoder.limits == (OPEN,) * 2
+    assert tiny(layers=2).encoder.limits == (OPEN,) * 2
     with pytest.raises(ValueError, match="there is no attention_window to relax"):
         config(relaxed_window=True)
 

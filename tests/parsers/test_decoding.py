@@ -11,7 +11,8 @@ import torch
 from spmrl_bench import chart
 from spmrl_bench.chart import reference
 from spmrl_bench.parsers import decoding
-from tests.chart.charts import assert_same, random_batch
+from tests.chart.charts import random_batch
+from tests.twins import assert_same_bits
 
 augmented = pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
 
@@ -32,7 +33,9 @@ class Elsewhere:
 def test_blocks_of_the_cpu(gold: bool) -> None:
     batch = random_batch(np.random.default_rng(1), [5, 1, 12], 30, gold=gold, ties=True)
     blocks = torch.from_numpy(batch.scores).split(17)
-    assert_same(decoding.decode_blocks(blocks, batch.lengths, batch.gold), chart.decode(*batch))
+    assert_same_bits(
+        decoding.decode_blocks(blocks, batch.lengths, batch.gold), chart.decode(*batch)
+    )
 
 
 @augmented
@@ -49,7 +52,9 @@ def test_blocks_of_a_gpu(gold: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(decoding, "label_maxima", unpacked)
     blocks: Any = [Elsewhere(part) for part in torch.from_numpy(batch.scores).split(17)]
-    assert_same(decoding.decode_blocks(blocks, batch.lengths, batch.gold), chart.decode(*batch))
+    assert_same_bits(
+        decoding.decode_blocks(blocks, batch.lengths, batch.gold), chart.decode(*batch)
+    )
     assert len(seen) > 1
 
 
@@ -83,4 +88,6 @@ def test_scores_that_are_not_finite_stay_so(gold: bool, value: float) -> None:
 def test_blocks_on_a_real_gpu(gold: bool) -> None:
     batch = random_batch(np.random.default_rng(1), [5, 1, 12], 30, gold=gold, ties=True)
     blocks = torch.from_numpy(batch.scores).cuda().split(17)
-    assert_same(decoding.decode_blocks(blocks, batch.lengths, batch.gold), chart.decode(*batch))
+    assert_same_bits(
+        decoding.decode_blocks(blocks, batch.lengths, batch.gold), chart.decode(*batch)
+    )

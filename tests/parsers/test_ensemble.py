@@ -19,8 +19,8 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
+from tests.builders import TREES, config, tiny
 from tests.chart.enumeration import best_tree, label_table
-from tests.parsers.examples import TREES, config, parser_of
 from tests.parsers.plain_parser import PlainParser, weights_of
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
@@ -38,7 +38,7 @@ SENTENCES = sentences_of(LENGTHS)
 
 def member(seed: int, **changes: Any) -> ChartParser:
     """An untrained parser whose trees differ between sentences and seeds."""
-    parser = parser_of(seed=seed, **changes)
+    parser = tiny(seed=seed, **changes)
     with torch.no_grad():
         parser.scorer.second.weight.mul_(4)
         parser.scorer.second.bias.sub_(0.5)

@@ -12,7 +12,7 @@ import torch
 from spmrl_bench.parsers import form_cache
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.form_cache import FormCache
-from tests.parsers.examples import TREES, parser_of
+from tests.builders import TREES, tiny
 
 WORDS = [*sorted({word for tree in TREES for word in tree.words}), "zebra", "z" * 40, "é", "日"]
 
@@ -45,7 +45,7 @@ def test_vectors_are_those_of_the_lstm(
     max_forms: int, characters: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(form_cache, "CHARACTERS", characters)
-    parser = parser_of(max_positions=40).eval()
+    parser = tiny(max_positions=40).eval()
     expected = {word: computed(parser, word) for word in WORDS}
     cache = FormCache(parser.lexical.char_lstm, max_forms)
     choose = random.Random(max_forms)
@@ -57,7 +57,7 @@ def test_vectors_are_those_of_the_lstm(
 
 
 def test_a_word_is_computed_once() -> None:
-    parser = parser_of(max_positions=40).eval()
+    parser = tiny(max_positions=40).eval()
     cache = FormCache(parser.lexical.char_lstm)
     for _ in range(3):
         looked_up(cache, parser, ["the", "dog", "the"])
@@ -72,7 +72,7 @@ def test_a_word_is_computed_once() -> None:
 
 
 def test_what_was_used_last_is_kept() -> None:
-    parser = parser_of(max_positions=40).eval()
+    parser = tiny(max_positions=40).eval()
     cache = FormCache(parser.lexical.char_lstm, 4)
     for words in (["the"], ["dog"], ["the"], ["cat"]):  # the last one drops "dog"
         looked_up(cache, parser, words)
@@ -92,10 +92,10 @@ def test_a_session_keeps_vectors_over_its_calls(monkeypatch: pytest.MonkeyPatch)
             made.append(self)
 
     monkeypatch.setattr("spmrl_bench.parsers.neural.FormCache", Noted)
-    session = parser_of().eval().session()
+    session = tiny().eval().session()
     for _ in range(2):
         list(session.parse([["the", "dog"], ["the", "cat"]]))
     (cache,) = made
     assert cache.computed == len(cache) == 5
-    list(parser_of(lexical=("word",)).parse([["the", "dog"]]))
+    list(tiny(lexical=("word",)).parse([["the", "dog"]]))
     assert made == [cache]

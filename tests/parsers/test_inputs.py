@@ -17,18 +17,10 @@ from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import FIRST_TAG, START, STOP, UNK
-from spmrl_bench.trees import Tree
 from spmrl_bench.trees.tree import NO_TAG
-from tests.parsers.examples import (
-    TREES,
-    accumulate,
-    batch_of,
-    config,
-    forget_digest,
-    gold_of,
-    parser_of,
-    steady_indexer,
-)
+from tests.builders import TREES, config, tiny
+from tests.damage import forget_digest
+from tests.parsers.examples import accumulate, batch_of, gold_of, steady_indexer
 
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
@@ -46,7 +38,7 @@ def loss_of(parser: ChartParser, max_tokens: int = 10_000) -> float:
 
 
 def test_tags_are_embedded_and_nothing_else_is_read() -> None:
-    parser = parser_of(lexical=("tag",))
+    parser = tiny(lexical=("tag",))
     indexer = parser.indexer()
     tags = ["no-such-tag", TREES[0].tags[0]]
     sentence = indexer.sentence(["what", "ever"], tags)
@@ -54,31 +46,28 @@ def test_tags_are_embedded_and_nothing_else_is_read() -> None:
     assert sentence.tags.tolist() == [START, UNK, known, STOP]
     batch, _ = batch_of(parser, indexer, [sentence])
     content = parser.lexical(batch.tokens, torch.empty(0, 0))
-    assert parser.lexical.tags is not None
     assert torch.equal(content, parser.lexical.tags.weight[[START, UNK, known, STOP]])
 
 
 def test_inputs_add_up() -> None:
-    parser = parser_of(lexical=("word", "tag")).double()
+    parser = tiny(lexical=("word", "tag")).double()
     indexer = parser.indexer()
     sentence = gold_of(parser, indexer, TREES[0])
     batch, _ = batch_of(parser, indexer, [sentence])
     content = parser.lexical(batch.tokens, torch.empty(0, 0))
     words, tags = parser.lexical.words, parser.lexical.tags
-    assert words is not None
-    assert tags is not None
     torch.testing.assert_close(content, words.weight[sentence.words] + tags.weight[sentence.tags])
 
 
 def test_a_parser_that_reads_tags_asks_for_them() -> None:
-    parser = parser_of(lexical=("tag", "charlstm"))
+    parser = tiny(lexical=("tag", "charlstm"))
     with pytest.raises(TreeError, match="this parser reads tags, but none are given"):
         list(parser.parse(WORDS))
     assert [tree.tags for tree in parser.parse(WORDS, TAGS)] == TAGS
 
 
 def test_other_tags_give_other_scores() -> None:
-    parser = parser_of(lexical=("tag",))
+    parser = tiny(lexical=("tag",))
     scores = []
     for tags in (TAGS[0], TAGS[0][::-1]):
         (encoded,) = parser.encoded([WORDS[0]], [tags], 100, None)
@@ -87,7 +76,7 @@ def test_other_tags_give_other_scores() -> None:
 
 
 def test_as_many_tags_as_words() -> None:
-    parser = parser_of(lexical=("tag",))
+    parser = tiny(lexical=("tag",))
     with pytest.raises(TreeError, match="2 tags for 3 words"):
         parser.indexer().sentence(["a", "b", "c"], ["X", "Y"])
 
@@ -96,7 +85,7 @@ def test_as_many_tags_as_words() -> None:
 
 
 def test_loss_of_a_tagging_parser_adds_the_weighted_cross_entropy() -> None:
-    parser = parser_of(predict_tags=True, d_tag_hidden=6, tag_loss_weight=3.0).double().eval()
+    parser = tiny(predict_tags=True, d_tag_hidden=6, tag_loss_weight=3.0).double().eval()
     assert parser.tagger is not None
     total = loss_of(parser)
     tagger, parser.tagger = parser.tagger, None
@@ -120,9 +109,7 @@ def test_loss_of_a_tagging_parser_adds_the_weighted_cross_entropy() -> None:
 
 @pytest.mark.parametrize("inputs", [("charlstm",), ("word", "charconcat")])
 def test_sub_batches_change_no_gradient(inputs: tuple[str, ...]) -> None:
-    parser = parser_of(
-        predict_tags=True, lexical=inputs, d_model=32, d_ff=16, d_tag_hidden=6
-    ).double()
+    parser = tiny(predict_tags=True, lexical=inputs, d_model=32, d_ff=16, d_tag_hidden=6).double()
     parser.eval()
     whole = loss_of(parser)
     gradients = {name: weight.grad for name, weight in parser.named_parameters()}
@@ -133,8 +120,7 @@ def test_sub_batches_change_no_gradient(inputs: tuple[str, ...]) -> None:
 
 
 def test_predicted_tags_are_those_with_the_highest_scores() -> None:
-    parser = parser_of(predict_tags=True, d_tag_hidden=6).eval()
-    assert parser.tagger is not None
+    parser = tiny(predict_tags=True, d_tag_hidden=6).eval()
     with torch.no_grad():
         parser.tagger.second.weight.mul_(20)
     indexer = parser.indexer()
@@ -145,11 +131,11 @@ def test_predicted_tags_are_those_with_the_highest_scores() -> None:
         best = parser.tagger(encoded).argmax(dim=1)[1:-1].tolist()
         assert list(tree.tags) == [parser.vocabulary.tags[tag] for tag in best]
     assert [tree.tags for tree in parser.parse(WORDS, TAGS)] == TAGS
-    assert {tag for tree in parser_of().parse(WORDS) for tag in tree.tags} == {NO_TAG}
+    assert {tag for tree in tiny().parse(WORDS) for tag in tree.tags} == {NO_TAG}
 
 
 def test_tags_are_learned() -> None:
-    parser = parser_of(predict_tags=True, d_tag_hidden=16, lexical=("word",)).train()
+    parser = tiny(predict_tags=True, d_tag_hidden=16, lexical=("word",)).train()
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.02)
     for _ in range(60):
         loss_of(parser)
@@ -188,8 +174,8 @@ class Lengths(CodedInput):
 
 
 def with_lengths(**settings: int) -> ChartParser:
-    parser = parser_of(lexical=("charlstm",))
-    width = parser.lexical.char_lstm.lstm.hidden_size * 2  # type: ignore[union-attr]
+    parser = tiny(lexical=("charlstm",))
+    width = parser.lexical.char_lstm.lstm.hidden_size * 2
     parser.lexical.char_lstm = None
     parser.lexical.coded["lengths"] = Lengths(width, **settings)
     return parser
@@ -212,7 +198,7 @@ def test_frozen_weights_are_neither_trained_nor_saved_but_follow() -> None:
     assert names == ["lexical.coded.lengths.scale"]
     assert [name for name in parser.state_dict() if "lengths" in name] == names
     module = parser.double().train().lexical.coded["lengths"]
-    held = module.frozen.held  # type: ignore[union-attr]
+    held = module.frozen.held
     assert held.weight.dtype == torch.float64
     assert not held.training
     assert not held.weight.requires_grad
@@ -249,29 +235,8 @@ def test_inputs_and_settings_must_fit(changes: dict[str, object], message: str) 
         config(**changes)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"lexical": ("tag", "word")},
-        {"lexical": ("charconcat",), "d_model": 32},
-        {"predict_tags": True},
-    ],
-)
-def test_saved_parsers_parse_alike(tmp_path: Path, changes: dict[str, object]) -> None:
-    parser = parser_of(**changes).eval()
-    parser.save(tmp_path)
-    loaded = load_parser(tmp_path, "cpu")
-    assert isinstance(loaded, ChartParser)
-
-    def trees(one: ChartParser) -> list[Tree]:
-        return list(one.parse(WORDS, TAGS if one.reads_tags else None))
-
-    assert trees(loaded) == trees(parser)
-    assert loaded.vocabulary == parser.vocabulary
-
-
 def test_description_without_tags_is_that_of_an_earlier_version(tmp_path: Path) -> None:
-    parser_of().save(tmp_path)
+    tiny().save(tmp_path)
     forget_digest(tmp_path)
     path = tmp_path / "parser.json"
     content = json.loads(path.read_text(encoding="utf-8"))

@@ -14,15 +14,8 @@ from torch import Tensor
 from spmrl_bench.parsers.arithmetic import forward_products
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
-from tests.parsers.examples import (
-    TREES,
-    accumulate,
-    batch_of,
-    config,
-    gold_of,
-    parser_of,
-    steady_indexer,
-)
+from tests.builders import TREES, config, tiny
+from tests.parsers.examples import batch_of, check_learnt_and_loaded, gold_of
 
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
@@ -39,8 +32,6 @@ def by_hand(parser: ChartParser, indexer: Indexer, sentence: Sentence, forms: Te
     """The inputs of the tokens of a sentence, one number after the other."""
     lexical, rows = parser.lexical, []
     (concat,) = lexical.coded.values()
-    assert lexical.words is not None
-    assert lexical.tags is not None
     for token, vector in enumerate(forms):
         word, tag, form = sentence.words[token], sentence.tags[token], sentence.forms[token]
         parts = [vector, lexical.words.weight[word], lexical.tags.weight[tag]]
@@ -52,7 +43,7 @@ def by_hand(parser: ChartParser, indexer: Indexer, sentence: Sentence, forms: Te
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
 def test_the_first_layer_reads_the_inputs_side_by_side(cell: str) -> None:
-    parser = parser_of(**INPUTS, encoder=cell, layers=1).double().eval()
+    parser = tiny(**INPUTS, encoder=cell, layers=1).double().eval()
     assert parser.config.d_content == 16 + 7 + 3 + 16
     indexer = parser.indexer()
     sentence = gold_of(parser, indexer, TREES[2])
@@ -80,28 +71,13 @@ def test_the_first_layer_reads_the_inputs_side_by_side(cell: str) -> None:
 )
 def test_such_a_parser_learns_and_is_loaded_again(encoder: dict[str, Any], tmp_path: Path) -> None:
     """Attention too, where the inputs fill its content."""
-    parser = parser_of(**{**INPUTS, **encoder}).train()
-    indexer = steady_indexer(parser)
-    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
-    optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
-    losses = []
-    for _ in range(30):
-        optimiser.zero_grad()
-        losses.append(
-            accumulate(parser, sentences, indexer, np.random.default_rng(0), max_tokens=40)
-        )
-        optimiser.step()
-    assert min(losses[-5:]) < 0.6 * losses[0]
-    assert not [name for name, weight in parser.named_parameters() if weight.grad is None]
-    parser.eval().save(tmp_path)
-    again = ChartParser.load(tmp_path)
-    assert list(again.parse(WORDS, TAGS)) == list(parser.parse(WORDS, TAGS))
+    check_learnt_and_loaded(tiny(**{**INPUTS, **encoder}), tmp_path, 30, 0.6)
 
 
 def test_files_are_read_in_widths_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "some.vec"
     path.write_text("dog 1 2 3\ncat 4 5 6\n", encoding="utf-8")
-    parser = parser_of(
+    parser = tiny(
         lexical=("word", "vectors"),
         vectors=str(path),
         encoder="gru",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -25,8 +24,9 @@ from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.parse import Parse
+from tests.builders import TREES, config, tiny
 from tests.nn.plain import all_scores, layout_of
-from tests.parsers.examples import TREES, accumulate, config, gold_of, parser_of, steady_indexer
+from tests.parsers.examples import check_learnt_and_loaded, losses_of
 
 ON: dict[str, Any] = {"label_attention": True, "label_d_kv": 8, "label_d_proj": 6}
 LABELS = len(Vocabulary.of(map(Parse.of, TREES)).labels) - 1
@@ -64,25 +64,13 @@ LEARNT: list[dict[str, Any]] = [
 
 
 def labelled(**choices: Any) -> ChartParser:
-    return parser_of(**{**ON, **choices})
+    return tiny(**{**ON, **choices})
 
 
 def layer_of(parser: ChartParser) -> LabelAttentionLayer:
     layer = parser.encoder.label_attention
     assert layer is not None
     return layer
-
-
-def losses_of(parser: ChartParser, steps: int) -> list[float]:
-    indexer = steady_indexer(parser)
-    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
-    optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
-    losses = []
-    for _ in range(steps):
-        optimiser.zero_grad()
-        losses.append(accumulate(parser, sentences, indexer, np.random.default_rng(0), 40))
-        optimiser.step()
-    return losses
 
 
 # ---- a parser --------------------------------------------------------------------------
@@ -92,17 +80,7 @@ def losses_of(parser: ChartParser, steps: int) -> list[float]:
 def test_a_parser_with_it_learns_and_is_loaded_again(
     choices: dict[str, Any], tmp_path: Path
 ) -> None:
-    parser = labelled(**choices).train()
-    losses = losses_of(parser, 12)
-    assert min(losses[-3:]) < 0.8 * losses[0]
-    idle = [name for name, weight in parser.named_parameters() if weight.grad is None]
-    assert not idle
-    expected = list(parser.eval().parse(WORDS))
-    parser.save(tmp_path)
-    loaded = ChartParser.load(tmp_path)
-    assert loaded.config == parser.config
-    assert list(loaded.eval().parse(WORDS)) == expected
-    assert len(set(map(repr, expected))) > 5
+    check_learnt_and_loaded(labelled(**choices), tmp_path, 12, 0.8)
 
 
 def test_a_small_treebank_is_learnt_by_heart() -> None:
@@ -135,7 +113,7 @@ def test_batches_do_not_change_what_is_scored() -> None:
 
 
 def test_the_layers_below_start_as_without_it() -> None:
-    plain, other = parser_of(seed=4), parser_of(seed=4, **ON)
+    plain, other = tiny(seed=4), tiny(seed=4, **ON)
     shared = [
         (name, weight)
         for name, weight in plain.state_dict().items()
@@ -152,28 +130,13 @@ def test_widths_follow_the_encoder() -> None:
     parser = labelled(predict_tags=True)
     assert parser.encoder.d_out == 6 * LABELS
     assert parser.scorer.first.in_features == 6 * LABELS
-    assert parser.tagger is not None
     assert parser.tagger.first.in_features == 6 * LABELS
     projected = labelled(predict_tags=True, label_outputs="projected")
     assert projected.scorer.first.in_features == projected.config.d_model
 
 
-def test_spans_are_scored_from_the_halves_of_heads() -> None:
-    parser = labelled().eval()
-    encoded = torch.arange(5.0)[:, None] * 1000 + torch.arange(6.0 * LABELS)
-    batch = next(iter(Pool([parser.indexer().sentence(["a"] * 3)], parser.indexer()).batches(
-        100, torch.device("cpu")
-    )))[1]  # fmt: skip
-    seen: list[Tensor] = []
-    parser.scorer.project = seen.append  # type: ignore[assignment, method-assign]
-    parser.projected_posts(encoded, batch)
-    first = seen[0][0].tolist()
-    forward = [6 * head + k for head in range(LABELS) for k in range(3)]
-    assert first == [*forward, *(1000 + 3 + place for place in forward)]
-
-
 def test_members_of_an_ensemble_may_have_it() -> None:
-    members = [labelled(), parser_of(seed=1), labelled(seed=2, label_heads=3)]
+    members = [labelled(), tiny(seed=1), labelled(seed=2, label_heads=3)]
     assert len(list(Ensemble(members).parse(WORDS))) == len(WORDS)
 
 
@@ -204,7 +167,7 @@ def test_every_choice_makes_another_encoder() -> None:
 
 def test_settings_reach_the_layer() -> None:
     module = layer_of(
-        parser_of(
+        tiny(
             label_attention=True,
             label_heads=9,
             label_d_kv=10,
@@ -221,13 +184,11 @@ def test_settings_reach_the_layer() -> None:
     assert isinstance(module.heads.key, FactoredLinear)
     assert module.d_block == 4
     assert module.output_dropout.p == 0.1
-    assert module.feed_forward is not None
     assert module.feed_forward.residual_dropout.p == 0.3
     assert module.feed_forward.relu_dropout.p == 0.4
     assert isinstance(module.feed_forward.expand, FullLinear)
     assert module.feed_forward.expand.out_features == 14
     released = layer_of(labelled(label_feed_forward="released")).feed_forward
-    assert released is not None
     assert isinstance(released.expand, SplitLinear)
     assert released.expand.widths == (6 * LABELS - 16, 16)
     for choices in ({"matrices": "full"}, {"label_matrices": "full"}, {"encoder": "lstm"}):
@@ -239,7 +200,7 @@ def test_there_is_a_head_for_each_label_unless_a_number_is_given() -> None:
     assert layer_of(labelled()).heads.heads == LABELS > 5
     assert layer_of(labelled(label_heads=3)).heads.heads == 3
     few = [parse_brackets("(A (B (C (t x)) (C (t y))))")]  # A+B and C
-    assert layer_of(parser_of(few, **ON)).heads.heads == 2
+    assert layer_of(tiny("chart", few, **ON)).heads.heads == 2
     assert config(**ON).label_heads is None
 
 
@@ -287,8 +248,10 @@ def test_settings_that_contradict_each_other() -> None:
 def test_too_few_labels_for_what_is_asked() -> None:
     few = [parse_brackets("(A (B (C (t x)) (C (t y))))")]
     with pytest.raises(RecipeError, match=r"2 heads .* only 12.*Set model.label_heads"):
-        parser_of(few, **ON, label_feed_forward="released")
-    assert parser_of(few, **ON, label_feed_forward="released", label_heads=4).encoder.d_out == 24
+        tiny("chart", few, **ON, label_feed_forward="released")
+    assert (
+        tiny("chart", few, **ON, label_feed_forward="released", label_heads=4).encoder.d_out == 24
+    )
     with pytest.raises(RecipeError, match=r"they have none; set model\.label_heads to a number"):
         build_encoder(config(**ON))
     leafless = Parse.of(parse_brackets("(t x)"))

@@ -18,9 +18,10 @@ from spmrl_bench.parsers.vocabulary import FIRST_WORD, UNK
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.tree import collapsed_spans
+from tests.builders import TREES, tiny
 from tests.chart.enumeration import best_tree, label_table, spans
 from tests.nn import plain
-from tests.parsers.examples import TREES, accumulate, batch_of, gold_of, parser_of, steady_indexer
+from tests.parsers.examples import accumulate, batch_of, gold_of, steady_indexer
 
 SHORT = [tree for tree in TREES if len(tree) <= 6]
 EVERYTHING = 10**6
@@ -68,7 +69,7 @@ def defined_loss(parser: ChartParser, tree: Tree) -> float:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("variant", ["charlstm", "word-charlstm"])
 def test_loss_is_the_lead_of_the_best_wrong_tree(seed: int, variant: str) -> None:
-    parser = parser_of(seed=seed, lexical=variant.split("-"))
+    parser = tiny(seed=seed, lexical=variant.split("-"))
     with torch.no_grad():
         parser.scorer.second.weight.mul_(3)
     indexer = parser.indexer()
@@ -78,13 +79,12 @@ def test_loss_is_the_lead_of_the_best_wrong_tree(seed: int, variant: str) -> Non
     assert max(expected) > 2
     np.testing.assert_allclose(losses, expected, atol=2e-4)
     together = margin(parser, indexer, [gold_of(parser, indexer, tree) for tree in SHORT])
-    assert together is not None
     assert together.item() == pytest.approx(sum(expected), abs=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_loss_is_never_negative(seed: int) -> None:
-    parser = parser_of(seed=seed)
+    parser = tiny(seed=seed)
     with torch.no_grad():
         parser.scorer.second.weight.mul_(3 * seed)
         parser.scorer.second.bias.normal_()
@@ -97,7 +97,7 @@ def test_loss_is_never_negative(seed: int) -> None:
 def flat_parser(score: float) -> tuple[ChartParser, Tree]:
     """A parser that scores its only label alike everywhere, and a tree with one constituent."""
     tree = parse_brackets("(S (t a) (t b) (t c) (t d))")
-    parser = parser_of([tree])
+    parser = tiny("chart", [tree])
     with torch.no_grad():
         parser.scorer.second.weight.zero_()
         parser.scorer.second.bias.fill_(score)
@@ -121,17 +121,15 @@ def test_each_wrong_node_counts_its_score_and_one(score: float) -> None:
     parser, tree = flat_parser(score)
     indexer = parser.indexer()
     loss = margin(parser, indexer, [gold_of(parser, indexer, tree)])
-    assert loss is not None
     assert loss.item() == pytest.approx(6 * (score + 1), abs=1e-5)
     loss.backward()
-    assert parser.scorer.second.bias.grad is not None
     assert parser.scorer.second.bias.grad.item() == pytest.approx(6, abs=1e-5)
 
 
 def test_missed_constituents_count_only_by_their_score() -> None:
     """Both labels lose to the empty one: X over [0, 2) and [2, 4) is missed, two nodes wrong."""
     tree = parse_brackets("(S (X (t a) (t b)) (X (t c) (t d)))")
-    parser = parser_of([tree])
+    parser = tiny("chart", [tree])
     with torch.no_grad():
         parser.scorer.second.weight.zero_()
         parser.scorer.second.bias.copy_(torch.tensor([-4.0, -3.0]))  # S, X
@@ -139,7 +137,6 @@ def test_missed_constituents_count_only_by_their_score() -> None:
     loss = margin(parser, indexer, [gold_of(parser, indexer, tree)])
     # Root: X for S is 1 error and scores -3; the two empty nodes over gold X are 1 error each.
     expected = (-3 + 1 + 1 + 1) - (-4 - 3 - 3)
-    assert loss is not None
     assert loss.item() == pytest.approx(expected, abs=1e-5)
 
 
@@ -162,11 +159,10 @@ def assert_same_gradients(found: dict[str, Tensor], expected: dict[str, Tensor])
 
 
 def test_gradient_is_that_of_a_dense_table_of_scores() -> None:
-    parser = parser_of(seed=3)
+    parser = tiny(seed=3)
     indexer = parser.indexer()
     sentences = [gold_of(parser, indexer, tree) for tree in SHORT]
     loss = margin(parser, indexer, sentences)
-    assert loss is not None
     loss.backward()
     found = gradients(parser)
 
@@ -211,11 +207,10 @@ class Calls:
 def test_gradient_does_not_depend_on_sub_batches_or_shared_forms(
     variant: str, max_tokens: int
 ) -> None:
-    parser = parser_of(seed=4, lexical=variant.split("-"))
+    parser = tiny(seed=4, lexical=variant.split("-"))
     indexer = steady_indexer(parser)
     sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     naive = margin(parser, indexer, sentences)
-    assert naive is not None
     (naive / len(sentences)).backward()
     expected = gradients(parser)
     mean = accumulate(parser, sentences, indexer, np.random.default_rng(0), max_tokens=max_tokens)
@@ -228,7 +223,7 @@ def test_forms_too_many_to_keep_are_computed_again(
     monkeypatch: pytest.MonkeyPatch, dropout: float
 ) -> None:
     """In parts on the way back, with the dropout of the way there."""
-    parser = parser_of(seed=4, char_dropout=dropout, lexical=("charlstm",))
+    parser = tiny(seed=4, char_dropout=dropout, lexical=("charlstm",))
     indexer = steady_indexer(parser)
     forms = gold_of(parser, indexer, TREES[6]).forms[[3, 1, 5, 2]]
     weights = torch.arange(64.0).view(4, 16)
@@ -259,7 +254,7 @@ def test_forms_too_many_to_keep_are_computed_again(
 
 
 def test_gradients_add_up_over_calls() -> None:
-    parser = parser_of(seed=4)
+    parser = tiny(seed=4)
     indexer = steady_indexer(parser)
     sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     random = np.random.default_rng(0)
@@ -272,7 +267,7 @@ def test_gradients_add_up_over_calls() -> None:
 
 
 def test_char_lstm_runs_once_over_the_distinct_forms_of_a_step() -> None:
-    parser = parser_of()
+    parser = tiny()
     indexer = parser.indexer()
     for tree in TREES:  # the indexer knows more forms than the step below
         gold_of(parser, indexer, tree)
@@ -297,7 +292,7 @@ def test_char_lstm_runs_once_over_the_distinct_forms_of_a_step() -> None:
 def test_training_words_become_unk_with_their_probability() -> None:
     """Counts 1, 2 and 5: one in 2, 3 and 6 occurrences is replaced; START and STOP never are."""
     tree = parse_brackets("(S (t a) (t b) (t b) (t c) (t c) (t c) (t c) (t c))")
-    parser = parser_of([tree], layers=0)
+    parser = tiny("chart", [tree], layers=0)
     indexer = parser.indexer()
     calls = Calls(parser.lexical)
     copies = 1500
@@ -337,7 +332,7 @@ class Fixed(np.random.Generator):
 @pytest.mark.parametrize(("number", "kept"), [(0.0, ""), (0.34, "bc"), (0.49, "bc"), (0.5, "abc")])
 def test_unk_replacement_at_given_random_numbers(number: float, kept: str) -> None:
     tree = parse_brackets("(S (t a) (t b) (t b) (t c) (t c) (t c))")
-    parser = parser_of([tree])
+    parser = tiny("chart", [tree])
     indexer = parser.indexer()
     calls = Calls(parser.lexical)
     accumulate(parser, [gold_of(parser, indexer, tree)], indexer, Fixed(number), EVERYTHING)
@@ -346,7 +341,7 @@ def test_unk_replacement_at_given_random_numbers(number: float, kept: str) -> No
 
 
 def test_gold_cells_of_a_batch_lie_at_the_offsets_of_their_sentences() -> None:
-    parser = parser_of()
+    parser = tiny()
     indexer = parser.indexer()
     sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     lengths = np.array([len(tree) for tree in TREES], dtype=np.int32)

@@ -17,7 +17,7 @@ from spmrl_bench.parsers.streams import Given
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
-from tests.parsers.examples import TREES
+from tests.builders import TREES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "parses.md"
 ODD = Tree.build(["(", "a b", 'é"'], ["X"] * 3, [(0, 3, ""), (0, 3, "S"), (1, 3, "A-B")])

@@ -16,8 +16,9 @@ from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.trees import Parse
+from tests.builders import TREES, config
 from tests.nn.tiny_transformers import KINDS, make
-from tests.parsers.examples import TREES, accumulate, config, gold_of, trees_of
+from tests.parsers.examples import accumulate, gold_of, trees_of
 from tests.training.trainers import break_off, make_trainer, weights
 
 pytest.importorskip("transformers", reason="the package transformers is not installed")

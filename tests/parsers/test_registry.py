@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.parsers import load_parser
-from spmrl_bench.parsers.registry import KINDS, trained_kinds
-from tests.parsers.examples import LEXICAL, TREES, parser_of
+from tests.builders import LEXICAL, TREES, tiny
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], ["dogs"], ["cats", "and", "the", "house"]]
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    parser_of().save(tmp_path)
+    tiny().save(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("variant", LEXICAL)
 def test_a_loaded_parser_is_the_saved_one(variant: str, tmp_path: Path) -> None:
-    parser = parser_of(lexical=LEXICAL[variant], seed=5)
+    parser = tiny(lexical=LEXICAL[variant], seed=5)
     parser.save(tmp_path)
     again = load_parser(tmp_path, "cpu")
     assert again.config == parser.config
@@ -59,17 +54,9 @@ def test_saving_again_gives_the_same_bytes(saved: Path, tmp_path: Path) -> None:
 def test_a_run_folder_stands_for_its_best_parser(tmp_path: Path) -> None:
     for name, seed in (("best", 1), ("last", 2)):
         (tmp_path / name).mkdir()
-        parser_of(seed=seed).save(tmp_path / name)
+        tiny(seed=seed).save(tmp_path / name)
     found = load_parser(tmp_path, "cpu").encoder.positions.weight
-    assert torch.equal(found, parser_of(seed=1).encoder.positions.weight)
-
-
-TRAINED = ["chart", "biaffine", "joint", "transition"]
-
-
-def test_kinds() -> None:
-    assert [kind.name for kind in trained_kinds()] == TRAINED
-    assert KINDS.names() == [*TRAINED, "right-branching", "attach-neighbour"]
+    assert torch.equal(found, tiny(seed=1).encoder.positions.weight)
 
 
 def refused(folder: Path, *parts: str) -> None:
@@ -87,97 +74,3 @@ def test_missing_folder(tmp_path: Path) -> None:
 
 def test_a_file_is_no_parser_folder(saved: Path) -> None:
     refused(saved / "weights.safetensors", "weights.safetensors: no trained parser here")
-
-
-@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'"chart"', b"null", b"{}", b"\xff\xfe"])
-def test_broken_description(saved: Path, text: bytes) -> None:
-    (saved / "parser.json").write_bytes(text)
-    refused(saved, str(saved / "parser.json"), "not a parser description")
-
-
-@pytest.mark.parametrize("name", ["parser.json", "weights.safetensors"])
-def test_a_folder_in_place_of_a_file(saved: Path, name: str) -> None:
-    (saved / name).unlink()
-    (saved / name).mkdir()
-    refused(saved, str(saved / name))
-
-
-@pytest.mark.parametrize("kind", ["shift-reduce", "Chart", "", None, 5, ["chart"], {}])
-def test_unknown_kind(saved: Path, kind: Any) -> None:
-    change(saved, lambda value: value.update(kind=kind))
-    # The kind is looked at before the weights.
-    (saved / "weights.safetensors").unlink()
-    refused(saved, str(saved / "parser.json"), "unknown parser kind", str(kind), "Known: ", "chart")
-
-
-def change(folder: Path, edit: Callable[[dict[str, Any]], Any]) -> None:
-    """Edit the description of a saved parser."""
-    path = folder / "parser.json"
-    value = json.loads(path.read_text(encoding="utf-8"))
-    edit(value)
-    path.write_text(json.dumps(value), encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("edit", "named"),
-    [
-        (lambda value: value.pop("config"), "config"),
-        (lambda value: value.pop("vocabulary"), "vocabulary"),
-        (lambda value: value["vocabulary"].pop("labels"), "labels"),
-        (lambda value: value["vocabulary"].update(labels=[]), ""),
-        (lambda value: value["vocabulary"].update(words=None), ""),
-        (lambda value: value["config"].pop("heads"), "heads"),
-        (lambda value: value["config"].update(colour=3), "colour"),
-        (lambda value: value["config"].update(d_model=33), "d_model"),
-    ],
-)
-def test_incomplete_description(
-    saved: Path, edit: Callable[[dict[str, Any]], Any], named: str
-) -> None:
-    change(saved, edit)
-    refused(saved, str(saved / "parser.json"), "not a parser description", named)
-
-
-def test_missing_weights(saved: Path) -> None:
-    (saved / "weights.safetensors").unlink()
-    refused(saved, f"{saved / 'weights.safetensors'}: missing")
-
-
-@pytest.mark.parametrize("kept", [0, 4, 100, -1, -1000])
-def test_truncated_weights(saved: Path, kept: int) -> None:
-    path = saved / "weights.safetensors"
-    path.write_bytes(path.read_bytes()[:kept])
-    refused(saved, str(path), "does not fit parser.json", "cut short")
-
-
-def rewrite(folder: Path, edit: Callable[[dict[str, torch.Tensor]], Any]) -> None:
-    """Edit the tensors of a saved parser."""
-    path = folder / "weights.safetensors"
-    tensors = {name: tensor.clone() for name, tensor in load_file(path).items()}
-    edit(tensors)
-    save_file(tensors, path)
-
-
-NAME = "scorer.second.weight"
-
-
-@pytest.mark.parametrize(
-    ("edit", "named"),
-    [
-        (lambda tensors: tensors.pop(NAME), NAME),
-        (lambda tensors: tensors.update({NAME: tensors[NAME][1:].clone()}), NAME),
-        (lambda tensors: tensors.update({NAME: tensors[NAME].T.contiguous()}), NAME),
-        (lambda tensors: tensors.update(stranger=torch.zeros(2)), "stranger"),
-    ],
-    ids=["missing", "too few rows", "transposed", "one too many"],
-)
-def test_tensors_must_be_the_declared_ones(
-    saved: Path, edit: Callable[[dict[str, torch.Tensor]], Any], named: str
-) -> None:
-    rewrite(saved, edit)
-    refused(saved, str(saved / "weights.safetensors"), "does not fit parser.json", named)
-
-
-def test_weights_of_another_vocabulary_do_not_fit(saved: Path) -> None:
-    change(saved, lambda value: value["vocabulary"]["words"].append(["zebra", 1]))
-    refused(saved, str(saved / "weights.safetensors"), "lexical.words.weight")

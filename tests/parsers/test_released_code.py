@@ -30,8 +30,10 @@ from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.lexicon import alphabet
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.schedule import Progress, learning_rate
+from tests.builders import TREES, config, tiny
+from tests.damage import forget_digest
 from tests.laboratory import train_config
-from tests.parsers.examples import TREES, batch_of, config, forget_digest, parser_of
+from tests.parsers.examples import batch_of
 from tests.parsers.plain_parser import PlainParser, weights_of
 from tests.training.trainers import TRAIN_TREES, break_off, make_trainer
 
@@ -47,7 +49,6 @@ def encoded(parser: ChartParser) -> Tensor:
     indexer = parser.indexer()
     batch, forms = batch_of(parser, indexer, [indexer.sentence(WORDS)])
     characters, lengths = indexer.spellings(torch.tensor(forms).numpy(), parser.device)
-    assert parser.lexical.char_lstm is not None
     return parser.encode(batch, parser.lexical.char_lstm(characters, lengths))
 
 
@@ -61,7 +62,7 @@ def halved(tokens: Tensor, start: int, end: int) -> Tensor:
 
 
 def test_scores_of_spans_are_of_halves() -> None:
-    parser = parser_of(**UNFACTORED, forward_features="first").double().eval()
+    parser = tiny(**UNFACTORED, forward_features="first").double().eval()
     weight = dict(parser.named_parameters())
     with torch.no_grad():
         tokens = encoded(parser)
@@ -86,7 +87,7 @@ def forward_halves(parser: ChartParser) -> Tensor:
 
 def characters_only(features: ForwardFeatures) -> ChartParser:
     """A parser whose tokens are the CharLSTM's states and nothing else."""
-    parser = parser_of(**UNFACTORED, layers=0, input_norm=False, forward_features=features)
+    parser = tiny(**UNFACTORED, layers=0, input_norm=False, forward_features=features)
     assert isinstance(parser.encoder, Encoder)
     parser.encoder.positions.weight.data.zero_()
     return parser.double().eval()
@@ -106,7 +107,6 @@ def test_the_states_of_the_forward_lstm_are_in_the_forward_half() -> None:
 
     for features, affected in (("first", False), ("even", True)):
         parser = characters_only(features)
-        assert parser.lexical.char_lstm is not None
         before = forward_halves(parser)
         parser.lexical.char_lstm.lstm.weight_hh_l0_reverse.mul_(3)
         assert torch.equal(forward_halves(parser), before) != affected, features
@@ -115,7 +115,7 @@ def test_the_states_of_the_forward_lstm_are_in_the_forward_half() -> None:
 def test_label_attention_that_is_added_up_keeps_the_halves() -> None:
     labels = {"label_attention": True, "label_heads": 2, "label_d_kv": 8, "label_d_proj": 6}
     for outputs, block in (("projected", 32), ("concatenated", 6)):
-        parser = parser_of(**UNFACTORED, **labels, label_outputs=outputs, forward_features="first")
+        parser = tiny(**UNFACTORED, **labels, label_outputs=outputs, forward_features="first")
         assert parser.encoder.d_block == block
 
 
@@ -149,9 +149,9 @@ def codes(parser: ChartParser) -> list[list[int]]:
 
 
 def test_charconcat_reads_copies_of_a_mark_for_start_and_stop() -> None:
-    parser = parser_of(lexical=("charconcat",))
+    parser = tiny(lexical=("charconcat",))
     assert codes(parser) == [concatenated(parser, form) for form in FORMS]
-    earlier = codes(parser_of(lexical=("charconcat",), char_boundaries="spelt"))
+    earlier = codes(tiny(lexical=("charconcat",), char_boundaries="spelt"))
     assert earlier[0] == [3, 3, 3, 2, 2, 2, 2, 2, 3, 3, 3, 1, 1, 1, 1, 1]
     assert earlier[2:] == codes(parser)[2:]
     with pytest.raises(ValidationError, match="'charconcat' is not in lexical"):
@@ -159,7 +159,7 @@ def test_charconcat_reads_copies_of_a_mark_for_start_and_stop() -> None:
 
 
 def test_a_parser_of_before_reads_them_as_it_learnt_them(tmp_path: Path) -> None:
-    parser = parser_of(lexical=("charconcat",), char_boundaries="spelt")
+    parser = tiny(lexical=("charconcat",), char_boundaries="spelt")
     parser.save(tmp_path)
     path = tmp_path / "parser.json"
     description = json.loads(path.read_text(encoding="utf-8"))
@@ -311,8 +311,8 @@ def test_weights_of_version_02(settings: dict[str, Any]) -> None:
 
 def test_the_setting_reaches_the_encoder_and_stands_alone() -> None:
     torch.manual_seed(0)
-    parser = ChartParser(config(attention_start="version-0.2"), parser_of().vocabulary)
-    first, second = (attention_weights(layer)[0][0] for layer in list(parser.encoder.layers))  # type: ignore[arg-type]
+    parser = ChartParser(config(attention_start="version-0.2"), tiny().vocabulary)
+    first, second = (attention_weights(layer)[0][0] for layer in list(parser.encoder.layers))
     assert torch.equal(first, second)
     with pytest.raises(ValidationError, match="the second draws all weights anew"):
         config(attention_start="released", initialisation="glorot-normal")

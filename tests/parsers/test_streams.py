@@ -112,7 +112,7 @@ def test_empty_input_is_an_error(tmp_path: Path) -> None:
 def test_wrong_encoding_names_the_line_and_loses_nothing_before_it() -> None:
     for form in ("tokens", "brackets"):
         data = io.BytesIO(b"(X (T a))\n(X (T \xe9))\n")
-        found, message = until_error(read_given([], form, data))  # type: ignore[arg-type]
+        found, message = until_error(read_given([], form, data))
         assert len(found) == 1
         assert message.startswith("<standard input>:2: not UTF-8 text")
 

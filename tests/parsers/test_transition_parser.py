@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from rich.console import Console
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.batches import Pool
-from spmrl_bench.parsers.kind_configs import TransitionParserConfig
 from spmrl_bench.parsers.registry import combine, load_parser
 from spmrl_bench.parsers.transition_parser import TransitionParser, _Scorer
-from spmrl_bench.training.random import Stream, seed_torch
-from spmrl_bench.training.report import Report
-from spmrl_bench.training.trainer import Trainer
 from spmrl_bench.transitions import States
 from spmrl_bench.transitions.beam import beam_search
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import nonprojective_words
-from tests.laboratory import train_config
-from tests.parsers.examples import config
-
-OWN: dict[str, Any] = {
-    "d_decoder": 12, "decoder_layers": 2, "d_action": 6, "d_attention": 8, "decoder_dropout": 0.0,
-    "attention_layers": 2,
-}  # fmt: skip
-SETTINGS: dict[str, Any] = {
-    key: value
-    for key, value in config(encoder="gru", layers=1, max_positions=60).model_dump().items()
-    if key in TransitionParserConfig.model_fields
-} | OWN
+from tests.builders import learn, tiny, words_of
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +33,13 @@ def sentences() -> list[Parse]:
 
 def parser_of(examples: Sequence[Parse], seed: int = 1, **changes: Any) -> TransitionParser:
     """An untrained parser whose trees differ between sentences and seeds."""
-    torch.manual_seed(seed)
-    settings = TransitionParserConfig.model_validate(SETTINGS | changes)
-    parser = TransitionParser.build(settings, examples)
+    settings = {"encoder": "gru", "layers": 1, "max_positions": 60, "decoder_layers": 2,
+                "attention_layers": 2, "d_decoder": 12, **changes}  # fmt: skip
+    parser = tiny("transition", examples, seed=seed, **settings)
     with torch.no_grad():
         for weight in parser.decoder.parameters():
             weight.mul_(3)
     return parser.eval()
-
-
-def words_of(examples: Sequence[Parse]) -> list[tuple[str, ...]]:
-    return [example.words for example in examples]
 
 
 def crossing() -> list[Parse]:
@@ -82,32 +60,14 @@ def crossing() -> list[Parse]:
     ]
 
 
-def learn(parser: TransitionParser, examples: Sequence[Parse], steps: int) -> list[float]:
-    optimiser = torch.optim.Adam(parser.parameters(), lr=0.02)
-    # Ever smaller steps, so that what is learnt does not hang on how sums are rounded.
-    rate = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / steps)
-    parser.train()
-    indexed = list(parser.index(examples))
-    losses = []
-    for step in range(steps):
-        optimiser.zero_grad()
-        losses.append(parser.gradients(indexed, np.random.default_rng(step), 2000))
-        optimiser.step()
-        rate.step()
-    parser.eval()
-    return losses
-
-
 @pytest.mark.parametrize("system", ["arc-standard", "arc-hybrid"])
 def test_training_sentences_are_learnt_by_heart(system: str, sentences: list[Parse]) -> None:
     examples = [*sentences[:6], *crossing()]
     parser = parser_of(examples, system=system)
-    losses = learn(parser, examples, 250)
+    losses = learn(parser, examples, 250, 0.02, decay=True)
     assert losses[-1] < losses[0] / 20
     found = list(parser.parse(words_of(examples)))
     for one, other in zip(found, examples, strict=True):
-        assert one.dependencies is not None
-        assert other.dependencies is not None
         assert one.dependencies.heads.tolist() == other.dependencies.heads.tolist()
         assert one.dependencies.relations == other.dependencies.relations
 
@@ -116,7 +76,7 @@ def test_crossing_arcs_that_are_only_lifted_are_lost() -> None:
     examples = crossing()
     parser = parser_of(examples, nonprojective="projectivise")
     assert not any("↑" in name for name in parser.names)
-    learn(parser, examples, 150)
+    learn(parser, examples, 150, 0.02, decay=True)
     found = [parse.dependencies for parse in parser.parse(words_of(examples))]
     assert all(tree is not None and not nonprojective_words(tree.heads.tolist()) for tree in found)
     marked = parser_of(examples)
@@ -195,20 +155,10 @@ def test_what_is_on_the_stack_matters(sentences: list[Parse]) -> None:
     assert plain.decoder.attention.pushed is None
 
 
-@pytest.mark.parametrize("beam", [1, 8])
-def test_parses_do_not_depend_on_the_batch(beam: int, sentences: list[Parse]) -> None:
-    parser = parser_of([*sentences, *crossing()], beam=beam)
-    words = [*words_of(sentences)[:10], (), ("Hund",), *words_of(crossing())]
-    together = list(parser.parse(words))
-    assert together == [next(iter(parser.parse([each]))) for each in words]
-    assert together == list(parser.parse(words, max_tokens=20))
-
-
 def test_every_parse_has_one_root_with_a_relation_of_roots(sentences: list[Parse]) -> None:
     parser = parser_of(sentences)
     for parse in parser.parse(words_of(sentences)):
         tree = parse.dependencies
-        assert tree is not None
         pairs = zip(tree.heads.tolist(), tree.relations, strict=True)
         assert [relation for head, relation in pairs if head == 0] == ["root"]
         assert tree.relations.count("root") == 1
@@ -225,47 +175,6 @@ def test_a_recurrent_encoder_reads_sentences_of_any_length(sentences: list[Parse
     attentive = parser_of([sentences[0]], encoder="attention", max_positions=20)
     with pytest.raises(SentenceTooLongError, match="the parser's position table allows 18"):
         list(attentive.parse([words]))
-
-
-class BrokenOffError(Exception):
-    """In place of a dev score."""
-
-
-def train(sentences: Sequence[Parse], folder: Path, evaluations: int) -> bytes:
-    """Train for so many dev scores of two epochs, and give the bytes of the last weights."""
-    seed_torch(1, Stream.WEIGHTS)
-    parser = parser_of(sentences, decoder_dropout=0.2, predict_tags=True)
-    left = [evaluations]
-
-    def score(trained: TransitionParser) -> float:
-        left[0] -= 1
-        if left[0] < 0:
-            raise BrokenOffError
-        found = zip(trained.parse(words_of(sentences[:4])), sentences, strict=False)
-        return 100.0 * sum(one.dependencies == other.dependencies for one, other in found) / 4
-
-    trainer = Trainer(
-        parser,
-        train_config(max_epochs=2, batch_size=8),
-        seed=1,
-        sentences=list(parser.index(sentences)),
-        dev_score=score,
-        run_dir=folder,
-        report=Report(folder, "tiny", "LAS", Console(file=StringIO())),
-        substitute=None,
-    )
-    with suppress(BrokenOffError):
-        trainer.fit()
-    return (folder / "last" / "weights.safetensors").read_bytes()
-
-
-def test_a_broken_off_training_goes_on_as_if_never_stopped(
-    sentences: list[Parse], tmp_path: Path
-) -> None:
-    whole = train(sentences, tmp_path / "whole", 10)
-    first = train(sentences, tmp_path / "parts", 3)  # in the second epoch
-    assert first != whole
-    assert train(sentences, tmp_path / "parts", 10) == whole
 
 
 # Ensembles ---------------------------------------------------------------------------------
@@ -318,18 +227,11 @@ def test_an_ensemble_takes_the_mean_of_the_probabilities(sentences: list[Parse])
 # Files and mistakes ------------------------------------------------------------------------
 
 
-def test_a_saved_parser_parses_alike(sentences: list[Parse], tmp_path: Path) -> None:
-    parser = parser_of([*sentences, *crossing()], beam=3)
-    parser.save(tmp_path)
-    again = load_parser(tmp_path, "cpu")
-    assert list(again.parse(words_of(sentences))) == list(parser.parse(words_of(sentences)))
-
-
 @pytest.mark.parametrize("encoding", ["head", "path"])
 def test_a_saved_parser_of_another_encoding_is_refused(
     encoding: str, sentences: list[Parse], tmp_path: Path
 ) -> None:
-    parser_of(sentences).save(tmp_path)
+    tiny("transition", sentences).save(tmp_path)
     path = tmp_path / "parser.json"
     text = path.read_text()
     assert '"head+path"' in text
@@ -350,6 +252,5 @@ def test_what_cannot_be_learnt(sentences: list[Parse]) -> None:
 
 def test_a_flat_parse_is_a_tree_of_known_relations(sentences: list[Parse]) -> None:
     flat = parser_of(sentences).flat(("a", "b", "c"), ("T",) * 3).dependencies
-    assert flat is not None
     assert flat.heads.tolist() == [0, 1, 1]
     assert flat.relations[0] == "root" != flat.relations[1]

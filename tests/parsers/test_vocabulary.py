@@ -24,7 +24,9 @@ from spmrl_bench.parsers.vocabulary import (
 )
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
-from tests.parsers.examples import TREES, config, forget_digest, gold_of, parser_of
+from tests.builders import TREES, config, tiny
+from tests.damage import forget_digest
+from tests.parsers.examples import gold_of
 
 
 def vocabulary_of(trees: Iterable[Tree]) -> Vocabulary:
@@ -94,10 +96,8 @@ def test_words_beyond_the_limit_are_unk_in_training_and_parsing(tmp_path: Path) 
     # "the" occurs most often, then "dog", "dogs" and "cats" three times each, in this order.
     parser = ChartParser.build(config(max_words=3), [Parse.of(tree) for tree in TREES])
     assert list(parser.vocabulary.words) == ["the", "dog", "dogs"]
-    assert parser.lexical.words is not None
     assert len(parser.lexical.words.weight) == FIRST_WORD + 3
-    whole = parser_of()
-    assert whole.lexical.words is not None
+    whole = tiny()
     assert len(whole.lexical.words.weight) == FIRST_WORD + len(whole.vocabulary.words)
     parser.save(tmp_path)
     again = ChartParser.load(tmp_path)
@@ -117,7 +117,7 @@ def test_words_beyond_the_limit_are_unk_in_training_and_parsing(tmp_path: Path) 
 
 
 def test_a_parser_of_before_knows_all_its_words(tmp_path: Path) -> None:
-    parser = parser_of()
+    parser = tiny()
     parser.save(tmp_path)
     forget_digest(tmp_path)
     path = tmp_path / "parser.json"

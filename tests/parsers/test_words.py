@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import SpmrlError, TokensError
-from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.parsers.right_branching import RightBranching
 from spmrl_bench.trees import Parse
-from tests.laboratory import make_trees, model_config
+from tests.builders import tiny
+from tests.laboratory import make_trees
 
 EXAMPLES = [Parse.of(tree) for tree in make_trees(8, 1)]
 PARSERS = {
-    "trained": ChartParser.build(model_config(), EXAMPLES),
+    "trained": tiny("chart", EXAMPLES),
     "baseline": RightBranching.build(ParserConfig(), EXAMPLES),
 }
 

@@ -11,8 +11,9 @@ import torch
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.parsers import load_parser
 from spmrl_bench.parsers.chart_parser import ChartParser
+from tests.builders import TREES, tiny
 from tests.nn import plain_elmo
-from tests.parsers.examples import TREES, accumulate, gold_of, parser_of
+from tests.parsers.examples import accumulate, gold_of
 
 WORDS = [tree.words for tree in TREES]
 
@@ -33,7 +34,7 @@ def trained(
 ) -> tuple[ChartParser, list[float]]:
     """A parser after a few steps on the trees, and its loss before each."""
     used = {key: value for key, value in files.items() if key.split("_")[0] in lexical}
-    parser = parser_of(lexical=lexical, elmo_dropout=0.0, **used).train()
+    parser = tiny(lexical=lexical, elmo_dropout=0.0, **used).train()
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
     indexer = parser.indexer()
     gold = [gold_of(parser, indexer, tree) for tree in TREES]

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.recipe_layers import BaseRecipe, LanguageRecipe, ModelLayer, Variant
@@ -23,6 +21,7 @@ from spmrl_bench.reference.settings import run_settings, settings_named
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.manifest import Attachment, Fetch, FileManifest, MiniManifest
 from spmrl_bench.treebanks.sources import DependencyLayer, FileSplits, MiniSplit, Rows, Split
+from tests.builders import cli
 
 MODELS: tuple[type[BaseModel], ...] = (
     *(kind.config_class for kind in trained_kinds()),
@@ -123,7 +122,7 @@ def test_settings_are_found_by_key_name_and_beginning() -> None:
 
 
 def test_the_command_tells_values_and_meaning() -> None:
-    result = CliRunner().invoke(app, ["settings", "d_label_hidden"])
+    result = cli("settings", "d_label_hidden")
     assert result.stdout == (
         "model.d_label_hidden\n"
         "    allowed: whole number, at least 1\n"
@@ -131,9 +130,9 @@ def test_the_command_tells_values_and_meaning() -> None:
         "    kinds of parsers: chart, joint\n"
         "    Hidden width of the span scorer.\n"
     )
-    listed = CliRunner().invoke(app, ["settings"]).stdout.splitlines()
+    listed = cli("settings").stdout.splitlines()
     assert len(listed) == len(run_settings()) + 2
     assert any(re.match(r"model\.heads +8 +4 +chart, ", line) for line in listed)
-    assert CliRunner().invoke(app, ["settings", "--markdown"]).stdout == PAGE
-    refused = CliRunner().invoke(app, ["settings", "trian"])
+    assert cli("settings", "--markdown").stdout == PAGE
+    refused = cli("settings", "trian")
     assert (refused.exit_code, refused.stdout) == (1, "")

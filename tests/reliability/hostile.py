@@ -184,9 +184,7 @@ for _key, _use in _KEYS.items():
         if (_key, _way) == ("path", "absolute"):
             _says = "outside of"  # allowed if the user has listed it
             _path = "/etc"
-        CASES.append(
-            Case(f"{_key}: {_way}", _use, partial(_path_in, _key, _path), _says)  # type: ignore[arg-type]
-        )
+        CASES.append(Case(f"{_key}: {_way}", _use, partial(_path_in, _key, _path), _says))
 
 
 # ---- Links, which only the user can have made ----
@@ -529,9 +527,7 @@ for _name, _type in {
         "is no plain file",
     )
 for _name, (_make, _says) in ARCHIVES.items():
-    CASES.append(
-        Case(_name, "fetch", lambda stage, make=_make: stage.archive(make()), _says)  # type: ignore[misc]
-    )
+    CASES.append(Case(_name, "fetch", lambda stage, make=_make: stage.archive(make()), _says))
 
 
 @case("an archive in an archive", "fetch", harmless="what is in an archive stays a file")
@@ -603,7 +599,7 @@ for _name, (_keys, _text, _says) in RECIPES.items():
         Case(
             f"a recipe with {_name}",
             "train",
-            lambda stage, keys=_keys, text=_text: stage.recipe(text, **keys),  # type: ignore[misc]
+            lambda stage, keys=_keys, text=_text: stage.recipe(text, **keys),
             _says,
         )
     )

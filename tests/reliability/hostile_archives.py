@@ -93,7 +93,7 @@ def zip_of(members: Iterable[tuple[str, bytes]]) -> bytes:
 def tar_of(members: Iterable[tuple[str, bytes | tarfile.TarInfo]], mode: str = "w:gz") -> bytes:
     """A tar file of plain files, and of whatever else is given as it is."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode=mode) as file:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=buffer, mode=mode) as file:
         for name, data in members:
             if isinstance(data, tarfile.TarInfo):
                 data.name = name

@@ -7,20 +7,29 @@ whoever loads it is none the worse for it.
 from __future__ import annotations
 
 import json
-import os
-import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
 
 from spmrl_bench.parsers.registry import kind_named
-from tests.parsers.examples import forget_digest
-from tests.parsers.test_kinds import both_layers, settings_of
+from tests.builders import chained, config
+from tests.damage import (
+    DEEP,
+    SPECIAL,
+    WEIGHTS,
+    Damage,
+    edited,
+    forget_digest,
+    nested,
+    raw,
+    sparse,
+    special,
+    tensors,
+)
 
 #: Saved parsers that are harmed: their kind, and settings beside those of the examples.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -48,9 +57,8 @@ def save_models(folder: Path) -> None:
     for name, (kind, changes) in MODELS.items():
         torch.manual_seed(3)
         (folder / name).mkdir(parents=True)
-        config_class = kind_named(kind).config_class
-        settings = settings_of(config_class, **changes) if name in NEURAL else config_class()
-        kind_named(kind).parser_class.build(settings, both_layers()).save(folder / name)
+        build = kind_named(kind).parser_class.build
+        build(config(kind, **changes), chained()).save(folder / name)
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,7 @@ class Harm:
 
     name: str
     model: str
-    do: Callable[[Path], None]
+    do: Damage
     refused: str | None = None
     harmless: str = ""
 
@@ -76,59 +84,35 @@ class Harm:
 
 
 Content = dict[str, Any]
+Edit = Callable[[Any], Any]
+OF_PARSING = "a setting of parsing, which may be changed in a trained parser"
 
 
-def described(edit: Callable[[Content], Any], *, earlier: bool = True) -> Callable[[Path], None]:
+def described(edit: Edit, *, earlier: bool = True) -> Damage:
     """Edit ``parser.json``; as of an ``earlier`` release, no digest gives the change away."""
 
     def do(folder: Path) -> None:
-        path = folder / "parser.json"
-        content = json.loads(path.read_text(encoding="utf-8"))
-        edit(content)
-        path.write_text(json.dumps(content), encoding="utf-8")
-        if earlier and (folder / "weights.safetensors").is_file():
+        edited("parser.json", edit)(folder)
+        if earlier and (folder / WEIGHTS).is_file():
             forget_digest(folder)
 
     return do
 
 
-def setting(**changes: Any) -> Callable[[Path], None]:
+def setting(**changes: Any) -> Damage:
     """Change settings."""
     return described(lambda content: content["config"].update(changes))
 
 
-def vocabulary(part: str, edit: Callable[[Any], Any], **how: bool) -> Callable[[Path], None]:
+def vocabulary(part: str, edit: Edit, **how: bool) -> Damage:
     """Replace an inventory by what ``edit`` makes of it."""
-
-    def change(content: Content) -> None:
-        content["vocabulary"][part] = edit(content["vocabulary"][part])
-
-    return described(change, **how)
-
-
-def raw(name: str, data: bytes | Callable[[bytes], bytes]) -> Callable[[Path], None]:
-    """Replace the bytes of a file."""
-
-    def do(folder: Path) -> None:
-        path = folder / name
-        path.write_bytes(data if isinstance(data, bytes) else data(path.read_bytes()))
-
-    return do
+    return described(
+        lambda content: content["vocabulary"].update({part: edit(content["vocabulary"][part])}),
+        **how,
+    )
 
 
-def tensors(edit: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
-    """Edit the tensors."""
-
-    def do(folder: Path) -> None:
-        path = folder / "weights.safetensors"
-        found = {name: tensor.clone() for name, tensor in load_file(path).items()}
-        edit(found)
-        save_file(found, path)
-
-    return do
-
-
-def first(pick: Callable[[str, torch.Tensor], bool], make: Callable[[torch.Tensor], torch.Tensor]):  # type: ignore[no-untyped-def]
+def first(pick: Callable[[str, torch.Tensor], bool], make: Edit) -> Damage:
     """Replace the first tensor that is picked."""
 
     def edit(found: dict[str, torch.Tensor]) -> None:
@@ -138,52 +122,18 @@ def first(pick: Callable[[str, torch.Tensor], bool], make: Callable[[torch.Tenso
     return tensors(edit)
 
 
-def header(edit: Callable[[Content], Any]) -> Callable[[Path], None]:
+def header(edit: Edit) -> Damage:
     """Edit the header of the weights, whose numbers stay where they are."""
 
-    def do(folder: Path) -> None:
-        path = folder / "weights.safetensors"
-        data = path.read_bytes()
+    def change(data: bytes) -> bytes:
         (size,) = struct.unpack("<Q", data[:8])
         content = json.loads(data[8 : 8 + size])
         edit(content)
         text = json.dumps(content).encode()
         text += b" " * (-len(text) % 8)
-        path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+        return struct.pack("<Q", len(text)) + text + data[8 + size :]
 
-    return do
-
-
-def special(name: str, kind: str) -> Callable[[Path], None]:
-    """Put what is no file in the place of a file."""
-
-    def do(folder: Path) -> None:
-        path = folder / name
-        path.unlink()
-        if kind == "pipe":
-            os.mkfifo(path)
-        elif kind == "folder":
-            path.mkdir()
-        elif kind == "socket":
-            with socket.socket(socket.AF_UNIX) as made:
-                here = os.getcwd()
-                os.chdir(folder)  # names of sockets are short
-                made.bind(name)
-                os.chdir(here)
-        else:
-            path.symlink_to({"device": "/dev/zero", "dangling": "gone", "loop": name}[kind])
-
-    return do
-
-
-def sparse(name: str, size: int) -> Callable[[Path], None]:
-    """Make a file as large as this, with a hole at its end."""
-    return lambda folder: os.truncate(folder / name, size)
-
-
-def nested(opening: bytes, closing: bytes, depth: int) -> bytes:
-    """Brackets inside each other."""
-    return opening * depth + closing * depth
+    return raw(WEIGHTS, change)
 
 
 def _is_matrix(name: str, tensor: torch.Tensor) -> bool:
@@ -194,12 +144,16 @@ def _is_norm(name: str, tensor: torch.Tensor) -> bool:
     return "norm" in name and tensor.is_floating_point()
 
 
-def _poisoned(value: float) -> Callable[[torch.Tensor], torch.Tensor]:
+def _poisoned(value: float) -> Edit:
     def make(tensor: torch.Tensor) -> torch.Tensor:
         tensor.view(-1)[-1] = value
         return tensor
 
     return make
+
+
+def _halved(found: dict[str, torch.Tensor]) -> None:
+    found.update({name: w.half() for name, w in found.items() if w.is_floating_point()})
 
 
 NO_PARSER = "not a parser description"
@@ -209,351 +163,291 @@ TYPES = ("float16", "bfloat16", "float64", "int32", "int8", "bool", "complex64")
 EIGHT = ("float8_e4m3fn", "float8_e5m2")
 
 
+def each(model: str, refused: str, changes: Mapping[str, Damage]) -> Iterator[Harm]:
+    """Changes that are refused in the same words."""
+    return (Harm(name, model, do, refused) for name, do in changes.items())
+
+
 def _numbers() -> Iterator[Harm]:
     """Weights of another type, not finite, or of another shape."""
     for model in ("chart", "biaffine", "joint", "transition"):
         picked = _is_norm if model != "transition" else _is_matrix
         for kind in TYPES + EIGHT:
             dtype = getattr(torch, kind)
-            yield Harm(
-                f"a tensor of {kind}", model, first(picked, lambda x, d=dtype: x.to(d)), UNFIT
-            )  # type: ignore[misc]
+            made = first(picked, lambda x, d=dtype: x.to(d))
+            yield Harm(f"a tensor of {kind}", model, made, UNFIT)
         for value in (float("nan"), float("inf"), float("-inf")):
             yield Harm(f"a weight of {value}", model, first(_is_matrix, _poisoned(value)), "finite")
-        yield Harm("all as float16", model, tensors(_halved), UNFIT)
-        yield Harm("a row too few", model, first(_is_matrix, lambda x: x[1:].clone()), UNFIT)
-        yield Harm("a tensor flat", model, first(_is_matrix, lambda x: x.flatten()), UNFIT)
-        yield Harm("a tensor missing", model, tensors(lambda x: x.pop(max(x))), UNFIT)
-        yield Harm("one more", model, tensors(lambda x: x.update(more=torch.zeros(1))), UNFIT)
+        yield from each(model, UNFIT, {
+            "all as float16": tensors(_halved),
+            "a row too few": first(_is_matrix, lambda x: x[1:].clone()),
+            "a tensor flat": first(_is_matrix, lambda x: x.flatten()),
+            "a tensor turned": first(
+                lambda _, x: x.dim() == 2 and x.shape[0] != x.shape[1], lambda x: x.T.contiguous()
+            ),
+            "a tensor missing": tensors(lambda x: x.pop(max(x))),
+            "one more": tensors(lambda x: x.update(more=torch.zeros(1))),
+        })  # fmt: skip
         yield Harm("none at all", model, tensors(lambda x: x.clear()), NO_PARSER)
-    for model in ("chart", "biaffine", "transition"):
-        yield Harm(
-            "finite weights beyond all use",
-            model,
-            tensors(lambda x: [w.fill_(3e38) for w in x.values() if w.dim() == 2]),
-            harmless="numbers that overflow in a parse give an error there, and no tree",
-        )
+        if model != "joint":
+            yield Harm(
+                "finite weights beyond all use",
+                model,
+                tensors(lambda x: [w.fill_(3e38) for w in x.values() if w.dim() == 2]),
+                harmless="numbers that overflow in a parse give an error there, and no tree",
+            )
 
 
-def _halved(found: dict[str, torch.Tensor]) -> None:
-    found.update({name: w.half() for name, w in found.items() if w.is_floating_point()})
+#: Settings that are too large for the weights: the model, the name, sizes, part of the message.
+SIZES: list[tuple[str, str, tuple[int, ...], str]] = [
+    *((model, "layers", (10**6, 10**9, 2**62), NO_PARSER) for model in NEURAL),
+    ("chart", "d_model", (4 * 10**6, 4 * 10**15), "too large for the"),
+    ("chart", "heads", (10**6, 10**12), "too large for the"),
+    ("chart", "d_kv", (2 * 10**7,), "too large for the"),
+    ("chart", "d_ff", (10**9, 2**62), "too large for the"),
+    ("chart", "d_char", (10**9,), "too large for the"),
+    ("chart", "max_positions", (10**7, 10**12), "too large for the"),
+    ("chart", "d_label_hidden", (10**9,), "too large for the"),
+    ("sines", "max_positions", (2 * 10**6, 10**12), "max_positions"),
+    ("labels", "label_heads", (10**6, 10**12), "too large"),
+    ("biaffine", "d_arc", (10**6, 10**12), "too large"),
+    *(
+        ("transition", key, (10**6, 10**12), "parser.json")
+        for key in ("decoder_layers", "attention_layers", "d_decoder", "d_action")
+    ),
+    ("transition", "beam", (10**6, 10**12), "beam"),
+]
 
 
 def _sizes() -> Iterator[Harm]:
     """Settings and inventories that are larger than the weights."""
-    for model in NEURAL:
-        for size in (10**6, 10**9, 2**62):
-            yield Harm(f"layers = {size}", model, setting(layers=size), NO_PARSER)
-    for key, sizes in {
-        "d_model": (4 * 10**6, 4 * 10**15),
-        "heads": (10**6, 10**12),
-        "d_kv": (2 * 10**7,),
-        "d_ff": (10**9, 2**62),
-        "d_char": (10**9,),
-        "max_positions": (10**7, 10**12),
-        "d_label_hidden": (10**9,),
-    }.items():
+    for model, key, sizes, refused in SIZES:
         for size in sizes:
-            yield Harm(f"{key} = {size}", "chart", setting(**{key: size}), "too large for the")
-    yield Harm(
-        "max_positions = 10**6",
-        "sines",
-        setting(max_positions=10**6),
-        harmless="the largest table of sines and cosines that settings may ask for",
-    )
-    for size in (2 * 10**6, 10**12):
-        yield Harm(f"max_positions = {size}", "sines", setting(max_positions=size), "max_positions")
-    for size in (10**6, 10**12):
-        yield Harm(f"label_heads = {size}", "labels", setting(label_heads=size), "too large")
-        yield Harm(f"d_arc = {size}", "biaffine", setting(d_arc=size), "too large")
-        for key in ("decoder_layers", "attention_layers", "d_decoder", "d_action"):
-            yield Harm(f"{key} = {size}", "transition", setting(**{key: size}), "parser.json")
-        yield Harm(f"beam = {size}", "transition", setting(beam=size), "beam")
-    yield Harm(
-        "attention_window = 2**62",
-        "chart",
-        setting(attention_window=2**62),
-        harmless="a window wider than any sentence is none",
-    )
-    million = [[f"L{k}"] for k in range(10**6)]
-    yield Harm(
-        "a million labels", "chart", vocabulary("labels", lambda x: x + million), "too large"
-    )
-    yield Harm(
-        "a million labels", "joint", vocabulary("labels", lambda x: x + million), "too large"
-    )
-    for model in ("biaffine", "transition"):
-        yield Harm(
-            "a million relations",
-            model,
-            vocabulary("relations", lambda x: x + [[f"r{k}", True, True] for k in range(10**6)]),
-            "large",
-        )
-    yield Harm(
-        "a million words",
-        "chart",
-        vocabulary("words", lambda x: x + [[f"w{k}", 1] for k in range(10**6)]),
-        "parser.json",
-    )
-    yield Harm(
-        "a label of a million names",
-        "chart",
-        vocabulary("labels", lambda x: [*x[:-1], ["A"] * 10**6]),
-        "a chain of more than",
-    )
-    yield Harm(
-        "layers = 10**9 where they are checked",
-        "sines",
-        setting(layers=10**9, position_only_layers=[0]),
-        "too large",
-    )
+            yield Harm(f"{key} = {size}", model, setting(**{key: size}), refused)
+    largest = "the largest table of sines and cosines that settings may ask for"
+    yield Harm("10**6 positions", "sines", setting(max_positions=10**6), harmless=largest)
+    wide = "a window wider than any sentence is none"
+    yield Harm("a window of 2**62", "chart", setting(attention_window=2**62), harmless=wide)
+    checked = setting(layers=10**9, position_only_layers=[0])
+    yield Harm("layers = 10**9 where they are checked", "sines", checked, "too large")
+    million = range(10**6)
+    for model, part, more, refused in (
+        ("chart", "labels", lambda k: [f"L{k}"], "too large"),
+        ("joint", "labels", lambda k: [f"L{k}"], "too large"),
+        ("biaffine", "relations", lambda k: [f"r{k}", True, True], "large"),
+        ("transition", "relations", lambda k: [f"r{k}", True, True], "large"),
+        ("chart", "words", lambda k: [f"w{k}", 1], "parser.json"),
+    ):
+        longer = vocabulary(part, lambda x, more=more: x + [more(k) for k in million])
+        yield Harm(f"a million {part}", model, longer, refused)
+    chain = vocabulary("labels", lambda x: [*x[:-1], ["A"] * 10**6])
+    yield Harm("a label of a million names", "chart", chain, "a chain of more than")
+
+
+def _last(value: object) -> Edit:
+    """Another last entry."""
+    return lambda x: [*x[:-1], value]
+
+
+def _first(value: object) -> Edit:
+    """Another first entry."""
+    return lambda x: [value, *x[1:]]
+
+
+#: Changes of an inventory: the model, which, the change, part of the message.
+INVENTORIES: dict[str, tuple[str, str, Edit, str]] = {
+    "no empty label": ("chart", "labels", lambda x: x[1:], "empty one"),
+    "a second empty label": ("chart", "labels", _last([]), ""),
+    "a null in a label": ("chart", "labels", _last([None]), ""),
+    "half a character in a label": ("chart", "labels", _last(["\ud800"]), "half a character"),
+    "no labels": ("chart", "labels", lambda x: x[:1], ""),
+    "no label at all": ("chart", "labels", lambda x: [], NO_PARSER),
+    "a count of -1": ("chart", "words", _first(["new", -1]), "neg"),
+    "a count of 1.5": ("chart", "words", _first(["new", 1.5]), ""),
+    "half a character in a word": ("chart", "words", _first(["\udfff", 1]), "half a character"),
+    "one more word": ("chart", "words", lambda x: [*x, ["zebra", 1]], "lexical.words.weight"),
+    "two letters": ("chart", "characters", _first("ab"), "single"),
+    "no tags": ("tagging", "tags", lambda x: [], ""),
+    "no relations": ("biaffine", "relations", lambda x: [], ""),
+    "no relations to the root": ("transition", "relations", lambda x: [], ""),
+    "a relation of texts": ("biaffine", "relations", lambda x: [["a", "b", "c"]], ""),
+    "projective: a text": ("biaffine", "projective", lambda x: "no", "proj"),
+    "the root: a list": ("chart", "root", lambda x: ["S"], "root"),
+    **{
+        f"a relation {value!r}": ("biaffine", "relations", _first([value, True, True]), "no file")
+        for value in ("", " a", "a\tb", "a\nb")
+    },
+}
 
 
 def _inventories() -> Iterator[Harm]:
     """Vocabularies that no training sentences have given."""
+    for name, (model, part, edit, refused) in INVENTORIES.items():
+        yield Harm(name, model, vocabulary(part, edit), refused)
     for model in NEURAL:
-        relations = model in DEPENDENCIES
-        for part in ("words", "characters", "labels", *(("relations",) if relations else ())):
-            if part == "labels" and model not in CONSTITUENTS:
-                continue
-            yield Harm(
-                f"{part} in another order",
-                model,
-                vocabulary(part, lambda x: [x[0], *x[:0:-1]], earlier=False),
-                CHANGED if len(part) else "",
-            )
-            yield Harm(
-                f"{part}: one twice", model, vocabulary(part, lambda x: [*x[:-1], x[-2]]), "twice"
-            )
+        parts = ["words", "characters"]
+        parts += ["labels"] * (model in CONSTITUENTS) + ["relations"] * (model in DEPENDENCIES)
+        for part in parts:
+            turned = vocabulary(part, lambda x: [x[0], *x[:0:-1]], earlier=False)
+            yield Harm(f"{part} in another order", model, turned, CHANGED)
+            twice = vocabulary(part, lambda x: [*x[:-1], x[-2]])
+            yield Harm(f"{part}: one twice", model, twice, "twice")
     for part in ("words", "characters", "labels", "tags"):
-        for name, value in {"null": None, "a number": 7, "a text": "abc", "an object": {}}.items():
-            yield Harm(f"{part}: {name}", "chart", vocabulary(part, lambda x, v=value: v), "parser")  # type: ignore[misc]
-        for name, value in {"null": None, "a number": 7, "a list": [[1]], "true": True}.items():
-            yield Harm(
-                f"{part}: {name} among them",
-                "chart",
-                vocabulary(part, lambda x, v=value: [*x[:-1], v]),  # type: ignore[misc]
-                NO_PARSER,
-            )
-    yield Harm("no empty label", "chart", vocabulary("labels", lambda x: x[1:]), "empty one")
-    yield Harm("a second empty label", "chart", vocabulary("labels", lambda x: [*x[:-1], []]), "")
-    yield Harm("a null in a label", "chart", vocabulary("labels", lambda x: [*x[:-1], [None]]), "")
-    yield Harm(
-        "a count of -1", "chart", vocabulary("words", lambda x: [["new", -1], *x[1:]]), "neg"
-    )
-    yield Harm("a count of 1.5", "chart", vocabulary("words", lambda x: [["new", 1.5], *x[1:]]), "")
-    yield Harm("two letters", "chart", vocabulary("characters", lambda x: ["ab", *x[1:]]), "single")
-    for value in ("", " a", "a\tb", "a\nb"):
-        yield Harm(
-            f"a relation {value!r}",
-            "biaffine",
-            vocabulary("relations", lambda x, v=value: [[v, True, True], *x[1:]]),  # type: ignore[misc]
-            "no file can hold",
-        )
-    yield Harm("no relations", "biaffine", vocabulary("relations", lambda x: []), "")
-    yield Harm("no relations", "transition", vocabulary("relations", lambda x: []), "")
-    yield Harm("no tags", "tagging", vocabulary("tags", lambda x: []), "")
-    yield Harm("no labels", "chart", vocabulary("labels", lambda x: x[:1]), "")
-    yield Harm(
-        "a relation of texts", "biaffine", vocabulary("relations", lambda x: [["a", "b", "c"]]), ""
-    )
-    yield Harm("projective: a text", "biaffine", vocabulary("projective", lambda x: "no"), "proj")
-    yield Harm("the root: a list", "chart", vocabulary("root", lambda x: ["S"]), "root")
+        for value in (None, 7, "abc", {}):
+            wrong = vocabulary(part, lambda x, v=value: v)
+            yield Harm(f"{part}: {value!r}", "chart", wrong, "parser")
+        for value in (None, 7, [[1]], True):
+            wrong = vocabulary(part, _last(value))
+            yield Harm(f"{part}: {value!r} among them", "chart", wrong, NO_PARSER)
+        gone = described(lambda c, part=part: c["vocabulary"].pop(part))
+        if part != "tags":
+            yield Harm(f"{part}: left out", "chart", gone, NO_PARSER)
+    data = "labels are data: what a file cannot hold is written with escapes"
     for value in ("a b", "(", ")", "a\nb", "", "../../etc/passwd"):
-        yield Harm(
-            f"a label {value!r}",
-            "chart",
-            vocabulary("labels", lambda x, v=value: [*x[:-1], [v]]),  # type: ignore[misc]
-            harmless="labels are data: what a file cannot hold is written with escapes",
-        )
+        yield Harm(f"a label {value!r}", "chart", vocabulary("labels", _last([value])), None, data)
     yield Harm(
         "the words of an earlier release in another order",
         "chart",
         vocabulary("words", lambda x: x[::-1]),
         harmless="it has no digest, so that nobody can tell; its order is as good as any",
     )
+
+
+def _settings() -> Iterator[Harm]:
+    """Settings that were not those of the training, or are none."""
     for key, value in {
-        "attention_scale": "d_model",
-        "input_norm": False,
-        "heads": 4,
-        "word_dropout": 0.5,
-    }.items():
-        yield Harm(
-            f"{key} = {value} with a digest",
-            "chart",
-            described(lambda c, k=key, v=value: c["config"].update({k: v}), earlier=False),  # type: ignore[misc]
-            "parser.json",
-        )
-    yield Harm(
-        "another precision",
-        "chart",
-        described(lambda c: c["config"].update(precision="bfloat16"), earlier=False),
-        harmless="a setting of parsing, which may be changed in a trained parser",
-    )
-    yield Harm(
-        "another beam",
-        "transition",
-        described(lambda c: c["config"].update(beam=2), earlier=False),
-        harmless="a setting of parsing, which may be changed in a trained parser",
-    )
+        "attention_scale": "d_model", "input_norm": False, "heads": 4, "word_dropout": 0.5,
+    }.items():  # fmt: skip
+        changed = described(lambda c, k=key, v=value: c["config"].update({k: v}), earlier=False)
+        yield Harm(f"{key} = {value} with a digest", "chart", changed, "parser.json")
+    for model, key, value in (("chart", "precision", "bfloat16"), ("transition", "beam", 2)):
+        changed = described(lambda c, k=key, v=value: c["config"].update({k: v}), earlier=False)
+        yield Harm(f"another {key}", model, changed, harmless=OF_PARSING)
     for value in (None, [], 3, "chart", {}, {"layers": None}):
-        yield Harm(
-            f"config: {value!r}", "chart", described(lambda c, v=value: c.update(config=v)), ""
-        )  # type: ignore[misc]
+        changed = described(lambda c, v=value: c.update(config=v))
+        yield Harm(f"config: {value!r}", "chart", changed, "")
     for value in (1e400, -1, "many", None, 1.5):
         yield Harm(f"layers = {value}", "chart", setting(layers=value), "parser.json")
-    yield Harm(
-        "a digest of pretrained files that is no text",
-        "chart",
-        described(lambda c: c.update(pretrained={"/dev/zero": 3})),
-        NO_PARSER,
-    )
-    yield Harm(
-        "a device as pretrained file",
-        "chart",
-        described(lambda c: c.update(pretrained={"/dev/zero": "00"})),
-        "/dev/zero: missing",
-    )
-    yield Harm(
-        "a device as word vectors",
-        "chart",
-        setting(lexical=["vectors"], vectors="/dev/zero"),
-        "a device",
-    )
-    yield Harm(
-        "a device as weights of a language model",
-        "chart",
-        setting(lexical=["elmo"], elmo_options="/dev/zero", elmo_weights="/dev/zero"),
-        "a device",
-    )
-    yield Harm(
-        "a folder without an encoder",
-        "chart",
-        setting(lexical=["transformer"], transformer="/etc"),
-        "transformer",
-    )
+    yield from each("chart", NO_PARSER, {
+        "no config": described(lambda c: c.pop("config")),
+        "no vocabulary": described(lambda c: c.pop("vocabulary")),
+        "no heads": described(lambda c: c["config"].pop("heads")),
+        "colour = 3": setting(colour=3),
+        "d_model = 33": setting(d_model=33),
+        "a digest of pretrained files that is no text": described(
+            lambda c: c.update(pretrained={"/dev/zero": 3})
+        ),
+    })  # fmt: skip
+    pretrained = described(lambda c: c.update(pretrained={"/dev/zero": "00"}))
+    yield Harm("a device as pretrained file", "chart", pretrained, "/dev/zero: missing")
+    yield from each("chart", "a device", {
+        "a device as word vectors": setting(lexical=["vectors"], vectors="/dev/zero"),
+        "a device as weights of a language model": setting(
+            lexical=["elmo"], elmo_options="/dev/zero", elmo_weights="/dev/zero"
+        ),
+    })  # fmt: skip
+    encoder = setting(lexical=["transformer"], transformer="/etc")
+    yield Harm("a folder without an encoder", "chart", encoder, "transformer")
+
+
+def _says(value: bytes) -> bytes:
+    return b'{"kind": "chart", "x": ' + value + b"}"
+
+
+#: Bytes of ``parser.json``.
+DESCRIPTIONS: dict[str, bytes] = {
+    "100,000 brackets": DEEP,
+    "brackets that do not close": b"[" * 100_000,
+    "100,000 objects": nested(b'{"a":', b"}"),
+    "500 brackets in a key": _says(nested(b"[", b"]", 500)),
+    "33 MB of text": b'"' + b"a" * (33 << 20) + b'"',
+    "32 MB of lists": b"[" + b"[]," * (10 << 20) + b"[]]",
+    "32 MB of objects": b"[" + b"{}," * (10 << 20) + b"{}]",
+    "no UTF-8": b'{"kind": "\xff"}',
+    "UTF-16": '{"kind": "chart"}'.encode("utf-16"),
+    "NaN": _says(b"NaN"),
+    "-Infinity": _says(b"-Infinity"),
+    "a whole number of 41 digits": _says(b"1" + b"0" * 40),
+    "a whole number of 5000 digits": _says(b"1" + b"0" * 5000),
+    "a key twice": b'{"kind": "chart", "kind": "joint"}',
+    "half a character": _says(b'"\\ud800"'),
+    "zero bytes": b"\0" * 1000,
+    "a pickle": b"\x80\x04\x95\x0e\x00\x00\x00\x00\x00\x00\x00\x8c\x02os.",
+    "nothing": b"",
+    "half an object": b"{",
+    "a list": b"[]",
+    "a text": b'"chart"',
+    "null": b"null",
+    "an empty object": b"{}",
+}
 
 
 def _descriptions() -> Iterator[Harm]:
-    """Bytes of ``parser.json``."""
-    long_text = b'"' + b"a" * (33 << 20) + b'"'
     for model in ("chart", "right-branching"):
-        for name, data in {
-            "100,000 brackets": nested(b"[", b"]", 100_000),
-            "brackets that do not close": b"[" * 100_000,
-            "100,000 objects": nested(b'{"a":', b"}", 100_000),
-            "500 brackets in a key": b'{"kind": "chart", "config": '
-            + nested(b"[", b"]", 500)
-            + b"}",
-            "33 MB of text": long_text,
-            "32 MB of lists": b"[" + b"[]," * (10 << 20) + b"[]]",
-            "32 MB of objects": b"[" + b"{}," * (10 << 20) + b"{}]",
-            "no UTF-8": b'{"kind": "\xff"}',
-            "UTF-16": '{"kind": "chart"}'.encode("utf-16"),
-            "NaN": b'{"kind": "chart", "x": NaN}',
-            "-Infinity": b'{"kind": "chart", "x": -Infinity}',
-            "a whole number of 41 digits": b'{"kind": "chart", "x": 1' + b"0" * 40 + b"}",
-            "a whole number of 5000 digits": b'{"kind": "chart", "x": 1' + b"0" * 5000 + b"}",
-            "a key twice": b'{"kind": "chart", "kind": "joint"}',
-            "half a character": b'{"kind": "chart", "x": "\\ud800"}',
-            "zero bytes": b"\0" * 1000,
-            "a pickle": b"\x80\x04\x95\x0e\x00\x00\x00\x00\x00\x00\x00\x8c\x02os.",
-            "nothing": b"",
-        }.items():
+        for name, data in DESCRIPTIONS.items():
             yield Harm(name, model, raw("parser.json", data), "parser.json")
-        for kind in ("pipe", "device", "socket", "folder", "dangling", "loop"):
+        for kind in SPECIAL:
             yield Harm(f"parser.json: {kind}", model, special("parser.json", kind), "parser")
-        yield Harm("parser.json of 1 TB", model, sparse("parser.json", 1 << 40), "bytes")
-    yield Harm(
-        "half a character in a label",
-        "chart",
-        vocabulary("labels", lambda x: [*x[:-1], ["\ud800"]]),
-        "half a character",
-    )
-    yield Harm(
-        "half a character in a word",
-        "chart",
-        vocabulary("words", lambda x: [["\udfff", 1], *x[1:]]),
-        "half a character",
-    )
+        yield Harm("parser.json of 1 TB", model, sparse("parser.json"), "bytes")
     for value in (None, 3, "a", ["a"], {"whole": "S"}, {"whole": [1], "body": [], "inner": []}):
-        yield Harm(
-            f"counted: {value!r}",
-            "right-branching",
-            described(lambda c, v=value: c.update(counted=v)),  # type: ignore[misc]
-            "counted",
-        )
-    yield Harm(
-        "a million labels inside",
-        "right-branching",
-        described(lambda c: c["counted"].update(inner=["A"] * 10**6)),
-        "counted",
-    )
-    yield Harm(
-        "a relation of two lines",
-        "attach-neighbour",
-        described(lambda c: c["counted"].update(root="a\nb")),
-        "counted",
-    )
-    for kind in ("../chart", "", 3, "pickle"):
-        yield Harm(
-            f"kind: {kind!r}",
-            "chart",
-            described(lambda c, v=kind: c.update(kind=v)),
-            "unknown",  # type: ignore[misc]
-        )
-    yield Harm("another kind", "chart", described(lambda c: c.update(kind="joint")), "parser.json")
+        counted = described(lambda c, v=value: c.update(counted=v))
+        yield Harm(f"counted: {value!r}", "right-branching", counted, "counted")
+    for model, fact, value in (
+        ("right-branching", "inner", ["A"] * 10**6),
+        ("attach-neighbour", "root", "a\nb"),
+    ):
+        counted = described(lambda c, f=fact, v=value: c["counted"].update({f: v}))
+        yield Harm(f"another {fact} of a million or two lines", model, counted, "counted")
+    for value in ("../chart", "", 3, "pickle", "shift-reduce", "Chart", None, ["chart"], {}):
+        of_kind = described(lambda c, v=value: c.update(kind=v))
+        yield Harm(f"kind: {value!r}", "chart", of_kind, "unknown parser kind")
+    joint = described(lambda c: c.update(kind="joint"))
+    yield Harm("another kind", "chart", joint, "parser.json")
+
+
+#: What the header of the weights may say of a tensor.
+LIES: tuple[Content, ...] = (
+    {"shape": [10**6, 10**6]},
+    {"shape": [2**62, 2**62]},
+    {"shape": [-1]},
+    {"data_offsets": [0, 10**11]},
+    {"data_offsets": [10, 0]},
+    {"data_offsets": [-8, 0]},
+    {"data_offsets": [0, 4]},
+    {"dtype": "F8_E4M3"},
+    {"dtype": "PICKLE"},
+)
 
 
 def _files() -> Iterator[Harm]:
     """Bytes and header of the weights."""
-    name = "weights.safetensors"
     for model in ("chart", "transition"):
-        for kind in ("pipe", "device", "socket", "folder", "dangling", "loop"):
-            yield Harm(f"weights: {kind}", model, special(name, kind), name)
-        for what, data in {
-            "nothing": b"",
-            "zeros": b"\0" * 1000,
-            "a header of 2**63": struct.pack("<Q", 2**63) + b"{}",
-            "a header of 100 MB": struct.pack("<Q", 100 << 20) + b"{}",
-            "a header of brackets": struct.pack("<Q", 200_000) + nested(b"[", b"]", 100_000),
-            "a header of no UTF-8": struct.pack("<Q", 8) + b'{"\xff": 1',
-            "a pickle": b"PK\x03\x04" + b"\0" * 100,
-        }.items():
-            yield Harm(f"weights: {what}", model, raw(name, data), UNFIT)
-        yield Harm("weights cut short", model, raw(name, lambda x: x[:-1]), UNFIT)
-        yield Harm("a byte behind the weights", model, raw(name, lambda x: x + b"\0"), UNFIT)
-        yield Harm("weights of 1 TB", model, sparse(name, 1 << 40), UNFIT)
-
-        def lie(change: Content) -> Callable[[Content], None]:
-            return lambda content: content[max(content)].update(change)
-
-        for change in (
-            {"shape": [10**6, 10**6]},
-            {"shape": [2**62, 2**62]},
-            {"shape": [-1]},
-            {"data_offsets": [0, 10**11]},
-            {"data_offsets": [10, 0]},
-            {"data_offsets": [-8, 0]},
-            {"data_offsets": [0, 4]},
-            {"dtype": "F8_E4M3"},
-            {"dtype": "PICKLE"},
-        ):
-            yield Harm(f"a header that says {change}", model, header(lie(change)), UNFIT)
-        yield Harm(
-            "a name of 10,000 letters",
-            model,
-            header(lambda c: c.update({"x" * 9999: c.pop(max(c))})),
-            UNFIT,
-        )
-        yield Harm(
-            "a header with notes of its own",
-            model,
-            header(lambda c: c.update(__metadata__={"x": "y"})),
-            harmless="notes that nobody reads",
-        )
+        for kind in SPECIAL:
+            yield Harm(f"weights: {kind}", model, special(WEIGHTS, kind), WEIGHTS)
+        yield from each(model, UNFIT, {
+            **{f"weights: {what}": raw(WEIGHTS, data) for what, data in {
+                "nothing": b"",
+                "zeros": b"\0" * 1000,
+                "a header of 2**63": struct.pack("<Q", 2**63) + b"{}",
+                "a header of 100 MB": struct.pack("<Q", 100 << 20) + b"{}",
+                "a header of brackets": struct.pack("<Q", 200_000) + DEEP,
+                "a header of no UTF-8": struct.pack("<Q", 8) + b'{"\xff": 1',
+                "a pickle": b"PK\x03\x04" + b"\0" * 100,
+            }.items()},
+            **{f"weights cut to {kept}": raw(WEIGHTS, lambda x, k=kept: x[:k])
+               for kept in (4, 100, -1, -1000)},
+            "a byte behind the weights": raw(WEIGHTS, lambda x: x + b"\0"),
+            "weights of 1 TB": sparse(WEIGHTS),
+            **{f"a header that says {lie}": header(lambda c, lie=lie: c[max(c)].update(lie))
+               for lie in LIES},
+            "a name of 10,000 letters": header(lambda c: c.update({"x" * 9999: c.pop(max(c))})),
+        })  # fmt: skip
+        notes = header(lambda c: c.update(__metadata__={"x": "y"}))
+        yield Harm("a header with notes of its own", model, notes, harmless="nobody reads notes")
 
 
 HARMS = tuple(
-    harm for group in (_numbers, _sizes, _inventories, _descriptions, _files) for harm in group()
+    harm
+    for group in (_numbers, _sizes, _inventories, _settings, _descriptions, _files)
+    for harm in group()
 )

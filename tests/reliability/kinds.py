@@ -16,11 +16,9 @@ from spmrl_bench.scoring.metric import Criterion, metric_named
 from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.trainer import Trainer
-from spmrl_bench.trees import Tree
-from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
+from tests.builders import chained, config, of_layers
 from tests.laboratory import make_trees, train_config
-from tests.parsers.test_kinds import settings_of
 
 KINDS = ("chart", "biaffine", "joint", "transition")
 #: Batches of an epoch.
@@ -29,24 +27,9 @@ RULES = {"brackets": {"prm": "spmrl"}}
 DROPOUT = {f"{name}_dropout": 0.2 for name in ("attention", "relu", "word", "char", "biaffine")}
 
 
-def with_heads(tree: Tree) -> Parse:
-    """Each word hangs from the one before it, and the first from the root."""
-    relations = ["root", *("subj" if tag == "NN" else "dep" for tag in tree.tags[1:])]
-    heads = range(len(tree))
-    return Parse.of(tree, DependencyTree.build(tree.words, tree.tags, heads, relations))
-
-
 def examples(name: str, number: int, seed: int) -> list[Parse]:
     """Sentences with the layers that a kind learns from."""
-    layers = kind_named(name).layers
-    both = [with_heads(tree) for tree in make_trees(number, seed)]
-    return [
-        Parse.of(
-            one.tree if "constituents" in layers else None,
-            one.dependencies if "dependencies" in layers else None,
-        )
-        for one in both
-    ]
+    return of_layers(chained(make_trees(number, seed)), kind_named(name).layers)
 
 
 def make_trainer(
@@ -60,9 +43,9 @@ def make_trainer(
     """A trainer that says what it does: ``step``, ``score``, ``best``, ``save``."""
     kind = kind_named(name)
     known, dev = examples(name, 4 * BATCHES, 1), examples(name, 6, 2)
-    settings = settings_of(kind.config_class, max_positions=40, **DROPOUT)
     seed_torch(seed, Stream.WEIGHTS)
-    parser: TrainedParser = kind.parser_class.build(settings, known)
+    dropout = {key: rate for key, rate in DROPOUT.items() if key in kind.config_class.model_fields}
+    parser = kind.parser_class.build(config(name, max_positions=40, **dropout), known)
     rules = {one: metric_named(one).rules(RULES.get(one, {})) for one in kind.metrics}
     criterion = Criterion.parse(
         " + ".join({"brackets": "brackets.f1", "attachment": "attachment.las"}[m] for m in rules)
@@ -94,9 +77,9 @@ def make_trainer(
 
     def watched(*arguments: object) -> float:
         watch("step")
-        return gradients(*arguments)  # type: ignore[arg-type]
+        return gradients(*arguments)
 
-    parser.gradients = watched  # type: ignore[method-assign]
+    parser.gradients = watched
     return trainer
 
 

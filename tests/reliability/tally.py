@@ -71,7 +71,7 @@ class Report:
             return
         for name, value in report.user_properties:
             if name == _NAME:
-                number, what, tried = value  # type: ignore[misc]
+                number, what, tried = value
                 count = self.counts[number, what]
                 count[0] += tried
                 count[1] += report.failed

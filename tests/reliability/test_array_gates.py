@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from pathlib import Path
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import spmrl_bench
 from spmrl_bench import chart
-from spmrl_bench.chart import blocks, dependencies, joint
-from spmrl_bench.chart import kernels as chart_kernels
 from spmrl_bench.errors import ArrayError, SpmrlError
 from spmrl_bench.scoring.counts import Column
 from spmrl_bench.transitions import (
@@ -26,24 +23,13 @@ from spmrl_bench.transitions import (
     replay,
     state_history,
 )
-from spmrl_bench.transitions import kernels as transition_kernels
 from spmrl_bench.transitions.system import IllegalActionError
 from tests.reliability.tally import Tally
-from tests.reliability.test_kernel_gates import functions
-from tests.transitions import kernels as transitions_on
+from tests.twins import TWINS, built, functions, running_on
 
-compiled = all(
-    next((Path(spmrl_bench.__file__).parent / package).glob(f"{name}.*.so"), None)
-    or next((Path(spmrl_bench.__file__).parent / package).glob(f"{name}.*.pyd"), None)
-    for package, name in [
-        ("chart", "_cky"),
-        ("chart", "_dependency"),
-        ("chart", "_joint"),
-        ("transitions", "_transitions"),
-        ("scoring", "_counting"),
-        ("scoring", "_scanning"),
-        ("readers", "_brackets"),
-    ]
+compiled = all(map(built, TWINS)) and all(
+    find_spec(f"spmrl_bench.{name}")
+    for name in ("scoring._counting", "scoring._scanning", "readers._brackets")
 )
 pytestmark = pytest.mark.skipif(not compiled, reason="the kernels are not built")
 
@@ -231,7 +217,6 @@ def test_no_array_is_misread(
     gate: Callable[..., object],
     good: Arguments,
     kernels: str,
-    monkeypatch: pytest.MonkeyPatch,
     tally: Tally,
 ) -> None:
     """Refused, or the result of the twin in plain Python, which reads no memory."""
@@ -245,22 +230,14 @@ def test_no_array_is_misread(
             copies = {each: array.copy() for each, array in good.items()}
             found.append(outcome(gate, copies | {argument: wrong}))
         assert sum(result is None for result in found) >= 6
-        with monkeypatch.context() as patch, transitions_on.running_on("python"):
-            patch.setattr(blocks, "load_kernel", lambda: chart_kernels.PYTHON)
-            patch.setattr(
-                dependencies, "load_dependency_kernel", lambda: chart_kernels.DEPENDENCY_PYTHON
-            )
-            patch.setattr(joint, "load_joint_kernel", lambda: chart_kernels.JOINT_PYTHON)
+        with running_on("python"):
             for (way, wrong), result in zip(ways, found, strict=True):
                 copies = {each: array.copy() for each, array in good.items()}
                 assert outcome(gate, copies | {argument: wrong}) == result, (argument, way)
 
 
 def test_the_kernels_were_those_that_are_tested() -> None:
-    assert chart_kernels.load_kernel().name == "cython"
-    assert chart_kernels.load_dependency_kernel().name == "cython"
-    assert chart_kernels.load_joint_kernel().name == "cython"
-    assert transition_kernels.load_kernel().name == "cython"
+    assert {twin.load().name for twin in TWINS.values()} == {"cython"}
 
 
 def test_blocks_that_were_added_are_not_taken_for_the_whole() -> None:

@@ -14,14 +14,12 @@ import json
 import os
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import records_frame
@@ -32,7 +30,8 @@ from spmrl_bench.leaderboard.store import MOST_BYTES, document_name
 from spmrl_bench.leaderboard.table import result_rows, to_csv
 from spmrl_bench.leaderboard.track import tracks_of
 from spmrl_bench.leaderboard.track_tables import write_track
-from tests.leaderboard.examples import make_record
+from tests.builders import cli, make_record
+from tests.damage import Damage, raw, sparse, special
 from tests.reliability.tally import Tally
 
 GOLDEN = Path(__file__).parents[1] / "leaderboard" / "golden"
@@ -87,56 +86,29 @@ def make_file(folder: Path, name: str) -> None:
     (folder / document_name(data)).write_bytes(data)
 
 
-def make_folder(folder: Path) -> None:
-    (folder / "folder.json").mkdir()
-
-
-def make_pipe(folder: Path) -> None:
-    os.mkfifo(folder / "pipe.json")
-
-
-def make_dangling(folder: Path) -> None:
-    (folder / "gone.json").symlink_to(folder / "nowhere")
-
-
-def make_loop(folder: Path) -> None:
-    (folder / "loop.json").symlink_to("loop.json")
-
-
-def make_device(folder: Path) -> None:
-    (folder / "zero.json").symlink_to("/dev/zero")
-
-
-def make_huge(folder: Path) -> None:
-    with (folder / "huge.json").open("wb") as file:
-        file.truncate(50 * MOST_BYTES)
-
-
-def make_renamed(folder: Path) -> None:
-    (folder / "renamed.json").write_bytes(changed())
-
-
-def make_unreadable(folder: Path) -> None:
-    (folder / "locked.json").write_bytes(changed())
-    (folder / "locked.json").chmod(0)
-    if os.access(folder / "locked.json", os.R_OK):
+def unreadable(folder: Path) -> None:
+    path = folder / "locked.json"
+    path.write_bytes(changed())
+    path.chmod(0)
+    if os.access(path, os.R_OK):
         pytest.skip("this user may read every file")
 
 
-OTHERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a folder": (make_folder, "Is a directory"),
-    "a named pipe": (make_pipe, "a named pipe, expected a file"),
-    "a link to nothing": (make_dangling, "No such file"),
-    "a link to itself": (make_loop, "[Ss]ymbolic links"),
-    "a device": (make_device, "a device, expected a file"),
-    "a huge file": (make_huge, "more than 268435456 bytes"),
-    "another name": (make_renamed, "the content has the name"),
-    "no permission": (make_unreadable, "Permission denied"),
+def huge(folder: Path) -> None:
+    (folder / "huge.json").touch()
+    sparse("huge.json", 50 * MOST_BYTES)(folder)
+
+
+OTHERS: dict[str, tuple[Damage, str]] = {
+    "a folder": (special("folder.json", "folder"), "Is a directory"),
+    "a named pipe": (special("pipe.json", "pipe"), "a named pipe, expected a file"),
+    "a link to nothing": (special("gone.json", "dangling"), "No such file"),
+    "a link to itself": (special("loop.json", "loop"), "[Ss]ymbolic links"),
+    "a device": (special("zero.json", "device"), "a device, expected a file"),
+    "a huge file": (huge, "more than 268435456 bytes"),
+    "another name": (raw("renamed.json", changed()), "the content has the name"),
+    "no permission": (unreadable, "Permission denied"),
 }
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
 
 
 @pytest.fixture
@@ -177,20 +149,20 @@ def test_a_broken_record_is_refused_with_the_reason(results: Path, how: str, tal
 
 def test_a_table_goes_without_broken_records_and_names_each(results: Path) -> None:
     arguments = ("table", "--results", str(results), "--format", "csv")
-    sound = run(*arguments, "--strict")
+    sound = cli(*arguments, "--strict")
     assert sound.exit_code == 0
     before = set((results / "runs").iterdir())
     for how in (*CONTENTS, *OTHERS):
         if how != "no permission":
             break_it(results / "runs", how)
     broken = {*(results / "runs").iterdir()} - before
-    found = run(*arguments)
+    found = cli(*arguments)
     assert (found.exit_code, found.stdout) == (0, sound.stdout)
     for path in broken:
         assert f"{path}: " in found.stderr
     assert f"LEFT OUT: {len(broken)} files or lines that cannot be read" in found.stderr
     (results / "table.md").unlink()
-    strict = run(*arguments, "--strict")
+    strict = cli(*arguments, "--strict")
     assert (strict.exit_code, strict.stdout) == (1, "")
     assert f"\n{len(broken)} files or lines cannot be read, so there is no" in strict.stderr
     assert not (results / "table.md").exists()
@@ -199,14 +171,14 @@ def test_a_table_goes_without_broken_records_and_names_each(results: Path) -> No
 def test_without_any_sound_record_there_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     make_file(tmp_path / "runs", "empty")
-    found = run("table", "--results", str(tmp_path))
+    found = cli("table", "--results", str(tmp_path))
     assert (found.exit_code, found.stdout) == (1, "")
     assert "no records that can be read in" in found.stderr
 
 
 def test_a_folder_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("no folder")
-    found = run("table", "--results", str(tmp_path))
+    found = cli("table", "--results", str(tmp_path))
     assert (found.exit_code, found.stdout) == (1, "")
     assert found.stderr == f"spmrl-bench: {tmp_path}/runs: cannot be read: Not a directory\n"
 
@@ -220,16 +192,16 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
 
 def test_hidden_files_are_no_records(results: Path) -> None:
     (results / "runs" / "._5f3a.json").write_bytes(b"what some systems keep of a file")
-    assert run("table", "--results", str(results), "--strict").exit_code == 0
+    assert cli("table", "--results", str(results), "--strict").exit_code == 0
 
 
 def test_comparisons_go_without_broken_records(results: Path) -> None:
     one, other = (path.stem for path in sorted((results / "runs").glob("*.json")))
     make_file(results / "runs", "empty")
-    found = run("compare", one, other, "--results", str(results), "--trials", "10")
+    found = cli("compare", one, other, "--results", str(results), "--trials", "10")
     assert found.exit_code == 0, found.output
     path = results / "runs" / document_name(b"")
-    broken = run("compare", one, str(path), "--results", str(results))
+    broken = cli("compare", one, str(path), "--results", str(results))
     assert (broken.exit_code, broken.stdout) == (1, "")
     assert "not a record" in broken.stderr
 

@@ -7,14 +7,13 @@ import pickle
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.treebanks import treebank
 from spmrl_bench.treebanks.treebank import ClosedSplitError, Treebank, open_treebank
+from tests.builders import cli, works
 from tests.laboratory import Laboratory
 from tests.reliability.tally import Tally
 
@@ -42,16 +41,10 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def noted(bank: Treebank, split: str, *rest: object) -> object:
         splits.append(split)
-        return real(bank, split, *rest)  # type: ignore[arg-type]
+        return real(bank, split, *rest)
 
     monkeypatch.setattr(Treebank, "_content", noted)
     return splits
-
-
-def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exception is None, (result.stderr, result.exception)
-    return result.stdout
 
 
 def test_commands_that_train_or_compare_on_dev_do_not_open_test(
@@ -72,21 +65,21 @@ def test_commands_that_train_or_compare_on_dev_do_not_open_test(
         ("search", recipe, "--variant", "charlstm", "--trials", "2", "--set", "model.layers=1|2"),
     ):
         held.add()
-        run(*arguments)
+        works(*arguments)
         assert "test" not in opened, arguments
         assert ("dev" in opened) == ("--jobs" not in arguments)  # other processes read theirs
         opened.clear()
     held.add()
-    assert CliRunner().invoke(app, ["eval", recipe, "--variant", "charlstm"]).exit_code == 1
+    assert cli("eval", recipe, "--variant", "charlstm").exit_code == 1
     assert "test" in opened
     opened.clear()
     (bank / "test.mrg").write_bytes(whole)
     options = ("--variant", "charlstm", "--runs", "others")
-    run("train", recipe, *options)
+    works("train", recipe, *options)
     assert "test" not in opened
     for arguments in (("eval", recipe, *options), ("validate", "tiny-open")):
         held.add()
-        run(*arguments)
+        works(*arguments)
         assert ("test" in opened) == (arguments[0] == "eval")  # validate looks at files itself
         opened.clear()
 
@@ -135,8 +128,8 @@ def test_a_sentence_of_test_that_is_too_long_is_named_by_the_evaluation(
     lines = path.read_text(encoding="utf-8").splitlines()
     lines[2] = f"(S (NP {'(DT the) ' * 40}(NN dog)) (VBZ sees))"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    run("train", str(laboratory.recipe), "--variant", "charlstm")
-    result = CliRunner().invoke(app, ["eval", str(laboratory.recipe), "--variant", "charlstm"])
+    works("train", str(laboratory.recipe), "--variant", "charlstm")
+    result = cli("eval", str(laboratory.recipe), "--variant", "charlstm")
     assert result.exit_code == 1
     assert "tiny-open, split test, sentence 3: " in result.stderr
     assert "of 42 words" in result.stderr

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.leaderboard.record import write_record
+from tests.builders import make_record
 from tests.conftest import PATIENCE
-from tests.leaderboard.examples import make_record
 from tests.reliability.tally import Tally
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,7 +164,7 @@ def test_homes_locales_and_folders(
     held = tally("R19", "commands without home, letters or folders")
     for command in commands:
         held.add()
-        found = call(folder, command, **SURROUNDINGS[surroundings])  # type: ignore[arg-type]
+        found = call(folder, command, **SURROUNDINGS[surroundings])
         check(found, command, (0,))
         if command == "score":
             assert "100.00" in found[1]

@@ -60,7 +60,6 @@ def test_a_record_of_version_3(tally: Tally) -> None:
     assert record.metrics == ["brackets", "attachment"]
     assert record.dev.figure("brackets", "f1") == 75.0
     assert record.dev.figure("attachment", "uas") == 75.0
-    assert record.test is not None
     assert record.test.counts("brackets").rows.tolist()[2] == [4, 0, 1, 2, 2, 1, 4, 4]
     assert list(record.baselines) == ["right-branching"]
     assert record.settings == {"model.layers": 2}
@@ -71,12 +70,10 @@ def test_a_record_of_version_3(tally: Tally) -> None:
 def test_a_record_of_version_4_is_of_a_system(tally: Tally) -> None:
     tally("R20", "records and scores of earlier layouts").add()
     _, record, _ = read_records(GOLDEN / "records")
-    assert record.system is not None
     assert (record.system.title, record.system.notes) == ("Branch 1.0", "right-branching")
     assert record.system.outputs["dev"].policy == "missing"
     assert record.system.outputs["dev"].handled == {"no parse": 1}
     assert (record.test, record.training, record.hardware) == (None, None, None)
-    assert record.dev is not None
     assert record.dev.figure("brackets", "f1") == 33.64485981308412
 
 

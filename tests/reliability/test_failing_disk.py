@@ -8,11 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from spmrl_bench import files
-from spmrl_bench.cli import app
 from spmrl_bench.experiments.ownership import put_in_order
+from tests.builders import cli
 from tests.laboratory import Laboratory
 from tests.reliability.faults import calls_under, counted, fail_at, hidden
 from tests.reliability.tally import Tally
@@ -24,7 +23,7 @@ RUN = Path("runs/tiny-open/small-charlstm-seed2")
 def invoke(*arguments: str) -> tuple[int, str]:
     """A command in this process, which has visited no folder yet; its status and its words."""
     files._first_visit.cache_clear()
-    result = CliRunner().invoke(app, list(arguments))
+    result = cli(*arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result.exit_code, result.stderr

@@ -22,7 +22,7 @@ from spmrl_bench.parsers import load_parser
 from spmrl_bench.processes import peak_memory_bytes
 from spmrl_bench.trees.parse import Parse
 from tests.conftest import PATIENCE
-from tests.parsers.examples import forget_digest
+from tests.damage import forget_digest
 from tests.reliability.hostile_models import HARMS, MODELS, Harm, save_models
 from tests.reliability.tally import Tally
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import shutil
 import time
@@ -14,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from spmrl_bench.errors import CheckpointError, PretrainedError
 from spmrl_bench.pretrained.elmo_files import read_elmo
 from spmrl_bench.pretrained.vector_files import read_word_vectors
+from tests.damage import DEEP, Damage, edited, nested, raw, sparse, special, tensors
 from tests.nn import plain_elmo, tiny_transformers
 from tests.reliability.tally import Tally
 from tests.training.trainers import make_trainer
@@ -71,55 +70,43 @@ def test_what_is_no_file(make: Callable[[Path], Any], tmp_path: Path) -> None:
     assert "expected a file" in quickly(lambda: read_word_vectors(tmp_path / "x"), PretrainedError)
     options, weights = plain_elmo.write_model(tmp_path)
     for pair in ((options, tmp_path / "x"), (tmp_path / "x", weights)):
-        assert "expected a file" in quickly(lambda p=pair: read_elmo(*p), PretrainedError)  # type: ignore[misc]
+        assert "expected a file" in quickly(lambda p=pair: read_elmo(*p), PretrainedError)
 
 
-def _options(folder: Path, part: str, **changes: Any) -> None:
-    path = folder / "options.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content[part].update(changes)
-    path.write_text(json.dumps(content), encoding="utf-8")
+def _options(part: str, **changes: Any) -> Damage:
+    return edited("options.json", lambda content: content[part].update(changes))
 
 
-def _replaced(folder: Path, key: str, make: Callable[[Any, str], object]) -> None:
-    with h5py.File(next(folder.glob("*.hdf5")), "r+") as file:
-        del file[key]
-        make(file, key)
+def _replaced(key: str, make: Callable[[Any, str], object]) -> Damage:
+    def do(folder: Path) -> None:
+        with h5py.File(next(folder.glob("*.hdf5")), "r+") as file:
+            del file[key]
+            make(file, key)
+
+    return do
 
 
-ELMO: dict[str, tuple[Callable[[Path], object], str]] = {
-    "10**9 layers": (lambda x: _options(x, "lstm", n_layers=10**9), "found nothing"),
-    "10**9 highways": (lambda x: _options(x, "char_cnn", n_highway=10**9), "found nothing"),
-    "a state of 10**9": (lambda x: _options(x, "lstm", projection_dim=10**9), "found shape"),
-    "100,000 brackets": (
-        lambda x: (x / "options.json").write_bytes(b"[" * 100_000 + b"]" * 100_000),
-        "deep inside each other",
-    ),
-    "a tensor that is not stored": (
-        lambda x: (
-            _options(x, "char_cnn", embedding={"dim": 10**8}),
-            _replaced(
-                x,
-                "char_embed",
-                lambda f, k: f.create_dataset(k, (261, 10**8), "f4", chunks=(1, 1000)),
-            ),
-        ),
-        "too many for a file of this size",
-    ),
+def _not_stored(folder: Path) -> None:
+    _options("char_cnn", embedding={"dim": 10**8})(folder)
+    size = {"shape": (261, 10**8), "dtype": "f4", "chunks": (1, 1000)}
+    _replaced("char_embed", lambda f, k: f.create_dataset(k, **size))(folder)
+
+
+def _elsewhere(file: Any, key: str) -> None:
+    file.create_dataset(key, (261, 4), "f4", external=[("/dev/zero", 0, 4176)])
+
+
+ELMO: dict[str, tuple[Damage, str]] = {
+    "10**9 layers": (_options("lstm", n_layers=10**9), "found nothing"),
+    "10**9 highways": (_options("char_cnn", n_highway=10**9), "found nothing"),
+    "a state of 10**9": (_options("lstm", projection_dim=10**9), "found shape"),
+    "100,000 brackets": (raw("options.json", DEEP), "deep inside each other"),
+    "a tensor that is not stored": (_not_stored, "too many for a file of this size"),
     "a link to another file": (
-        lambda x: _replaced(
-            x, "char_embed", lambda f, k: f.__setitem__(k, h5py.ExternalLink("/dev/zero", "a"))
-        ),
+        _replaced("char_embed", lambda f, k: f.__setitem__(k, h5py.ExternalLink("/dev/zero", "a"))),
         "is a link to elsewhere",
     ),
-    "numbers of another file": (
-        lambda x: _replaced(
-            x,
-            "char_embed",
-            lambda f, k: f.create_dataset(k, (261, 4), "f4", external=[("/dev/zero", 0, 4176)]),
-        ),
-        "lies in another file",
-    ),
+    "numbers of another file": (_replaced("char_embed", _elsewhere), "lies in another file"),
 }
 
 
@@ -133,43 +120,26 @@ def test_language_models(name: str, tmp_path: Path, tally: Tally) -> None:
     assert message in quickly(lambda: read_elmo(options, weights), PretrainedError)
 
 
-def _config(folder: Path, **changes: Any) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
+def _config(**changes: Any) -> Damage:
+    return edited("config.json", lambda content: content.update(changes))
 
 
-def _poison(folder: Path) -> None:
-    path = folder / "model.safetensors"
-    found = {name: tensor.clone() for name, tensor in load_file(path).items()}
+def _poison(found: dict[str, torch.Tensor]) -> None:
     found[next(name for name in found if "word_embeddings" in name)][0, 0] = float("nan")
-    save_file(found, path, {"format": "pt"})
 
 
-def _in_place(name: str, make: Callable[[Path], Any]) -> Callable[[Path], None]:
-    def do(folder: Path) -> None:
-        (folder / name).unlink(missing_ok=True)
-        make(folder / name)
-
-    return do
-
-
-DEEP = b'{"a": ' * 100_000 + b"1" + b"}" * 100_000
-ENCODERS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "10**9 layers": (lambda x: _config(x, num_hidden_layers=10**9), "too large for the weights"),
-    "10**9 words": (lambda x: _config(x, vocab_size=10**9), "too large for the weights"),
-    "10**10 positions": (
-        lambda x: _config(x, max_position_embeddings=10**10),
-        "too large for the weights",
-    ),
-    "a weight that is no number": (_poison, "finite"),
-    "deep settings": (lambda x: (x / "config.json").write_bytes(DEEP), "deep inside each other"),
-    "a deep tokenizer": (lambda x: (x / "tokenizer_config.json").write_bytes(DEEP), "tokenizer"),
-    "a pipe as tokenizer": (_in_place("special_tokens_map.json", os.mkfifo), "a named pipe"),
-    "a device as weights": (
-        _in_place("model.safetensors", lambda path: path.symlink_to("/dev/zero")),
-        "a device",
-    ),
-    "a vocabulary of 1 TB": (lambda x: os.truncate(x / "vocab.txt", 1 << 40), "are read"),
+OBJECTS = nested(b'{"a": ', b"}").replace(b"}", b"1}", 1)
+LARGE = "too large for the weights"
+ENCODERS: dict[str, tuple[Damage, str]] = {
+    "10**9 layers": (_config(num_hidden_layers=10**9), LARGE),
+    "10**9 words": (_config(vocab_size=10**9), LARGE),
+    "10**10 positions": (_config(max_position_embeddings=10**10), LARGE),
+    "a weight that is no number": (tensors(_poison, "model.safetensors", format="pt"), "finite"),
+    "deep settings": (raw("config.json", OBJECTS), "deep inside each other"),
+    "a deep tokenizer": (raw("tokenizer_config.json", OBJECTS), "tokenizer"),
+    "a pipe as tokenizer": (special("special_tokens_map.json", "pipe"), "a named pipe"),
+    "a device as weights": (special("model.safetensors", "device"), "a device"),
+    "a vocabulary of 1 TB": (sparse("vocab.txt"), "are read"),
 }
 
 
@@ -188,39 +158,29 @@ def test_encoders(tmp_path: Path, tally: Tally) -> None:
             read(folder)
         do(folder)
         held.add()
-        found = quickly(lambda folder=folder: read(folder), PretrainedError)  # type: ignore[misc]
+        found = quickly(lambda folder=folder: read(folder), PretrainedError)
         assert message in found, f"{name}: {found}"
 
 
-def _optimiser(edit: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path], None]:
-    def do(folder: Path) -> None:
-        path = folder / "optimiser.safetensors"
-        found = {name: tensor.clone() for name, tensor in load_file(path).items()}
-        edit(found)
-        save_file(found, path)
-
-    return do
+def _optimiser(edit: Callable[[dict[str, torch.Tensor]], Any]) -> Damage:
+    return tensors(edit, "optimiser.safetensors")
 
 
-def _progress(**changes: Any) -> Callable[[Path], None]:
-    def do(folder: Path) -> None:
-        path = folder / "progress.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
-
-    return do
+def _progress(**changes: Any) -> Damage:
+    return edited("progress.json", lambda content: content.update(changes))
 
 
-CHECKPOINTS: dict[str, Callable[[Path], object]] = {
+CHECKPOINTS: dict[str, Damage] = {
     "a moment missing": _optimiser(lambda x: x.pop(max(x))),
     "a moment too many": _optimiser(lambda x: x.update(more=torch.zeros(3))),
     "a moment of float16": _optimiser(lambda x: x.update({max(x): x[max(x)].half()})),
     "a moment that is no number": _optimiser(lambda x: x[max(x)].fill_(float("nan"))),
     "a moment of another shape": _optimiser(lambda x: x.update({max(x): torch.zeros(9, 9, 9)})),
-    "moments in a pipe": _in_place("optimiser.safetensors", os.mkfifo),
-    "moments of 1 TB": lambda x: os.truncate(x / "optimiser.safetensors", 1 << 40),
-    "progress in a pipe": _in_place("progress.json", os.mkfifo),
-    "progress of 1 TB": lambda x: os.truncate(x / "progress.json", 1 << 40),
-    "deep progress": lambda x: (x / "progress.json").write_bytes(DEEP),
+    "moments in a pipe": special("optimiser.safetensors", "pipe"),
+    "moments of 1 TB": sparse("optimiser.safetensors"),
+    "progress in a pipe": special("progress.json", "pipe"),
+    "progress of 1 TB": sparse("progress.json"),
+    "deep progress": raw("progress.json", OBJECTS),
     "a batch behind the last": _progress(next_batch=10**9, stopped_by=None),
     "a batch before the first": _progress(next_batch=-1),
     "an epoch of 41 digits": _progress(epoch=10**40),

@@ -107,7 +107,7 @@ def test_without_harm_all_is_well(stage: Stage, use_of: str) -> None:
         from tests.reliability.hostile_archives import zip_of
 
         stage.archive(zip_of([("release/data/new.mrg", b"(S (N new))")]))
-    use(Case("", use_of, lambda _: None))  # type: ignore[arg-type]
+    use(Case("", use_of, lambda _: None))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -54,7 +54,6 @@ def training(laboratory: Laboratory, jobs: int) -> Iterator[subprocess.Popen[str
         start_new_session=True,
     )
     try:
-        assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         yield process
     finally:
@@ -114,7 +113,6 @@ def test_a_signal_at_any_time_ends_the_command_soon_and_loses_nothing(
     # What was saved is there, and training goes on from it to the end.
     environment.write_recipe(["tiny-open"], train=SETTINGS | {"max_epochs": 100_000})
     with training(environment, jobs) as process:
-        assert process.stderr is not None
         line = ""
         while "  epoch" not in line:
             line = process.stderr.readline()

@@ -23,9 +23,7 @@ from spmrl_bench.parsers.streams import (
     windows,
 )
 from spmrl_bench.readers import conllu_stream, text
-from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import NO_TAG
-from tests.parsers.examples import parser_of
+from tests.builders import tiny
 from tests.reliability.growth import parser_of as parser_of_variant
 from tests.reliability.tally import Tally
 from tests.reliability.test_memory import campaign, grown
@@ -69,7 +67,7 @@ def test_sentences_are_parsed_or_refused_by_every_policy(
 
 
 def test_a_position_table_is_asked_first() -> None:
-    parser = parser_of(max_positions=514)
+    parser = tiny(max_positions=514)
     for n, fits in ((511, True), (512, True), (513, False), (50_000, False)):
         problem = parser.length_problem(["w"] * n)
         assert problem == "" if fits else "position table allows 512" in problem
@@ -110,15 +108,13 @@ def test_words_of_usual_lengths_are_read_as_they_are(tally: Tally) -> None:
 @pytest.mark.parametrize("inputs", [("charlstm",), ("charconcat",), ("word", "charlstm")])
 def test_of_a_word_without_end_the_ends_are_read(tally: Tally, inputs: tuple[str, ...]) -> None:
     tally("R21", "words of 1 to a million characters").add(3)
-    parser = parser_of(lexical=inputs, seed=1)
+    parser = tiny(lexical=inputs, seed=1)
     half = LONGEST_WORD // 2
     word = "do" * half + "zz" * 500_000 + "ca" * half
     read = word[:half] + word[-half:]
     long, cut, whole = parser.parse([["the", word], ["the", read], ["the", "dog"]])
     assert long.words == ("the", word)
     assert len(whole) == 2
-    assert long.tree is not None
-    assert cut.tree is not None
     assert long.tree.spans.tolist() == cut.tree.spans.tolist()
     indexer = parser.indexer()
     assert len(indexer.spelling(indexer.sentence([word]).forms[1])) == LONGEST_WORD + 2
@@ -135,7 +131,7 @@ def test_a_batch_of_many_endless_words_is_bounded() -> None:
 
 
 def test_a_cache_of_forms_holds_no_endless_spelling() -> None:
-    parser = parser_of(seed=1)
+    parser = tiny(seed=1)
     char_lstm = parser.lexical.char_lstm
     assert char_lstm is not None
     cache = FormCache(char_lstm)
@@ -151,13 +147,6 @@ def test_a_cache_of_forms_holds_no_endless_spelling() -> None:
 def test_a_message_shows_no_endless_word() -> None:
     assert beginning(["x" * 1_000_000] * 9) == " ".join(["x" * 40 + "..."] * 8)
     assert beginning(["the", "dog"]) == "the dog"
-
-
-def test_flat_parses_have_the_words_unchanged() -> None:
-    word = "ab" * 5000
-    parse = parser_of().flat([word] * 3, [NO_TAG] * 3)
-    assert isinstance(parse, Parse)
-    assert parse.words == (word,) * 3
 
 
 # Lines ----------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def train(
 
             def saved(*arguments: object, real: object = real, what: str = function) -> None:
                 place(what)
-                real(*arguments)  # type: ignore[operator]
+                real(*arguments)
 
             patch.setattr(loop, function, saved)
         make_trainer(name, folder, watch=place, epochs=epochs).fit()
@@ -77,7 +77,7 @@ def test_stopped_anywhere_and_resumed_is_bit_identical(
         first = KINDS.index(name)
         scores = [moment for moment in moments if whole.seen[moment] == "score"]
         others = [moment for moment in moments if whole.seen[moment] != "score"]
-        moments = [scores[first + 1], others[len(others) * (first + 1) // 5]]  # type: ignore[assignment]
+        moments = [scores[first + 1], others[len(others) * (first + 1) // 5]]
     for moment in moments:
         held.add()
         folder = tmp_path / str(moment)
@@ -87,7 +87,6 @@ def test_stopped_anywhere_and_resumed_is_bit_identical(
         assert caught.value.number == number
         assert hidden(folder) == []
         saved = read_progress(folder / "last")
-        assert saved is not None
         # Nothing that was done is lost: the batch in work was finished.
         assert saved.steps == whole.seen[: moment + 1].count("step"), whole.seen[moment]
         train(name, folder, Place(None), monkeypatch, epochs)
@@ -109,7 +108,6 @@ def test_stopped_at_every_step_is_resumed_as_often(
         except Interrupted:
             # The next one would be broken off at the same place for ever.
             due = read_progress(tmp_path / "parts" / "last")
-            assert due is not None
             if due.evaluation_due:
                 try:
                     train("biaffine", tmp_path / "parts", Place(2), monkeypatch)

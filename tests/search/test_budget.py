@@ -41,7 +41,6 @@ def test_the_row_of_the_chosen_settings_says_so(searched: str) -> None:
     text, record = scored(*command[2:])
     (search,) = record.searches
     best = found().search.best
-    assert best is not None
     assert search.found == best.number
     assert search.trials == found().search.trials
     assert search.space == {"model.layers": "1|2"}
@@ -60,7 +59,6 @@ def test_the_row_of_the_chosen_settings_says_so(searched: str) -> None:
 
 def test_settings_of_another_trial_are_told_too_with_any_seed_and_time(searched: str) -> None:
     best = found().search.best
-    assert best is not None
     other = 3 - best.settings["model.layers"]
     text, record = scored(*layers(searched, other), "--seed", "7", "--minutes", "9")
     assert record.searches[0].found == 3 - best.number

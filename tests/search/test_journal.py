@@ -22,7 +22,6 @@ def rules(pruner: str = "median", sampler: str = "tpe", seed: int = 1) -> Rules:
 def follow(journal: Journal, height: float) -> int:
     """Begin a trial with a curve that rises to a height; where it was ended, 0 for nowhere."""
     trial = journal.begin(SPACE)
-    assert trial is not None
     for point in range(1, EPOCHS * EVALUATIONS + 1):
         if journal.report(trial.number, point, height * (1 - 0.5**point)):
             journal.end(trial.number, "pruned", dev=height)
@@ -83,7 +82,6 @@ def test_the_sampler_learns_from_earlier_trials(tmp_path: Path) -> None:
         found = []
         for _ in range(25):
             trial = journal.begin(SPACE)
-            assert trial is not None
             found.append(abs(math.log(float(trial.values["train.learning_rate"]) / 0.001)))
             journal.end(trial.number, "complete", dev=90 - 10 * found[-1])
         return sum(found[-10:]) / 10
@@ -97,7 +95,6 @@ def test_no_settings_are_tried_twice(tmp_path: Path) -> None:
     space = {"model.layers": Range(1, 3, whole=True), "train.batch_size": Choice(("8", "16"))}
     for _ in range(6):
         trial = journal.begin(space)
-        assert trial is not None
         journal.end(trial.number, "complete", dev=1.0)
     assert journal.begin(space) is None
     assert len({tuple(trial.values.items()) for trial in journal.trials()}) == 6
@@ -128,7 +125,6 @@ def test_a_journal_that_was_changed_is_told_in_words(tmp_path: Path) -> None:
 def test_a_failed_trial_says_why_and_is_not_learnt_from(tmp_path: Path) -> None:
     journal = Journal(tmp_path, rules())
     trial = journal.begin(SPACE)
-    assert trial is not None
     journal.end(trial.number, "failed", minutes=1.5, problem="it diverged")
     (found,) = journal.trials()
     assert (found.state, found.dev, found.minutes) == ("failed", None, 1.5)

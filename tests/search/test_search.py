@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import torch
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.search.document import NAME, SearchDocument, read_search
 from spmrl_bench.training.trainer import Trainer
+from tests.builders import cli
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 
@@ -48,7 +48,7 @@ def words(laboratory: Laboratory) -> tuple[str, ...]:
 
 
 def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(app, arguments)
+    result = cli(*arguments)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
@@ -78,7 +78,6 @@ def test_a_search_tells_its_trials_and_the_command_of_the_best(words: tuple[str,
     search = found().search
     assert [trial.state for trial in search.trials] == ["complete"] * 3
     assert all(1e-3 <= trial.settings["train.learning_rate"] <= 5e-2 for trial in search.trials)
-    assert search.best is not None
     assert search.best.dev == max(trial.dev or 0 for trial in search.trials)
     lines = result.stdout.splitlines()
     assert lines[0].split() == [
@@ -224,7 +223,6 @@ def test_bad_trials_are_pruned(words: tuple[str, ...]) -> None:
     pruned = [trial for trial in search.trials if trial.state == "pruned"]
     assert pruned
     assert all(trial.number > 5 for trial in pruned)
-    assert search.best is not None
     assert search.best.settings["train.learning_rate"] >= 0.01
     for trial in pruned:
         assert trial.settings["train.learning_rate"] < 0.01

@@ -15,10 +15,8 @@ import numpy as np
 from spmrl_bench.experiments.run_folder import run_name
 from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.record import (
-    MetricResult,
     Output,
     Record,
-    SplitResult,
     System,
     write_record,
 )
@@ -29,33 +27,11 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
+from tests.builders import make_record, make_treebank, signed
 from tests.laboratory import make_trees
-from tests.leaderboard.examples import make_record, make_treebank
 
 NASTY = """Pars<er> & "Söhne" `7` | ../x"""
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-
-
-def signed(
-    counts: BracketCounts, split: str, treebank: str, *, metric: str = "brackets", **more: str
-) -> SplitResult:
-    """The result of counts."""
-    scorer = metric_named(metric)
-    parts = {
-        "scorer": "own",
-        **({"prm": "spmrl(abcd)"} if metric == "brackets" else {"match": metric}),
-        "treebank": treebank,
-        "split": split,
-        "sentences": str(len(counts)),
-        "skipped": str(counts.skipped),
-        **more,
-    }
-    text = "|".join(f"{key}:{value}" for key, value in parts.items())
-    found = MetricResult(
-        counts=counts.to_columns(), figures=scorer.values(counts), signature=text,
-        signature_long=text,
-    )  # fmt: skip
-    return SplitResult(sentences=len(counts), metrics={metric: found}, tokens_per_second=500.0)
 
 
 def random_counts(quality: float, sentences: int, seed: int, corpus: int = 0) -> BracketCounts:

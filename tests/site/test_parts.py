@@ -24,7 +24,7 @@ from spmrl_bench.site.reproducing import settings as resolved
 from spmrl_bench.site.sentences import sides
 from spmrl_bench.site.standings import standing
 from spmrl_bench.systems.description import load_system
-from tests.leaderboard.examples import HALF, PERFECT, SKIPPED, make_result
+from tests.builders import HALF, PERFECT, SKIPPED, make_result
 from tests.site.generated import NASTY, random_counts, run_record, system_record
 
 VIEW = ("brackets", "test")
@@ -86,7 +86,6 @@ def test_the_best_and_those_not_worse_share_a_mark() -> None:
         system_record("polish-mini", "near", 0.89),
     )
     order = standing(group, VIEW)
-    assert order is not None
     marks = {entry.name: order.mark(entry) for entry in order.ordered}
     assert marks.pop("far") == ""
     assert set(marks.values()) == {"a"}
@@ -97,7 +96,6 @@ def test_the_best_and_those_not_worse_share_a_mark() -> None:
 def test_a_mark_needs_somebody_to_share_it_with() -> None:
     (group,) = grouped(run_record("polish-mini", "alone", 1, 0.9))
     order = standing(group, VIEW)
-    assert order is not None
     assert (order.mark(order.best), order.rival) == ("", None)
     assert standing(group, ("attachment", "test")) is None
 
@@ -113,7 +111,6 @@ def test_who_leaves_out_other_sentences_is_not_tested() -> None:
     ]
     (group,) = grouped(*records)
     order = standing(group, VIEW)
-    assert order is not None
     assert order.best.name == "other"
     assert order.p == {}
     assert [order.mark(entry) for entry in order.ordered] == ["", ""]
@@ -127,7 +124,6 @@ def test_entries_of_other_numbers_of_runs_weigh_the_same() -> None:
     thrice = Ratio("f1", 3 * ratio.numerator, 3 * ratio.denominator)
     three = Sums(thrice, counts.scored, lengths, 3)
     pair = one.beside(three)
-    assert pair is not None
     assert pair[0].numerator.tolist() == pair[1].numerator.tolist()
     assert randomisation(*pair) == 1.0
     assert sides(one, three)[:3] == (0, 0, 50)
@@ -229,7 +225,7 @@ def trained_system(digest: str) -> Record:
     own, other = run_record("polish-mini", "UDPipe 1", 3, 0.9), system_record("polish-mini", "x", 1)
     training = SystemTraining(wall_seconds=600, minutes=10, out_of_time=True)
     update = {"name": "UDPipe", "version": "1", "training": training}
-    system = other.system.model_copy(update=update)  # type: ignore[union-attr]
+    system = other.system.model_copy(update=update)
     more = {"kind": "system", "system": system, "recipe": recipe, "training": None}
     return own.model_copy(update=more)
 

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import write_record
 from spmrl_bench.site.building import site_pages
 from spmrl_bench.site.writing import LIST, write_site
 from spmrl_bench.trees.tree import Tree
+from tests.builders import cli
 from tests.laboratory import make_trees
 from tests.site.generated import (
     NASTY,
@@ -117,7 +117,6 @@ def test_every_link_leads_to_a_file_of_the_site(folder: Path, pages: dict[str, S
         for tag in ("a", "link", "script"):
             for attributes in page.of(tag):
                 address = attributes.get("href") or attributes.get("src")
-                assert address is not None
                 if tag == "a" and re.match("https?://", address):
                     continue
                 path, _, anchor = address.partition("#")
@@ -240,7 +239,6 @@ def test_the_first_page_marks_the_best_and_who_is_not_worse(pages: dict[str, Str
     text = (pages["index.html"].text()).replace(" a ", "a ")
     assert "generated sentences" in text
     grid = re.search(r"F1 on test, mini track.*?F1 on dev", text)
-    assert grid is not None
     marked = re.findall(r"(\S+) (?:shipped |entered )?(?:small )?[\d.]+ ?a\b", grid[0])
     assert "charlstm" in marked
     assert "bilstm" in marked
@@ -371,7 +369,7 @@ def test_a_build_that_fails_leaves_the_site_as_it_was(tmp_path: Path) -> None:
         raise RecordError("broken")
 
     with pytest.raises(RecordError, match="broken"):
-        write_site(site, failing())  # type: ignore[arg-type]
+        write_site(site, failing())
     assert contents(site) == before
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
@@ -400,7 +398,7 @@ def test_a_list_of_files_names_none_outside(tmp_path: Path) -> None:
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(app, ["site", *arguments])
+    return lambda *arguments: cli("site", *arguments)
 
 
 def test_command_builds_and_says_where(command: Callable[..., Result]) -> None:

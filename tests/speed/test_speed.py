@@ -22,7 +22,8 @@ from spmrl_bench.speed import work
 from spmrl_bench.speed.machine import Machine, best_time, measure_machine
 from spmrl_bench.speed.report import to_json
 from spmrl_bench.trees.parse import Parse
-from tests.laboratory import make_trees, model_config, train_config
+from tests.builders import config as tiny_config
+from tests.laboratory import make_trees, train_config
 from tests.nn.plain import all_scores
 
 MACHINE = Machine("cpu", {"float32": 100.0, "bf16": 400.0}, 10.0)
@@ -38,7 +39,7 @@ def test_products_are_those_that_torch_counts(
     monkeypatch.setattr(kernels, "usable", lambda *_: False)
     tree = make_trees(1, seed=3)[0]
     trees = [tree] * 5
-    config = model_config(
+    config = tiny_config(
         lexical=("word",),
         layers=2,
         d_model=32,
@@ -66,7 +67,7 @@ def test_products_are_those_that_torch_counts(
 
 @pytest.mark.parametrize("encoder", get_args(Cell))
 def test_a_token_meets_every_weight_of_a_recurrent_encoder_once(encoder: Cell) -> None:
-    config = model_config(encoder=encoder, layers=2, d_model=32)
+    config = tiny_config(encoder=encoder)
     one, none = (
         forward_products(config.model_copy(update={"layers": layers}), 5, [3], 7)
         for layers in (2, 0)
@@ -77,7 +78,7 @@ def test_a_token_meets_every_weight_of_a_recurrent_encoder_once(encoder: Cell) -
 
 def test_characters_are_those_that_the_parser_spells() -> None:
     examples = [Parse.of(tree) for tree in make_trees(20, seed=4)]
-    parser = ChartParser.build(model_config(), examples)
+    parser = ChartParser.build(tiny_config(), examples)
     indexer = parser.indexer()
     pool = Pool([indexer.sentence(parse.words) for parse in examples], indexer)
     _, spelt = indexer.spellings(pool.forms, CPU)
@@ -85,7 +86,7 @@ def test_characters_are_those_that_the_parser_spells() -> None:
 
 
 def test_characters_and_the_backward_pass() -> None:
-    config = model_config(d_model=16, d_char=8)
+    config = tiny_config(d_model=16)
     per_character = forward_products(config, 5, [3], 1) - forward_products(config, 5, [3], 0)
     assert per_character == 2 * 4 * 4 * (8 + 4)  # two directions, four gates, state of 4
     forward = forward_products(config, 5, [3], 7)
@@ -116,8 +117,8 @@ def test_every_piece_of_work(tmp_path: Path) -> None:
         work.scoring(trees, work.baseline_parses(trees), load_prm("spmrl")),
         work.decoding(3, augmented=False),
         work.decoding(3, augmented=True),
-        work.training("chart", model_config(), train_config(), examples, CPU),
-        work.parsing("chart", model_config(precision="bf16"), examples, CPU),
+        work.training("chart", tiny_config(), train_config(), examples, CPU),
+        work.parsing("chart", tiny_config(precision="bf16"), examples, CPU),
     ]
     speeds = [work.measure(piece, MACHINE, CPU, 0.0) for piece in pieces]
     assert [(speed.work, speed.unit, speed.limit) for speed in speeds] == [

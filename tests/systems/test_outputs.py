@@ -44,7 +44,6 @@ def kept(record: Record, split: str, metric: str = "brackets") -> list[Parse]:
     bank = open_treebank(record.treebank.name)
     pair = kept_output(record, split, layer, RESULTS, bank.manifest.transforms)
     rules = scorer.rules(bank.manifest.rules[metric])
-    assert result is not None
     assert scorer.count(*pair, rules).to_columns() == result.metrics[metric].counts
     return pair[1]
 
@@ -68,7 +67,6 @@ def test_what_a_system_answered_is_kept_and_shown_beside_ours(
     train(laboratory, variants=["charlstm"])
     evaluate(laboratory, variants=["charlstm"], save_parses=True)
     record = scored(laboratory, flat, "faulty")
-    assert record.system is not None
     for split in ("dev", "test"):
         (layer, digest), *_ = record.system.outputs[split].sha256.items()
         assert layer == "constituents"
@@ -76,7 +74,6 @@ def test_what_a_system_answered_is_kept_and_shown_beside_ours(
         answers = RUNS / "tiny-open" / "flat-small-how=faulty-seed1" / f"{split}.parses"
         assert path.read_bytes() == answers.read_bytes()
         parses = kept(record, split)
-        assert parses[1].tree is not None
         assert not parses[1].tree.labels  # the answer that could not be scored
     trees = shown_trees()
     assert '"charlstm-small"' in trees
@@ -121,12 +118,11 @@ def test_entered_files_of_both_layers_are_kept(
             Path(name), bank, "dev", system, RESULTS,
             policy="missing", encoding=encoding, save_parses=True,
         ).record  # fmt: skip
-    assert record.dev is not None
     assert record.dev.figure("brackets", "f1") == 100
     assert 99 < record.dev.figure("attachment", "las") < 100
     kept(record, "dev")
     parses = kept(record, "dev", "attachment")
-    assert {-1} == set(parses[4].dependencies.heads.tolist())  # type: ignore[union-attr]
+    assert {-1} == set(parses[4].dependencies.heads.tolist())
 
     Path("dev.conllu").write_text("".join(rows).replace("\t77\t", "\t0\t"), encoding="utf-8")
     perfect = System(name="Perfect", outputs={})
@@ -140,7 +136,6 @@ def test_a_hash_that_leads_elsewhere_is_no_name_of_a_file(
 ) -> None:
     record = scored(laboratory, flat, "well")
     system = record.system
-    assert system is not None
     output = system.outputs["dev"].model_copy(update={"sha256": {"constituents": "../../secret"}})
     changed = system.model_copy(update={"outputs": {"dev": output}})
     with pytest.raises(SpmrlError, match="nothing of constituents of dev"):

@@ -21,8 +21,6 @@ WORDS = "abc"
 def driver() -> ModuleType:
     path = data_dir("systems") / "drivers" / "pcfg_driver.py"
     specification = importlib.util.spec_from_file_location("pcfg_driver", path)
-    assert specification is not None
-    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module

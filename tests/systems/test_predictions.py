@@ -102,7 +102,7 @@ def test_damage_is_refused_or_counted(tmp_path: Path, name: str) -> None:
     whole, _ = read(path, RIGHT)
     scores = []
     for policy, expected in (("missing", missing), ("repair", repaired)):
-        found, handled = read(path, lines, policy)  # type: ignore[arg-type]
+        found, handled = read(path, lines, policy)
         assert "+".join(f"{kind} {n}" for kind, n in handled.items()) == expected
         assert found <= whole
         scores.append(found)

@@ -13,10 +13,7 @@ from pathlib import Path
 
 import nltk
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
 
-from spmrl_bench.cli import app
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, TrainingError
 from spmrl_bench.experiments.cancelling import cancel_run
 from spmrl_bench.experiments.run_folder import OtherSettingsError
@@ -30,6 +27,7 @@ from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.run import SystemRun, system_runs, train_one
 from spmrl_bench.systems.together import score_systems, train_systems
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
+from tests.builders import cli
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 from tests.systems.flat import DESCRIPTION
@@ -41,7 +39,7 @@ def runs(
     laboratory: Laboratory, system: Known, how: str = "well", **options: object
 ) -> list[SystemRun]:
     options = {"settings": {"how": how}, **options}
-    return system_runs(str(laboratory.recipe), system, RUNS, **options)  # type: ignore
+    return system_runs(str(laboratory.recipe), system, RUNS, **options)
 
 
 def train(asked: list[SystemRun], *, jobs: int = 1, fresh: bool = False) -> list[str]:
@@ -52,10 +50,6 @@ def train(asked: list[SystemRun], *, jobs: int = 1, fresh: bool = False) -> list
 
 def score(asked: list[SystemRun], *, jobs: int = 1) -> list[Record]:
     return score_systems(asked, RESULTS, device="cpu", jobs=jobs, say=lambda text: None)
-
-
-def command_line(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
 
 
 def test_a_run_has_the_scores_of_its_answers_entered_by_file(
@@ -71,22 +65,18 @@ def test_a_run_has_the_scores_of_its_answers_entered_by_file(
     for split in ("dev", "test"):
         entered = enter(folder / f"{split}.parses", bank, split, system, RESULTS).record
         ours, theirs = first.result(split), entered.result(split)
-        assert ours is not None
-        assert theirs is not None
         assert ours.metrics["brackets"].counts == theirs.metrics["brackets"].counts
         # The constituent that was put around the trees is no bracket of theirs.
         assert ours.metrics["brackets"].counts["test"] == [2] * ours.sentences
-    assert first.system is not None
-    assert first.system.training is not None
     assert first.system.training.wall_seconds > 0
-    assert 2**20 < first.system.training.peak_memory_bytes < 2**28  # type: ignore
+    assert 2**20 < first.system.training.peak_memory_bytes < 2**28
     assert first.system.training.minutes is None
     assert first.system.training_data == "train of tiny-open"
     signature = first.test and first.test.metrics["brackets"].signature_long
     assert "|settings:how=well|" in str(signature)
     assert "|seed:1|" in str(signature)
     assert (folder / "model" / "model").read_text() == "1"
-    shown = command_line("table").stdout
+    shown = cli("table").stdout
     assert "Flat" in shown
 
 
@@ -109,7 +99,6 @@ def test_what_is_done_is_not_done_again(laboratory: Laboratory, flat: Known) -> 
     assert score(asked) == [record]
     assert times == {path: path.stat().st_mtime_ns for path in times}
     assert len(read_records(RESULTS / "runs")) == 1
-    assert record.system is not None
     assert record.system.tested == 1
 
 
@@ -140,8 +129,6 @@ def test_a_failure_shows_the_end_of_its_log_and_stops_no_other(
     assert (asked[1].folder / "trained.json").exists()
     assert not (asked[0].folder / "trained.json").exists()
     failed, done = (state_of(this.folder) for this in asked)
-    assert failed is not None
-    assert done is not None
     assert (failed.state, done.state) == ("failed", "done")
     assert "ended with status 3; its log" in failed.message
     assert "Z FAILED: " in (asked[0].folder / "train.log").read_text(encoding="utf-8")
@@ -154,8 +141,6 @@ def test_the_clock_ends_a_training(laboratory: Laboratory, flat: Known) -> None:
     pid = int((this.folder / "model" / "pid.txt").read_text())
     assert is_gone(pid, birth_of(pid) or "")
     (record,) = score(asked)
-    assert record.system is not None
-    assert record.system.training is not None
     assert record.system.training.out_of_time
     assert record.system.training.minutes == 0.02
     assert record.settings == {"system.how": "slow", "train.max_minutes": 0.02}
@@ -171,9 +156,7 @@ def test_answers_that_cannot_be_scored(laboratory: Laboratory, flat: Known) -> N
     asked = runs(laboratory, flat, "faulty")
     train(asked)
     (record,) = score(asked)
-    assert record.system is not None
     assert record.system.outputs["test"].handled == {"malformed": 1}
-    assert record.test is not None
     assert "|output:malformed 1|" in record.test.metrics["brackets"].signature_long
     asked = runs(laboratory, flat, "short")
     train(asked)
@@ -202,7 +185,6 @@ def test_all_ends_together(laboratory: Laboratory, flat: Known) -> None:
     pid = int(path.read_text())
     born = birth_of(pid) or ""
     running = state_of(this.folder)
-    assert running is not None
     assert running.state == "running"
     with pytest.raises(CheckpointError, match=rf"process {os.getpid()} on .* cannot be told"):
         cancel_run(running)
@@ -212,7 +194,6 @@ def test_all_ends_together(laboratory: Laboratory, flat: Known) -> None:
     assert is_gone(pid, born)
     assert not (this.folder / "trained.json").exists()
     interrupted = state_of(this.folder)
-    assert interrupted is not None
     assert interrupted.state == "interrupted"
 
 
@@ -292,12 +273,12 @@ def test_a_system_that_is_not_installed(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(laboratory.folder / "home"))
-    result = command_line("train", str(laboratory.recipe), "--system", "stanza-constituents")
+    result = cli("train", str(laboratory.recipe), "--system", "stanza-constituents")
     assert result.exit_code == 1
     assert "install it with 'spmrl-bench systems install stanza-constituents'" in result.stderr
-    result = command_line("train", str(laboratory.recipe), "--system", "pcfg", "--variant", "x")
+    result = cli("train", str(laboratory.recipe), "--system", "pcfg", "--variant", "x")
     assert "--variant: not for the parsers of others (--system)" in result.stderr
-    listed = command_line("systems")
+    listed = cli("systems")
     assert listed.exit_code == 0, listed.output
     rows = {line.split()[0]: line for line in listed.stdout.splitlines()[2:]}
     assert "not installed" in rows["udpipe"]
@@ -307,13 +288,12 @@ def test_a_system_that_is_not_installed(
 def test_the_treebank_grammar(laboratory: Laboratory) -> None:
     """The whole way of a system that comes with the program."""
     lang = str(laboratory.recipe)
-    result = command_line("train", lang, "--system", "pcfg")
+    result = cli("train", lang, "--system", "pcfg")
     assert result.exit_code == 0, result.output
-    result = command_line("eval", lang, "--system", "pcfg")
+    result = cli("eval", lang, "--system", "pcfg")
     assert result.exit_code == 0, result.output
     (path,) = (RESULTS / "runs").iterdir()
     record = read_record(path)
-    assert record.dev is not None
     assert record.dev.figure("brackets", "f1") > 60  # type: ignore  # right-branching has less
     assert record.variant == f"PCFG (nltk) {nltk.__version__}"
     trained = json.loads((RUNS / "tiny-open" / "pcfg-small-seed1" / "trained.json").read_text())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from torch import nn
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.training.averaging import WeightAverage
-from tests.training.trainers import break_off, make_trainer, weights
+from tests.training.trainers import make_trainer, weights
 
 Weights = dict[str, np.ndarray]
 
@@ -69,22 +68,10 @@ def test_dev_is_scored_with_the_average_and_training_goes_on_from_the_weights(
     assert weights(tmp_path / "averaged" / "last") == weights(tmp_path / "plain" / "last")
     best = copied(ChartParser.load(tmp_path / "averaged" / "best"))
     last = copied(ChartParser.load(tmp_path / "averaged" / "last"))
-    assert trainer.average is not None
     for name, mean in trainer.average.means.items():
         assert (best[name] == seen[-1][name]).all()
         assert (best[name] == mean.numpy()).all()
     assert any((best[name] != last[name]).any() for name in best)
-
-
-def test_resumed_training_has_the_same_average(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"max_epochs": 4, "averaging": 0.8}
-    break_off(tmp_path / "resumed", 5, **settings)
-    for name in ("resumed", "whole"):
-        make_trainer(tmp_path / name, **settings).fit()
-    for folder in ("best", "last"):
-        assert weights(tmp_path / "resumed" / folder) == weights(tmp_path / "whole" / folder)
-    file = "last/optimiser.safetensors"
-    assert (tmp_path / "resumed" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
 def test_a_checkpoint_without_the_average_is_refused(tmp_path: Path) -> None:

@@ -38,7 +38,6 @@ def test_training_that_is_asked_to_stop_saves_and_resumes(
         make_trainer(tmp_path / "parts", score=score).fit()
     assert caught.value.number == number
     saved = read_progress(tmp_path / "parts" / "last")
-    assert saved is not None
     assert (saved.steps, saved.evaluation_due) == ([2, 3, 5, 6][evaluation], True)
     assert make_trainer(tmp_path / "parts").fit().steps == 6
     lines = (tmp_path / "parts" / "events.jsonl").read_text(encoding="utf-8").splitlines()
@@ -63,8 +62,8 @@ def test_a_second_ctrl_c_ends_at_once_and_a_second_sigterm_does_not(tmp_path: Pa
         step(number, batch)
         signal.raise_signal(signal.SIGTERM)
 
-    trainer._step = asked  # type: ignore[method-assign]
-    trainer._save = lambda: again(signal.SIGINT)  # type: ignore[method-assign]
+    trainer._step = asked
+    trainer._save = lambda: again(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt) as caught:
         trainer.fit()
     assert not isinstance(caught.value, Interrupted)
@@ -72,12 +71,11 @@ def test_a_second_ctrl_c_ends_at_once_and_a_second_sigterm_does_not(tmp_path: Pa
 
     trainer = make_trainer(tmp_path)
     save, step = trainer._save, trainer._step
-    trainer._step = asked  # type: ignore[method-assign]
-    trainer._save = lambda: again(signal.SIGTERM)  # type: ignore[method-assign]
+    trainer._step = asked
+    trainer._save = lambda: again(signal.SIGTERM)
     with pytest.raises(Interrupted):
         trainer.fit()
     saved = read_progress(tmp_path / "last")
-    assert saved is not None
     assert saved.steps == 1
 
 
@@ -88,7 +86,6 @@ def test_a_checkpoint_that_is_old_is_replaced_after_the_batch(
     """Training breaks off after step 5, when dev is scored for the third time."""
     break_off(tmp_path / "parts", 2, checkpoint_minutes=minutes)
     saved = read_progress(tmp_path / "parts" / "last")
-    assert saved is not None
     assert saved.steps == steps
     make_trainer(tmp_path / "parts").fit()
     make_trainer(tmp_path / "whole").fit()
@@ -116,7 +113,6 @@ def test_a_judgement_of_the_dev_curve_ends_training(tmp_path: Path, batch_size: 
     earlier.prune = lambda point, _: point == 2
     assert earlier.fit().stopped_by == "pruner"
     saved = read_progress(tmp_path / "earlier" / "last")
-    assert saved is not None
     assert (saved.stopped_by, saved.epoch) == ("pruner", 1)
     again = make_trainer(tmp_path / "earlier", batch_size=batch_size)
     assert again.fit().steps == saved.steps  # it stays ended

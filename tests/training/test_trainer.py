@@ -14,7 +14,7 @@ from spmrl_bench.parsers.batches import Sentence
 from spmrl_bench.parsers.chart_parser import ChartParser
 from spmrl_bench.training.random import Stream, generator
 from spmrl_bench.training.trainer import Trainer
-from tests.training.trainers import TRAIN_TREES, break_off, make_trainer, weights
+from tests.training.trainers import TRAIN_TREES, make_trainer, weights
 
 
 def events(run_dir: Path) -> list[dict[str, Any]]:
@@ -171,16 +171,6 @@ def test_a_finished_run_is_not_trained_further(tmp_path: Path) -> None:
     before = {p: p.read_bytes() for p in tmp_path.rglob("*.safetensors")}
     assert make_trainer(tmp_path).fit().steps == 6
     assert {p: p.read_bytes() for p in tmp_path.rglob("*.safetensors")} == before
-
-
-def test_more_epochs_continue_as_if_never_stopped(tmp_path: Path) -> None:
-    make_trainer(tmp_path / "whole", max_epochs=3).fit()
-
-    break_off(tmp_path / "parts", 3, max_epochs=3)  # in the second epoch
-    make_trainer(tmp_path / "parts", max_epochs=3).fit()
-    for file in ("best/weights", "last/weights", "last/optimiser"):
-        parts, whole = (tmp_path / name / f"{file}.safetensors" for name in ("parts", "whole"))
-        assert parts.read_bytes() == whole.read_bytes(), file
 
 
 def test_diverging_training_is_one_error_and_the_last_checkpoint_survives(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from spmrl_bench.training.report import Report
 from spmrl_bench.training.substitution import Substitution
 from spmrl_bench.training.trainer import Trainer
 from spmrl_bench.trees import Parse
-from tests.laboratory import make_trees, model_config, train_config
+from tests.builders import config
+from tests.laboratory import MODEL, make_trees, train_config
 
 TRAIN_TREES, DEV_TREES = make_trees(24, seed=1), make_trees(6, seed=2)
 
@@ -45,11 +46,13 @@ def make_trainer(
     """A trainer of 24 sentences in batches of 8: three batches an epoch."""
     seed_torch(seed, Stream.WEIGHTS)
     examples = [Parse.of(tree) for tree in TRAIN_TREES]
-    parser = ChartParser.build(model_config(**model or {}), examples)
-    config, substitution = train_config(**settings), Substitution(examples)
+    parser = ChartParser.build(
+        config(**{"lexical": ["charlstm"], **MODEL, **(model or {})}), examples
+    )
+    substitution = Substitution(examples)
     return Trainer(
         parser,
-        config,
+        train_config(**settings),
         seed=seed,
         sentences=list(parser.index(examples)),
         dev_score=score,

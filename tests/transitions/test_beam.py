@@ -75,7 +75,7 @@ def searched(memory: Memory, lengths: list[int], width: int) -> list[Sequence]:
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_beam_that_holds_all_finds_the_best_of_all(name: str) -> None:
-    system = TransitionSystem(name, relations=2)  # type: ignore[arg-type]
+    system = TransitionSystem(name, relations=2)
     lengths = [2, 1, 3]
     for seed in range(5):
         memory = Memory(system, seed)

@@ -16,19 +16,20 @@ from spmrl_bench.transitions import (
     replay,
 )
 from tests.reliability.tally import Tally
-from tests.transitions.kernels import KERNELS, needs_compiled, running_on
 from tests.transitions.simulation import all_trees, legal_after, projective_count, sequences
 from tests.transitions.walks import every_walk
+from tests.twins import kernels_of, needs, running_on
 
+every_kernel = pytest.mark.parametrize("kernel", kernels_of("transitions"))
 systems = pytest.mark.parametrize("name", SYSTEMS)
 root_settings = pytest.mark.parametrize("roots", ["one", "several"])
 campaign = pytest.mark.campaign
 #: How many words can be enumerated with each kernel.
 SMALL = [
     pytest.param(4, "python"),
-    pytest.param(6, "cython", marks=needs_compiled),
+    pytest.param(6, "cython", marks=needs("transitions")),
 ]
-LARGER = [*SMALL, pytest.param(7, "cython", marks=[needs_compiled, campaign])]
+LARGER = [*SMALL, pytest.param(7, "cython", marks=[needs("transitions"), campaign])]
 
 
 def written(moves: np.ndarray) -> list[str]:
@@ -43,9 +44,9 @@ def test_legal_sequences_are_those_that_end_in_a_tree(
     name: str, roots: str, longest: int, kernel: str, tally: Tally
 ) -> None:
     held = tally("R7", "legal sequences of moves, all that there are")
-    system = TransitionSystem(name, 1, roots=roots)  # type: ignore[arg-type]
+    system = TransitionSystem(name, 1, roots=roots)
     for n in range(1, longest + 1):
-        with running_on(kernel):
+        with running_on(kernel, "transitions"):
             actions, states = every_walk(system, n)
             trees = [tuple(heads.tolist()) for heads, _ in states.trees()]
         held.add(len(trees))
@@ -61,11 +62,11 @@ def test_legal_sequences_are_those_that_end_in_a_tree(
 def test_a_move_is_legal_if_a_tree_can_follow(
     name: str, roots: str, longest: int, kernel: str
 ) -> None:
-    system = TransitionSystem(name, 1, roots=roots)  # type: ignore[arg-type]
+    system = TransitionSystem(name, 1, roots=roots)
     for n in range(1, longest + 1):
         expected = legal_after(name, n, roots)
         states, before, seen = States.start(system, [n]), [""], 0
-        with running_on(kernel):
+        with running_on(kernel, "transitions"):
             while not states.finished().all():
                 legal = states.legal_moves()
                 for moves, row in zip(before, legal.tolist(), strict=True):
@@ -90,13 +91,13 @@ def test_the_oracle_makes_every_projective_tree(
 ) -> None:
     """By the sequence that is first of all that make it, if arcs come before SHIFT."""
     rng = np.random.default_rng(longest)
-    system = TransitionSystem(name, 5, roots=roots)  # type: ignore[arg-type]
+    system = TransitionSystem(name, 5, roots=roots)
     trees = [tree for n in range(1, longest + 1) for tree in all_trees(n, roots)[0]]
     tally("R7", "projective trees made by the oracle, all of up to so many words").add(len(trees))
     lengths = list(map(len, trees))
     relations = rng.integers(0, 5, sum(lengths))
     heads = np.concatenate([np.array(tree) for tree in trees])
-    with running_on(kernel):
+    with running_on(kernel, "transitions"):
         actions = oracle_actions(system, heads, relations, lengths)
         made = replay(system, actions, lengths)
     assert made.heads.tolist() == heads.tolist()
@@ -115,18 +116,18 @@ ARCS_LAST = str.maketrans("slr", "abb")
 
 @systems
 @root_settings
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 def test_trees_with_crossing_arcs_are_refused(
     name: str, roots: str, kernel: str, tally: Tally
 ) -> None:
     held = tally("R7", "trees with crossing arcs, which are refused")
-    system = TransitionSystem(name, 1, roots=roots)  # type: ignore[arg-type]
+    system = TransitionSystem(name, 1, roots=roots)
     good = [2, 0, 2]
     seen: Counter[int] = Counter()
     for n in range(1, 6 if kernel == "cython" else 5):
         for tree in all_trees(n, roots)[1]:
             held.add()
-            with running_on(kernel), pytest.raises(NonProjectiveError) as raised:
+            with running_on(kernel, "transitions"), pytest.raises(NonProjectiveError) as raised:
                 oracle_actions(system, [*good, *tree, *good], [0] * (n + 6), [3, n, 3])
             error = raised.value
             arcs = list(zip(tree, range(1, n + 1), strict=True))

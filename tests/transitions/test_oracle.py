@@ -19,8 +19,9 @@ from spmrl_bench.transitions import (
     state_history,
 )
 from spmrl_bench.trees.projective import is_projective, projectivize
-from tests.transitions.kernels import KERNELS, needs_compiled, running_on
+from tests.twins import kernels_of, needs, running_on
 
+every_kernel = pytest.mark.parametrize("kernel", kernels_of("transitions"))
 systems = pytest.mark.parametrize("name", SYSTEMS)
 root_settings = pytest.mark.parametrize("roots", ["one", "several"])
 LENGTHS = [1, 2, 9, 30, 17, 2, 1, 64]
@@ -46,7 +47,7 @@ def random_batch(seed: int, roots: str) -> tuple[list[int], list[int]]:
     return heads, rng.integers(0, 4, len(heads)).tolist()
 
 
-@needs_compiled
+@needs("transitions")
 @systems
 @root_settings
 def test_kernels_agree_bit_for_bit(name: Any, roots: Any) -> None:
@@ -55,7 +56,7 @@ def test_kernels_agree_bit_for_bit(name: Any, roots: Any) -> None:
         heads, relations = random_batch(seed, roots)
         found = []
         for kernel in ("python", "cython"):
-            with running_on(kernel):
+            with running_on(kernel, "transitions"):
                 actions = oracle_actions(system, heads, relations, LENGTHS)
                 past = state_history(system, actions, LENGTHS)
                 whole = (actions, past.pushed, past.removed, past.s0, past.s1, past.b0, past.legal)
@@ -64,7 +65,7 @@ def test_kernels_agree_bit_for_bit(name: Any, roots: Any) -> None:
         assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @systems
 @root_settings
 def test_history_is_what_states_say_step_by_step(kernel: str, name: Any, roots: Any) -> None:
@@ -72,7 +73,7 @@ def test_history_is_what_states_say_step_by_step(kernel: str, name: Any, roots: 
     system = TransitionSystem(name, 4, roots=roots, permitted=table)
     heads, relations = random_batch(7, roots)
     relations = [2 + r % 2 for r in relations]
-    with running_on(kernel):
+    with running_on(kernel, "transitions"):
         actions = oracle_actions(system, heads, relations, LENGTHS)
         past = state_history(system, actions, LENGTHS)
         legal_actions = past.legal_actions()
@@ -142,11 +143,11 @@ TREES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @pytest.mark.parametrize(("heads", "message"), TREES)
 def test_trees_that_cannot_be_made_are_named(kernel: str, heads: list[int], message: str) -> None:
     for name in SYSTEMS:
-        with running_on(kernel), pytest.raises(TreeError, match=message):
+        with running_on(kernel, "transitions"), pytest.raises(TreeError, match=message):
             oracle_actions(TransitionSystem(name, 1), [2, 0, *heads], [0] * 6, [2, 4])
 
 
@@ -203,11 +204,11 @@ def test_bad_actions_are_refused(actions: Any, message: str) -> None:
             function(system, actions, [2])
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 def test_illegal_actions_of_a_sequence_are_named(kernel: str) -> None:
     system = TransitionSystem("arc-standard", 2)
     actions = np.array([[0, 3, 9, 9, 9], [0, 0, 3, 1, 9]])
-    with running_on(kernel):
+    with running_on(kernel, "transitions"):
         with pytest.raises(ValueError, match="actions has 3 columns; 2 words need 4 actions"):
             replay(system, actions[:, :3], [1, 2])
         for function, place in ((replay, r"actions\[1\]"), (state_history, r"actions\[1, 3\]")):

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import pickle
-import sys
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-import spmrl_bench.transitions as package
 from spmrl_bench.transitions import (
     SYSTEMS,
     IllegalActionError,
     States,
     TransitionSystem,
-    kernels,
 )
 from tests.reliability.tally import Tally
-from tests.transitions.kernels import KERNELS, needs_compiled, running_on
 from tests.transitions.walks import assert_trees, random_legal
+from tests.twins import check_fallback, kernels_of, needs, running_on
 
+every_kernel = pytest.mark.parametrize("kernel", kernels_of("transitions"))
 systems = pytest.mark.parametrize("name", SYSTEMS)
 root_settings = pytest.mark.parametrize("roots", ["one", "several"])
 WALKS = "random legal walks, which end in trees"
@@ -58,7 +55,7 @@ def random_program(seed: int, name: str, roots: str) -> Iterator[States]:
             yield states
 
 
-@needs_compiled
+@needs("transitions")
 @systems
 @root_settings
 def test_kernels_agree_bit_for_bit(name: str, roots: str, tally: Tally) -> None:
@@ -68,7 +65,7 @@ def test_kernels_agree_bit_for_bit(name: str, roots: str, tally: Tally) -> None:
         seen: dict[str, list[bytes]] = {}
         finished = 0
         for kernel in ("python", "cython"):
-            with running_on(kernel):
+            with running_on(kernel, "transitions"):
                 trace = seen[kernel] = []
                 for states in random_program(seed, name, roots):
                     trace.extend(array.tobytes() for array in arrays(states))
@@ -77,14 +74,14 @@ def test_kernels_agree_bit_for_bit(name: str, roots: str, tally: Tally) -> None:
         assert finished > 10  # some states were finished while others went on
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @systems
 def test_states_say_what_was_done(kernel: str, name: Any) -> None:
     """A walk by hand over two words: 2 governs 1, in a batch with a sentence of one word."""
     system = TransitionSystem(name, 2)
     hybrid = name == "arc-hybrid"
     shift, left, right = system.action(0), system.action(1, 1), system.action(2, 0)
-    with running_on(kernel):
+    with running_on(kernel, "transitions"):
         states = States.start(system, [2, 1])
         assert states.sentences.tolist() == [0, 1]
         assert states.legal_moves().tolist() == [[True, False, False]] * 2
@@ -114,7 +111,7 @@ def test_states_say_what_was_done(kernel: str, name: Any) -> None:
     assert trees.offsets.tolist() == [0, 2, 3]
 
 
-@needs_compiled
+@needs("transitions")
 @systems
 @root_settings
 def test_random_walks_end_in_trees(name: str, roots: str, tally: Tally) -> None:
@@ -123,7 +120,7 @@ def test_random_walks_end_in_trees(name: str, roots: str, tally: Tally) -> None:
 
 
 @pytest.mark.campaign
-@needs_compiled
+@needs("transitions")
 @systems
 @root_settings
 def test_a_million_random_walks_end_in_trees(name: str, roots: str, tally: Tally) -> None:
@@ -143,7 +140,7 @@ def walks_end_in_trees(name: str, roots: str, seed: int) -> None:
     assert len({row.tobytes() for row in states.heads}) > 3_000
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @systems
 @root_settings
 def test_scores_that_ask_for_illegal_moves_do_not_get_them(
@@ -153,7 +150,7 @@ def test_scores_that_ask_for_illegal_moves_do_not_get_them(
     held = tally("R7", "illegal actions that have the best score, which are refused")
     rng = np.random.default_rng(5)
     system = random_system(rng, name, roots)
-    with running_on(kernel):
+    with running_on(kernel, "transitions"):
         states = States.start(system, MIXED)
         while not states.finished().all():
             legal = states.legal_actions()
@@ -265,7 +262,7 @@ def test_bad_starts_and_unfinished_trees_are_refused() -> None:
         states.trees([2])
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 def test_an_illegal_action_is_named_with_what_is_legal(kernel: str) -> None:
     table = np.array([[True, False], [False, True], [True, True]])
     system = TransitionSystem("arc-hybrid", 3, permitted=table)
@@ -274,7 +271,7 @@ def test_an_illegal_action_is_named_with_what_is_legal(kernel: str) -> None:
         7: "none of the actions 0..6; legal is SHIFT",
         -1: "none of the actions 0..6; legal is SHIFT",
     }
-    with running_on(kernel):
+    with running_on(kernel, "transitions"):
         states = States.start(system, [2, 2, 2]).take([2, 1, 0])
         for action, text in message.items():
             place = rf"actions\[1\] \(sentence 1, after 0 actions\) is {action}, {text}\.$"
@@ -303,11 +300,11 @@ def test_an_illegal_action_is_named_with_what_is_legal(kernel: str) -> None:
             states.advance([5, 4, 4])
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @systems
 def test_numbers_beyond_the_last_action_are_illegal(kernel: str, name: Any) -> None:
     """Also where an arc is legal that they would be, counted on."""
-    with running_on(kernel):
+    with running_on(kernel, "transitions"):
         states = States.start(TransitionSystem(name, 2), [1])
         states.advance([0])
         for number in (5, 6, 7, 2**31 - 1, -1, -(2**31)):
@@ -319,26 +316,12 @@ def test_numbers_beyond_the_last_action_are_illegal(kernel: str, name: Any) -> N
         assert states.relations.tolist() == [[-1, 1]]
 
 
-@pytest.fixture
-def without_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if the extension had not been built."""
-    monkeypatch.delattr(package, "_transitions", raising=False)
-    monkeypatch.setitem(sys.modules, "spmrl_bench.transitions._transitions", None)
-    kernels.load_kernel.cache_clear()
-    yield
-    kernels.load_kernel.cache_clear()
-
-
-@pytest.mark.usefixtures("without_kernel")
-def test_fallback_warns_once() -> None:
-    states = States.start(TransitionSystem("arc-standard", 2), [3])
-    with pytest.warns(RuntimeWarning, match=r"plain-Python kernels.*_transitions.*C compiler"):
+def test_without_the_kernel_its_twin_is_used_with_one_warning() -> None:
+    def run() -> States:
+        states = States.start(TransitionSystem("arc-standard", 2), [3])
         states.advance([0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert states.legal_moves().tolist() == [[True, False, False]]
+        return states
 
-
-@needs_compiled
-def test_the_compiled_kernel_is_used_where_it_exists() -> None:
-    assert kernels.load_kernel().name == "cython"
+    with running_on("python", "transitions"):
+        expected = run()
+    check_fallback("transitions", run, expected)

@@ -16,10 +16,11 @@ from spmrl_bench.transitions import (
     States,
     TransitionSystem,
 )
-from tests.transitions.kernels import KERNELS, running_on
 from tests.transitions.walks import every_walk
+from tests.twins import kernels_of, running_on
 
 #: Relation 0 is for the root alone, 1 for words alone, 2 for both.
+every_kernel = pytest.mark.parametrize("kernel", kernels_of("transitions"))
 TABLE = np.array([[True, False], [False, True], [True, True]])
 
 
@@ -39,12 +40,12 @@ def test_actions_are_numbered_in_blocks() -> None:
     assert system.arc_relations(table).tolist() == [[-1, 0], [2, -1]]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 @pytest.mark.parametrize("name", SYSTEMS)
 @pytest.mark.parametrize("roots", ["one", "several"])
 def test_relations_stand_only_where_they_are_permitted(kernel: str, name: Any, roots: Any) -> None:
     system = TransitionSystem(name, 3, roots=roots, permitted=TABLE)
-    with running_on(kernel):
+    with running_on(kernel, "transitions"):
         trees = every_walk(system, 3)[1].trees()
         anything = every_walk(TransitionSystem(name, 3, roots=roots), 3)[1].trees()
     at_root = {*trees.relations[trees.heads == 0].tolist()}
@@ -58,12 +59,12 @@ def test_relations_stand_only_where_they_are_permitted(kernel: str, name: Any, r
     assert kept.tobytes() == found.tobytes()
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_kernel
 def test_legal_actions_are_legal_moves_with_permitted_relations(kernel: str) -> None:
     system = TransitionSystem("arc-standard", 3, permitted=TABLE)
     moves = np.array([[[m & 1, m & 2, m & 4]] * 2 for m in range(8)]).astype(np.bool_)  # [8, 2, 3]
     at_root = np.array([[False, True]] * 8)
-    with running_on(kernel):
+    with running_on(kernel, "transitions"):
         legal = system.legal_actions(moves, at_root)
         assert system.legal_actions(moves[:0], at_root[:0]).shape == (0, 2, 7)
         strided = system.legal_actions(moves[::2], at_root[::2])
@@ -106,7 +107,7 @@ def test_bad_settings_are_refused(name: Any, relations: int, settings: Any, mess
 def test_bad_arguments_are_refused() -> None:
     system = TransitionSystem("arc-standard", 3)
     with pytest.raises(TypeError):
-        TransitionSystem("arc-standard", 1.5)  # type: ignore[arg-type]
+        TransitionSystem("arc-standard", 1.5)
     with pytest.raises(ValueError, match="move is 3; moves are 0"):
         system.action(3, 0)
     for relation in (-1, 3):

@@ -1,0 +1,218 @@
+"""What holds of every kernel of decoding: the bits of its twin, of any batch, with any threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spmrl_bench import chart
+from spmrl_bench.chart.packing import arc_offsets, cell_offsets
+from tests.chart import arcs, charts, joint_charts
+from tests.twins import (
+    THREADS,
+    assert_same_bits,
+    built,
+    check_fallback,
+    kernels_of,
+    running_on,
+)
+
+Scores = tuple[Any, ...]
+
+
+class Decoder(NamedTuple):
+    """One way to decode.
+
+    Attributes:
+        kernel: of :data:`tests.twins.TWINS`.
+        scores: random ones of sentences of these lengths; full of ties, or with all different.
+        decode: takes scores, lengths and ``threads``.
+        sizes: how many scores of each array a batch has by its lengths, added up.
+        parts: of a result, the numbers that sentence ``b`` has.
+    """
+
+    kernel: str
+    scores: Callable[[np.random.Generator, Sequence[int], bool], Scores]
+    decode: Callable[..., Any]
+    sizes: tuple[Callable[[Sequence[int]], Any], ...]
+    parts: Callable[[Any, int, Sequence[int]], tuple[Any, ...]]
+
+
+def _labels(gold: bool, columns: int) -> Decoder:
+    def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
+        batch = charts.random_batch(rng, list(lengths), columns, gold=gold, ties=ties)
+        return (batch.scores, batch.gold) if gold else (batch.scores,)
+
+    def decode(own: Scores, lengths: Any, threads: int | None = None) -> Any:
+        return chart.decode(own[0], lengths, *own[1:], threads=threads)
+
+    def parts(found: Any, b: int, lengths: Sequence[int]) -> tuple[Any, ...]:
+        nodes = slice(found.offsets[b], found.offsets[b + 1])
+        cells = found.cells[nodes] - cell_offsets(lengths)[b]
+        return cells.tolist(), found.labels[nodes].tolist(), found.scores[b]
+
+    return Decoder("labels", scores, decode, (cell_offsets,) * (1 + gold), parts)
+
+
+def _arcs(projective: bool) -> Decoder:
+    def decode(own: Scores, lengths: Any, threads: int | None = None) -> Any:
+        return chart.decode_dependencies(*own, lengths, projective=projective, threads=threads)
+
+    def parts(found: Any, b: int, lengths: Sequence[int]) -> tuple[Any, ...]:
+        low, high = list(pairwise(found.offsets))[b]
+        return found.heads[low:high].tolist(), found.scores[b]
+
+    def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
+        return (arcs.random_batch(rng, lengths, "integers" if ties else "nested"),)
+
+    return Decoder("dependencies", scores, decode, (arc_offsets,), parts)
+
+
+def _joint() -> Decoder:
+    def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
+        return joint_charts.random_batch(rng, list(lengths), ties=ties)[:2]
+
+    def decode(own: Scores, lengths: Any, threads: int | None = None) -> Any:
+        return chart.decode_joint(*own, lengths, threads=threads)
+
+    def parts(found: Any, b: int, lengths: Sequence[int]) -> tuple[Any, ...]:
+        nodes = slice(found.offsets[b], found.offsets[b + 1])
+        words = slice(found.word_offsets[b], found.word_offsets[b + 1])
+        cells = found.cells[nodes] - cell_offsets(lengths)[b]
+        of_nodes = (cells, found.labelled[nodes], found.node_heads[nodes], found.heads[words])
+        return *(array.tolist() for array in of_nodes), found.scores[b]
+
+    return Decoder("joint", scores, decode, (cell_offsets, arc_offsets), parts)
+
+
+DECODERS = {
+    **{
+        f"{columns} labels{', augmented' * gold}": _labels(gold, columns)
+        for columns in (1, 7, 8, 9, 20, 110)
+        for gold in (False, True)
+    },
+    "any dependencies": _arcs(False),
+    "projective dependencies": _arcs(True),
+    "both layers": _joint(),
+}
+#: One for each search.
+SEARCHES = ("8 labels", "8 labels, augmented", *list(DECODERS)[-3:])
+#: Blocks, panels and vectors end at 2, 4, 8 and 16 words; lengths around them are there.
+MIXED = [1, 2, 9, 10, 11, 17, 33, 2, 1, 5, 8, 15, 16, 36, 3, 4, 7]
+#: Adding 1 makes tiny scores equal, huge ones swallow it, and zeros come with two signs.
+ODD = np.array([0.0, -0.0, -1e-30, 1e-30, 1e-9, -1.0, 1 - 2**-24, 1.0, 1e17])
+
+every_decoder = pytest.mark.parametrize("name", DECODERS)
+every_search = pytest.mark.parametrize("name", SEARCHES)
+
+
+def agree(decoder: Decoder, scores: Scores, lengths: Any, threads: Sequence[int | None]) -> None:
+    """All ways to run a kernel give the bits of its twin."""
+    with running_on("python"):
+        expected = decoder.decode(scores, lengths)
+        assert_same_bits(decoder.decode(scores, lengths, threads=2), expected)
+    for way in kernels_of(decoder.kernel)[1:]:
+        with running_on(way.values[0], decoder.kernel):
+            for team in threads:
+                assert_same_bits(decoder.decode(scores, lengths, threads=team), expected)
+
+
+@every_decoder
+def test_kernels_agree_bit_for_bit(name: str) -> None:
+    decoder = DECODERS[name]
+    if not built(decoder.kernel):
+        pytest.skip("kernel not built")
+    rng = np.random.default_rng(4)
+    for ties in (False, True):
+        scores = decoder.scores(rng, MIXED, ties)
+        agree(decoder, scores, MIXED, THREADS if name in SEARCHES else (None,))
+    for choice in (ODD[:2], ODD[:4], ODD[:-1], ODD):
+        lengths = [1, 1, 1, 3, 5, 12]
+        drawn, *rest = decoder.scores(rng, lengths, False)
+        own = [rng.choice(choice, drawn.shape).astype(drawn.dtype), *rest]
+        if decoder.kernel == "joint":
+            own[1] = rng.choice(choice, rest[0].shape)
+        agree(decoder, tuple(own), lengths, (None,))
+
+
+@every_search
+@pytest.mark.parametrize(
+    "lengths",
+    [[1], [1, 1, 1], [30], [150], [2, 60, 1, 1, 17], [1 + (7 * b) % 13 for b in range(200)]],
+    ids=["a word", "three words", "a sentence", "a long one", "mixed lengths", "200 sentences"],
+)
+def test_any_number_of_threads_gives_the_bits_of_the_twin(name: str, lengths: list[int]) -> None:
+    decoder = DECODERS[name]
+    if not built(decoder.kernel):
+        pytest.skip("kernel not built")
+    if decoder.kernel == "joint":
+        lengths = [min(n, 50) for n in lengths]
+    agree(
+        decoder, decoder.scores(np.random.default_rng(1), lengths, True), lengths, (1, 2, 7, 1000)
+    )
+
+
+@every_search
+def test_many_teams_at_once_do_not_disturb_each_other(name: str) -> None:
+    decoder, lengths = DECODERS[name], [5, 31, 12, 1]
+    rng = np.random.default_rng(9)
+    batches = [decoder.scores(rng, lengths, True) for _ in range(6)]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda own: decoder.decode(own, lengths, threads=2), batches * 5))
+    for scores, decoded in zip(batches * 5, found, strict=True):
+        assert_same_bits(decoded, decoder.decode(scores, lengths, threads=1))
+
+
+@every_search
+@given(lengths=st.lists(st.integers(1, 9), max_size=4), seed=st.integers(0, 2**32 - 1))
+def test_a_batch_decodes_like_its_sentences(name: str, lengths: list[int], seed: int) -> None:
+    decoder = DECODERS[name]
+    scores = decoder.scores(np.random.default_rng(seed), lengths, True)
+    whole = decoder.decode(scores, lengths)
+    assert whole.offsets[0] == 0
+    for b in range(len(lengths)):
+        own = []
+        for array, size in zip(scores, decoder.sizes, strict=True):
+            first, end = size(lengths)[b : b + 2]
+            own.append(array[first:end])
+        with running_on("python"):
+            alone = decoder.decode(tuple(own), lengths[b : b + 1])
+        assert decoder.parts(whole, b, lengths) == decoder.parts(alone, 0, lengths[b : b + 1])
+
+
+@pytest.mark.parametrize("name", ["1 labels", *SEARCHES[2:]])
+def test_no_score_is_a_negative_zero(name: str) -> None:
+    decoder = DECODERS[name]
+    zeros = tuple(
+        np.zeros_like(array) * -1.0
+        for array in decoder.scores(np.random.default_rng(1), [1], False)
+    )
+    for way in kernels_of(decoder.kernel):
+        if way == "python" or built(decoder.kernel):
+            with running_on(way if way == "python" else way.values[0], decoder.kernel):
+                assert not np.signbit(decoder.decode(zeros, [1]).scores[0])
+
+
+@every_search
+def test_without_a_kernel_its_twin_is_used_with_one_warning(name: str) -> None:
+    decoder = DECODERS[name]
+    scores = decoder.scores(np.random.default_rng(8), [5, 3], True)
+    with running_on("python"):
+        expected = decoder.decode(scores, [5, 3])
+    check_fallback(decoder.kernel, lambda: decoder.decode(scores, [5, 3]), expected)
+
+
+@every_search
+@pytest.mark.parametrize("threads", [0, -2])
+def test_no_threads_are_refused(name: str, threads: int) -> None:
+    decoder = DECODERS[name]
+    scores = decoder.scores(np.random.default_rng(8), [5, 3], True)
+    with pytest.raises(ValueError, match=f"threads is {threads}; it must be at least 1"):
+        decoder.decode(scores, [5, 3], threads=threads)

@@ -1,0 +1,360 @@
+"""The commands that look at parsers and treebanks: what they print and write, what they refuse."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench.treebanks.treebank import Treebank
+from tests.analysis.constructed import random_parser, two_headed_parser
+from tests.builders import refused, tiny, works
+from tests.laboratory import Laboratory
+from tests.parsers.test_transition_parser import crossing
+
+RUN = "runs/tiny-open/small-charlstm-seed1"
+GOLD = "(S (NP (D the) (N dog)) (VP (V sees) (NP (D a) (N cat))) (P .))"
+SENTENCE = ("--sentence", "the dog sees a cat .")
+
+PARSERS: dict[str, Callable[[], Any]] = {
+    "heads": lambda: two_headed_parser(np_head=3, vp_head=1),
+    "chart": tiny,
+    "added": lambda: random_parser(label_outputs="projected"),
+    "actions": lambda: tiny("transition", crossing(), encoder="gru", attention_layers=2),
+    "attending": lambda: tiny("transition", crossing(), encoder="attention"),
+}
+
+pytestmark = pytest.mark.usefixtures("laboratory")
+
+
+def save(*names: str) -> None:
+    """Save parsers into folders of their names."""
+    for name in names:
+        Path(name).mkdir()
+        PARSERS[name]().save(Path(name))
+
+
+def refuses(cases: dict[tuple[object, ...], str]) -> None:
+    """Each of the commands fails with one line that has this beginning."""
+    wrong = {arguments: found for arguments, message in cases.items()
+             if not (found := refused(*arguments)).startswith(message)}  # fmt: skip
+    assert not wrong
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The splits whose sentences were read."""
+    splits: set[str] = set()
+    real = Treebank._content
+
+    def noted(bank: Treebank, split: str, *rest: object) -> object:
+        splits.add(split)
+        return real(bank, split, *rest)
+
+    monkeypatch.setattr(Treebank, "_content", noted)
+    return splits
+
+
+def rows_of(path: str) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ---- disagreements and variation ---------------------------------------------------------
+
+
+def test_disagreements_of_a_run_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:
+    works("train", laboratory.recipe, "--variant", "charlstm")
+    opened.clear()
+    text = works("disagreements", RUN, "--worst", "3").stdout
+    assert text.startswith("Where tiny-open, dev, and a parser disagree\nParser: runs/tiny-open/")
+    assert re.search(r"\n1\. tiny-open dev, sentence (\d) \(dev\.mrg, sentence \1\): margin", text)
+    assert len(re.findall(r"^\d+\. tiny-open dev", text, re.MULTILINE)) == 3
+    for name in ("list.csv", "list.html", "list.txt"):
+        result = works("disagreements", RUN, "--by", "margin", "--output", name)
+        assert result.stdout == ""
+        assert f"spmrl-bench: {name} written, " in result.stderr
+    margins: dict[str, float] = {}
+    for row in rows_of("list.csv"):
+        margins[row["rank"]] = max(margins.get(row["rank"], 0.0), float(row["margin"]))
+    assert list(margins.values()) == sorted(margins.values(), reverse=True)
+    assert Path("list.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert opened == {"dev"}
+    works("disagreements", RUN, "--split", "test")
+    assert opened == {"dev", "test"}
+    seen = works("disagreements", RUN, "--split", "train", "--treebank", "tiny-mini")
+    assert "--folds looks at them" in seen.stderr
+    Path("empty").mkdir()
+    refuses({
+        ("disagreements", "german"): "german: no such run folder",
+        ("disagreements", "empty"): "empty: not trained yet",
+        ("disagreements", RUN, "--by", "size"): "--by: unknown",
+        ("disagreements", RUN, "--output", "x.pdf"): "x.pdf",
+        ("disagreements", RUN, "--seed", "2"): "--seed is about trainings",
+        ("disagreements", RUN, "--layer", "dependencies"): "--layer dependencies",
+    })  # fmt: skip
+
+
+def test_folds_are_trained_once_and_cover_the_training_split(
+    laboratory: Laboratory, opened: set[str]
+) -> None:
+    command = ("disagreements", laboratory.recipe, "--folds", "2", "--variant", "charlstm")
+    command = (*command, "--output", "list.csv", "--worst", "100", "--jobs", "1")
+    assert "without 20 sentences" in works(*command).stderr
+    folders = [Path(f"runs/tiny-open+fold{k}of2/small-charlstm-seed1") for k in (1, 2)]
+    assert all((folder / "best").is_dir() for folder in folders)
+    table, rows = Path("list.csv").read_bytes(), rows_of("list.csv")
+    # One epoch on twenty sentences teaches nothing, so that nearly all of both folds differ.
+    assert len({row["sentence"] for row in rows}) > 30
+    lines = (laboratory.treebanks / "tiny-open" / "train.mrg").read_text().splitlines()
+    for row in rows:
+        words = re.findall(r"([^ ()]+)\)", lines[int(row["sentence"]) - 1])
+        assert row["text"].split() == words
+    assert works(*command).stderr.count("already trained") == 2
+    assert Path("list.csv").read_bytes() == table
+    assert "test" not in opened
+    assert "variants charlstm, word-charlstm: name one" in refused(*command[:4])
+    assert refused(*command, "--split", "dev").startswith("--folds 2 and --split dev")
+
+
+def test_variation_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:
+    path = laboratory.treebanks / "tiny-open" / "train.mrg"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    right = "(S (NP (P so)) (VP (V runs) (NP (D the) (N dog)) (A home)))"
+    lines[3] = lines[9] = right
+    lines[20] = right.replace("(NP (D the) (N dog))", "(D the) (N dog)")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    text = works("variation", "tiny-open", "--worst", "1").stdout
+    assert "1. tiny-open train, sentence 21 (train.mrg, sentence 21)" in text
+    assert "2:4 is not annotated; with 5 words around it the same, 2 other places are NP" in text
+    assert opened == {"train"}
+    for name in ("list.csv", "list.html", "list.txt"):
+        works("variation", "tiny-open", "--output", name, "--nucleus", "tags", "--context", "tags")
+    assert Path("list.csv").read_text(encoding="utf-8").startswith("rank,treebank,split,sentence")
+    works("variation", "tiny-open", "--of", "tags", "--fringe", "--split", "dev")
+    assert opened == {"train", "dev"}
+    refuses({
+        ("variation", "tiny-open", "--context", "x"): "--context: unknown",
+        ("variation", "tiny-open", "--of", "tags", "--nucleus", "tags"): "--of tags --nucleus",
+    })  # fmt: skip
+
+
+# ---- heads and trace ---------------------------------------------------------------------
+
+HEADS = ("heads", "--model", "heads", "--treebank", "tiny-mini")
+TRACE = ("trace", "--model", "heads")
+
+
+def test_heads_of_a_treebank() -> None:
+    save("heads")
+    result = works(*HEADS, "--measure", "lead", "--csv", "out/t.csv", "--output", "out/map.svg")
+    head, _, *rows = result.stdout.splitlines()
+    assert head.split()[:2] == ["category", "spans"]
+    found = {row.split()[0]: row.split() for row in rows}
+    assert (found["NP"][2], found["VP"][2]) == ("3:", "1:")
+    assert "S" in found  # missed
+    assert ">NP (" in Path("out/map.svg").read_text(encoding="utf-8")
+    lines = rows_of("out/t.csv")
+    best = max(
+        (row for row in lines if row["category"] == "NP"), key=lambda r: float(r["contribution"])
+    )
+    assert best["head"] == "3"
+    assert len(lines) == 5 * len(rows)
+    assert result.stderr.count(" written\n") == 2
+    chosen = ("--category", "VP", "--category", "NP", "--category", "VP")
+    result = works(*HEADS, "--split", "test", *chosen, "--top", "2", "--output", "bars.svg")
+    assert [row.split()[0] for row in result.stdout.splitlines()[2:]] == ["VP", "NP"]
+    assert "categories VP, NP" in Path("bars.svg").read_text(encoding="utf-8")
+
+
+def test_heads_of_files_and_of_standard_input() -> None:
+    save("heads")
+    text = "the dog sees a cat .\n\nan elf sleeps .\n"
+    Path("some.txt").write_text(text, encoding="utf-8")
+    Path("some.mrg").write_text(GOLD + "\n(S (X (D an) (N elf)) (V sleeps) (P .))\n")
+    found = {
+        works(*HEADS[:3], "some.txt").stdout,
+        works(*HEADS[:3], "-", stdin=text).stdout,
+        works(*HEADS[:3], "--input", "brackets", "some.mrg").stdout,
+    }
+    assert len(found) == 1
+    assert "NP" in found.pop()
+
+
+def test_what_heads_refuses() -> None:
+    save("heads")
+    Path("a.txt").write_text("a dog\n", encoding="utf-8")
+    refuses({
+        (*HEADS, "--measure", "norms"): "--measure: unknown",
+        (*HEADS, "--category", "VPP"): "unknown category 'VPP'. Did you mean VP",
+        (*HEADS, "--output", "map.gif"): "map.gif",
+        (*HEADS, "some.txt"): "--treebank tiny-mini and the file some.txt",
+        HEADS[:3]: "name a treebank",
+        (*HEADS[:3], "no.txt"): "no.txt: cannot be read",
+        (*HEADS[:3], "a.txt", "--split", "dev"): "--split dev",
+        (*HEADS, "--category", "S", "--output", "s.png"): "no span was predicted",
+    })  # fmt: skip
+    assert not Path("s.png").exists()
+
+
+def test_spans_are_traced(laboratory: Laboratory) -> None:
+    save("heads")
+    result = works(*TRACE, *SENTENCE, "--span", "0:2", "--top", "1", "--output", "trace.png")
+    tree, blank, heading, lead, names, row = result.stdout.splitlines()
+    assert (tree[0], blank, heading[:4]) == ("(", "", "0:2 ")
+    assert " lead " in lead
+    assert "looks at" in names
+    assert row.split()[0] in ("1", "3")
+    assert Path("trace.png").read_bytes().startswith(b"\x89PNG")
+    lines = works(*TRACE, "--gold", f"( {GOLD} )", "--errors").stdout.splitlines()
+    assert " spans differ from gold" in lines[1]
+    headings = [line for line in lines if line[:1].isdigit() and ":" in line.split()[0]]
+    assert headings[0].startswith("0:6 ")
+    assert all(", in gold " in line for line in headings)
+    # The unlabelled bracket is no constituent.
+    both = works(*TRACE, "--gold", GOLD, *SENTENCE, "--errors", "--by", "norm")
+    assert both.stdout.splitlines()[:2] == lines[:2]
+    where = ("--treebank", "tiny-mini", "--split", "test", "--number", "2")
+    path = laboratory.treebanks / "tiny-mini" / "test.mrg"
+    gold = path.read_text(encoding="utf-8").splitlines()[1]
+    assert works(*TRACE, *where).stdout == works(*TRACE, "--gold", gold).stdout
+    right = works(*TRACE, "--gold", tree, "--errors", "--output", "none.png")
+    assert right.stdout.splitlines()[1].startswith("0 of ")
+    assert "no span to draw" in right.stderr
+    assert not Path("none.png").exists()
+
+
+def test_what_trace_refuses() -> None:
+    save("heads")
+    whole, bank = (*TRACE, *SENTENCE), (*TRACE, "--treebank", "tiny-mini")
+    refuses({
+        (*whole, "--by", "led"): "--by: unknown",
+        (*whole, "--span", "2-5"): "--span 2-5: expected START:END",
+        (*whole, "--errors"): "--errors",
+        (*whole, "--output", "a.gif"): "a.gif",
+        (*TRACE, "--gold", "(S (N dog)"): "--gold:1:1: sentence 1:",
+        (*TRACE, "--gold", GOLD + GOLD): "--gold: found 2 trees",
+        TRACE: "give a --sentence",
+        (*TRACE, "--number", "3"): "--number 3: of which treebank?",
+        bank: "--treebank tiny-mini: say which sentence",
+        (*bank, "--number", "99"): "--number 99: the split has 8 sentences",
+        (*bank, *SENTENCE): "--treebank and --sentence",
+    })  # fmt: skip
+
+
+# ---- attention ---------------------------------------------------------------------------
+
+
+def drawn(model: str, *options: str, output: str = "some.svg") -> str:
+    """The picture that the command writes."""
+    sentence = ("--sentence", "d a c b")
+    result = works("attention", "--model", model, *sentence, *options, "--output", output)
+    assert (result.stdout, result.stderr) == ("", f"spmrl-bench: {output} written\n")
+    return Path(output).read_bytes().decode("latin-1")
+
+
+def test_attention_of_an_encoder_in_the_format_of_the_name() -> None:
+    save("chart")
+    for ending, beginning in {"png": "\x89PNG", "svg": "<?xml", "pdf": "%PDF"}.items():
+        assert drawn("chart", output=f"maps/some.{ending}").startswith(beginning)
+    picture = Path("maps/some.svg").read_text(encoding="utf-8")
+    assert all(f">{token}<" in picture for token in ("START", "a", "d", "STOP"))
+    assert picture.count("layer 0, head 0") == 3
+    chosen = ("--layer", "0", "--head", "0", "--part", "position")
+    assert drawn("chart", *chosen).count("layer 0, head 0") == 1
+    assert drawn("chart", "--of", "encoder")
+
+
+def test_attention_before_actions_and_below() -> None:
+    save("actions", "attending")
+    picture = drawn("actions")
+    assert "Attention before each action" in picture
+    assert picture.count(">SHIFT<") == 4
+    assert all(picture.count(f">{word}<") == 2 for word in "abcd")
+    assert [picture.count(f">layer {layer}<") for layer in range(3)] == [1, 1, 0]
+    one = drawn("actions", "--layer", "1", "--of", "actions")
+    assert [one.count(f">layer {layer}<") for layer in range(2)] == [0, 1]
+    assert "SHIFT" in drawn("attending")
+    below = drawn("attending", "--of", "encoder", "--head", "1")
+    assert "START" in below
+    assert "layer 0, head 1" in below
+    assert "SHIFT" not in below
+
+
+def test_what_attention_refuses() -> None:
+    save("actions", "chart")
+    own, other = (
+        ("attention", "--model", model, "--sentence", "d a c b", "--output", "some.svg")
+        for model in ("actions", "chart")
+    )
+    refuses({
+        (*own, "--head", "0"): "--head 0: the attention before actions has layers",
+        (*own, "--part", "content"): "--part content: the attention before actions has layers",
+        (*own, "--layer", "2"): "--layer 2: the parser's layers are 0 to 1",
+        (*own, "--of", "acts"): "--of: unknown of 'acts'. Did you mean action",
+        (*other, "--layer", "2"): "--layer 2: the parser's layers are 0 to 1",
+        (*other, "--head", "7"): "--head 7: the parser's heads are 0 to 1",
+        (*other, "--part", "contnt"): "--part: unknown part 'contnt'. Did you mean content",
+        (*other[:-1], "some.gif"): "some.gif",
+    })  # fmt: skip
+    assert not Path("some.svg").exists()
+
+
+# ---- study -------------------------------------------------------------------------------
+
+STUDY = """\
+title = "Two parsers"
+source = "A paper, table 7"
+measured = "another treebank"
+metric = "brackets.f1"
+reference = "all"
+
+[[rows]]
+name = "all"
+published = 90.0
+
+[[rows]]
+name = "no content"
+limit = { content = "none" }
+published = 80.0
+"""
+
+
+@pytest.fixture
+def own(laboratory: Laboratory) -> tuple[str, ...]:
+    """The arguments of a study of two rows."""
+    Path("own.toml").write_text(STUDY, encoding="utf-8")
+    return ("study", "own.toml", "--lang", str(laboratory.recipe))
+
+
+def test_a_study_prints_its_table_and_leaves_files(own: tuple[str, ...]) -> None:
+    result = works(*own, "--seeds", "2", "--jobs", "2")
+    assert "| no content" in result.stdout
+    assert "mean and standard deviation over 2 seeds" in result.stdout
+    folder = Path("results/studies")
+    names = {path.name.removeprefix("own-tiny-open.") for path in folder.iterdir()}
+    assert names == {"csv", "md", "tex", "png", "svg", "scores"}
+    assert len(list((folder / "scores").iterdir())) == 4
+    assert (folder / "own-tiny-open.md").read_text(encoding="utf-8") == result.stdout
+    assert works(*own, "--seeds", "2").stdout == result.stdout
+
+
+def test_studies_are_listed_and_mistakes_told_before_training(own: tuple[str, ...]) -> None:
+    lines = works("study").stdout.splitlines()
+    assert lines[0].split() == ["study", "rows", "title", "source"]
+    names = [line.split()[0] for line in lines[2:]]
+    assert names == sorted(names)
+    assert "test-time-ablation" in names
+    refuses({
+        ("study", "encodrs"): "unknown study 'encodrs'. Did you mean encoders",
+        ("study", "encoders"): "name a treebank",
+        (*own, "--set", "model.layers"): "--set model.layers: expected KEY=VALUE",
+        (*own, "--set", "model.encoder=lstm"): "study own, row 'no content'",
+    })  # fmt: skip
+    Path("own.toml").write_text(STUDY.replace('content = "none"', "content = [0, 5]"))
+    assert "limit: layer 5: the layers are 0 to 0" in refused(*own)
+    assert not Path("runs").exists()

@@ -1,0 +1,252 @@
+"""Compiled kernels beside their twins: running on one of them, and whether both give the same.
+
+A kernel has a twin in plain Python or in torch operations. It gives the same bits or is near to
+it, with any number of threads; and whatever it is given, it refuses or does what the twin does.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import spmrl_bench
+from spmrl_bench.chart import kernels as chart
+from spmrl_bench.nn import kernels as layers
+from spmrl_bench.transitions import kernels as transitions
+
+THREADS = (None, 1, 2, 3, 1000)
+
+
+def functions(package: str) -> dict[str, Any]:
+    """The functions of every compiled kernel of a package, by module and name."""
+    found = {}
+    for source in sorted((Path(spmrl_bench.__file__).parent / package).glob("_*.pyx")):
+        module = importlib.import_module(f"spmrl_bench.{package}.{source.stem}")
+        for name, value in vars(module).items():
+            if type(value).__name__ == "cython_function_or_method" and not name.startswith("_"):
+                found[f"{source.stem}.{name}"] = value
+    return found
+
+
+# ---- Kernels with twins in plain Python --------------------------------------------------
+
+
+def _joint(module: Any, lanes: int | None = None) -> chart.JointKernel:
+    decode = functools.partial(module.decode, lanes=lanes or module.vector_lanes())
+    return chart.JointKernel("cython", decode, module.openmp_threads)
+
+
+class Twin(NamedTuple):
+    """A kernel: its module, who loads it and where this is called, its twin, and how it is made."""
+
+    module: str
+    load: Any
+    callers: tuple[str, ...]
+    python: Any
+    compiled: dict[str, Callable[[Any], Any]]
+
+
+TWINS = {
+    "labels": Twin(
+        "chart._cky", chart.load_kernel, ("chart.blocks",), chart.PYTHON,
+        {"cython": chart.compiled},
+    ),
+    "dependencies": Twin(
+        "chart._dependency", chart.load_dependency_kernel, ("chart.dependencies",),
+        chart.DEPENDENCY_PYTHON, {"cython": chart.compiled_dependency},
+    ),
+    "joint": Twin(
+        "chart._joint", chart.load_joint_kernel, ("chart.joint",), chart.JOINT_PYTHON,
+        {"cython": _joint, "two lanes": functools.partial(_joint, lanes=2)},
+    ),
+    "transitions": Twin(
+        "transitions._transitions", transitions.load_kernel,
+        tuple(f"transitions.{name}" for name in ("history", "oracle", "states", "system")),
+        transitions.PYTHON, {"cython": transitions.compiled},
+    ),
+}  # fmt: skip
+
+
+def built(name: str) -> bool:
+    return importlib.util.find_spec(f"spmrl_bench.{TWINS[name].module}") is not None
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """Skip where a kernel is not built."""
+    return pytest.mark.skipif(not built(name), reason="kernel not built")
+
+
+def kernels_of(name: str) -> list[Any]:
+    """The twin and the ways to run the kernel, as parameters."""
+    ways = [pytest.param(way, marks=needs(name)) for way in TWINS[name].compiled]
+    return ["python", *ways]
+
+
+@contextmanager
+def running_on(way: str, *names: str) -> Iterator[None]:
+    """Work with "python" or "cython" (or another way) for the kernels of these names."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in names or TWINS:
+            twin = TWINS[name]
+            kernel = twin.python
+            if way != "python":
+                kernel = twin.compiled[way](importlib.import_module(f"spmrl_bench.{twin.module}"))
+            for caller in twin.callers:
+                owner = importlib.import_module(f"spmrl_bench.{caller}")
+                patch.setattr(owner, twin.load.__name__, lambda kernel=kernel: kernel)
+        yield
+
+
+@contextmanager
+def not_built(name: str) -> Iterator[None]:
+    """As if the extension had not been built."""
+    twin = TWINS[name]
+    package, _, module = f"spmrl_bench.{twin.module}".rpartition(".")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr(importlib.import_module(package), module, raising=False)
+        patch.setitem(sys.modules, f"{package}.{module}", None)
+        twin.load.cache_clear()
+        yield
+    twin.load.cache_clear()
+
+
+def bits(result: Any) -> list[bytes]:
+    """All arrays of a result."""
+    names = getattr(type(result), "__slots__", None) or vars(result)
+    arrays = [getattr(result, name) for name in names]
+    return [array.dtype.str.encode() + array.tobytes() for array in arrays
+            if isinstance(array, np.ndarray)]  # fmt: skip
+
+
+def assert_same_bits(found: Any, expected: Any) -> None:
+    assert bits(found) == bits(expected)
+
+
+def check_fallback(name: str, run: Callable[[], Any], expected: Any) -> None:
+    """Without the kernel there is one warning and the result of the twin."""
+    module = TWINS[name].module.rpartition(".")[2]
+    with not_built(name):
+        with pytest.warns(RuntimeWarning, match=rf"plain-Python kernels.*{module}.*C compiler"):
+            found = run()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert_same_bits(run(), found)
+        assert TWINS[name].load().name == "python"
+    assert_same_bits(found, expected)
+    assert not built(name) or TWINS[name].load().name == "cython"
+
+
+# ---- Layers: kernels with twins in torch operations --------------------------------------
+
+
+def outcome(
+    run: Callable[[Tensor], Tensor], rows: Tensor, weights: Sequence[tuple[str, nn.Parameter]]
+) -> dict[str, Tensor]:
+    """The result, and gradients of everything for a random gradient of the result."""
+    rows = rows.clone().requires_grad_()
+    result = run(rows)
+    factors = torch.randn(result.shape, generator=torch.Generator().manual_seed(5))
+    total = (result * factors.to(result.dtype)).sum()
+    names, tensors = zip(*weights, strict=True)
+    gradients = torch.autograd.grad(total, [rows, *tensors])
+    return {"result": result.detach(), **dict(zip(("rows", *names), gradients, strict=True))}
+
+
+def assert_near(
+    found: dict[str, Tensor], expected: dict[str, Tensor], tolerance: float, *, zeros: bool = False
+) -> None:
+    """The largest difference of each is a small share of its largest value, which may be zero."""
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert zeros or value.any(), name
+        error = (found[name].double() - value.double()).abs().max()
+        assert error <= tolerance * value.abs().max(), name
+
+
+def assert_similar(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
+    """Results of products in bfloat16: others, of float32, in the same direction."""
+    for name, value in expected.items():
+        assert found[name].dtype == torch.float32, name
+        assert not torch.equal(found[name], value), name
+        assert torch.cosine_similarity(found[name].flatten(), value.flatten(), dim=0) > 0.99, name
+
+
+@contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.fixture(params=[False, True])
+def rounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether numbers of rows are rounded up, as where oneDNN multiplies."""
+    monkeypatch.setattr(layers, "rounds_rows", lambda dtype: request.param)
+    return bool(request.param)
+
+
+# ---- What a kernel might be given --------------------------------------------------------
+
+#: Ways to spoil a tensor that leave it to say which of two does not fit the other.
+OTHER_SIZES = (
+    "transposed",
+    "turned",
+    "flat",
+    "one more dimension",
+    "one row short",
+    "one column short",
+    "one row more",
+    "one column more",
+    "empty",
+)
+DTYPES = (
+    torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e5m2,
+    torch.int32, torch.int64, torch.uint8, torch.bool,
+)  # fmt: skip
+
+
+def spoilt(tensor: Tensor) -> Iterator[tuple[str, Any]]:
+    """What might come in place of a tensor, each with a name."""
+    yield from ((str(dtype), tensor.to(dtype)) for dtype in DTYPES if dtype != tensor.dtype)
+    yield "strided", torch.stack((tensor, tensor), dim=-1)[..., 0]
+    if tensor.dim() > 1:
+        yield "transposed", tensor.transpose(0, -1)
+        yield "turned", tensor.transpose(0, -1).contiguous()
+        yield "column by column", tensor.mT.contiguous().mT
+        yield "flat", tensor.flatten()
+    yield "one more dimension", tensor.unsqueeze(0)
+    yield "one row short", tensor[:-1]
+    yield "one column short", tensor[..., :-1].contiguous()
+    yield "one row more", torch.cat((tensor, tensor[-1:]))
+    yield "one column more", torch.cat((tensor, tensor[..., -1:]), dim=-1)
+    yield "empty", tensor[:0]
+    yield "elsewhere", tensor.to("meta")
+    yield "an array of numpy", tensor.float().numpy()
+    yield "a list", tensor.tolist()
+    yield "sparse", tensor.to_sparse()
+
+
+def with_numbers(
+    tensor: Tensor, numbers: Sequence[float], places: Sequence[int] | None = None
+) -> Iterator[tuple[str, Tensor]]:
+    """Each of the numbers, in turn, in each of the places."""
+    for place in range(tensor.numel()) if places is None else places:
+        for number in numbers:
+            wrong = tensor.clone()
+            wrong.view(-1)[place] = number
+            yield f"{number} at {place}", wrong
