@@ -124,14 +124,6 @@ def test_score_prints_the_report_and_its_signature(scored: tuple[str, str]) -> N
     assert "scorer:own|match:labelled|prm:spmrl(" in result.stdout.splitlines()[-1]
 
 
-def test_score_names_a_scorer_that_counts_otherwise(
-    scored: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = "spmrl_bench.scoring.bracket_metric.scorer_version"
-    monkeypatch.setattr(name, lambda metric: "own(0abc)")
-    assert "scorer:own(0abc)|match:labelled|" in run("score", *scored).stdout
-
-
 def test_score_prints_json(scored: tuple[str, str]) -> None:
     result = run("score", *scored, "--prm", "COLLINS", "--format", "json")
     report = json.loads(result.stdout)

@@ -41,9 +41,8 @@ def score(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["score", *arguments, "--prm", "COLLINS"])
 
 
-@pytest.mark.parametrize("more", [(), ("--cross-check",)])
-def test_the_program_confirms(files: tuple[str, str], sound: str, more: tuple[str, ...]) -> None:
-    result = score(*files, "--official", sound, "--format", "json", *more)
+def test_the_program_confirms(files: tuple[str, str], sound: str) -> None:
+    result = score(*files, "--official", sound, "--format", "json")
     report = json.loads(result.stdout)
     assert report["all"]["f1"] == 62.5
     assert report["signature"]["scorer"].startswith("evalb(")
@@ -74,7 +73,6 @@ def test_left_out_sentences_need_leave(files: tuple[str, str], losing: str) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--cross-check",), "--cross-check is about an official program; name one: --official"),
         (("--official", "{}", "--missing-parse", "count"), "are for our own scorer"),
         (("--official", "{}", "--punctuation", "by-gold"), "are for our own scorer"),
         (("--official", "gone"), "gone: cannot be read: No such file"),

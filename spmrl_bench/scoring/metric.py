@@ -12,16 +12,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from spmrl_bench.errors import ScoreError
+from spmrl_bench.errors import ScoreError, SpmrlError
 from spmrl_bench.registry import Registry
-from spmrl_bench.scoring.counts import Counts
+from spmrl_bench.scoring.counts import Counts, f1_of, percent
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.trees.parse import Layer, Parse
 
 CountsT = TypeVar("CountsT", bound=Counts)
-Rules = TypeVar("Rules")
+RulesT = TypeVar("RulesT")
 Number = int | float | None
 
 
@@ -38,22 +38,45 @@ class Figure:
     of: Callable[[Any], Number]
 
 
-class Part(Protocol):
-    """The score of some of what was counted, as a breakdown gives it."""
+@dataclass(frozen=True, slots=True)
+class BreakdownRow:
+    """The score of some of what was counted; percentages as in counts.
 
-    @property
-    def name(self) -> str:
-        """Of which, such as ``NP`` or ``11-20``."""
+    Attributes:
+        name: of which, such as ``NP`` or ``11-20``.
+        sentences: number of sentences that have any of it.
+        matched: how many are on both sides.
+        gold: how many gold has.
+        test: how many the parser has.
+    """
+
+    name: str
+    sentences: int
+    matched: int
+    gold: int
+    test: int
 
     def figures(self) -> dict[str, Number]:
-        """Counts and percentages by name."""
+        """Return counts and percentages by name."""
+        recall, precision = percent(self.matched, self.gold), percent(self.matched, self.test)
+        return {
+            "sentences": self.sentences,
+            "matched": self.matched,
+            "gold": self.gold,
+            "test": self.test,
+            "recall": recall,
+            "precision": precision,
+            "f1": f1_of(recall, precision),
+        }
 
 
-class Metric(ABC, Generic[CountsT, Rules]):
+class Metric(ABC, Generic[CountsT, RulesT]):
     """One way to score parses.
 
     Attributes:
         name: in recipes, records and tables.
+        scorer: in signatures, what counts: this program, by its first rules. Whoever changes the
+            counts of the same parses raises it (``own2``), so that scores are told apart.
         layers: that it compares.
         counts: the class of its counts, whose columns are the metric's.
         figures: by name, in the order of a report.
@@ -63,6 +86,7 @@ class Metric(ABC, Generic[CountsT, Rules]):
     """
 
     name: str
+    scorer: str = "own"
     layers: tuple[Layer, ...]
     counts: type[CountsT]
     figures: Mapping[str, Figure]
@@ -71,16 +95,27 @@ class Metric(ABC, Generic[CountsT, Rules]):
     breakdowns: tuple[str, ...] = ()
 
     @abstractmethod
-    def rules(self, options: Mapping[str, Any]) -> Rules:
-        """What decides the counts, from a treebank's options.
+    def rules(self, options: Mapping[str, Any]) -> RulesT:
+        """Return what decides the counts, from a treebank's options.
 
         Raises:
             SpmrlError: an option is unknown or has a value that is not allowed.
         """
 
+    def check_rules(self, options: Mapping[str, Any]) -> None:
+        """Check a treebank's options, as :meth:`rules` takes them.
+
+        Raises:
+            ValueError: naming the option, what was found and what is allowed.
+        """
+        try:
+            self.rules(options)
+        except SpmrlError as error:
+            raise ValueError(str(error)) from None
+
     @abstractmethod
-    def count(self, gold: Sequence[Parse], test: Sequence[Parse], rules: Rules) -> CountsT:
-        """Counts of a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
+    def count(self, gold: Sequence[Parse], test: Sequence[Parse], rules: RulesT) -> CountsT:
+        """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
 
         Raises:
             ScoreError: the sides cannot be compared.
@@ -88,14 +123,14 @@ class Metric(ABC, Generic[CountsT, Rules]):
 
     @abstractmethod
     def ratios(self, counts: CountsT) -> list[Ratio]:
-        """The figures that are ratios of sums, which can be tested; the headline first."""
+        """Return the figures that are ratios of sums, which can be tested; the headline first."""
 
-    def counting(self, rules: Rules) -> dict[str, str | None]:
-        """The keys of a signature that say how it is counted, known before anything is."""
-        return {"scorer": "own", "match": self.name}
+    def counting(self, rules: RulesT) -> dict[str, str | None]:
+        """Return the keys of a signature that say how it is counted."""
+        return {"scorer": self.scorer, "match": self.name}
 
-    def signature(self, counts: CountsT, rules: Rules) -> dict[str, str | None]:
-        """All keys of a signature that are the metric's."""
+    def signature(self, counts: CountsT, rules: RulesT) -> dict[str, str | None]:
+        """Return all keys of a signature that are the metric's."""
         return self.counting(rules) | {"skipped": str(counts.skipped)}
 
     def break_down(
@@ -104,9 +139,9 @@ class Metric(ABC, Generic[CountsT, Rules]):
         counts: CountsT,
         gold: Sequence[Parse],
         test: Sequence[Parse],
-        rules: Rules,
-    ) -> Sequence[Part]:
-        """The score that counts of these parses give, by one of :attr:`breakdowns`.
+        rules: RulesT,
+    ) -> Sequence[BreakdownRow]:
+        """Return the parts of the score of these parses, by one of :attr:`breakdowns`.
 
         Raises:
             ScoreError: there is no such breakdown.
@@ -114,20 +149,20 @@ class Metric(ABC, Generic[CountsT, Rules]):
         raise ScoreError(f"metric {self.name} has no breakdown by {how}")
 
     def lengths(self, counts: CountsT) -> Sequence[int] | None:
-        """Something by which sentences of two counts can be told to differ; None for nothing."""
+        """Return what tells sentences of two counts apart; None for nothing."""
         return None
 
     def values(self, counts: CountsT) -> dict[str, Number]:
-        """Every figure by name."""
+        """Return every figure by name."""
         return {name: figure.of(counts) for name, figure in self.figures.items()}
 
-    def report(self, counts: CountsT, rules: Rules) -> str:
-        """The report for people."""
-        rows = ((self.figures[name].title, value) for name, value in self.values(counts).items())
-        return "".join(f"{title:24}{shown(value):>14}\n" for title, value in rows)
+    def report(self, counts: CountsT, rules: RulesT) -> str:
+        """Return the report for people."""
+        lines = figure_lines(self.figures, {"": self.values(counts)}, 24, 14)[1:]
+        return "".join(f"{line}\n" for line in lines)
 
     def title(self, figure: str) -> str:
-        """What a figure is called."""
+        """Return what a figure is called."""
         return self.figures[figure].title if figure in self.figures else figure
 
 
@@ -137,19 +172,20 @@ def figure_lines(
     left: int,
     right: int,
 ) -> list[str]:
-    """A table for people: the heads of the columns, then a line for each figure that they have.
+    """Return a table for people: the heads of the columns, then a line for each figure.
 
     Each column has the same figures by name. Titles are ``left`` characters wide, columns
     ``right``.
     """
     rows = [("", list(columns))]
     for name in next(iter(columns.values())):
-        rows.append((figures[name].title, [shown(column[name]) for column in columns.values()]))
+        cells = [format_value(column[name]) for column in columns.values()]
+        rows.append((figures[name].title, cells))
     return [f"{title:{left}}" + "".join(f"{cell:>{right}}" for cell in row) for title, row in rows]
 
 
-def shown(value: Number) -> str:
-    """A figure for people: two decimals, or a whole number."""
+def format_value(value: Number) -> str:
+    """Return a figure for people: two decimals, or a whole number."""
     if value is None:
         return "n/a"
     return str(value) if isinstance(value, int) else f"{value:.2f}"
@@ -160,13 +196,13 @@ METRICS: Registry[Metric[Any, Any]] = Registry(
     "spmrl_bench.metrics",
     {
         "brackets": "spmrl_bench.scoring.bracket_metric:BRACKETS",
-        "attachment": "spmrl_bench.scoring.attachment_metric:ATTACHMENT",
+        "attachment": "spmrl_bench.scoring.attachment:ATTACHMENT",
     },
 )
 
 
 def metric_named(name: str) -> Metric[Any, Any]:
-    """The metric of a name.
+    """Return the metric of a name.
 
     Raises:
         ScoreError: there is none.
@@ -175,14 +211,14 @@ def metric_named(name: str) -> Metric[Any, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
+class SelectionMetric:
     """What selects: a figure, or the sum of several, as ``METRIC.FIGURE + METRIC.FIGURE``."""
 
     terms: tuple[tuple[str, str], ...]
 
     @classmethod
-    def parse(cls, text: str) -> Criterion:
-        """A criterion as recipes write it.
+    def parse(cls, text: str) -> SelectionMetric:
+        """Read what selects as recipes write it.
 
         Raises:
             ScoreError: an unknown metric or figure.
@@ -211,7 +247,7 @@ class Criterion:
         return " + ".join(metric_named(name).title(figure) for name, figure in self.terms)
 
     def score(self, figures: Mapping[str, Mapping[str, Number]]) -> float:
-        """The score that figures by metric and name give; one that is missing counts 0."""
+        """Return the score that figures by metric and name give; one that is missing counts 0."""
         return sum((figures.get(name, {}).get(figure) or 0.0) for name, figure in self.terms)
 
     def __str__(self) -> str:

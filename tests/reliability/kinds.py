@@ -12,7 +12,7 @@ from rich.console import Console
 from spmrl_bench.experiments.evaluation import evaluate_parser
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsers.trained import TrainedParser
-from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.trainer import Trainer
@@ -64,7 +64,7 @@ def make_trainer(
     seed_torch(seed, Stream.WEIGHTS)
     parser: TrainedParser = kind.parser_class.build(settings, known)
     rules = {one: metric_named(one).rules(RULES.get(one, {})) for one in kind.metrics}
-    criterion = Criterion.parse(
+    criterion = SelectionMetric.parse(
         " + ".join({"brackets": "brackets.f1", "attachment": "attachment.las"}[m] for m in rules)
     )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.attachment import AttachmentRules, score_dependencies
-from spmrl_bench.scoring.attachment_counts import AttachmentColumn
+from spmrl_bench.scoring.counts import AttachmentColumn
 from spmrl_bench.trees.dependencies import DependencyTree
 from tests.trees.dependency_strategies import head_lists
 

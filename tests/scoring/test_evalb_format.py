@@ -21,7 +21,7 @@ from spmrl_bench.scoring import (
     score_trees,
 )
 from spmrl_bench.scoring.evalb_format import as_evalb
-from spmrl_bench.scoring.files import read_sides
+from spmrl_bench.scoring.texts import read_sides
 from spmrl_bench.trees import Tree
 from tests.scoring.hostile import as_trees
 

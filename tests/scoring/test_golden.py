@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from spmrl_bench.scoring.golden import FIRST_VERSION, counts_digest, scorer_version
 
 from spmrl_bench.scoring import brackets, corpus, golden, punctuation
-from spmrl_bench.scoring.golden import FIRST_VERSION, counts_digest, scorer_version
-from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES, PunctuationRule
+from spmrl_bench.scoring.attachment import PUNCTUATION_RULES, PunctuationRule
 from spmrl_bench.storage.paths import data_dir
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import Parameters, Program, load_prm, score_files
-from spmrl_bench.scoring.official import confirm
+from spmrl_bench.scoring.official import check_against_program
 from spmrl_bench.storage.paths import data_dir
 from tests.conftest import PATIENCE, shared_data
 from tests.reliability.tally import Tally
@@ -49,7 +49,9 @@ def confirmed(
 ) -> str:
     """The program's name, if it counts as we do."""
     counts = score_files(*files, prm)
-    return confirm(binary, *files, counts, prm, allow_skipped=allow_skipped, timeout=timeout)
+    return check_against_program(
+        binary, *files, counts, prm, allow_skipped=allow_skipped, timeout=timeout
+    )
 
 
 def test_a_sound_program_is_named_with_its_digest(tmp_path: Path) -> None:
@@ -178,7 +180,7 @@ def test_a_full_disk_gives_no_score(
         monkeypatch.setattr("spmrl_bench.scoring.official._sha256", lambda _: 64 * "0")
         monkeypatch.setattr("spmrl_bench.scoring.official.as_evalb", lambda *_: OUTPUT)
     with pytest.raises(ScoreError, match=r"evalb: cannot be run in .* No space left on device\."):
-        confirm(binary, *files, counts, COLLINS)
+        check_against_program(binary, *files, counts, COLLINS)
 
 
 def test_left_out_sentences_may_be_allowed(tmp_path: Path) -> None:

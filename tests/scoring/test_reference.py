@@ -9,7 +9,7 @@ import pytest
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import MissingParse, Policy, Status, load_prm, score_trees
 from spmrl_bench.scoring.evalb_format import as_evalb
-from spmrl_bench.scoring.files import read_sides
+from spmrl_bench.scoring.texts import read_sides
 from tests.conftest import shared_data
 from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees

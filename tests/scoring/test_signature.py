@@ -10,6 +10,7 @@ import pytest
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.scoring import (
     BracketCounts,
     MissingParse,
@@ -18,12 +19,11 @@ from spmrl_bench.scoring import (
     Status,
     load_prm,
 )
-from spmrl_bench.scoring.attachment import AttachmentRules
-from spmrl_bench.scoring.attachment_counts import AttachmentCounts
-from spmrl_bench.scoring.attachment_metric import ATTACHMENT
+from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
+from spmrl_bench.scoring.counts import AttachmentCounts
 from spmrl_bench.scoring.prm import Parameters
-from spmrl_bench.scoring.signature import KEYS, Signature, Source, sign
+from spmrl_bench.scoring.signature import KEYS, Signature, sign
 from tests.reliability.tally import Tally
 from tests.scoring.test_counts import ROWS
 
@@ -32,7 +32,7 @@ COUNTS = BracketCounts.from_rows(ROWS)
 
 
 def signed(prm: Parameters = SPMRL, **source: Any) -> Signature:
-    return sign(BRACKETS, COUNTS, BracketRules(prm), Source(**source))
+    return sign(BRACKETS, COUNTS, BracketRules(prm), Provenance(**source))
 
 
 def test_long_and_short_form() -> None:
@@ -67,7 +67,7 @@ def test_long_and_short_form() -> None:
     assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
 
 
-SOURCE = Source(
+SOURCE = Provenance(
     treebank="german-mini",
     fingerprint="ab" * 32,
     split="dev",

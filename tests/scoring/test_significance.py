@@ -12,9 +12,9 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import BracketCounts, Status
-from spmrl_bench.scoring.attachment_counts import AttachmentCounts
-from spmrl_bench.scoring.attachment_metric import ATTACHMENT
+from spmrl_bench.scoring.attachment import ATTACHMENT
 from spmrl_bench.scoring.bracket_metric import BRACKETS
+from spmrl_bench.scoring.counts import AttachmentCounts
 from spmrl_bench.scoring.significance import (
     Interval,
     Ratio,

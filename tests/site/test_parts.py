@@ -13,8 +13,7 @@ from spmrl_bench.leaderboard.addresses import slugs
 from spmrl_bench.leaderboard.entries import Group, Sums, entries_of
 from spmrl_bench.leaderboard.gathered import Gathered, Stored
 from spmrl_bench.leaderboard.record import Record, SystemTraining
-from spmrl_bench.scoring.bracket_metric import BRACKETS
-from spmrl_bench.scoring.breakdown import by_sentence_length
+from spmrl_bench.scoring.bracket_metric import BRACKETS, by_sentence_length
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.significance import Ratio, compare, randomisation
 from spmrl_bench.site.lengths import by_length

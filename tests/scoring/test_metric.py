@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring.attachment import AttachmentRules
-from spmrl_bench.scoring.attachment_metric import ATTACHMENT, Attachment
+from spmrl_bench.leaderboard.provenance import Provenance
+from spmrl_bench.scoring.attachment import ATTACHMENT, Attachment, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS
-from spmrl_bench.scoring.metric import METRICS, Criterion, metric_named
-from spmrl_bench.scoring.signature import Source, sign
+from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
+from spmrl_bench.scoring.signature import sign
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
@@ -190,7 +190,7 @@ class WithKeysOfItsOwn(Attachment):
 def test_keys_of_a_metric_stand_behind_those_that_all_have() -> None:
     metric, rules = WithKeysOfItsOwn(), AttachmentRules()
     counts = metric.counts.from_rows([(1, 1, 1, 1) * 2])
-    signature = sign(metric, counts, rules, Source(treebank="t", seed=3), scorer="another")
+    signature = sign(metric, counts, rules, Provenance(treebank="t", seed=3), scorer="another")
     assert signature.long() == (
         "scorer:another|match:attachment|punctuation:none|relations:whole|roots:one"
         f"|weights:idf|alpha:0.5|treebank:t|sentences:1|skipped:0|seed:3|version:{__version__}"
@@ -222,13 +222,13 @@ def test_keys_of_a_metric_stand_behind_those_that_all_have() -> None:
     ],
 )
 def test_criteria(text: str, written: str, title: str, metrics: tuple[str, ...]) -> None:
-    criterion = Criterion.parse(text)
+    criterion = SelectionMetric.parse(text)
     assert (str(criterion), criterion.title, criterion.metrics) == (written, title, metrics)
-    assert Criterion.parse(written) == criterion
+    assert SelectionMetric.parse(written) == criterion
 
 
 def test_a_criterion_sums_its_figures() -> None:
-    criterion = Criterion.parse("brackets.f1 + attachment.las")
+    criterion = SelectionMetric.parse("brackets.f1 + attachment.las")
     figures = {"brackets": {"f1": 90.5, "recall": 1}, "attachment": {"las": 80, "uas": 2}}
     assert criterion.score(figures) == 170.5
     # What is not there counts nothing.
@@ -248,4 +248,4 @@ def test_a_criterion_sums_its_figures() -> None:
 )
 def test_criteria_that_cannot_be(text: str, message: str) -> None:
     with pytest.raises(ScoreError, match=message):
-        Criterion.parse(text)
+        SelectionMetric.parse(text)

@@ -1,7 +1,7 @@
 """Counts of single sentences, as the C programs give them, and laws that hold for any pair.
 
 Each expected row is what EVALB or EVALB_SPMRL prints for the pair, but for the statuses of
-EVALB_SPMRL on sentences of different length (see :mod:`spmrl_bench.scoring.brackets`).
+EVALB_SPMRL on sentences of different length (see :mod:`spmrl_bench.scoring.evalb`).
 """
 
 from __future__ import annotations
@@ -261,11 +261,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_row_is_that_of_the_c_program(case: str) -> None:
-    prm, gold, test, expected = CASES[case]
-    one, other = as_trees([gold, test])
-    assert count_brackets(one, other, prm) == expected
+def wrong_cases() -> list[str]:
+    """The pairs whose row is not the program's."""
+    pairs = {name: as_trees([gold, test]) for name, (_, gold, test, _) in CASES.items()}
+    return [n for n, (prm, *_, row) in CASES.items() if count_brackets(*pairs[n], prm) != row]
+
+
+def test_rows_are_those_of_the_c_programs() -> None:
+    assert wrong_cases() == []
 
 
 def test_none_is_a_sentence_without_a_parse() -> None:
@@ -291,10 +294,8 @@ MISSED_COUNT = Policy(missing_parse=MissingParse.COUNT)
 def test_a_missing_parse_can_count(
     prm: Parameters, gold: str, test: str, row: tuple[int, ...]
 ) -> None:
-    one, other = (parse_brackets(text, blank="tree") for text in (gold, test))
+    one, other = as_trees([gold, test])
     assert count_brackets(one, other, prm, MISSED_COUNT) == row
-    counts = score_trees([one], [other], prm, MISSED_COUNT)
-    assert counts.skipped == (row[Column.STATUS] != MISSED)
 
 
 def test_a_missing_parse_is_never_a_complete_match() -> None:
@@ -331,27 +332,8 @@ PUNCTUATED = "(S (`` x) (NP (NN a) (, y)) (VP (VB b)) (. z))"
 def test_punctuation_by_the_positions_of_gold(
     prm: Parameters, gold: str, test: str, row: tuple[int, ...]
 ) -> None:
-    one, other = (parse_brackets(text, blank="tree") for text in (gold, test))
+    one, other = as_trees([gold, test])
     assert count_brackets(one, other, prm, Policy(punctuation=Punctuation.BY_GOLD)) == row
-
-
-def test_no_limit_of_words_labels_or_depth() -> None:
-    n, label = 3000, "X" * 10_000
-    chain = [(0, n, label)] * 3000
-    right = [(i, n, "A") for i in range(n)]
-    left = [(0, n - i, "A") for i in range(n)]
-    words, tags = [f"w{i}" for i in range(n)], ["NN"] * n
-    gold = Tree.build(words, tags, chain + right)
-    test = Tree.build(words, tags, chain + left)
-    row = count_brackets(gold, test, SPMRL)
-    # [0, k) for 1 < k < n crosses [1, n); [0, 1) crosses none, [0, n) is on both sides.
-    assert row == (n, VALID, 3001, 6000, 6000, n - 2, n, n)
-
-
-def test_different_numbers_of_sentences_are_an_error() -> None:
-    tree = parse_brackets(SENTENCE)
-    with pytest.raises(ScoreError, match="gold has 2 sentences, test has 1"):
-        score_trees([tree, tree], [tree], COLLINS)
 
 
 def test_scoring_needs_neither_torch_nor_pandas() -> None:
@@ -472,17 +454,3 @@ def test_counts_are_those_of_the_definition(pair: tuple[Tree, Tree], prm: Parame
 
 def replace_tags(tree: Tree, other: Tree) -> Tree:
     return Tree.build(tree.words, other.tags, tree.constituents())
-
-
-@deterministic
-@given(st.lists(pairs(), max_size=6), parameters)
-def test_the_corpus_is_the_sum_of_its_sentences(
-    corpus: list[tuple[Tree, Tree]], prm: Parameters
-) -> None:
-    counts = score_trees([one for one, _ in corpus], [other for _, other in corpus], prm)
-    rows = [count_brackets(one, other, prm) for one, other in corpus]
-    assert counts.rows.tolist() == [list(row) for row in rows]
-    whole = BracketCounts.from_rows(rows)
-    for column in Column:
-        assert counts.total(column) == sum(row[column] for row in rows)
-    assert (counts.recall, counts.f1) == (whole.recall, whole.f1)
