@@ -15,10 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmrl_bench.errors import ScoreError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.scoring import (
-    BracketCounts,
     Column,
     MissingParse,
     Parameters,
