@@ -13,7 +13,7 @@ from spmrl_bench.cli.app import app
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.scoring import BracketCounts, Policy
+    from spmrl_bench.scoring import BracketCounts
     from spmrl_bench.scoring.bracket_metric import BracketRules
     from spmrl_bench.scoring.signature import Signature
     from spmrl_bench.trees import Tree

@@ -15,13 +15,7 @@ from spmrl_bench.scoring.attachment import (
     score_dependencies,
     score_dependency_files,
 )
-from spmrl_bench.scoring.counts import (
-    AttachmentColumn,
-    AttachmentCounts,
-    BracketCounts,
-    Column,
-    Status,
-)
+from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.evalb import count_brackets
 from spmrl_bench.scoring.prm import (
     PUBLISHED,
@@ -36,8 +30,6 @@ from spmrl_bench.scoring.texts import score_files, score_texts, score_trees
 
 __all__ = [
     "PUBLISHED",
-    "AttachmentColumn",
-    "AttachmentCounts",
     "AttachmentRules",
     "BracketCounts",
     "Column",

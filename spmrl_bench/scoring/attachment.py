@@ -54,12 +54,10 @@ def _all_punctuation(word: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PunctuationRule:
-    """A way to tell punctuation.
+    """A way to tell punctuation: whether a word with its gold tag is.
 
-    Attributes:
-        is_punctuation: whether a word with its gold tag is punctuation.
-        unsupported_tags: tags with which the rule cannot work, because they show that the tags
-            are of another tag set: it would leave out nothing. Empty for a rule without tags.
+    A rule by tag cannot work with ``unsupported_tags``, which show that the tags are of another
+    tag set: it would leave out nothing.
     """
 
     is_punctuation: Callable[[str, str], bool]
@@ -78,20 +76,14 @@ PUNCTUATION_RULES = {
 class AttachmentRules:
     """What decides an attachment score, by name.
 
-    Attributes:
-        punctuation: a name of :data:`PUNCTUATION_RULES`.
-        tags: the column that tags are read from; matters to a rule by tag.
-        relations: how much of a relation is compared.
-        roots: how many roots the sentences of both files may have.
-
     Raises:
         ScoreError: a name is unknown.
     """
 
-    punctuation: str = "none"
-    tags: TagColumn = "xpos"
-    relations: Relations = "whole"
-    roots: Roots = "one"
+    punctuation: str = "none"  # a name of PUNCTUATION_RULES
+    tags: TagColumn = "xpos"  # the column that tags are read from; matters to a rule by tag
+    relations: Relations = "whole"  # how much of a relation is compared
+    roots: Roots = "one"  # how many the sentences of both files may have
 
     def __post_init__(self) -> None:
         for kind, name, known in (

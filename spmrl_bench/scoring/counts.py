@@ -99,28 +99,16 @@ class Counts:
 
 
 class Column(IntEnum):
-    """Columns of a row of bracket counts.
+    """Columns of a row of bracket counts; all from ``MATCHED`` on are 0 where nothing is scored."""
 
-    Attributes:
-        LENGTH: words of the gold sentence, without those whose tag is in
-            ``DELETE_LABEL_FOR_LENGTH`` (the C programs' ``Len.``).
-        STATUS: a :class:`Status`; in a row that is not scored all later columns are 0.
-        MATCHED: brackets in both trees, each paired with one of the other side.
-        GOLD: brackets of the gold tree.
-        TEST: brackets of the test tree.
-        CROSSING: test brackets that cross at least one gold bracket.
-        WORDS: words compared, so without the removed ones.
-        MATCHED_TAGS: words whose tags are the same.
-    """
-
-    LENGTH = 0
-    STATUS = 1
-    MATCHED = 2
-    GOLD = 3
-    TEST = 4
-    CROSSING = 5
-    WORDS = 6
-    MATCHED_TAGS = 7
+    LENGTH = 0  # words of gold whose tag is not in DELETE_LABEL_FOR_LENGTH (``Len.`` of evalb)
+    STATUS = 1  # a Status
+    MATCHED = 2  # brackets in both trees, each paired with one of the other side
+    GOLD = 3  # brackets of the gold tree
+    TEST = 4  # brackets of the test tree
+    CROSSING = 5  # test brackets that cross at least one gold bracket
+    WORDS = 6  # words compared, so without the removed ones
+    MATCHED_TAGS = 7  # words whose tags are the same
 
 
 class Status(IntEnum):
@@ -140,21 +128,18 @@ class Status(IntEnum):
     @property
     def scored(self) -> bool:
         """Whether the sentence is part of the figures."""
-        return self in _SCORED
+        return self in (Status.VALID, Status.MISSED)
 
     @property
     def reason(self) -> str:
-        """The status in words, as reports print it."""
+        """Why a sentence is left out, as reports print it."""
         return _REASONS[self]
 
 
-_SCORED = (Status.VALID, Status.MISSED)
 _REASONS = {
-    Status.VALID: "valid",
     Status.LENGTH_UNMATCH: "different number of words",
     Status.WORDS_UNMATCH: "different words",
     Status.NO_WORDS: "no parse, or no words to score",
-    Status.MISSED: "no parse, all its gold brackets missed",
 }
 
 
@@ -167,7 +152,7 @@ class BracketCounts(Counts):
 
     @classmethod
     def _possible(cls, row: tuple[int, ...]) -> bool:
-        return min(row) >= 0 and row[Column.STATUS] in _REASONS
+        return min(row) >= 0 and row[Column.STATUS] < len(Status)
 
     def sentences_with(self, status: Status) -> NDArray[np.int64]:
         """0-based indices of the sentences with a status."""
@@ -180,7 +165,7 @@ class BracketCounts(Counts):
     @property
     def scored(self) -> NDArray[np.bool_]:
         """Which sentences are part of the figures, bool ``[sentences]``."""
-        return np.isin(self.column(Column.STATUS), _SCORED)
+        return np.isin(self.column(Column.STATUS), (Status.VALID, Status.MISSED))
 
     @property
     def valid(self) -> int:
@@ -237,23 +222,12 @@ class BracketCounts(Counts):
 
 
 class AttachmentColumn(IntEnum):
-    """Columns of a row of attachment counts: four of the scored words, then the same of all.
+    """Columns of a row of attachment counts: four of the scored words, then the same of all."""
 
-    Attributes:
-        WORDS: words that are scored, which are those that are no punctuation.
-        HEADS: of these, words with the right head.
-        LABELS: words with the right relation, whatever their head.
-        BOTH: words with the right head and the right relation.
-        ALL_WORDS: words of the sentence.
-        ALL_HEADS: of all words, those with the right head.
-        ALL_LABELS: of all words, those with the right relation.
-        ALL_BOTH: of all words, those with both right.
-    """
-
-    WORDS = 0
-    HEADS = 1
-    LABELS = 2
-    BOTH = 3
+    WORDS = 0  # that are scored, which are those that are no punctuation
+    HEADS = 1  # of these, words with the right head
+    LABELS = 2  # with the right relation, whatever their head
+    BOTH = 3  # with both right
     ALL_WORDS = 4
     ALL_HEADS = 5
     ALL_LABELS = 6

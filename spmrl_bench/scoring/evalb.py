@@ -205,22 +205,13 @@ def _crossing(gold: list[Bracket], test: list[Bracket], words: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LabelRules:
-    """A parameter file as look-ups.
+    """A parameter file as look-ups."""
 
-    Attributes:
-        removed_tags: tags whose words are removed.
-        not_in_length: tags whose words do not count for the length.
-        label: what a constituent's label is compared as; None where it does not count.
-        deletions: how many of the deleted labels a constituent's label is.
-        tag: what a tag is compared as.
-        same_word: whether two words are the same word.
-    """
-
-    removed_tags: frozenset[str]
-    not_in_length: frozenset[str]
-    label: Callable[[str], str | None]
-    deletions: Callable[[str], int]
-    tag: Callable[[str], str]
+    removed_tags: frozenset[str]  # tags whose words are removed
+    not_in_length: frozenset[str]  # tags whose words do not count for the length
+    label: Callable[[str], str | None]  # what it is compared as; None where it does not count
+    deletions: Callable[[str], int]  # how many of the deleted labels a constituent's label is
+    tag: Callable[[str], str]  # what it is compared as
     same_word: Callable[[str, str], bool]
 
     def length(self, tree: Tree) -> int:
@@ -323,19 +314,13 @@ class _Side:
 
 @dataclass(slots=True)
 class _Quote:
-    """A quotation mark, possibly removed.
-
-    Attributes:
-        index: position among the words that were kept, where it is or would be.
-        rows_before: number of constituents that open before it.
-        rows_around: the constituents that cover it.
-    """
+    """A quotation mark, possibly removed."""
 
     word: str
     tag: str
-    index: int
-    rows_before: int
-    rows_around: frozenset[int]
+    index: int  # among the words that were kept, where it is or would be
+    rows_before: int  # number of constituents that open before it
+    rows_around: frozenset[int]  # the constituents that cover it
 
 
 def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:

@@ -27,47 +27,27 @@ Number = int | float | None
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that says something of a corpus.
+    """A number that says something of a corpus: a percentage (0 to 100) or another one."""
 
-    Attributes:
-        title: for reports and headings.
-        of: gives it from counts: a percentage (0 to 100) or another number, None for 0 of 0.
-    """
-
-    title: str
-    of: Callable[[Any], Number]
+    title: str  # for reports and headings
+    of: Callable[[Any], Number]  # gives it from counts; None for 0 of 0
 
 
 @dataclass(frozen=True, slots=True)
 class BreakdownRow:
-    """The score of some of what was counted; percentages as in counts.
-
-    Attributes:
-        name: of which, such as ``NP`` or ``11-20``.
-        sentences: number of sentences that have any of it.
-        matched: how many are on both sides.
-        gold: how many gold has.
-        test: how many the parser has.
-    """
+    """The score of some of what was counted, such as the brackets ``NP``."""
 
     name: str
-    sentences: int
-    matched: int
+    sentences: int  # that have any of it
+    matched: int  # on both sides
     gold: int
     test: int
 
     def figures(self) -> dict[str, Number]:
         """Return counts and percentages by name."""
         recall, precision = percent(self.matched, self.gold), percent(self.matched, self.test)
-        return {
-            "sentences": self.sentences,
-            "matched": self.matched,
-            "gold": self.gold,
-            "test": self.test,
-            "recall": recall,
-            "precision": precision,
-            "f1": f1_of(recall, precision),
-        }
+        counted = {k: getattr(self, k) for k in ("sentences", "matched", "gold", "test")}
+        return counted | {"recall": recall, "precision": precision, "f1": f1_of(recall, precision)}
 
 
 class Metric(ABC, Generic[CountsT, RulesT]):

@@ -33,17 +33,11 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratio:
-    """A figure of a corpus as a ratio of two sums over its sentences.
-
-    Attributes:
-        name: what is measured, such as ``f1``.
-        numerator: int64 ``[sentences]``.
-        denominator: int64 ``[sentences]``.
-    """
+    """A figure of a corpus, such as ``f1``, as a ratio of two sums over its sentences."""
 
     name: str
-    numerator: NDArray[np.int64]
-    denominator: NDArray[np.int64]
+    numerator: NDArray[np.int64]  # [sentences]
+    denominator: NDArray[np.int64]  # [sentences]
 
     @classmethod
     def of(cls, name: str, numerator: ArrayLike, denominator: ArrayLike) -> Ratio:
@@ -84,35 +78,20 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems compared by one figure.
+    """Two systems compared by one figure; values in per cent, differences in points."""
 
-    Attributes:
-        name: the figure.
-        one: its value for the first system, in per cent.
-        other: its value for the second.
-        one_interval: confidence interval of the first value.
-        other_interval: confidence interval of the second.
-        difference: second minus first, in points.
-        interval: confidence interval of the difference.
-        p_randomisation: of the randomisation test.
-        p_bootstrap: of the paired bootstrap.
-        exact: whether the randomisation test went through all swaps.
-        better: sentences on which the second system is better by itself.
-        worse: sentences on which it is worse; 0 of 0 counts as all right.
-    """
-
-    name: str
-    one: float
-    other: float
+    name: str  # of the figure
+    one: float  # value of the first system
+    other: float  # and of the second
     one_interval: Interval
     other_interval: Interval
-    difference: float
-    interval: Interval
+    difference: float  # second minus first
+    interval: Interval  # of the difference
     p_randomisation: float
     p_bootstrap: float
-    exact: bool
-    better: int
-    worse: int
+    exact: bool  # whether the randomisation test went through all swaps
+    better: int  # sentences on which the second system is better by itself
+    worse: int  # sentences on which it is worse; 0 of 0 counts as all right
 
 
 def confidence_intervals(
@@ -120,13 +99,8 @@ def confidence_intervals(
 ) -> list[Interval]:
     """Return percentile bootstrap intervals of one system (Efron & Tibshirani, chapter 13).
 
-    Sentences are drawn with replacement; draws that leave nothing to divide are passed over.
-
-    Args:
-        ratios: figures over the same sentences.
-        trials: number of draws.
-        seed: of the random numbers; the same seed gives the same result.
-        level: of confidence, in per cent.
+    ``ratios`` are figures over the same sentences, which are drawn with replacement ``trials``
+    times; draws that leave nothing to divide are passed over. ``level`` is in per cent.
 
     Raises:
         ScoreError: a figure is 0 of 0, lengths differ, or an option is out of range.
@@ -216,14 +190,13 @@ def _check(systems: Sequence[Sequence[Ratio]], trials: int, seed: int, level: fl
     if not names[0] or any(listed != names[0] for listed in names):
         shown = " and ".join(", ".join(listed) or "none" for listed in names)
         raise ScoreError(f"both systems need the same figures, found {shown}")
-    lengths = {len(ratio) for ratios in systems for ratio in ratios}
-    if len(lengths) > 1:
+    every = [ratio for ratios in systems for ratio in ratios]
+    if len(lengths := {len(ratio) for ratio in every}) > 1:
         found = ", ".join(map(str, sorted(lengths)))
         raise ScoreError(f"figures must be of the same sentences; found {found} sentences")
-    for ratios in systems:
-        for ratio in ratios:
-            if ratio.value is None:
-                raise ScoreError(f"{ratio.name} is 0 of 0, which no test can compare")
+    for ratio in every:
+        if ratio.value is None:
+            raise ScoreError(f"{ratio.name} is 0 of 0, which no test can compare")
 
 
 def _columns(ratios: Sequence[Ratio]) -> Matrix:

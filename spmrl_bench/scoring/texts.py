@@ -17,10 +17,9 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmrl_bench.errors import ReadError, ScoreError, TreeError
 from spmrl_bench.readers.bracket_text import one_tree_per_line
@@ -63,13 +62,13 @@ def score_trees(
             " sentences in the same order (a failed parse keeps its place as an empty tree)"
         )
     gold, test = as_trees(gold, "gold"), as_trees(test, "test")
-    kernels = _kernels_for(policy)
+    kernels = None if policy.punctuation is Punctuation.BY_GOLD else _load_kernels()
     if kernels is None:
         pairs = zip(gold, test, strict=True)
         return BracketCounts.from_rows(count_brackets(*pair, prm, policy) for pair in pairs)
     sides = ([NO_PARSE if tree is None else tree for tree in side] for side in (gold, test))
     count_missing = policy.missing_parse is MissingParse.COUNT
-    rows = kernels.count_trees(*sides, _classifier(prm), count_missing)
+    rows = kernels[0](*sides, _classifier(prm), count_missing)
     for k in np.flatnonzero(rows[:, Column.STATUS] == _ASK).tolist():
         rows[k] = count_brackets(gold[k], test[k], prm, policy)
     return BracketCounts(rows)
@@ -152,11 +151,11 @@ def score_texts(
         SpmrlError: the escape policy is unknown.
     """
     escapes_named(escapes)
-    kernels = _kernels_for(policy)
+    kernels = None if policy.punctuation is Punctuation.BY_GOLD else _load_kernels()
     found = None
     if kernels is not None:
         count_missing = policy.missing_parse is MissingParse.COUNT
-        found = kernels.count_texts(gold, test, _classifier(prm), decode_label, count_missing)
+        found = kernels[1](gold, test, _classifier(prm), decode_label, count_missing)
     if found is None:  # no kernel, or something is wrong: reading the trees tells where
         return score_trees(*_sides((gold, test), names, escapes), prm, policy)
     rows, asked = found
@@ -220,20 +219,9 @@ def _read(text: str, name: FilePath, escapes: str) -> list[Tree]:
     return trees
 
 
-class _Kernels(NamedTuple):
-    """The compiled functions; what they take and give is written beside them."""
-
-    count_trees: Callable[..., NDArray[np.int64]]
-    count_texts: Callable[..., tuple[NDArray[np.int64], dict[int, tuple[str, str]]] | None]
-
-
-def _kernels_for(policy: Policy) -> _Kernels | None:
-    return None if policy.punctuation is Punctuation.BY_GOLD else _load_kernels()
-
-
 @functools.cache
-def _load_kernels() -> _Kernels | None:
-    """The compiled kernels where they exist, else None with one warning that says why."""
+def _load_kernels() -> tuple[Any, Any] | None:
+    """The compiled functions where they exist, else None with one warning that says why."""
     try:
         from spmrl_bench.scoring._counting import count_trees
         from spmrl_bench.scoring._scanning import count_texts
@@ -246,7 +234,7 @@ def _load_kernels() -> _Kernels | None:
             stacklevel=3,
         )
         return None
-    return _Kernels(count_trees, count_texts)
+    return count_trees, count_texts
 
 
 def _classifier(prm: Parameters) -> Callable[[str], tuple[int, int, int]]:

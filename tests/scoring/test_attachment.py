@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ReadError, ScoreError
-from spmrl_bench.scoring import AttachmentColumn, AttachmentCounts
 from spmrl_bench.scoring.attachment import (
     ATTACHMENT,
     PTB_CTB_TAGS,
@@ -23,6 +22,7 @@ from spmrl_bench.scoring.attachment import (
     score_dependencies,
     score_dependency_files,
 )
+from spmrl_bench.scoring.counts import AttachmentColumn, AttachmentCounts
 from spmrl_bench.scoring.signature import sign
 from spmrl_bench.trees.dependencies import DependencyTree
 from tests.conftest import shared_data
@@ -192,8 +192,8 @@ def test_tags_that_the_papers_leave_out() -> None:
     by_tag = PUNCTUATION_RULES["ptb-ctb"]
     left_out = [".", ",", ":", "``", "''", "PU"]
     # The papers' code tests for a substring of the concatenated tags; on real tags that is the set.
-    scored = "-LRB- -RRB- $ # NN P U SYM LS PUNC ., ' `".split()
-    tags = [*left_out, *scored, ""]
+    scored = ["-LRB-", "-RRB-", "$", "#", "NN", "P", "U", "SYM", "LS", "PUNC", ".,", "'", "`", ""]
+    tags = [*left_out, *scored]
     assert [tag for tag in tags if by_tag.is_punctuation(".", tag)] == left_out
     assert by_tag.unsupported_tags == {"_", "PUNCT"}
     assert not by_tag.unsupported_tags & PTB_CTB_TAGS
@@ -204,8 +204,8 @@ def test_tags_that_the_papers_leave_out() -> None:
 
 def test_unicode_goes_by_every_character() -> None:
     is_punctuation = PUNCTUATION_RULES["unicode"].is_punctuation
-    left_out = [*". ... \u2026 \u00ab \u3002 \u060c ?! ( % - _ ''".split()]
-    words = [*left_out, *"`` $ + -LRB- U.S. l' 1".split(), ". .", ""]
+    left_out = [".", "...", "\u2026", "\u00ab", "\u3002", "\u060c", "?!", "(", "%", "-", "_", "''"]
+    words = [*left_out, "``", "$", "+", "-LRB-", "U.S.", "l'", "1", ". .", ""]
     assert [word for word in words if is_punctuation(word, ".")] == left_out
     categories = {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}
     for code in range(0, sys.maxunicode + 1, 7):

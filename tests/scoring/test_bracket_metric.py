@@ -126,7 +126,9 @@ def test_rows_add_up_to_the_score(policy: Policy) -> None:
         columns = [Column.MATCHED, Column.GOLD, Column.TEST]
         whole = [counts.total(column) for column in columns]
         assert whole[0] > 100
-        sums = [sum(column) for column in zip(*((r.matched, r.gold, r.test) for r in rows))]
+        sums = [
+            sum(column) for column in zip(*((r.matched, r.gold, r.test) for r in rows), strict=True)
+        ]
         assert sums == [every.matched, every.gold, every.test] == whole, (name, how)
         assert every.figures()["f1"] == counts.f1
         if how == "length":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring import AttachmentCounts, BracketCounts, Column, Status
+from spmrl_bench.scoring.counts import AttachmentCounts, BracketCounts, Column, Status
 
 ROWS = [
     # length, status, matched, gold, test, crossing, words, matched tags

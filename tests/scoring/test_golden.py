@@ -93,7 +93,9 @@ def test_brackets_are_counted_as_they_always_were() -> None:
         policies = [Policy(*choices) for choices in product(MissingParse, Punctuation)]
         assert digest([score_trees(gold, test, prm, each) for each in policies]) == expected, RAISE
         plain = [
-            BracketCounts.from_rows(count_brackets(*pair, prm, each) for pair in zip(gold, test))
+            BracketCounts.from_rows(
+                count_brackets(*pair, prm, each) for pair in zip(gold, test, strict=True)
+            )
             for each in policies
         ]
         assert digest(plain) == expected, RAISE

@@ -1,4 +1,4 @@
-"""Scores of corpora, texts and files: the compiled counting gives the rows of the plain-Python code.
+"""Scores of corpora, texts and files: the kernels give the rows of the plain-Python code.
 
 The plain-Python code is compared with the C programs elsewhere; here it is the measure.
 """
@@ -132,15 +132,18 @@ def check_texts(gold: str, test: str, prm: Parameters, folder: Path) -> bool:
     paths = folder / "gold", folder / "test"
     for path, text in zip(paths, (gold, test), strict=True):
         path.write_bytes(text.encode())
+    message, expected = "", None
     try:
         expected = plain_rows(*read_sides(*paths), prm, Policy())
     except SpmrlError as error:
-        with pytest.raises(SpmrlError) as caught:
-            score_files(*paths, prm)
-        assert str(caught.value) == str(error)
-        return False
-    assert score_files(*paths, prm).rows.tolist() == expected
-    return True
+        message = str(error)
+    if expected is not None:
+        assert score_files(*paths, prm).rows.tolist() == expected
+        return True
+    with pytest.raises(SpmrlError) as caught:
+        score_files(*paths, prm)
+    assert str(caught.value) == message
+    return False
 
 
 PIECES = ["(", ")", "(N a)", "b", " ", "\n", "\r\n", "\t", "(S ", "(S(N a))", "()", "\v\f", "\0é"]
