@@ -160,9 +160,11 @@ def score_texts(
         return score_trees(*_sides((gold, test), names, escapes), prm, policy)
     rows, asked = found
     for k, texts in asked.items():
-        lines = (text.replace("\n", " ") for text in texts)
-        pair = (parse_brackets(line, escapes=escapes, blank="tree") for line in lines)
-        rows[k] = count_brackets(*pair, prm, policy)
+        one, other = (
+            parse_brackets(text.replace("\n", " "), escapes=escapes, blank="tree")
+            for text in texts
+        )
+        rows[k] = count_brackets(one, other, prm, policy)
     return BracketCounts(rows)
 
 

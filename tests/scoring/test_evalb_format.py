@@ -53,18 +53,15 @@ def test_nothing_scored() -> None:
     assert form(gold, as_trees([""]), prm, Policy()).encode() == expected
 
 
-@pytest.mark.parametrize(
-    ("prm", "policy", "message"),
-    [
+def test_what_the_program_cannot_do() -> None:
+    trees = as_trees(["(S (NN a))"])
+    for prm, policy, message in (
         (load_prm("nk"), COUNT, "-X is an option of EVALB_SPMRL"),
         (load_prm("nk"), Policy(punctuation=Punctuation.BY_GOLD), "EVALB removes punct.* by tag"),
         (replace(load_prm("spmrl"), debug=1), Policy(), "with DEBUG 1, EVALB_SPMRL prints"),
-    ],
-)
-def test_what_the_program_cannot_do(prm: Parameters, policy: Policy, message: str) -> None:
-    trees = as_trees(["(S (NN a))"])
-    with pytest.raises(ScoreError, match=message):
-        form(trees, trees, prm, policy)
+    ):
+        with pytest.raises(ScoreError, match=message):
+            form(trees, trees, prm, policy)
 
 
 # The programs give up at the second error beyond MAX_ERROR. An error of EVALB_SPMRL is a
