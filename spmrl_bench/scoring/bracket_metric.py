@@ -153,8 +153,8 @@ class Brackets(Metric[BracketCounts, BracketRules]):
         """Return the report as JSON-able values.
 
         Keys: ``prm``, ``program``, ``all`` and ``up_to_cutoff`` (figures by name),
-        ``cutoff_len`` (words), ``left_out`` (:func:`left_out`), ``missed`` (the sentences, from
-        1, without a parse whose gold brackets count as missed).
+        ``cutoff_len`` (words), ``left_out`` (by reason, the sentences from 1) and ``missed``
+        (those without a parse whose gold brackets count as missed).
         """
         prm = rules.prm
         return {
@@ -163,19 +163,19 @@ class Brackets(Metric[BracketCounts, BracketRules]):
             "all": self.values(counts),
             "cutoff_len": prm.cutoff_len,
             "up_to_cutoff": self.values(counts.up_to(prm.cutoff_len)),
-            "left_out": left_out(counts),
-            "missed": (counts.sentences_with(Status.MISSED) + 1).tolist(),
+            "left_out": {status.name.lower(): found for status, found in left_out(counts).items()},
+            "missed": _numbers(counts, Status.MISSED),
         }
 
 
-def left_out(counts: BracketCounts) -> dict[str, list[int]]:
-    """Return reason -> the sentences (from 1) that no figure includes; only reasons that occur."""
-    found = {}
-    for status in Status:
-        sentences = counts.sentences_with(status)
-        if not status.scored and len(sentences):
-            found[status.name.lower()] = (sentences + 1).tolist()
-    return found
+def left_out(counts: BracketCounts) -> dict[Status, list[int]]:
+    """Return the sentences (from 1) that no figure includes, by the reasons that occur."""
+    numbers = {status: _numbers(counts, status) for status in Status if not status.scored}
+    return {status: found for status, found in numbers.items() if found}
+
+
+def _numbers(counts: BracketCounts, status: Status) -> list[int]:
+    return (counts.sentences_with(status) + 1).tolist()
 
 
 def left_out_text(counts: BracketCounts) -> str:
@@ -183,10 +183,9 @@ def left_out_text(counts: BracketCounts) -> str:
     lines = []
     if counts.skipped:
         lines.append(f"LEFT OUT of every figure: {counts.skipped} of {len(counts)} sentences")
-        for name, sentences in left_out(counts).items():
-            lines.append(f"  {Status[name.upper()].reason}: {_listed(sentences)}")
-    missed = (counts.sentences_with(Status.MISSED) + 1).tolist()
-    if missed:
+        for status, sentences in left_out(counts).items():
+            lines.append(f"  {status.reason}: {_listed(sentences)}")
+    if missed := _numbers(counts, Status.MISSED):
         lines.append(f"Without a parse, all gold brackets missed: {_listed(missed)}")
     return "".join(f"{line}\n" for line in lines)
 
@@ -206,8 +205,8 @@ def require_all(counts: BracketCounts) -> None:
     if not counts.skipped:
         return
     reasons = sorted(
-        (sentence, Status[name.upper()].reason)
-        for name, sentences in left_out(counts).items()
+        (sentence, status.reason)
+        for status, sentences in left_out(counts).items()
         for sentence in sentences
     )
     named = "; ".join(f"sentence {number}: {reason}" for number, reason in reasons[:_LISTED])

@@ -65,12 +65,9 @@ def as_evalb(
 ) -> str:
     """Return the standard output of the C program that the parameters are for.
 
-    Args:
-        read_sides: gives the gold trees that ``counts`` are of and their parses; called only
-            where the output follows from more than the counts.
-        counts: what :func:`~spmrl_bench.scoring.score_trees` counted.
-        prm: the parameters it was counted with.
-        policy: that it was counted with; to count missing parses is the option ``-X``.
+    ``counts`` were counted with ``prm`` and ``policy``; to count missing parses is the option
+    ``-X``. ``read_sides`` gives the trees that they are of, and is called only where the output
+    follows from more than the counts.
 
     Raises:
         ScoreError: the program has no such option, would print its debugging too, or would
@@ -83,17 +80,10 @@ def as_evalb(
     lines = _lines(gold, test, counts, prm, policy)
     _check_errors(gold, counts, lines, prm)
     short = [line for line in lines if line.length <= prm.cutoff_len]
-    return "".join(
-        (
-            HEAD,
-            *map(_sentence_line, lines),
-            f"{RULE}\n",
-            _totals_line(_Totals.of(lines)),
-            "=== Summary ===\n",
-            _summary("All", lines),
-            _summary(f"len<={prm.cutoff_len}", short),
-        )
-    )
+    table = "".join(map(_sentence_line, lines))
+    totals = f"{RULE}\n{_totals_line(_Totals.of(lines))}=== Summary ===\n"
+    summaries = _summary("All", lines) + _summary(f"len<={prm.cutoff_len}", short)
+    return HEAD + table + totals + summaries
 
 
 def _lines(
@@ -110,12 +100,10 @@ def _lines(
     word, it then prints and counts it again, by the words that gold has. With ``-X``, a missing
     parse has the status 3 and an inflated number of gold brackets.
     """
-    if prm.program is Program.EVALB:
-        return [_Line.of(number, row) for number, row in enumerate(counts.rows.tolist(), 1)]
     lines = []
     for number, row in enumerate(counts.rows.tolist(), start=1):
         length, status = row[Column.LENGTH], row[Column.STATUS]
-        if status == Status.VALID:
+        if status == Status.VALID or prm.program is Program.EVALB:
             lines.append(_Line.of(number, row))
             continue
         one, other = gold[number - 1], test[number - 1]
@@ -159,16 +147,13 @@ def _check_errors(
     if prm.program is Program.EVALB_SPMRL:
         unmatched = counts.sentences_with(Status.LENGTH_UNMATCH).tolist()
         errors += sum(len(gold[index]) > 1 for index in unmatched)
-    if errors > prm.max_error + 1:
+    most = prm.max_error + 1
+    if errors > most:
         raise ScoreError(
-            f"{prm.program} gives up after {_sentences(prm.max_error + 1)} that it cannot compare"
+            f"{prm.program} gives up after {most} sentence{'s' * (most > 1)} that it cannot compare"
             f" (MAX_ERROR {prm.max_error} in {prm.name}), without a summary, and here are"
             f" {errors}; take another format or a parameter set with a larger MAX_ERROR"
         )
-
-
-def _sentences(number: int) -> str:
-    return f"{number} sentence{'' if number == 1 else 's'}"
 
 
 class _Totals(NamedTuple):

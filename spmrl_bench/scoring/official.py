@@ -46,17 +46,11 @@ def check_against_program(
     encoding: str = "utf-8",
     timeout: float = TIMEOUT,
 ) -> str:
-    """Check the counts of a file of parses against the program ``binary``.
+    """Check the counts of a file of parses against the EVALB or EVALB_SPMRL that ``binary`` is.
 
-    Args:
-        binary: the executable file of EVALB or EVALB_SPMRL.
-        gold_path: gold trees, in any layout; the program gets them one per line.
-        test_path: parses of the same sentences.
-        counts: our own of these files, by the published policy.
-        prm: that they were counted with; they name the program.
-        allow_skipped: accept counts without the sentences that the program leaves out.
-        encoding: of both files; the program gets UTF-8.
-        timeout: seconds after which the program is stopped.
+    ``counts`` are our own of these files, by the published policy and ``prm``, which name the
+    program. It gets the trees one per line, in UTF-8, and is stopped after ``timeout`` seconds.
+    ``allow_skipped`` accepts counts without the sentences that the program leaves out.
 
     Returns:
         The program as signatures name it, with the beginning of its SHA-256:
@@ -86,15 +80,12 @@ def check_against_program(
         )
     gold, test = (_lines(name, len(counts), encoding) for name in (gold_path, test_path))
     try:
-        try:
-            printed = _run(path, gold, test, prm, timeout, len(expected) + _TOO_MUCH)
-        except OSError as error:
-            raise ScoreError(
-                "cannot be run in a folder of its own (for temporary files, see TMPDIR): "
-                f"{error.strerror or error}"
-            ) from None
+        printed = _run(path, gold, test, prm, timeout, len(expected) + _TOO_MUCH)
         _check_same(printed, expected, len(counts))
-    except ScoreError as error:
+    except (ScoreError, OSError) as error:
+        if isinstance(error, OSError):
+            where = "cannot be run in a folder of its own (for temporary files, see TMPDIR)"
+            error = ScoreError(f"{where}: {error.strerror or error}")
         raise ScoreError(
             f"{binary}: {error}. No score is reported: is it {prm.program} as published, and has"
             " it room for sentences of this size? Our own scorer has no limits (leave out"

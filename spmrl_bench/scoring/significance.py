@@ -120,13 +120,10 @@ def compare(
 ) -> list[Comparison]:
     """Compare two systems on the same sentences, one result per figure.
 
-    Args:
-        one: figures of the first system.
-        other: the same figures of the second, over the same sentences in the same order.
-        trials: number of random swaps, and of draws of the bootstrap. Where there are at
-            most that many ways to swap the sentences that differ, all are gone through.
-        seed: of the random numbers; the same seed gives the same result.
-        level: of the confidence intervals, in per cent.
+    Both have the same figures over the same sentences in the same order. ``trials`` are the
+    random swaps, and the draws of the bootstrap; where there are at most that many ways to swap
+    the sentences that differ, all are gone through. ``level`` is that of the confidence
+    intervals, in per cent.
 
     Raises:
         ScoreError: the figures or their lengths differ, one is 0 of 0, or an option is out of

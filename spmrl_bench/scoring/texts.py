@@ -79,11 +79,8 @@ def as_trees(sentences: Sequence[TreeLike], side: str) -> Sequence[Tree | None]:
 
     Text is read as ``score_files`` reads a line: with the escape policy ``brackets``, and as a
     tree without words where it is blank or ``(())``. The leaves of NLTK's trees are the words;
-    where they hold escapes and the other side does not, translate them first.
-
-    Args:
-        sentences: in order.
-        side: ``gold`` or ``test``, for messages.
+    where they hold escapes and the other side does not, translate them first. ``side`` is
+    ``gold`` or ``test``, for messages.
 
     Raises:
         ScoreError: a sentence is none of these, or its text or tree is malformed.
@@ -118,12 +115,11 @@ def score_files(
     escapes: str = "brackets",
     encoding: str = "utf-8",
 ) -> BracketCounts:
-    """Count the brackets of a file of parses against gold trees; see :func:`score_texts`.
+    """Count a file of parses against a file of gold trees, as :func:`score_texts` does.
 
     Raises:
-        ReadError: a file cannot be read, or a tree is malformed (with line and column).
-        ScoreError: a file holds no tree, or the files hold different numbers of sentences.
-        SpmrlError: the escape policy is unknown.
+        ReadError: a file cannot be read.
+        SpmrlError: as :func:`score_texts`.
     """
     gold, test = read_text(gold_path, encoding), read_text(test_path, encoding)
     return score_texts(gold, test, prm, policy, escapes=escapes, names=(gold_path, test_path))
@@ -138,7 +134,7 @@ def score_texts(
     escapes: str = "brackets",
     names: tuple[FilePath, FilePath] = ("<gold>", "<test>"),
 ) -> BracketCounts:
-    """Count the brackets of the text of a file of parses against that of a file of gold trees.
+    """Count the text of a file of parses against that of a file of gold trees.
 
     The C programs compare words as they stand in the files; the default escape policy
     changes the fewest of them. A text in which every line closes the brackets it opens holds
@@ -161,8 +157,7 @@ def score_texts(
     rows, asked = found
     for k, texts in asked.items():
         one, other = (
-            parse_brackets(text.replace("\n", " "), escapes=escapes, blank="tree")
-            for text in texts
+            parse_brackets(text.replace("\n", " "), escapes=escapes, blank="tree") for text in texts
         )
         rows[k] = count_brackets(one, other, prm, policy)
     return BracketCounts(rows)
@@ -171,12 +166,10 @@ def score_texts(
 def read_sides(
     gold_path: FilePath, test_path: FilePath, *, escapes: str = "brackets", encoding: str = "utf-8"
 ) -> tuple[list[Tree], list[Tree]]:
-    """Return the trees of both files, equally many.
-
-    A sentence without a parse is a tree without words.
+    """Return the trees of both files, equally many; a missing parse is a tree without words.
 
     Raises:
-        ReadError, ScoreError, SpmrlError: as :func:`score_files`.
+        SpmrlError: as :func:`score_files`.
     """
     texts = read_text(gold_path, encoding), read_text(test_path, encoding)
     return _sides(texts, (gold_path, test_path), escapes)
