@@ -171,7 +171,7 @@ def test_classes_of_length_are_those_of_the_breakdown() -> None:
     sums = Sums(BRACKETS.ratios(counts)[0], counts.scored, list(BRACKETS.lengths(counts)), 1)
     for own, part in zip(by_length(sums), by_sentence_length(counts), strict=True):
         assert (own.name, own.sentences) == (part.name, part.sentences)
-        assert own.score == pytest.approx(part.f1)
+        assert own.score == pytest.approx(part.figures()["f1"])
     assert by_length(Sums(sums.ratio, sums.scored, None, 1)) == []
 
 
