@@ -2,12 +2,7 @@
 
 Gold and test become one row of counts per sentence (:mod:`.counts`), and every figure, report
 and signature is a function of those rows. They come in as files (:func:`score_files`), as the
-text of such files (:func:`score_texts`), or as sequences with one sentence per element, each a
-:class:`~spmrl_bench.trees.Tree`, an ``nltk.Tree``, a string of brackets or None
-(:func:`score_trees`).
-
-What is compared is up to the parameter file (:func:`load_prm`), and what becomes of sentences
-that the programs leave out is up to a :class:`Policy`.
+text of such files (:func:`score_texts`), or as sequences of sentences (:func:`score_trees`).
 """
 
 from spmrl_bench.scoring.attachment import (

@@ -22,17 +22,11 @@ from spmrl_bench.errors import ScoreError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Counts of a corpus, from which every figure of a metric follows.
+    """Counts of a corpus, from which every figure of a metric follows."""
 
-    Attributes:
-        what: is counted, for messages.
-        columns: names of the columns, by their number.
-        rows: int64 array ``[sentences, len(columns)]``, read-only.
-    """
-
-    what: ClassVar[str]
-    columns: ClassVar[type[IntEnum]]
-    rows: NDArray[np.int64]
+    what: ClassVar[str]  # is counted, for messages
+    columns: ClassVar[type[IntEnum]]  # names of the columns, by their number
+    rows: NDArray[np.int64]  # [sentences, len(columns)], read-only
 
     def __post_init__(self) -> None:
         self.rows.flags.writeable = False
@@ -60,9 +54,10 @@ class Counts:
         needed = [column.name.lower() for column in cls.columns]
         missing = [name for name in needed if name not in columns]
         if missing or len({len(columns[name]) for name in needed}) > 1:
+            lacking = ", ".join(missing) or "none"
+            names = ", ".join(needed)
             raise ScoreError(
-                f"counts need the columns {', '.join(needed)}, all of one length; missing: "
-                f"{', '.join(missing) or 'none'}"
+                f"counts need the columns {names}, all of one length; missing: {lacking}"
             )
         return cls.from_rows(zip(*(columns[name] for name in needed), strict=True))
 

@@ -144,7 +144,7 @@ def _compare(status: Status, one: _Side, other: _Side, rules: LabelRules, length
         _matched(gold_brackets, test_brackets),
         len(gold_brackets),
         len(test_brackets),
-        _crossing(gold_brackets, test_brackets, max(words, len(other.words))),
+        _crossing(gold_brackets, test_brackets),
         words,
         matched_tags,
     )
@@ -173,33 +173,16 @@ def _matched(gold: list[Bracket], test: list[Bracket]) -> int:
     """Size of the multiset intersection: each bracket pairs with at most one other."""
     if gold == test:
         return len(gold)
-    gold_set, test_set = set(gold), set(test)
-    if len(gold_set) == len(gold) or len(test_set) == len(test):
-        return len(gold_set & test_set)
     return (Counter(gold) & Counter(test)).total()
 
 
-def _crossing(gold: list[Bracket], test: list[Bracket], words: int) -> int:
-    """Number of test brackets that overlap a gold bracket without nesting.
-
-    ``(i, j)`` crosses a gold bracket if and only if a gold bracket that ends strictly inside
-    ``(i, j)`` starts before ``i``, or one that starts strictly inside ends after ``j``. A span
-    that is also a gold span crosses none, because gold brackets nest.
-    """
-    gold_spans = {(start, end) for start, end, _ in gold}
-    suspects = [
-        (start, end) for start, end, _ in test if end - start > 1 and (start, end) not in gold_spans
-    ]
-    if not suspects:
-        return 0
-    first_start = list(range(words + 1))  # of the gold brackets that end at a fencepost
-    last_end = list(range(words + 1))  # of those that start there
-    for start, end in gold_spans:
-        first_start[end] = min(first_start[end], start)
-        last_end[start] = max(last_end[start], end)
+def _crossing(gold: list[Bracket], test: list[Bracket]) -> int:
+    """Number of test brackets that overlap a gold bracket without nesting."""
+    spans = {(start, end) for start, end, _ in gold}
     return sum(
-        min(first_start[start + 1 : end]) < start or max(last_end[start + 1 : end]) > end
-        for start, end in suspects
+        any(a < start < b < end or start < a < end < b for a, b in spans)
+        for start, end, _ in test
+        if (start, end) not in spans  # gold nests
     )
 
 

@@ -53,26 +53,18 @@ class BreakdownRow:
 class Metric(ABC, Generic[CountsT, RulesT]):
     """One way to score parses.
 
-    Attributes:
-        name: in recipes, records and tables.
-        scorer: in signatures, what counts: this program, by its first rules. Whoever changes the
-            counts of the same parses raises it (``own2``), so that scores are told apart.
-        layers: that it compares.
-        counts: the class of its counts, whose columns are the metric's.
-        figures: by name, in the order of a report.
-        headline: the figure by which systems are put in order.
-        tabled: the figures that a table of results shows.
-        breakdowns: names of the ways to say where a score comes from.
+    ``scorer`` says in signatures what counts: this program, by its first rules. Whoever changes
+    the counts of the same parses raises it (``own2``), so that scores are told apart.
     """
 
-    name: str
+    name: str  # in recipes, records and tables
     scorer: str = "own"
-    layers: tuple[Layer, ...]
-    counts: type[CountsT]
-    figures: Mapping[str, Figure]
-    headline: str
-    tabled: tuple[str, ...]
-    breakdowns: tuple[str, ...] = ()
+    layers: tuple[Layer, ...]  # that it compares
+    counts: type[CountsT]  # the class of its counts, whose columns are the metric's
+    figures: Mapping[str, Figure]  # by name, in the order of a report
+    headline: str  # the figure by which systems are put in order
+    tabled: tuple[str, ...]  # the figures that a table of results shows
+    breakdowns: tuple[str, ...] = ()  # names of the ways to say where a score comes from
 
     @abstractmethod
     def rules(self, options: Mapping[str, Any]) -> RulesT:

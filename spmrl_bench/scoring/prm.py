@@ -48,9 +48,7 @@ class MissingParse(StrEnum):
 
     ``SKIP`` leaves the sentence out of every figure, as both C programs do. ``COUNT`` scores it
     as a tree without brackets: all gold brackets are missed and all tags wrong. That is the
-    option ``-X`` of EVALB_SPMRL as it was meant; what the program makes of it
-    (:func:`~spmrl_bench.scoring.evalb.count_missed_as_program`) is repeated only in the output
-    in EVALB's own format.
+    option ``-X`` of EVALB_SPMRL as it was meant (:func:`.evalb.count_missed_as_program`).
     """
 
     SKIP = "skip"
@@ -85,35 +83,22 @@ PUBLISHED = Policy()
 class Parameters:
     """One parameter file.
 
-    Attributes:
-        name: the file name without ``.prm``.
-        program: whose conventions the other values are read under.
-        max_error: errors after which the C program gives up; no score of ours depends on it.
-        cutoff_len: largest length in words of the second summary.
-        labeled: False to compare spans only.
-        delete_labels: labels of constituents that do not count.
-        delete_labels_for_length: tags that do not count for the length of a sentence.
-        quote_labels: tags of quotation marks that may be deleted on one side only.
-        eq_labels: pairs of labels that are the same label.
-        eq_words: pairs of words that are the same word.
-        debug: debug level of the C program; without effect here.
-        notes: what whoever uses the file should be told.
-        sha256: hex digest of everything above that can change a score, so of neither the
-            name nor the comments nor the order of the lines.
+    ``sha256`` is a hex digest of everything that can change a score, so of neither the name nor
+    the comments nor the order of the lines.
     """
 
-    name: str
-    program: Program
-    max_error: int
-    cutoff_len: int
-    labeled: bool
-    delete_labels: frozenset[str]
-    delete_labels_for_length: frozenset[str]
-    quote_labels: frozenset[str]
-    eq_labels: frozenset[tuple[str, str]]
-    eq_words: frozenset[tuple[str, str]]
-    debug: int = 0
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    name: str  # of the file without .prm
+    program: Program  # whose conventions the other values are read under
+    max_error: int  # errors after which the C program gives up; no score of ours depends on it
+    cutoff_len: int  # largest length in words of the second summary
+    labeled: bool  # False to compare spans only
+    delete_labels: frozenset[str]  # of constituents that do not count
+    delete_labels_for_length: frozenset[str]  # tags that do not count for the length
+    quote_labels: frozenset[str]  # tags of quotation marks that may be deleted on one side only
+    eq_labels: frozenset[tuple[str, str]]  # pairs that are the same label
+    eq_words: frozenset[tuple[str, str]]  # pairs that are the same word
+    debug: int = 0  # debug level of the C program; without effect here
+    notes: tuple[str, ...] = field(default=(), compare=False)  # to be told to the user
     sha256: str = field(init=False)
 
     def __post_init__(self) -> None:

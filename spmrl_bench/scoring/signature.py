@@ -51,13 +51,9 @@ _RESERVED = "|:\n"
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Keys and values of a signature, in the order of :data:`KEYS`.
+    """Keys and values of a signature, in the order of :data:`KEYS`."""
 
-    Attributes:
-        items: ``(key, value)`` pairs; a key that does not apply is absent.
-    """
-
-    items: tuple[tuple[str, str], ...]
+    items: tuple[tuple[str, str], ...]  # a key that does not apply is absent
 
     @classmethod
     def of(cls, values: Mapping[str, str | None]) -> Signature:
@@ -95,12 +91,9 @@ class Signature:
 def sign(metric: Metric[Any, Any], counts: Counts, rules: Any, /, **also: str | None) -> Signature:
     """Return the signature of the score that counts give.
 
-    Args:
-        metric: what was counted.
-        counts: gives the sentences, and how many were left out.
-        rules: that it was counted by.
-        also: further values by key: those of the sentences and their parses as far as known
-            and, in place of the metric's own, the ``scorer`` where another program counted.
+    ``rules`` are those that the metric counted by. ``also`` are further values by key: those of
+    the sentences and their parses as far as known and, in place of the metric's own, the
+    ``scorer`` where another program counted.
 
     Raises:
         ScoreError: a value contains a character that separates the parts of a signature.

@@ -195,7 +195,7 @@ def _advice(texts: tuple[str, str], names: tuple[FilePath, FilePath]) -> str:
                 f"{name} has trees over several lines, where a failed parse has no place: write"
                 " each tree on one line, and a failed one as '(())'"
             )
-    ends = [len(text.split("\n")) - len(text.rstrip().split("\n")) - 1 for text in texts]
+    ends = [text.count("\n") - text.rstrip().count("\n") - 1 for text in texts]
     if ends[0] != ends[1]:
         more = int(ends[1] > ends[0])
         return (

@@ -99,14 +99,14 @@ BUGS = [
         "a bracket found once counts for both of two gold ones",
         "scoring/evalb.py",
         "    return (Counter(gold) & Counter(test)).total()\n",
-        "    return len(gold_set & test_set)\n",
+        "    return len({*gold} & {*test})\n",
         "scoring/test_evalb.py",
     ),
     Bug(
         "brackets that touch are taken to cross",
         "scoring/evalb.py",
-        "max(last_end[start + 1 : end]) > end",
-        "max(last_end[start + 1 : end]) >= end",
+        "a < start < b < end or start < a < end < b",
+        "a < start <= b < end or start < a <= end < b",
         "scoring/test_evalb.py",
     ),
     Bug(

@@ -73,8 +73,8 @@ def length_without_punctuation(prm: Parameters) -> LabelRules:
     return replace(label_rules(prm), not_in_length=prm.delete_labels)
 
 
-def crossing_gold_brackets(gold: list[_Bracket], test: list[_Bracket], words: int) -> int:
-    return _crossing(test, gold, words)
+def crossing_gold_brackets(gold: list[_Bracket], test: list[_Bracket]) -> int:
+    return _crossing(test, gold)
 
 
 @pytest.mark.parametrize(
