@@ -7,6 +7,7 @@ import random
 import sys
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -87,8 +88,22 @@ def test_counts_equal_those_word_by_word(
     counts = score_dependencies([one for one, _ in corpus], [two for _, two in corpus], rules)
     assert counts.rows.tolist() == [plain_row(pair, rules) for pair in corpus]
     assert counts.rows.shape == (len(corpus), len(AttachmentColumn))
-    # Rows that come from trees are rows that from_rows accepts.
+    # Rows that come from trees are rows that from_rows accepts, and the figures are their sums.
     assert type(counts).from_rows(counts.rows.tolist()).rows.tolist() == counts.rows.tolist()
+    scored = [row[:4] for row in counts.rows.tolist() if row[0]]
+    words, *right = map(sum, zip(*scored, strict=True)) if scored else (0, 0, 0, 0)
+    names = ("uas", "label_accuracy", "las")
+    shares = {name: share(part, words) for name, part in zip(names, right, strict=True)}
+    assert ATTACHMENT.values(counts) == shares | {
+        "sentences": len(scored),
+        "words": words,
+        "unlabelled_match": share(sum(row[1] == row[0] for row in scored), len(scored)),
+        "labelled_match": share(sum(row[3] == row[0] for row in scored), len(scored)),
+    }
+
+
+def share(part: int, whole: int) -> Any:
+    return pytest.approx(100 * part / whole) if whole else None
 
 
 def tree(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from typing import Any
 
@@ -95,42 +94,6 @@ def test_brackets_counted_once_more(corpus: list[tuple[Parse, Parse]]) -> None:
         "words": [len(parse) for parse in gold],
         "matched_tags": tags,
     }
-
-
-@given(st.lists(pairs(), max_size=4))
-def test_attachment_counted_once_more(corpus: list[tuple[Parse, Parse]]) -> None:
-    gold, test = ([pair[side] for pair in corpus] for side in (0, 1))
-    counts = ATTACHMENT.count(gold, test, ATTACHMENT.rules({"punctuation": "unicode"}))
-    verdicts = []  # of each sentence, of each word that is scored: right head, right relation
-    for one, other in corpus:
-        assert one.dependencies is not None
-        assert other.dependencies is not None
-        rows = zip(one.words, *(_rows(side.dependencies) for side in (one, other)), strict=True)
-        verdicts.append(
-            [
-                (left[0] == right[0], left[1] == right[1])
-                for word, left, right in rows
-                if not all(unicodedata.category(char)[0] == "P" for char in word)
-            ]
-        )
-    flat = [verdict for sentence in verdicts for verdict in sentence]
-    scored = [sentence for sentence in verdicts if sentence]
-    assert ATTACHMENT.values(counts) == {
-        "sentences": len(scored),
-        "words": len(flat),
-        "uas": share(sum(head for head, _ in flat), len(flat)),
-        "las": share(flat.count((True, True)), len(flat)),
-        "label_accuracy": share(sum(label for _, label in flat), len(flat)),
-        "unlabelled_match": share(sum(all(h for h, _ in s) for s in scored), len(scored)),
-        "labelled_match": share(sum(set(s) == {(True, True)} for s in scored), len(scored)),
-    }
-    assert counts.to_columns()["words"] == list(map(len, verdicts))
-    assert counts.to_columns()["all_words"] == list(map(len, gold))
-
-
-def _rows(tree: DependencyTree | None) -> list[tuple[int, str]]:
-    assert tree is not None
-    return list(zip(tree.heads.tolist(), tree.relations, strict=True))
 
 
 RULES = {"brackets": {"prm": "spmrl"}, "attachment": {"punctuation": "unicode"}}
