@@ -111,8 +111,13 @@ class Brackets(Metric[BracketCounts, BracketRules]):
         test: Sequence[Parse],
         rules: BracketRules,
     ) -> list[BreakdownRow]:
-        """Return the rows by ``length``, ``label`` or ``span``, then of all brackets, then of all
-        without their labels. Classes that are empty are left out."""
+        """Return the rows by ``length``, ``label`` or ``span``; no empty classes.
+
+        Behind them stand a row of all brackets and one of all without their labels.
+
+        Raises:
+            ScoreError: there is no such breakdown.
+        """
         if how not in self.breakdowns:
             raise ScoreError(f"metric {self.name} has no breakdown by {how}")
         compared = [
