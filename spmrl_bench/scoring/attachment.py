@@ -33,7 +33,7 @@ from spmrl_bench.errors import ScoreError, unknown_name
 from spmrl_bench.readers.conll import read_conll_file
 from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.scoring.counts import AttachmentColumn, AttachmentCounts
-from spmrl_bench.scoring.metric import Figure, Metric, Number, figure_lines
+from spmrl_bench.scoring.metric import Figure, Metric, Number, check_options, figure_lines
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.scoring.texts import FilePath
 from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn
@@ -265,10 +265,7 @@ class Attachment(Metric[AttachmentCounts, AttachmentRules]):
     tabled = ("uas", "las", "label_accuracy", "labelled_match")
 
     def rules(self, options: Mapping[str, Any]) -> AttachmentRules:
-        known = [field.name for field in fields(AttachmentRules)]
-        for name in options:
-            if name not in known:
-                raise ScoreError(unknown_name("rule of attachment", name, known))
+        check_options(self.name, options, [field.name for field in fields(AttachmentRules)])
         return AttachmentRules(**options)
 
     def count(

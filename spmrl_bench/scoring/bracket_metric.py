@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spmrl_bench.errors import ScoreError, unknown_name
+from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.evalb import Bracket, compared_brackets
-from spmrl_bench.scoring.metric import BreakdownRow, Figure, Metric, figure_lines
+from spmrl_bench.scoring.metric import BreakdownRow, Figure, Metric, check_options, figure_lines
 from spmrl_bench.scoring.prm import PUBLISHED, Parameters, Policy, load_prm
 from spmrl_bench.scoring.signature import unless_default
 from spmrl_bench.scoring.significance import Ratio
@@ -72,9 +72,7 @@ class Brackets(Metric[BracketCounts, BracketRules]):
     breakdowns = ("length", "label", "span")
 
     def rules(self, options: Mapping[str, Any]) -> BracketRules:
-        for name in options:
-            if name != "prm":
-                raise ScoreError(unknown_name("rule of brackets", name, ["prm"]))
+        check_options(self.name, options, ["prm"])
         if "prm" not in options:
             raise ScoreError("brackets cannot be scored without a parameter set (prm)")
         return BracketRules(load_prm(options["prm"]))

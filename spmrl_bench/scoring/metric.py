@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from spmrl_bench.errors import ScoreError, SpmrlError
+from spmrl_bench.errors import ScoreError, SpmrlError, unknown_name
 from spmrl_bench.registry import Registry
 from spmrl_bench.scoring.counts import Counts, f1_of, percent
 from spmrl_bench.scoring.significance import Ratio
@@ -136,6 +136,19 @@ class Metric(ABC, Generic[CountsT, RulesT]):
     def title(self, figure: str) -> str:
         """Return what a figure is called."""
         return self.figures[figure].title if figure in self.figures else figure
+
+
+def check_options(metric: str, options: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Check that the options of a metric are known and have names as values.
+
+    Raises:
+        ScoreError: naming the option, what was found and what is allowed.
+    """
+    for name, value in options.items():
+        if name not in known:
+            raise ScoreError(unknown_name(f"rule of {metric}", name, known))
+        if not isinstance(value, str):
+            raise ScoreError(f"{metric}: {name} must be a name, found {value!r}")
 
 
 def figure_lines(

@@ -162,6 +162,7 @@ def test_unknown_rules() -> None:
         ({"relations": "all"}, "unknown way to compare relations 'all'"),
         ({"roots": "two"}, "unknown policy for roots 'two'. .*Known: one, several"),
         ({"relation": "none"}, "'relation'.*relations"),
+        ({"relations": ["none"]}, r"relations must be a name, found \['none'\]"),
     ):
         with pytest.raises(ValueError, match=problem):
             ATTACHMENT.check_rules(options)
