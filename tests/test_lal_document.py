@@ -10,7 +10,7 @@ from typing import Any
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.parsers.kind_configs import JointParserConfig
 from spmrl_bench.parsers.registry import kind_named
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "lal.md").read_text(encoding="utf-8")
 BOTH = {"constituents": "", "dependencies": ""}
@@ -60,7 +60,7 @@ def test_variants_are_of_the_kinds_and_selected_by_the_figures_that_are_stated()
         name = row["variant"].strip("`")
         config = resolved(name, "small")
         assert config.kind == row["kind"].strip("`")
-        assert Criterion.parse(config.select).title == row["selected by"]
+        assert SelectionMetric.parse(config.select).title == row["selected by"]
         assert config.model.encoder == "lstm"
         learnt = {"constituents": "chart joint", "dependencies": "biaffine joint"}
         for layer, kinds in learnt.items():

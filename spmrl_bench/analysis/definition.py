@@ -24,7 +24,7 @@ from spmrl_bench.analysis.layers import Layers
 from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
 from spmrl_bench.experiments.recipe_layers import Layer
 from spmrl_bench.parsers.config import LexicalInput
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.storage.paths import data_dirs
 from spmrl_bench.storage.toml import read_toml, validated
 
@@ -35,10 +35,10 @@ def _some(inputs: tuple[LexicalInput, ...]) -> tuple[LexicalInput, ...]:
     return inputs
 
 
-def _criterion(text: object) -> Criterion:
+def _criterion(text: object) -> SelectionMetric:
     try:
         # Studies were written "dev F1" when there was nothing else to measure by.
-        return Criterion.parse("brackets.f1" if text == "dev F1" else str(text))
+        return SelectionMetric.parse("brackets.f1" if text == "dev F1" else str(text))
     except ScoreError as error:
         raise ValueError(str(error)) from None
 
@@ -110,9 +110,9 @@ class Study(BaseModel):
     """Paper, and the table or section with the published figures."""
     measured: Text
     """What the published figures were measured on."""
-    metric: Annotated[Criterion, BeforeValidator(_criterion)]
+    metric: Annotated[SelectionMetric, BeforeValidator(_criterion)]
     """By which figure of dev the systems are compared, such as ``brackets.f1``, or sum of them."""
-    beside: tuple[Annotated[Criterion, BeforeValidator(_criterion)], ...] = ()
+    beside: tuple[Annotated[SelectionMetric, BeforeValidator(_criterion)], ...] = ()
     """Other figures that the table shows of rows that are scored by them."""
     figure: Literal["systems", "windows", "parsing", "minutes"] = "systems"
     """How it is drawn: one line for each system, or curves over the size of a window, over the

@@ -25,7 +25,7 @@ from spmrl_bench.leaderboard.estimates import Estimate, Scores
 from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.training.schedule import Progress
 
@@ -45,7 +45,7 @@ class Measured(Trial):
         ended: how the training of each run ended.
     """
 
-    metric: Criterion
+    metric: SelectionMetric
     results: tuple[SplitResult, ...]
     ended: tuple[Progress, ...]
 
@@ -64,7 +64,7 @@ class Measured(Trial):
         """The figure of each seed; 0 where nothing counts on either side."""
         return self.scores_by(self.metric)
 
-    def scores_by(self, metric: Criterion) -> dict[int, float]:
+    def scores_by(self, metric: SelectionMetric) -> dict[int, float]:
         """Another figure of each seed; none where it was not scored."""
         pairs = zip(self.configs, self.results, strict=True)
         return {

@@ -57,16 +57,18 @@ def score_dependencies(
     """
     import json
 
-    from spmrl_bench.scoring.attachment import AttachmentRules
-    from spmrl_bench.scoring.attachment_metric import ATTACHMENT, attachment_dict
-    from spmrl_bench.scoring.dependency_files import score_dependency_files
+    from spmrl_bench.scoring.attachment import (
+        ATTACHMENT,
+        AttachmentRules,
+        score_dependency_files,
+    )
     from spmrl_bench.scoring.signature import sign
 
     rules = AttachmentRules(punctuation, tags, relations, roots)
     counts = score_dependency_files(gold, test, rules, encoding=encoding)
     signature = sign(ATTACHMENT, counts, rules)
     if format == "json":
-        report = attachment_dict(counts, rules) | {"signature": signature.as_dict()}
+        report = ATTACHMENT.report_dict(counts, rules) | {"signature": signature.as_dict()}
         typer.echo(json.dumps(report, indent=2))
     else:
         typer.echo(f"{ATTACHMENT.report(counts, rules)}\n{signature.long()}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,7 +13,7 @@ from spmrl_bench.cli.app import app
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.scoring import BracketCounts, Policy
+    from spmrl_bench.scoring import BracketCounts
     from spmrl_bench.scoring.bracket_metric import BracketRules
     from spmrl_bench.scoring.signature import Signature
     from spmrl_bench.trees import Tree
@@ -80,9 +80,6 @@ Official = Annotated[
         "its output is, byte for byte, that of our own counts.",
     ),
 ]
-CrossCheck = Annotated[
-    bool, typer.Option("--cross-check", hidden=True, help="What --official does in any case.")
-]
 AllowSkipped = Annotated[
     bool,
     typer.Option(
@@ -107,7 +104,6 @@ def score(
     encoding: Encoding = "utf-8",
     format: Format = "table",
     official: Official = None,
-    cross_check: CrossCheck = False,
     allow_skipped: AllowSkipped = False,
 ) -> None:
     """Score a file of parses against gold trees, with the conventions of EVALB.
@@ -126,24 +122,41 @@ def score(
 
         spmrl-bench score gold.mrg parses.mrg --official ./evalb_spmrl
     """
-    from spmrl_bench.scoring import MissingParse, Policy, Punctuation, load_prm, score_files
-    from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
+    from spmrl_bench.scoring import (
+        PUBLISHED,
+        MissingParse,
+        Policy,
+        Punctuation,
+        load_prm,
+        score_files,
+        score_trees,
+    )
+    from spmrl_bench.scoring.bracket_metric import (
+        BRACKETS,
+        BracketRules,
+        left_out_text,
+        require_all,
+        require_most,
+    )
     from spmrl_bench.scoring.evalb_format import as_evalb
-    from spmrl_bench.scoring.files import read_sides
-    from spmrl_bench.scoring.official import confirm
-    from spmrl_bench.scoring.report import left_out_text, require_all, require_most
+    from spmrl_bench.scoring.official import check_against_program
     from spmrl_bench.scoring.signature import sign
+    from spmrl_bench.scoring.texts import read_sides
     from spmrl_bench.trees.tree import NO_TAG
 
     parameters = load_prm(prm, program)
     for note in parameters.notes:
         typer.echo(note, err=True)
     policy = Policy(MissingParse(missing_parse), Punctuation(punctuation or "by-tag"))
-    _check_official(official is not None, policy, cross_check)
+    if official is not None and policy != PUBLISHED:
+        raise SpmrlError(
+            "--missing-parse count and --punctuation by-gold are for our own scorer; the official"
+            " programs cannot do that (EVALB_SPMRL -X counts brackets that no tree has)"
+        )
     if format == "evalb" and (by is not None or intervals):
         raise SpmrlError("--by and --intervals are for the formats table and json")
     counts = score_files(gold, test, parameters, policy, encoding=encoding)
-    sides = partial(read_sides, gold, test, encoding=encoding)
+    sides = cache(partial(read_sides, gold, test, encoding=encoding))
     ours = official is None and format != "evalb"  # the C programs know tags only
     if counts.skipped and punctuation is None and ours and (side := _untagged(sides())):
         typer.echo(
@@ -152,13 +165,13 @@ def score(
             err=True,
         )
         policy = Policy(MissingParse(missing_parse), Punctuation.BY_GOLD)
-        counts = score_files(gold, test, parameters, policy, encoding=encoding)
+        counts = score_trees(*sides(), parameters, policy)
     rules = BracketRules(parameters, policy)
     if strict:
         require_all(counts)
     also = {}
     if official is not None:
-        also["scorer"] = scorer = confirm(
+        also["scorer"] = scorer = check_against_program(
             official,
             gold,
             test,
@@ -169,7 +182,7 @@ def score(
         )
         agreed = f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
         typer.echo(agreed, err=True)
-    signature = sign(BRACKETS, counts, rules, None, **also)
+    signature = sign(BRACKETS, counts, rules, **also)
     for sentence, difference in _differences(counts, rules, sides):
         typer.echo(f"sentence {sentence}: {difference}", err=True)
     if format == "evalb":
@@ -201,26 +214,13 @@ def _differences(
     counts: BracketCounts, rules: BracketRules, sides: Callable[[], tuple[list[Tree], list[Tree]]]
 ) -> Iterator[tuple[int, str]]:
     """The first sentence left out because of its words, and because of their number: which word."""
-    from spmrl_bench.scoring.brackets import first_difference
     from spmrl_bench.scoring.counts import Status
+    from spmrl_bench.scoring.evalb import first_difference
 
     for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
         for k in counts.sentences_with(status)[:1].tolist():
             gold, test = sides()
             yield k + 1, first_difference(gold[k], test[k], rules.prm, rules.policy)
-
-
-def _check_official(official: bool, policy: Policy, cross_check: bool) -> None:
-    """Refuse options that mean nothing together."""
-    from spmrl_bench.scoring import PUBLISHED
-
-    if official and policy != PUBLISHED:
-        raise SpmrlError(
-            "--missing-parse count and --punctuation by-gold are for our own scorer; the official"
-            " programs cannot do that (EVALB_SPMRL -X counts brackets that no tree has)"
-        )
-    if cross_check and not official:
-        raise SpmrlError("--cross-check is about an official program; name one: --official PATH")
 
 
 def _print(
@@ -234,11 +234,10 @@ def _print(
     import json
 
     from spmrl_bench.scoring.bracket_metric import BRACKETS
-    from spmrl_bench.scoring.report import as_dict
 
     if as_json:
         added = {name: value for name, value, _ in additions}
-        report = as_dict(counts, rules.prm) | added | {"signature": signature.as_dict()}
+        report = BRACKETS.report_dict(counts, rules) | added | {"signature": signature.as_dict()}
         typer.echo(json.dumps(report, indent=2))
     else:
         added_text = "".join(text for *_, text in additions)

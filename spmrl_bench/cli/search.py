@@ -135,10 +135,10 @@ def search(
 
 def _print_trials(found: Search) -> None:
     from spmrl_bench.leaderboard.searched import minutes_text
-    from spmrl_bench.scoring.metric import Criterion
+    from spmrl_bench.scoring.metric import SelectionMetric
 
     names = {key: key.rpartition(".")[2] for key in found.space}
-    title = Criterion.parse(found.select).title
+    title = SelectionMetric.parse(found.select).title
     print_rows(
         ("trial", *names.values(), f"dev {title}", "state", "minutes"),
         (

@@ -18,7 +18,7 @@ from spmrl_bench.leaderboard.formats import Document, Table
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.bracket_metric import BRACKETS
-from spmrl_bench.scoring.metric import Part
+from spmrl_bench.scoring.metric import BreakdownRow
 
 #: The figures of a part that are averaged over runs, and their headings.
 _FIGURES = {"recall": "recall", "precision": "precision", "f1": "F1"}
@@ -70,7 +70,7 @@ def breakdowns(
     return Document("", tables=tuple(tables))
 
 
-def _parts(work: Plan, way: str, saved: SavedParses) -> list[Part]:
+def _parts(work: Plan, way: str, saved: SavedParses) -> list[BreakdownRow]:
     """The parts of the score of one parser, then all brackets, then all without labels."""
     rules = rules_of(work.treebank, [BRACKETS.name])[BRACKETS.name]
     gold, parses = saved.read(SPLIT, "constituents")
@@ -78,10 +78,10 @@ def _parts(work: Plan, way: str, saved: SavedParses) -> list[Part]:
     return list(BRACKETS.break_down(way, counts, gold, parses, rules))
 
 
-def _table(title: str, way: str, runs: Sequence[Sequence[Part]]) -> Table:
+def _table(title: str, way: str, runs: Sequence[Sequence[BreakdownRow]]) -> Table:
     # Labels that gold does not have are in the runs that made them up only, so that the first run
     # does not have all rows; the last two are those of every run.
-    parts: dict[str, list[Part]] = {}
+    parts: dict[str, list[BreakdownRow]] = {}
     for run in runs:
         for part in run[:-2]:
             parts.setdefault(part.name, []).append(part)
@@ -94,7 +94,7 @@ def _table(title: str, way: str, runs: Sequence[Sequence[Part]]) -> Table:
     return Table(title, headings, cells, frozenset(headings[1:]), frozenset({len(parts)}))
 
 
-def _mean(parts: Sequence[Part], figure: str) -> str:
+def _mean(parts: Sequence[BreakdownRow], figure: str) -> str:
     """A figure of the same part in several runs, without those where it is 0 of 0."""
     values = [part.figures()[figure] for part in parts]
     return estimate_text(Estimate.of([value for value in values if value is not None])) or "n/a"

@@ -11,12 +11,13 @@ from typing import Any
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.saved_parses import SavedParses
+from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import baselines_for, kind_named
 from spmrl_bench.scoring.counts import Counts
-from spmrl_bench.scoring.metric import Criterion, metric_named
-from spmrl_bench.scoring.signature import Source, sign
+from spmrl_bench.scoring.metric import SelectionMetric, metric_named
+from spmrl_bench.scoring.signature import sign
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 
@@ -36,7 +37,7 @@ class Evaluated:
     tokens_per_second: float
     tag_accuracy: float | None = None
 
-    def score(self, criterion: Criterion) -> float:
+    def score(self, criterion: SelectionMetric) -> float:
         """What a criterion makes of it; 0 for figures of nothing."""
         return criterion.score(
             {name: metric_named(name).values(counts) for name, counts in self.counts.items()}
@@ -124,7 +125,7 @@ def score_split(
     found = evaluate_parser(parser, gold, rules)
     if saved is not None:
         saved.write(split, gold, found.parses)
-    source = Source(
+    source = Provenance(
         tags=bank.manifest.tags if parser.reads_tags else "none",
         variant=config.variant if config else kind.name,
         settings=config.settings if config else {},
@@ -145,7 +146,7 @@ def score_split(
 
 
 def signed_result(
-    bank: Treebank, split: str, name: str, counts: Counts, rules: Any, source: Source
+    bank: Treebank, split: str, name: str, counts: Counts, rules: Any, source: Provenance
 ) -> MetricResult:
     """The result that the counts of a metric give, signed.
 
@@ -161,7 +162,7 @@ def signed_result(
         counts="accepted" if bank.counts_accepted else None,
         transforms=tuple(bank.manifest.transforms),
     )
-    return MetricResult.of(metric, counts, sign(metric, counts, rules, whole))
+    return MetricResult.of(metric, counts, sign(metric, counts, rules, **whole.values()))
 
 
 def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:

@@ -31,7 +31,7 @@ from spmrl_bench.experiments.run_config import RunConfig, run_config
 from spmrl_bench.parsers.config import PRETRAINED, LexicalInput
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.pretrained.digests import digests
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.storage.paths import data_dir, data_dirs, require_inside
 from spmrl_bench.storage.toml import parsed_toml, read_toml, validated
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
@@ -182,8 +182,8 @@ class Recipe(BaseModel):
         """What selects; it must be of a metric that the kind is scored by."""
         text = self.language.select or self.base.select
         if text is None:
-            return str(Criterion.parse(" + ".join(kind.metrics)))
-        criterion = Criterion.parse(text)
+            return str(SelectionMetric.parse(" + ".join(kind.metrics)))
+        criterion = SelectionMetric.parse(text)
         lacking = [name for name in criterion.metrics if name not in kind.metrics]
         if lacking:
             raise RecipeError(

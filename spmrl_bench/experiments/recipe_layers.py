@@ -21,7 +21,7 @@ from pydantic import (
 from spmrl_bench.errors import RecipeError, ScoreError
 from spmrl_bench.parsers.config import PRETRAINED, LexicalInput
 from spmrl_bench.parsers.registry import kind_named, trained_kinds
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.storage.paths import check_name, check_path
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.manifest import Track
@@ -130,7 +130,7 @@ Variants = dict[
 def _criterion(text: str) -> str:
     """The text of what selects, as it is always written."""
     try:
-        return str(Criterion.parse(text))
+        return str(SelectionMetric.parse(text))
     except ScoreError as error:
         raise ValueError(str(error)) from None
 

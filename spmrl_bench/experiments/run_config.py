@@ -13,7 +13,7 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.recipe_layers import Size
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.settings_text import variant_text
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.training.config import TrainConfig
@@ -57,9 +57,9 @@ class RunConfig(BaseModel):
         return variant_text(self.variant, self.settings)
 
     @property
-    def criterion(self) -> Criterion:
+    def criterion(self) -> SelectionMetric:
         """What of dev is best."""
-        return Criterion.parse(self.select)
+        return SelectionMetric.parse(self.select)
 
 
 def run_config(values: Mapping[str, Any], place: str | Path, error: type[SpmrlError]) -> RunConfig:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 
 Key = tuple[str, str, str]
 """A split, a metric and one of its figures."""
@@ -54,7 +54,7 @@ def brief_columns(metrics: Iterable[str]) -> list[Column]:
     return dev + test
 
 
-def selecting_column(criterion: Criterion) -> Column:
+def selecting_column(criterion: SelectionMetric) -> Column:
     """What a criterion makes of dev."""
     metric, figure = (" + ".join(names) for names in zip(*criterion.terms, strict=True))
     return Column(f"dev {criterion.title}", "dev", metric, figure)

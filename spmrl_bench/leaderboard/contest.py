@@ -17,12 +17,12 @@ import numpy as np
 from spmrl_bench.leaderboard.comparison import comparable_counts
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.scoring.counts import Counts
-from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.significance import Comparison, Ratio, compare
 
 
 def compare_variants(
-    first: Mapping[int, Record], second: Mapping[int, Record], criterion: Criterion
+    first: Mapping[int, Record], second: Mapping[int, Record], criterion: SelectionMetric
 ) -> Comparison | None:
     """Two variants on dev, over the seeds that both have.
 
@@ -48,7 +48,7 @@ def compare_variants(
 
 
 def compare_counts(
-    pairs: Sequence[tuple[Counts, Counts]], criterion: Criterion
+    pairs: Sequence[tuple[Counts, Counts]], criterion: SelectionMetric
 ) -> Comparison | None:
     """Two systems, from the counts of both by the same metric for each seed.
 

@@ -23,7 +23,7 @@ from spmrl_bench.leaderboard.comparison import (
 from spmrl_bench.leaderboard.identity import differing_settings, digest, resolved_settings
 from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.leaderboard.searched import searched_text
-from spmrl_bench.scoring.metric import METRICS, Criterion, metric_named
+from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.settings_text import settings_text, variant_text
 
 #: Columns that say which run a row is of.
@@ -160,7 +160,7 @@ def _numbers(record: Record) -> Iterator[dict[str, Any]]:
             for figure, value in _figures(result, name).items():
                 yield how | {"figure": figure, "value": value}
     try:
-        score = record.dev.score(Criterion.parse(record.select)) if record.dev else None
+        score = record.dev.score(SelectionMetric.parse(record.select)) if record.dev else None
     except ScoreError:
         score = None  # by a metric that is not installed
     yield _PLAIN | {"split": "dev", "figure": "score", "value": score}

@@ -21,7 +21,7 @@ from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.columns import Key
 from spmrl_bench.leaderboard.identity import defaults
 from spmrl_bench.leaderboard.store import file_bytes, files_of, problems
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.storage.paths import data_dirs
 
 Text = Annotated[str, Field(min_length=1)]
@@ -79,7 +79,7 @@ class PublishedFigure(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         try:
-            Criterion.parse(f"{self.metric}.{self.figure}")
+            SelectionMetric.parse(f"{self.metric}.{self.figure}")
             _ = self.needed
         except ScoreError as error:
             raise ValueError(error) from None

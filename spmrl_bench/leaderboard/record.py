@@ -27,7 +27,7 @@ from spmrl_bench.leaderboard.record_versions import upgraded
 from spmrl_bench.leaderboard.searched import Search
 from spmrl_bench.leaderboard.store import Documents, Part
 from spmrl_bench.scoring.counts import Counts
-from spmrl_bench.scoring.metric import METRICS, Criterion, Metric, metric_named
+from spmrl_bench.scoring.metric import METRICS, Metric, SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 
 # 3: scores by metric; 4: systems of others; 5: searches. Older versions are read for ever
@@ -124,7 +124,7 @@ class SplitResult(Part):
         result = self.metrics.get(metric)
         return None if result is None else result.figures.get(name)
 
-    def score(self, criterion: Criterion) -> float:
+    def score(self, criterion: SelectionMetric) -> float:
         """What a criterion makes of it."""
         return criterion.score({name: result.figures for name, result in self.metrics.items()})
 

@@ -37,7 +37,7 @@ from spmrl_bench.leaderboard.frame import (
 )
 from spmrl_bench.leaderboard.identity import Resolved, resolved_settings
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import Comparison
 
 LEVEL = 0.05  # p below which a difference is marked
@@ -106,7 +106,7 @@ class Setup:
     settings: str
     precision: str
     size: str
-    criterion: Criterion
+    criterion: SelectionMetric
     variants: tuple[str, ...]
     rows: tuple[TreebankScores, ...]
     left_out: tuple[str, ...]
@@ -224,7 +224,7 @@ def _setup(
     order: Sequence[str],
 ) -> Setup:
     settings, precision, size, select = about
-    criterion = Criterion.parse(select)
+    criterion = SelectionMetric.parse(select)
     rows, left_out = _of_several_languages(rows, order)
     found: list[TreebankScores] = []
     for treebank, runs in parts(rows, "treebank").items():
@@ -265,7 +265,7 @@ def _of_several_languages(
 
 
 def _treebank_scores(
-    rows: pd.DataFrame, records: Sequence[Record], criterion: Criterion
+    rows: pd.DataFrame, records: Sequence[Record], criterion: SelectionMetric
 ) -> TreebankScores:
     """The scores of runs of one state of a treebank that differ in variant and seed only."""
     own = rows[rows["baseline"] == ""].sort_values("seed", kind="stable")
@@ -339,7 +339,7 @@ def _figures(rows: pd.DataFrame) -> dict[Key, dict[int, float]]:
     }
 
 
-def _convention(scored: pd.DataFrame, criterion: Criterion) -> Convention:
+def _convention(scored: pd.DataFrame, criterion: SelectionMetric) -> Convention:
     """What decides how the scores were counted, whatever the treebank."""
     several = len(criterion.metrics) > 1
     return tuple(

@@ -1,43 +1,45 @@
-"""Bracket counts of a whole corpus, compiled: the rows of ``brackets.count_brackets``.
+"""Bracket counts of a whole corpus, compiled: the rows of ``evalb.count_brackets``.
 
 A label or tag is looked up once per corpus. From then on it is a number, its *atom*, and what
-the parameter file says of it stands in arrays indexed by atoms. A sentence is two
-:class:`Side` objects full of atoms and fenceposts; :class:`Counter` compares them without
-touching a Python object. Trees in memory become sides here, text in ``_scanning.pyx``.
+the parameter file says of it is a row of a table. A sentence is two :class:`Side` objects full
+of atoms and fenceposts; :class:`Counter` compares them without touching a Python object. Trees
+in memory become sides here, text in ``_scanning.pyx``.
 
-Only the usual is done here. A sentence that needs a quotation mark put back, a pair of equal
-words, or that is no proper tree gets the status ``ASK``, and the caller counts it with the
-plain-Python code. Every other row is the same, number for number.
+Only the usual is done here. A sentence whose words differ, that needs a quotation mark put back
+or that is no proper tree gets the status ``ASK``, and the caller counts it with the plain-Python
+code. Every other row is the same, number for number.
 
-Every index goes through a typed memoryview, except for the spans of a tree while they are
-copied, so that a debug build (SPMRL_BENCH_BOUNDS_CHECKS=1, see setup.py) checks it.
+Every index goes through a typed memoryview, so that a debug build (SPMRL_BENCH_BOUNDS_CHECKS=1,
+see setup.py) checks it.
 """
 
 import numpy as np
 
 from spmrl_bench.errors import ArrayError
 
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
-from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 
 
 cdef enum:
     RECENT = 1024  # a power of two
 
-
-cdef object longer(array, Py_ssize_t needed):
-    """A copy of an array that has room for at least ``needed`` items."""
-    longer_array = np.empty(max(needed, 2 * len(array)), dtype=np.asarray(array).dtype)
-    longer_array[: len(array)] = array
-    return longer_array
+cdef enum:  # values of Column, and how many there are
+    LENGTH = 0
+    STATUS = 1
+    MATCHED = 2
+    GOLD = 3
+    TEST = 4
+    CROSSING = 5
+    WORDS = 6
+    MATCHED_TAGS = 7
+    COLUMNS = 8
 
 
 cdef class Atoms:
     """Labels and tags as numbers, and what they count as.
 
-    ``classify`` maps a label to the class it has as a label (-1: not counted), the class it
-    has as a tag, and its flags as a tag. Classes are numbered from 0.
+    ``classify`` gives the row of a label in ``table``: the class that it has as a label (-1: not
+    counted), the class that it has as a tag, and its flags as a tag. Classes are numbered from 0.
     """
 
     def __init__(self, classify):
@@ -45,10 +47,7 @@ cdef class Atoms:
         self.numbers = {}
         self.recent = [None] * RECENT
         self.recent_atoms = np.empty(RECENT, dtype=np.int32)
-        self.classes = 0
-        self.label_class = np.empty(64, dtype=np.int32)
-        self.tag_class = np.empty(64, dtype=np.int32)
-        self.flags = np.empty(64, dtype=np.uint8)
+        self.table = np.empty((64, 3), dtype=np.int32)
 
     cdef int32_t number(self, object label) except -1:
         """The atom of a label or tag.
@@ -57,28 +56,19 @@ cdef class Atoms:
         here, lest another gets the address.
         """
         cdef Py_ssize_t slot = (<size_t><PyObject*>label >> 4) % RECENT
-        if self.recent[slot] is label:
-            return self.recent_atoms[slot]
-        cdef PyObject* found = PyDict_GetItemWithError(self.numbers, label)
-        cdef int32_t atom = self.add(label) if found == NULL else <object>found
-        self.recent[slot] = label
-        self.recent_atoms[slot] = atom
-        return atom
+        if self.recent[slot] is not label:
+            found = self.numbers.get(label)
+            self.recent_atoms[slot] = self.add(label) if found is None else found
+            self.recent[slot] = label
+        return self.recent_atoms[slot]
 
     cdef int32_t add(self, object label) except -1:
         """A new atom."""
         cdef int32_t atom = len(self.numbers)
-        cdef int32_t label_class, tag_class
-        cdef uint8_t flags
-        label_class, tag_class, flags = self.classify(label)
-        if atom == self.flags.shape[0]:
-            self.label_class = longer(self.label_class, atom + 1)
-            self.tag_class = longer(self.tag_class, atom + 1)
-            self.flags = longer(self.flags, atom + 1)
-        self.label_class[atom] = label_class
-        self.tag_class[atom] = tag_class
-        self.flags[atom] = flags
-        self.classes = max(self.classes, label_class + 1, tag_class + 1)
+        if atom == self.table.shape[0]:
+            self.table = np.concatenate([self.table, self.table])
+        cdef int32_t[::1] row = self.table[atom]
+        row[LABEL_CLASS], row[TAG_CLASS], row[FLAGS] = self.classify(label)
         self.numbers[label] = atom
         return atom
 
@@ -93,28 +83,13 @@ cdef class Side:
     constituents those of the ``brackets`` that count, with classes in place of labels.
     """
 
-    def __init__(self):
+    def __init__(self, Py_ssize_t room):
+        """``room``: the words, and the constituents, that a tree has at most."""
         self.tags, self.kept, self.fences, self.starts, self.ends, self.labels = (
-            np.empty(256, dtype=np.int32) for _ in range(6)
+            np.empty(room + 1, dtype=np.int32) for _ in range(6)
         )
-        self.word_starts = np.empty(256, dtype=np.int64)
-        self.word_ends = np.empty(256, dtype=np.int64)
-
-    cdef int room_for_words(self, Py_ssize_t words) except -1:
-        if words >= self.tags.shape[0]:
-            self.tags = longer(self.tags, words + 1)
-            self.kept = longer(self.kept, words + 1)
-            self.fences = longer(self.fences, words + 1)
-            self.word_starts = longer(self.word_starts, words + 1)
-            self.word_ends = longer(self.word_ends, words + 1)
-        return 0
-
-    cdef int room_for_rows(self, Py_ssize_t rows) except -1:
-        if rows > self.starts.shape[0]:
-            self.starts = longer(self.starts, rows)
-            self.ends = longer(self.ends, rows)
-            self.labels = longer(self.labels, rows)
-        return 0
+        self.word_starts = np.empty(room, dtype=np.int64)
+        self.word_ends = np.empty(room, dtype=np.int64)
 
     cdef bint settle(self, Atoms atoms) except -1 nogil:
         """Remove words and constituents; False where the rest is not in the order of a tree."""
@@ -123,11 +98,11 @@ cdef class Side:
         for i in range(self.words):
             self.fences[i] = kept
             self.kept[kept] = i
-            kept += not atoms.flags[self.tags[i]] & REMOVED
+            kept += not atoms.table[self.tags[i], FLAGS] & REMOVED
         self.fences[self.words] = kept
         self.kept_words = kept
         for i in range(self.rows):
-            label_class = atoms.label_class[self.labels[i]]
+            label_class = atoms.table[self.labels[i], LABEL_CLASS]
             start = self.fences[self.starts[i]]
             end = self.fences[self.ends[i]]
             if label_class < 0 or start >= end:
@@ -143,50 +118,40 @@ cdef class Side:
 
 
 cdef class Counter:
-    """Compares two sides and writes the row of sentence ``k``."""
+    """Compares two sides and fills the row of sentence ``k``."""
 
-    def __init__(self, Atoms atoms, Py_ssize_t sentences):
+    def __init__(self, Atoms atoms, Py_ssize_t sentences, bint ask_about_no_words):
         self.atoms = atoms
+        self.no_words = ASK if ask_about_no_words else NO_WORDS
         self.rows = np.zeros((sentences, COLUMNS), dtype=np.int64)
-        self.unpaired = np.zeros(64, dtype=np.int32)
-        self.first_start = np.empty(256, dtype=np.int32)
-        self.last_end = np.empty(256, dtype=np.int32)
-
-    cdef int room_for_sentences(self, Py_ssize_t sentences) except -1:
-        if sentences > self.rows.shape[0]:
-            rows = np.zeros((2 * sentences, COLUMNS), dtype=np.int64)
-            rows[: self.rows.shape[0]] = self.rows
-            self.rows = rows
-        return 0
 
     cdef int compare_lengths(self, Py_ssize_t k, Side gold, Side test) except -2 nogil:
         """Whether the words of two settled sides are equally many; a status."""
         cdef Py_ssize_t i
         cdef int64_t length = 0
         for i in range(gold.words):
-            length += not self.atoms.flags[gold.tags[i]] & NOT_IN_LENGTH
+            length += not self.atoms.table[gold.tags[i], FLAGS] & NOT_IN_LENGTH
         self.rows[k, LENGTH] = length
         if test.kept_words == 0:
-            return NO_WORDS
+            return self.no_words
         if gold.kept_words == test.kept_words:
             return VALID
         return ASK if gold.marks and test.marks else LENGTH_UNMATCH
 
-    cdef int leave_out(self, Py_ssize_t k, int verdict) except -1 nogil:
-        """Make sentence ``k`` one that is not scored."""
-        self.rows[k, STATUS] = verdict
-        return 0
-
-    cdef int compare_brackets(self, Py_ssize_t k, Side gold, Side test) except -1 nogil:
-        """Fill the row of a sentence whose words are the same on both sides."""
+    cdef int fill(self, Py_ssize_t k, int verdict, Side gold, Side test) except -1 nogil:
+        """Write the status of a sentence and, if the words are the same, its counts."""
         cdef Py_ssize_t i
         cdef int64_t matched_tags = 0
         cdef int32_t gold_tag, test_tag
+        self.rows[k, STATUS] = verdict
+        if verdict != VALID:
+            return 0
         for i in range(gold.kept_words):
             gold_tag = gold.tags[gold.kept[i]]
             test_tag = test.tags[test.kept[i]]
-            matched_tags += self.atoms.tag_class[gold_tag] == self.atoms.tag_class[test_tag]
-        self.rows[k, STATUS] = VALID
+            matched_tags += (
+                self.atoms.table[gold_tag, TAG_CLASS] == self.atoms.table[test_tag, TAG_CLASS]
+            )
         self.rows[k, GOLD] = gold.brackets
         self.rows[k, TEST] = test.brackets
         self.rows[k, WORDS] = gold.kept_words
@@ -194,18 +159,14 @@ cdef class Counter:
         return self.match(k, gold, test)
 
     cdef int match(self, Py_ssize_t k, Side gold, Side test) except -1 nogil:
-        """Count matching and crossing brackets.
+        """Count matching and crossing brackets; gold's labels are used up.
 
         Both lists are in the order of the start and, among equal starts, from long to short,
         so that brackets over the same span stand together.
         """
-        cdef Py_ssize_t g = 0, t = 0, first, here
-        cdef int32_t start, end, label
+        cdef Py_ssize_t g = 0, t = 0, first, here, i
+        cdef int32_t start, end
         cdef int64_t matched = 0, crossing = 0
-        cdef bint fences_known = False
-        if self.unpaired.shape[0] < self.atoms.classes:
-            with gil:
-                self.unpaired = np.zeros(2 * self.atoms.classes, dtype=np.int32)
         while t < test.brackets:
             start = test.starts[t]
             end = test.ends[t]
@@ -215,52 +176,31 @@ cdef class Counter:
                 g += 1
             first = g
             while g < gold.brackets and gold.starts[g] == start and gold.ends[g] == end:
-                self.unpaired[gold.labels[g]] += 1
                 g += 1
             here = t
             while t < test.brackets and test.starts[t] == start and test.ends[t] == end:
-                label = test.labels[t]
-                if first < g and self.unpaired[label] > 0:
-                    self.unpaired[label] -= 1
-                    matched += 1
+                for i in range(first, g):
+                    if gold.labels[i] == test.labels[t]:
+                        gold.labels[i] = -1
+                        matched += 1
+                        break
                 t += 1
-            if first < g:
-                while first < g:
-                    self.unpaired[gold.labels[first]] = 0
-                    first += 1
-            elif end - start > 1:  # a span of gold, which nests, crosses none
-                if not fences_known:
-                    self.mark_fences(gold)
-                    fences_known = True
-                if self.crosses(start, end):
-                    crossing += t - here
+            # A span of gold, which nests, crosses none.
+            if first == g and end - start > 1 and self.crosses(gold, start, end):
+                crossing += t - here
         self.rows[k, MATCHED] = matched
         self.rows[k, CROSSING] = crossing
         return 0
 
-    cdef int mark_fences(self, Side gold) except -1 nogil:
-        """For every fencepost: where gold brackets that end there start, and the reverse."""
-        cdef Py_ssize_t i, size = gold.kept_words + 1
-        cdef int32_t start, end
-        if self.first_start.shape[0] < size:
-            with gil:
-                self.first_start = np.empty(2 * size, dtype=np.int32)
-                self.last_end = np.empty(2 * size, dtype=np.int32)
-        for i in range(size):
-            self.first_start[i] = i
-            self.last_end[i] = i
+    cdef bint crosses(self, Side gold, int32_t start, int32_t end) except -1 nogil:
+        """Whether a gold bracket overlaps a span without nesting."""
+        cdef Py_ssize_t i
         for i in range(gold.brackets):
-            start = gold.starts[i]
-            end = gold.ends[i]
-            self.first_start[end] = min(self.first_start[end], start)
-            self.last_end[start] = max(self.last_end[start], end)
-        return 0
-
-    cdef bint crosses(self, int32_t start, int32_t end) except -1 nogil:
-        """Whether a gold bracket that starts or ends inside a span reaches out of it."""
-        cdef Py_ssize_t fence
-        for fence in range(start + 1, end):
-            if self.first_start[fence] < start or self.last_end[fence] > end:
+            if gold.starts[i] >= end:
+                break
+            if gold.starts[i] < start < gold.ends[i] < end:
+                return True
+            if start < gold.starts[i] and end < gold.ends[i]:
                 return True
         return False
 
@@ -278,13 +218,9 @@ cdef bint read_tree(Side side, tree, Atoms atoms) except -1:
     side.marks = 0
     if len(some_tags) != side.words:
         return False
-    side.room_for_words(side.words)
-    side.room_for_rows(side.rows)
     for i in range(side.words):
-        atom = atoms.number(some_tags[i])
-        side.tags[i] = atom
-        if atoms.flags[atom] & QUOTE and len(some_words[i]) == 1:
-            side.marks += 1
+        atom = side.tags[i] = atoms.number(some_tags[i])
+        side.marks += atoms.table[atom, FLAGS] & QUOTE and len(some_words[i]) == 1
     for i in range(side.rows):
         side.labels[i] = atoms.number(some_labels[i])
     return read_spans(side, tree.spans)
@@ -292,31 +228,19 @@ cdef bint read_tree(Side side, tree, Atoms atoms) except -1:
 
 cdef bint read_spans(Side side, spans) except -1:
     """Copy int32 spans ``[rows, 2]``; False where they are anything else or out of range."""
-    cdef Py_buffer view
+    cdef const int32_t[:, ::1] numbers
     cdef Py_ssize_t i
-    cdef int32_t start, end
-    cdef const int32_t* numbers
-    PyObject_GetBuffer(spans, &view, PyBUF_FORMAT | PyBUF_STRIDES)
     try:
-        if (
-            view.ndim != 2
-            or view.shape[0] != side.rows
-            or view.shape[1] != 2
-            or view.itemsize != sizeof(int32_t)
-            or view.format[0] not in b"il"
-            or (side.rows and (view.strides[0] != 8 or view.strides[1] != 4))
-        ):
+        numbers = spans
+    except ValueError:
+        return False
+    if numbers.shape[0] != side.rows or numbers.shape[1] != 2:
+        return False
+    for i in range(side.rows):
+        side.starts[i] = numbers[i, 0]
+        side.ends[i] = numbers[i, 1]
+        if not 0 <= side.starts[i] <= side.ends[i] <= side.words:
             return False
-        numbers = <const int32_t*>view.buf
-        for i in range(side.rows):
-            start = numbers[2 * i]
-            end = numbers[2 * i + 1]
-            if not 0 <= start <= end <= side.words:
-                return False
-            side.starts[i] = start
-            side.ends[i] = end
-    finally:
-        PyBuffer_Release(&view)
     return True
 
 
@@ -332,36 +256,34 @@ cdef bint same_words(Side gold, tuple gold_words, Side test, tuple test_words) e
     return True
 
 
-def count_trees(
-    list gold not None, list test not None, classify, bint ask_about_words, bint ask_about_no_words
-):
+def count_trees(list gold not None, list test not None, classify, bint ask_about_no_words):
     """Rows of counts, int64 ``[sentences, columns]``; status -1 where the caller must count.
 
     ``gold`` and ``test`` are equally long lists of Trees. The caller can ask for the sentences
-    whose words differ, and for those whose test tree has no words that count.
+    whose test tree has no words that count.
     """
-    cdef Atoms atoms = Atoms(classify)
-    cdef Side gold_side = Side(), test_side = Side()
-    cdef Counter counter = Counter(atoms, len(gold))
-    cdef Py_ssize_t k
+    cdef Py_ssize_t k, room = 0
     cdef int verdict
     if len(gold) != len(test):
         raise ArrayError(f"test has {len(test)} trees; gold has {len(gold)}, and both must agree.")
+    for side in (gold, test):
+        for tree in side:
+            room = max(room, len(tree.words), len(tree.labels))
+    cdef Atoms atoms = Atoms(classify)
+    cdef Side gold_side = Side(room), test_side = Side(room)
+    cdef Counter counter = Counter(atoms, len(gold), ask_about_no_words)
     for k in range(len(gold)):
-        if not read_tree(gold_side, gold[k], atoms) or not gold_side.settle(atoms):
-            verdict = ASK
-        elif not read_tree(test_side, test[k], atoms) or not test_side.settle(atoms):
-            verdict = ASK
-        else:
+        verdict = ASK
+        if (
+            read_tree(gold_side, gold[k], atoms)
+            and gold_side.settle(atoms)
+            and read_tree(test_side, test[k], atoms)
+            and test_side.settle(atoms)
+        ):
             verdict = counter.compare_lengths(k, gold_side, test_side)
         if verdict == VALID and not same_words(
             gold_side, gold[k].words, test_side, test[k].words
         ):
-            verdict = ASK if ask_about_words else WORDS_UNMATCH
-        if verdict == NO_WORDS and ask_about_no_words:
             verdict = ASK
-        if verdict == VALID:
-            counter.compare_brackets(k, gold_side, test_side)
-        else:
-            counter.leave_out(k, verdict)
+        counter.fill(k, verdict, gold_side, test_side)
     return np.asarray(counter.rows)

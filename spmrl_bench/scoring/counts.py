@@ -1,8 +1,10 @@
-"""Sufficient statistics of bracket scores: one row of counts per sentence.
+"""Sufficient statistics of scores: one row of whole numbers per sentence.
 
 F1 is no mean of sentence scores, so a stored F1 can be neither recombined nor tested for
-significance. The counts can: every corpus figure below is a pure function of one int64 array
-whose rows add up.
+significance. Counts can: every figure of a corpus is a pure function of an int64 array whose
+rows add up. What the numbers are counted from is not known here.
+
+Percentages run from 0 to 100 and are None where nothing can be divided (0 of 0).
 """
 
 from __future__ import annotations
@@ -20,21 +22,18 @@ from spmrl_bench.errors import ScoreError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """Counts of a corpus, from which every figure of a metric follows.
+    """Counts of a corpus, from which every figure of a metric follows."""
 
-    Attributes:
-        what: is counted, for messages.
-        columns: names of the columns, by their number.
-        rows: int64 array ``[sentences, len(columns)]``, read-only.
-    """
+    what: ClassVar[str]  # is counted, for messages
+    columns: ClassVar[type[IntEnum]]  # names of the columns, by their number
+    rows: NDArray[np.int64]  # [sentences, len(columns)], read-only
 
-    what: ClassVar[str]
-    columns: ClassVar[type[IntEnum]]
-    rows: NDArray[np.int64]
+    def __post_init__(self) -> None:
+        self.rows.flags.writeable = False
 
     @classmethod
     def from_rows(cls, rows: Iterable[Iterable[int]]) -> Self:
-        """Counts from one row per sentence, in the order of the columns.
+        """Return counts from one row per sentence, in the order of the columns.
 
         Raises:
             ScoreError: a row has another number of columns, or counts that cannot be.
@@ -43,13 +42,11 @@ class Counts:
         for number, row in enumerate(listed, start=1):
             if len(row) != len(cls.columns) or not cls._possible(row):
                 raise ScoreError(f"row {number} holds no {cls.what} counts: {row}")
-        array = np.array(listed, dtype=np.int64).reshape(-1, len(cls.columns))
-        array.flags.writeable = False
-        return cls(array)
+        return cls(np.array(listed, dtype=np.int64).reshape(-1, len(cls.columns)))
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[int]]) -> Self:
-        """Counts from one list per column, by its name in small letters.
+        """Return counts from one list per column, by its name in small letters.
 
         Raises:
             ScoreError: a column is missing, lengths differ, or counts cannot be.
@@ -57,9 +54,10 @@ class Counts:
         needed = [column.name.lower() for column in cls.columns]
         missing = [name for name in needed if name not in columns]
         if missing or len({len(columns[name]) for name in needed}) > 1:
+            lacking = ", ".join(missing) or "none"
+            names = ", ".join(needed)
             raise ScoreError(
-                f"counts need the columns {', '.join(needed)}, all of one length; missing: "
-                f"{', '.join(missing) or 'none'}"
+                f"counts need the columns {names}, all of one length; missing: {lacking}"
             )
         return cls.from_rows(zip(*(columns[name] for name in needed), strict=True))
 
@@ -69,7 +67,7 @@ class Counts:
         return min(row) >= 0
 
     def to_columns(self) -> dict[str, list[int]]:
-        """The inverse of :meth:`from_columns`."""
+        """Return one list per column, as :meth:`from_columns` takes them."""
         return {column.name.lower(): self.column(column).tolist() for column in self.columns}
 
     def __len__(self) -> int:
@@ -96,28 +94,16 @@ class Counts:
 
 
 class Column(IntEnum):
-    """Columns of a row of counts.
+    """Columns of a row of bracket counts; all from ``MATCHED`` on are 0 where nothing is scored."""
 
-    Attributes:
-        LENGTH: words of the gold sentence, without those whose tag is in
-            ``DELETE_LABEL_FOR_LENGTH`` (the C programs' ``Len.``).
-        STATUS: a :class:`Status`; in a row that is not scored all later columns are 0.
-        MATCHED: brackets in both trees, each paired with one of the other side.
-        GOLD: brackets of the gold tree.
-        TEST: brackets of the test tree.
-        CROSSING: test brackets that cross at least one gold bracket.
-        WORDS: words compared, so without the removed ones.
-        MATCHED_TAGS: words whose tags are the same.
-    """
-
-    LENGTH = 0
-    STATUS = 1
-    MATCHED = 2
-    GOLD = 3
-    TEST = 4
-    CROSSING = 5
-    WORDS = 6
-    MATCHED_TAGS = 7
+    LENGTH = 0  # words of gold whose tag is not in DELETE_LABEL_FOR_LENGTH (``Len.`` of evalb)
+    STATUS = 1  # a Status
+    MATCHED = 2  # brackets in both trees, each paired with one of the other side
+    GOLD = 3  # brackets of the gold tree
+    TEST = 4  # brackets of the test tree
+    CROSSING = 5  # test brackets that cross at least one gold bracket
+    WORDS = 6  # words compared, so without the removed ones
+    MATCHED_TAGS = 7  # words whose tags are the same
 
 
 class Status(IntEnum):
@@ -137,45 +123,44 @@ class Status(IntEnum):
     @property
     def scored(self) -> bool:
         """Whether the sentence is part of the figures."""
-        return self in _SCORED
+        return self in (Status.VALID, Status.MISSED)
 
     @property
     def reason(self) -> str:
-        """The status in words, as reports print it."""
+        """Why a sentence is left out, as reports print it."""
         return _REASONS[self]
 
 
-_SCORED = (Status.VALID, Status.MISSED)
 _REASONS = {
-    Status.VALID: "valid",
     Status.LENGTH_UNMATCH: "different number of words",
     Status.WORDS_UNMATCH: "different words",
     Status.NO_WORDS: "no parse, or no words to score",
-    Status.MISSED: "no parse, all its gold brackets missed",
 }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BracketCounts(Counts):
-    """Bracket counts of a corpus and the figures that follow from them.
-
-    Percentages run from 0 to 100 and are None where nothing can be divided (0 of 0).
-    """
+    """Bracket counts of a corpus and the figures that follow from them."""
 
     what = "bracket"
     columns = Column
 
     @classmethod
     def _possible(cls, row: tuple[int, ...]) -> bool:
-        return min(row) >= 0 and row[Column.STATUS] in _REASONS
+        return min(row) >= 0 and row[Column.STATUS] < len(Status)
 
     def sentences_with(self, status: Status) -> NDArray[np.int64]:
         """0-based indices of the sentences with a status."""
-        return np.flatnonzero(self.rows[:, Column.STATUS] == status)
+        return np.flatnonzero(self.column(Column.STATUS) == status)
 
     def up_to(self, length: int) -> BracketCounts:
         """The counts of the sentences of at most ``length`` words."""
-        return BracketCounts(self.rows[self.rows[:, Column.LENGTH] <= length])
+        return BracketCounts(self.rows[self.column(Column.LENGTH) <= length])
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """Which sentences are part of the figures, bool ``[sentences]``."""
+        return np.isin(self.column(Column.STATUS), (Status.VALID, Status.MISSED))
 
     @property
     def valid(self) -> int:
@@ -203,10 +188,8 @@ class BracketCounts(Counts):
 
         A sentence without a parse is none of them, even where gold has no bracket that counts.
         """
-        matched, gold, test = (
-            self.rows[:, column] for column in (Column.MATCHED, Column.GOLD, Column.TEST)
-        )
-        parsed = self.rows[:, Column.STATUS] == Status.VALID
+        matched, gold, test = map(self.column, (Column.MATCHED, Column.GOLD, Column.TEST))
+        parsed = self.column(Column.STATUS) == Status.VALID
         return self._percent_of_scored((matched == gold) & (gold == test) & parsed)
 
     @property
@@ -217,26 +200,101 @@ class BracketCounts(Counts):
     @property
     def no_crossing(self) -> float | None:
         """Percentage of scored sentences without a crossing bracket."""
-        return self._percent_of_scored(self.rows[:, Column.CROSSING] == 0)
+        return self._percent_of_scored(self.column(Column.CROSSING) == 0)
 
     @property
     def two_or_less_crossing(self) -> float | None:
         """Percentage of scored sentences with at most two crossing brackets."""
-        return self._percent_of_scored(self.rows[:, Column.CROSSING] <= 2)
+        return self._percent_of_scored(self.column(Column.CROSSING) <= 2)
 
     @property
     def tagging_accuracy(self) -> float | None:
         """Percentage of compared words whose tags agree."""
         return percent(self.total(Column.MATCHED_TAGS), self.total(Column.WORDS))
 
-    @property
-    def scored(self) -> NDArray[np.bool_]:
-        """Which sentences are part of the figures, bool ``[sentences]``."""
-        return np.isin(self.rows[:, Column.STATUS], _SCORED)
-
     def _percent_of_scored(self, condition: NDArray[np.bool_]) -> float | None:
-        scored = self.scored
-        return percent(int((scored & condition).sum()), int(scored.sum()))
+        return percent(int((self.scored & condition).sum()), self.valid)
+
+
+class AttachmentColumn(IntEnum):
+    """Columns of a row of attachment counts: four of the scored words, then the same of all."""
+
+    WORDS = 0  # that are scored, which are those that are no punctuation
+    HEADS = 1  # of these, words with the right head
+    LABELS = 2  # with the right relation, whatever their head
+    BOTH = 3  # with both right
+    ALL_WORDS = 4
+    ALL_HEADS = 5
+    ALL_LABELS = 6
+    ALL_BOTH = 7
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttachmentCounts(Counts):
+    """Attachment counts of a corpus and the figures that follow from them.
+
+    Every figure is of the scored words, so without punctuation; :meth:`with_punctuation` gives
+    the counts whose figures are of all words.
+    """
+
+    what = "attachment"
+    columns = AttachmentColumn
+
+    @classmethod
+    def _possible(cls, row: tuple[int, ...]) -> bool:
+        """Whether no count is larger than another allows."""
+        scored, every = row[:4], row[4:]
+        return all(
+            0 <= both <= min(heads, labels) and heads + labels - both <= words
+            for words, heads, labels, both in (scored, every)
+        ) and all(
+            # What is right among all words is right among the scored ones or the others.
+            0 <= more - some <= every[0] - scored[0]
+            for some, more in zip(scored, every, strict=True)
+        )
+
+    def with_punctuation(self) -> AttachmentCounts:
+        """Counts of the same sentences in which every word is scored."""
+        return AttachmentCounts(np.tile(self.rows[:, AttachmentColumn.ALL_WORDS :], (1, 2)))
+
+    @property
+    def words(self) -> int:
+        """Number of words that are scored."""
+        return self.total(AttachmentColumn.WORDS)
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences with a word that is scored."""
+        return int((self.column(AttachmentColumn.WORDS) > 0).sum())
+
+    @property
+    def uas(self) -> float | None:
+        """Unlabelled attachment score: percentage of words with the right head."""
+        return percent(self.total(AttachmentColumn.HEADS), self.words)
+
+    @property
+    def las(self) -> float | None:
+        """Labelled attachment score: percentage of words with the right head and relation."""
+        return percent(self.total(AttachmentColumn.BOTH), self.words)
+
+    @property
+    def label_accuracy(self) -> float | None:
+        """Percentage of words with the right relation, whatever their head."""
+        return percent(self.total(AttachmentColumn.LABELS), self.words)
+
+    @property
+    def unlabelled_match(self) -> float | None:
+        """Percentage of sentences with all heads right, of those with a scored word."""
+        return self._complete(AttachmentColumn.HEADS)
+
+    @property
+    def labelled_match(self) -> float | None:
+        """Percentage of sentences with all heads and relations right, likewise."""
+        return self._complete(AttachmentColumn.BOTH)
+
+    def _complete(self, column: AttachmentColumn) -> float | None:
+        words = self.column(AttachmentColumn.WORDS)
+        return percent(int(((words > 0) & (self.column(column) == words)).sum()), self.sentences)
 
 
 def percent(part: int, whole: int) -> float | None:

@@ -2,9 +2,8 @@
 
 Scripts of twenty years read this output, and whoever doubts a score compares it with the
 program's own. It follows from the counts, but for what EVALB_SPMRL does to sentences that are
-an error or a missing parse to us (:func:`printed_rows`). Like the programs, it leaves out what
-could not be scored and says so in two numbers only; every other report of this package says it
-in words.
+an error or a missing parse to us. Like the programs, it leaves out what could not be scored and
+says so in two numbers only; every other report of this package says it in words.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring.brackets import count_first_words, count_missed_as_program
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
-from spmrl_bench.scoring.policy import MissingParse, Policy, Punctuation
-from spmrl_bench.scoring.prm import Parameters, Program
+from spmrl_bench.scoring.evalb import count_first_words, count_missed_as_program
+from spmrl_bench.scoring.prm import MissingParse, Parameters, Policy, Program, Punctuation
 from spmrl_bench.trees.tree import Tree
 
 #: The line before and after the table of sentences.
@@ -39,7 +37,7 @@ _PRINTED = {
 }
 
 
-class PrintedRow(NamedTuple):
+class _Line(NamedTuple):
     """One line of the table of sentences."""
 
     sentence: int
@@ -53,7 +51,7 @@ class PrintedRow(NamedTuple):
     matched_tags: int = 0
 
     @classmethod
-    def of(cls, sentence: int, row: Sequence[int]) -> PrintedRow:
+    def of(cls, sentence: int, row: Sequence[int]) -> _Line:
         """The line that follows from the counts of a sentence."""
         length, status, *counted = row
         return cls(sentence, length, _PRINTED[Status(status)], *counted)
@@ -65,14 +63,11 @@ def as_evalb(
     prm: Parameters,
     policy: Policy,
 ) -> str:
-    """The standard output of the C program that the parameters are for.
+    """Return the standard output of the C program that the parameters are for.
 
-    Args:
-        read_sides: gives the gold trees that ``counts`` are of and their parses; called only
-            where the output follows from more than the counts.
-        counts: what :func:`~spmrl_bench.scoring.score_trees` counted.
-        prm: the parameters it was counted with.
-        policy: that it was counted with; to count missing parses is the option ``-X``.
+    ``counts`` were counted with ``prm`` and ``policy``; to count missing parses is the option
+    ``-X``. ``read_sides`` gives the trees that they are of, and is called only where the output
+    follows from more than the counts.
 
     Raises:
         ScoreError: the program has no such option, would print its debugging too, or would
@@ -82,29 +77,22 @@ def as_evalb(
     all_valid = len(counts.sentences_with(Status.VALID)) == len(counts)
     more = prm.program is Program.EVALB_SPMRL and not all_valid
     gold, test = read_sides() if more else ([], [])
-    rows = printed_rows(gold, test, counts, prm, policy)
-    _check_errors(gold, counts, rows, prm)
-    short = [row for row in rows if row.length <= prm.cutoff_len]
-    return "".join(
-        (
-            HEAD,
-            *map(_sentence_line, rows),
-            f"{RULE}\n",
-            _totals_line(_Totals(rows)),
-            "=== Summary ===\n",
-            _summary("All", _Totals(rows)),
-            _summary(f"len<={prm.cutoff_len}", _Totals(short)),
-        )
-    )
+    lines = _lines(gold, test, counts, prm, policy)
+    _check_errors(gold, counts, lines, prm)
+    short = [line for line in lines if line.length <= prm.cutoff_len]
+    table = "".join(map(_sentence_line, lines))
+    totals = f"{RULE}\n{_totals_line(_Totals.of(lines))}=== Summary ===\n"
+    summaries = _summary("All", lines) + _summary(f"len<={prm.cutoff_len}", short)
+    return HEAD + table + totals + summaries
 
 
-def printed_rows(
+def _lines(
     gold: Sequence[Tree],
     test: Sequence[Tree],
     counts: BracketCounts,
     prm: Parameters,
     policy: Policy,
-) -> list[PrintedRow]:
+) -> list[_Line]:
     """The lines that the program prints for the sentences, sometimes two for one.
 
     EVALB prints one line a sentence, which follows from its counts. EVALB_SPMRL calls a
@@ -112,27 +100,25 @@ def printed_rows(
     word, it then prints and counts it again, by the words that gold has. With ``-X``, a missing
     parse has the status 3 and an inflated number of gold brackets.
     """
-    if prm.program is Program.EVALB:
-        return [PrintedRow.of(number, row) for number, row in enumerate(counts.rows.tolist(), 1)]
-    found = []
+    lines = []
     for number, row in enumerate(counts.rows.tolist(), start=1):
         length, status = row[Column.LENGTH], row[Column.STATUS]
-        if status == Status.VALID:
-            found.append(PrintedRow.of(number, row))
+        if status == Status.VALID or prm.program is Program.EVALB:
+            lines.append(_Line.of(number, row))
             continue
         one, other = gold[number - 1], test[number - 1]
         if status == Status.LENGTH_UNMATCH:
-            found.append(PrintedRow(number, length, _OK))
+            lines.append(_Line(number, length, _OK))
             if len(one) <= 1:
-                found.append(PrintedRow.of(number, count_first_words(one, other, prm)))
+                lines.append(_Line.of(number, count_first_words(one, other, prm)))
         elif status == Status.MISSED or (
             status == Status.NO_WORDS and policy.missing_parse is MissingParse.COUNT
         ):
             brackets = count_missed_as_program(one, prm)
-            found.append(PrintedRow(number, length, _MISSED, gold=brackets, words=len(one)))
+            lines.append(_Line(number, length, _MISSED, gold=brackets, words=len(one)))
         else:
-            found.append(PrintedRow.of(number, row))
-    return found
+            lines.append(_Line.of(number, row))
+    return lines
 
 
 def _check_options(prm: Parameters, policy: Policy) -> None:
@@ -154,51 +140,45 @@ def _check_options(prm: Parameters, policy: Policy) -> None:
 
 
 def _check_errors(
-    gold: Sequence[Tree], counts: BracketCounts, rows: Sequence[PrintedRow], prm: Parameters
+    gold: Sequence[Tree], counts: BracketCounts, lines: Sequence[_Line], prm: Parameters
 ) -> None:
     """Refuse where the program gives up: at the second error beyond MAX_ERROR."""
-    errors = sum(row.status == _ERROR for row in rows)
+    errors = sum(line.status == _ERROR for line in lines)
     if prm.program is Program.EVALB_SPMRL:
         unmatched = counts.sentences_with(Status.LENGTH_UNMATCH).tolist()
         errors += sum(len(gold[index]) > 1 for index in unmatched)
-    if errors > prm.max_error + 1:
+    most = prm.max_error + 1
+    if errors > most:
         raise ScoreError(
-            f"{prm.program} gives up after {_sentences(prm.max_error + 1)} that it cannot compare"
+            f"{prm.program} gives up after {most} sentence{'s' * (most > 1)} that it cannot compare"
             f" (MAX_ERROR {prm.max_error} in {prm.name}), without a summary, and here are"
             f" {errors}; take another format or a parameter set with a larger MAX_ERROR"
         )
 
 
-def _sentences(number: int) -> str:
-    return f"{number} sentence{'' if number == 1 else 's'}"
+class _Totals(NamedTuple):
+    """Sums over the lines of sentences that are scored."""
+
+    matched: int
+    gold: int
+    test: int
+    crossing: int
+    words: int
+    matched_tags: int
+
+    @classmethod
+    def of(cls, lines: Sequence[_Line]) -> _Totals:
+        scored = [line for line in lines if line.status in (_OK, _MISSED)]
+        return cls(*(sum(getattr(line, name) for line in scored) for name in cls._fields))
 
 
-class _Totals:
-    """Sums over lines, as a summary has them: brackets and words of the scored ones only."""
-
-    def __init__(self, rows: Sequence[PrintedRow]) -> None:
-        scored = [row for row in rows if row.status not in (_ERROR, _SKIP)]
-        self.sentences = len(rows)
-        self.errors = sum(row.status == _ERROR for row in rows)
-        self.skipped = sum(row.status == _SKIP for row in rows)
-        self.valid = len(scored)
-        self.matched = sum(row.matched for row in scored)
-        self.gold = sum(row.gold for row in scored)
-        self.test = sum(row.test for row in scored)
-        self.crossing = sum(row.crossing for row in scored)
-        self.words = sum(row.words for row in scored)
-        self.matched_tags = sum(row.matched_tags for row in scored)
-        self.complete = sum(row.matched == row.gold == row.test for row in scored)
-        self.no_crossing = sum(row.crossing == 0 for row in scored)
-        self.two_or_less = sum(row.crossing <= 2 for row in scored)
-
-
-def _sentence_line(row: PrintedRow) -> str:
-    recall, precision = _percent(row.matched, row.gold), _percent(row.matched, row.test)
+def _sentence_line(line: _Line) -> str:
+    recall, precision = _percent(line.matched, line.gold), _percent(line.matched, line.test)
+    accuracy = _percent(line.matched_tags, line.words)
     return (
-        f"{row.sentence:4}  {row.length:3}    {row.status}  {recall:6.2f} {precision:6.2f}"
-        f"   {row.matched:3}    {row.gold:3}  {row.test:3}    {row.crossing:3}"
-        f"   {row.words:4}  {row.matched_tags:4}   {_percent(row.matched_tags, row.words):6.2f}\n"
+        f"{line.sentence:4}  {line.length:3}    {line.status}  {recall:6.2f} {precision:6.2f}"
+        f"   {line.matched:3}    {line.gold:3}  {line.test:3}    {line.crossing:3}"
+        f"   {line.words:4}  {line.matched_tags:4}   {accuracy:6.2f}\n"
     )
 
 
@@ -214,27 +194,30 @@ def _totals_line(totals: _Totals) -> str:
     return f"{brackets}  {totals.words:5} {totals.matched_tags:5}   {accuracy:6.2f}\n"
 
 
-def _summary(title: str, totals: _Totals) -> str:
+def _summary(title: str, lines: Sequence[_Line]) -> str:
+    totals = _Totals.of(lines)
+    scored = [line for line in lines if line.status in (_OK, _MISSED)]
+    valid = len(scored)
     recall = _percent(totals.matched, totals.gold)
     precision = _percent(totals.matched, totals.test)
+    f1 = f"{'-nan':>6}"  # 0 / 0 in C
     if recall + precision:
         f1 = f"{2 * precision * recall / (precision + recall):6.2f}"
-    else:
-        f1 = f"{'-nan':>6}"  # 0 / 0 in C
-    crossing = totals.crossing / totals.valid if totals.valid else 0.0
+    crossing = totals.crossing / valid if valid else 0.0
+    complete = sum(line.matched == line.gold == line.test for line in scored)
     return f"""
 -- {title} --
-Number of sentence        = {totals.sentences:6}
-Number of Error sentence  = {totals.errors:6}
-Number of Skip  sentence  = {totals.skipped:6}
-Number of Valid sentence  = {totals.valid:6}
+Number of sentence        = {len(lines):6}
+Number of Error sentence  = {sum(line.status == _ERROR for line in lines):6}
+Number of Skip  sentence  = {sum(line.status == _SKIP for line in lines):6}
+Number of Valid sentence  = {valid:6}
 Bracketing Recall         = {recall:6.2f}
 Bracketing Precision      = {precision:6.2f}
 Bracketing FMeasure       = {f1}
-Complete match            = {_percent(totals.complete, totals.valid):6.2f}
+Complete match            = {_percent(complete, valid):6.2f}
 Average crossing          = {crossing:6.2f}
-No crossing               = {_percent(totals.no_crossing, totals.valid):6.2f}
-2 or less crossing        = {_percent(totals.two_or_less, totals.valid):6.2f}
+No crossing               = {_percent(sum(line.crossing == 0 for line in scored), valid):6.2f}
+2 or less crossing        = {_percent(sum(line.crossing <= 2 for line in scored), valid):6.2f}
 Tagging accuracy          = {_percent(totals.matched_tags, totals.words):6.2f}
 """
 

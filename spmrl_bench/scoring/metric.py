@@ -12,75 +12,82 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from spmrl_bench.errors import ScoreError
+from spmrl_bench.errors import ScoreError, SpmrlError, unknown_name
 from spmrl_bench.registry import Registry
-from spmrl_bench.scoring.counts import Counts
+from spmrl_bench.scoring.counts import Counts, f1_of, percent
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.trees.parse import Layer, Parse
 
 CountsT = TypeVar("CountsT", bound=Counts)
-Rules = TypeVar("Rules")
+RulesT = TypeVar("RulesT")
 Number = int | float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number that says something of a corpus.
+    """A number that says something of a corpus: a percentage (0 to 100) or another one."""
 
-    Attributes:
-        title: for reports and headings.
-        of: gives it from counts: a percentage (0 to 100) or another number, None for 0 of 0.
-    """
-
-    title: str
-    of: Callable[[Any], Number]
+    title: str  # for reports and headings
+    of: Callable[[Any], Number]  # gives it from counts; None for 0 of 0
 
 
-class Part(Protocol):
-    """The score of some of what was counted, as a breakdown gives it."""
-
-    @property
-    def name(self) -> str:
-        """Of which, such as ``NP`` or ``11-20``."""
-
-    def figures(self) -> dict[str, Number]:
-        """Counts and percentages by name."""
-
-
-class Metric(ABC, Generic[CountsT, Rules]):
-    """One way to score parses.
-
-    Attributes:
-        name: in recipes, records and tables.
-        layers: that it compares.
-        counts: the class of its counts, whose columns are the metric's.
-        figures: by name, in the order of a report.
-        headline: the figure by which systems are put in order.
-        tabled: the figures that a table of results shows.
-        breakdowns: names of the ways to say where a score comes from.
-    """
+@dataclass(frozen=True, slots=True)
+class BreakdownRow:
+    """The score of some of what was counted, such as the brackets ``NP``."""
 
     name: str
-    layers: tuple[Layer, ...]
-    counts: type[CountsT]
-    figures: Mapping[str, Figure]
-    headline: str
-    tabled: tuple[str, ...]
-    breakdowns: tuple[str, ...] = ()
+    sentences: int  # that have any of it
+    matched: int  # on both sides
+    gold: int
+    test: int
+
+    def figures(self) -> dict[str, Number]:
+        """Return counts and percentages by name."""
+        recall, precision = percent(self.matched, self.gold), percent(self.matched, self.test)
+        counted = {k: getattr(self, k) for k in ("sentences", "matched", "gold", "test")}
+        return counted | {"recall": recall, "precision": precision, "f1": f1_of(recall, precision)}
+
+
+class Metric(ABC, Generic[CountsT, RulesT]):
+    """One way to score parses.
+
+    ``scorer`` says in signatures what counts: this program, by its first rules. Whoever changes
+    the counts of the same parses raises it (``own2``), so that scores are told apart.
+    """
+
+    name: str  # in recipes, records and tables
+    scorer: str = "own"
+    layers: tuple[Layer, ...]  # that it compares
+    counts: type[CountsT]  # the class of its counts, whose columns are the metric's
+    figures: Mapping[str, Figure]  # by name, in the order of a report
+    headline: str  # the figure by which systems are put in order
+    tabled: tuple[str, ...]  # the figures that a table of results shows
+    breakdowns: tuple[str, ...] = ()  # names of the ways to say where a score comes from
 
     @abstractmethod
-    def rules(self, options: Mapping[str, Any]) -> Rules:
-        """What decides the counts, from a treebank's options.
+    def rules(self, options: Mapping[str, Any]) -> RulesT:
+        """Return what decides the counts, from a treebank's options.
 
         Raises:
             SpmrlError: an option is unknown or has a value that is not allowed.
         """
 
+    def check_rules(self, options: Mapping[str, Any]) -> None:
+        """Check a treebank's options, as :meth:`rules` takes them.
+
+        Raises:
+            ValueError: naming the option, what was found and what is allowed.
+        """
+        try:
+            self.rules(options)
+        except SpmrlError as error:
+            raise ValueError(str(error)) from None
+
     @abstractmethod
-    def count(self, gold: Sequence[Parse], test: Sequence[Parse], rules: Rules) -> CountsT:
-        """Counts of a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
+    def count(self, gold: Sequence[Parse], test: Sequence[Parse], rules: RulesT) -> CountsT:
+        """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
 
         Raises:
             ScoreError: the sides cannot be compared.
@@ -88,14 +95,14 @@ class Metric(ABC, Generic[CountsT, Rules]):
 
     @abstractmethod
     def ratios(self, counts: CountsT) -> list[Ratio]:
-        """The figures that are ratios of sums, which can be tested; the headline first."""
+        """Return the figures that are ratios of sums, which can be tested; the headline first."""
 
-    def counting(self, rules: Rules) -> dict[str, str | None]:
-        """The keys of a signature that say how it is counted, known before anything is."""
-        return {"scorer": "own", "match": self.name}
+    def counting(self, rules: RulesT) -> dict[str, str | None]:
+        """Return the keys of a signature that say how it is counted."""
+        return {"scorer": self.scorer, "match": self.name}
 
-    def signature(self, counts: CountsT, rules: Rules) -> dict[str, str | None]:
-        """All keys of a signature that are the metric's."""
+    def signature(self, counts: CountsT, rules: RulesT) -> dict[str, str | None]:
+        """Return all keys of a signature that are the metric's."""
         return self.counting(rules) | {"skipped": str(counts.skipped)}
 
     def break_down(
@@ -104,9 +111,9 @@ class Metric(ABC, Generic[CountsT, Rules]):
         counts: CountsT,
         gold: Sequence[Parse],
         test: Sequence[Parse],
-        rules: Rules,
-    ) -> Sequence[Part]:
-        """The score that counts of these parses give, by one of :attr:`breakdowns`.
+        rules: RulesT,
+    ) -> Sequence[BreakdownRow]:
+        """Return the parts of the score of these parses, by one of :attr:`breakdowns`.
 
         Raises:
             ScoreError: there is no such breakdown.
@@ -114,21 +121,34 @@ class Metric(ABC, Generic[CountsT, Rules]):
         raise ScoreError(f"metric {self.name} has no breakdown by {how}")
 
     def lengths(self, counts: CountsT) -> Sequence[int] | None:
-        """Something by which sentences of two counts can be told to differ; None for nothing."""
+        """Return what tells sentences of two counts apart; None for nothing."""
         return None
 
     def values(self, counts: CountsT) -> dict[str, Number]:
-        """Every figure by name."""
+        """Return every figure by name."""
         return {name: figure.of(counts) for name, figure in self.figures.items()}
 
-    def report(self, counts: CountsT, rules: Rules) -> str:
-        """The report for people."""
-        rows = ((self.figures[name].title, value) for name, value in self.values(counts).items())
-        return "".join(f"{title:24}{shown(value):>14}\n" for title, value in rows)
+    def report(self, counts: CountsT, rules: RulesT) -> str:
+        """Return the report for people."""
+        lines = figure_lines(self.figures, {"": self.values(counts)}, 24, 14)[1:]
+        return "".join(f"{line}\n" for line in lines)
 
     def title(self, figure: str) -> str:
-        """What a figure is called."""
+        """Return what a figure is called."""
         return self.figures[figure].title if figure in self.figures else figure
+
+
+def check_options(metric: str, options: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Check that the options of a metric are known and have names as values.
+
+    Raises:
+        ScoreError: naming the option, what was found and what is allowed.
+    """
+    for name, value in options.items():
+        if name not in known:
+            raise ScoreError(unknown_name(f"rule of {metric}", name, known))
+        if not isinstance(value, str):
+            raise ScoreError(f"{metric}: {name} must be a name, found {value!r}")
 
 
 def figure_lines(
@@ -137,19 +157,20 @@ def figure_lines(
     left: int,
     right: int,
 ) -> list[str]:
-    """A table for people: the heads of the columns, then a line for each figure that they have.
+    """Return a table for people: the heads of the columns, then a line for each figure.
 
     Each column has the same figures by name. Titles are ``left`` characters wide, columns
     ``right``.
     """
     rows = [("", list(columns))]
     for name in next(iter(columns.values())):
-        rows.append((figures[name].title, [shown(column[name]) for column in columns.values()]))
+        cells = [format_value(column[name]) for column in columns.values()]
+        rows.append((figures[name].title, cells))
     return [f"{title:{left}}" + "".join(f"{cell:>{right}}" for cell in row) for title, row in rows]
 
 
-def shown(value: Number) -> str:
-    """A figure for people: two decimals, or a whole number."""
+def format_value(value: Number) -> str:
+    """Return a figure for people: two decimals, or a whole number."""
     if value is None:
         return "n/a"
     return str(value) if isinstance(value, int) else f"{value:.2f}"
@@ -160,13 +181,13 @@ METRICS: Registry[Metric[Any, Any]] = Registry(
     "spmrl_bench.metrics",
     {
         "brackets": "spmrl_bench.scoring.bracket_metric:BRACKETS",
-        "attachment": "spmrl_bench.scoring.attachment_metric:ATTACHMENT",
+        "attachment": "spmrl_bench.scoring.attachment:ATTACHMENT",
     },
 )
 
 
 def metric_named(name: str) -> Metric[Any, Any]:
-    """The metric of a name.
+    """Return the metric of a name.
 
     Raises:
         ScoreError: there is none.
@@ -175,14 +196,14 @@ def metric_named(name: str) -> Metric[Any, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
+class SelectionMetric:
     """What selects: a figure, or the sum of several, as ``METRIC.FIGURE + METRIC.FIGURE``."""
 
     terms: tuple[tuple[str, str], ...]
 
     @classmethod
-    def parse(cls, text: str) -> Criterion:
-        """A criterion as recipes write it.
+    def parse(cls, text: str) -> SelectionMetric:
+        """Read what selects as recipes write it.
 
         Raises:
             ScoreError: an unknown metric or figure.
@@ -211,7 +232,7 @@ class Criterion:
         return " + ".join(metric_named(name).title(figure) for name, figure in self.terms)
 
     def score(self, figures: Mapping[str, Mapping[str, Number]]) -> float:
-        """The score that figures by metric and name give; one that is missing counts 0."""
+        """Return the score that figures by metric and name give; one that is missing counts 0."""
         return sum((figures.get(name, {}).get(figure) or 0.0) for name, figure in self.terms)
 
     def __str__(self) -> str:

@@ -1,9 +1,8 @@
-"""Scores that the C programs EVALB and EVALB_SPMRL themselves confirm.
+"""Counts that are checked against the C programs EVALB and EVALB_SPMRL themselves.
 
-The published scores come from these two programs, and somebody may want theirs to as well.
-But both read beyond their arrays on long sentences, leave out sentences and exit with 0, and
-EVALB_SPMRL writes a file ``status`` into the directory it is started from. So a program runs
-in a private folder on copies of the files, and what it prints has to be, byte for byte, what
+Both programs read beyond their arrays on long sentences, leave out sentences and exit with 0,
+and EVALB_SPMRL writes a file ``status`` into the directory it is started from. So a program
+runs in a private folder on copies of the files, and what it prints has to be, byte for byte, what
 our own counts look like in its form (:mod:`.evalb_format`). Then they are its counts too, and
 whatever goes wrong in a program is a difference.
 """
@@ -26,18 +25,17 @@ from resource import RLIMIT_FSIZE, setrlimit
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.readers.bracket_text import one_tree_per_line
 from spmrl_bench.readers.text import read_text
+from spmrl_bench.scoring.bracket_metric import require_all
 from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.evalb_format import HEAD, RULE, as_evalb
-from spmrl_bench.scoring.files import FilePath, read_sides
-from spmrl_bench.scoring.policy import PUBLISHED
-from spmrl_bench.scoring.prm import Parameters
-from spmrl_bench.scoring.report import require_all
+from spmrl_bench.scoring.prm import PUBLISHED, Parameters
+from spmrl_bench.scoring.texts import FilePath, read_sides
 
 TIMEOUT = 600.0  # seconds; the programs score thousands of sentences in a second
 _TOO_MUCH = 1_000_000  # bytes beyond what should be printed
 
 
-def confirm(
+def check_against_program(
     binary: FilePath,
     gold_path: FilePath,
     test_path: FilePath,
@@ -48,17 +46,11 @@ def confirm(
     encoding: str = "utf-8",
     timeout: float = TIMEOUT,
 ) -> str:
-    """Let the EVALB or EVALB_SPMRL that ``binary`` is confirm the counts of a file of parses.
+    """Check the counts of a file of parses against the EVALB or EVALB_SPMRL that ``binary`` is.
 
-    Args:
-        binary: the executable file.
-        gold_path: gold trees, in any layout; the program gets them one per line.
-        test_path: parses of the same sentences.
-        counts: our own of these files, by the published policy.
-        prm: that they were counted with; they name the program.
-        allow_skipped: confirm counts without the sentences that the program leaves out.
-        encoding: of both files; the program gets UTF-8.
-        timeout: seconds after which the program is stopped.
+    ``counts`` are our own of these files, by the published policy and ``prm``, which name the
+    program. It gets the trees one per line, in UTF-8, and is stopped after ``timeout`` seconds.
+    ``allow_skipped`` accepts counts without the sentences that the program leaves out.
 
     Returns:
         The program as signatures name it, with the beginning of its SHA-256:
@@ -75,7 +67,10 @@ def confirm(
         except ScoreError as error:
             raise ScoreError(f"{error}. Correct them, or allow it (--allow-skipped)") from None
     path = Path(binary).absolute()
-    scorer = f"{prm.program.lower()}({_sha256(path)[:8]})"
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ScoreError(f"{path}: cannot be read: {error.strerror}") from None
     sides = partial(read_sides, gold_path, test_path, encoding=encoding)
     expected = as_evalb(sides, counts, prm, PUBLISHED).encode()
     if expected.splitlines()[HEAD.count("\n") + len(counts)] != RULE.encode():
@@ -85,21 +80,18 @@ def confirm(
         )
     gold, test = (_lines(name, len(counts), encoding) for name in (gold_path, test_path))
     try:
-        try:
-            printed = _run(path, gold, test, prm, timeout, len(expected) + _TOO_MUCH)
-        except OSError as error:
-            raise ScoreError(
-                "cannot be run in a folder of its own (for temporary files, see TMPDIR): "
-                f"{error.strerror or error}"
-            ) from None
+        printed = _run(path, gold, test, prm, timeout, len(expected) + _TOO_MUCH)
         _check_same(printed, expected, len(counts))
-    except ScoreError as error:
+    except (ScoreError, OSError) as error:
+        if isinstance(error, OSError):
+            where = "cannot be run in a folder of its own (for temporary files, see TMPDIR)"
+            error = ScoreError(f"{where}: {error.strerror or error}")
         raise ScoreError(
             f"{binary}: {error}. No score is reported: is it {prm.program} as published, and has"
             " it room for sentences of this size? Our own scorer has no limits (leave out"
             " --official)"
         ) from None
-    return scorer
+    return f"{prm.program.lower()}({digest[:8]})"
 
 
 def _check_same(printed: bytes, expected: bytes, sentences: int) -> None:
@@ -177,13 +169,6 @@ def _run(
         return output.read_bytes()
 
 
-def _sha256(binary: Path) -> str:
-    try:
-        return hashlib.sha256(binary.read_bytes()).hexdigest()
-    except OSError as error:
-        raise ScoreError(f"{binary}: cannot be read: {error.strerror}") from None
-
-
 def _parameter_file(prm: Parameters) -> str:
     """Parameters in the syntax of both programs."""
     lines = [
@@ -200,19 +185,15 @@ def _parameter_file(prm: Parameters) -> str:
 
 
 def _lines(path: FilePath, sentences: int, encoding: str) -> list[bytes]:
-    """The trees of a file as they stand in it, each on one line."""
+    """The trees of a file as they stand in it, each on a line of its own."""
     text = read_text(path, encoding)
-    lines = text.split("\n")[:sentences] if one_tree_per_line(text) else _joined(text)
-    return [line.encode() for line in lines]
-
-
-def _joined(text: str) -> list[str]:
-    """Every tree of a text on a line of its own."""
+    if one_tree_per_line(text):
+        return [line.encode() for line in text.split("\n")[:sentences]]
     lines = []
     start = depth = 0
     for bracket in re.finditer("[()]", text):
         depth += 1 if bracket[0] == "(" else -1
         if depth == 0:
-            lines.append(" ".join(text[start : bracket.end()].split("\n")))
+            lines.append(text[start : bracket.end()].replace("\n", " ").encode())
             start = bracket.end()
     return lines

@@ -1,26 +1,24 @@
-"""Evalb parameter files: which labels, tags and words a bracket score counts, and how.
+"""Evalb parameter files and policies: which brackets, tags and words a bracket score counts.
 
-A score is meaningless without its parameter file, and the C programs ignore what they do not
-understand in one: an unknown key is a line on standard error and a different score. Here
-every line must make sense.
-
-The keys do not say which of the two C programs reads the file, although EVALB and
-EVALB_SPMRL count differently under the same keys (:class:`Program`). A file therefore
-declares its program in a line that both C programs skip as a comment::
+The C programs ignore what they do not understand in a parameter file; here every line must make
+sense. EVALB and EVALB_SPMRL count differently under the same keys (:class:`Program`), so a file
+declares its program in a line that both skip as a comment::
 
     #PROGRAM EVALB_SPMRL
 
-The published files of EVALB have no such line: without one a file is EVALB's, unless the caller
-names the program, and what was assumed is noted.
+A file without such a line is EVALB's, unless the caller names the program.
+
+What a parameter file cannot say, such as what becomes of a sentence without a parse, is up to a
+:class:`Policy`. The published scores leave such sentences out in silence.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import combinations
 from pathlib import Path
 
 from spmrl_bench.errors import ScoreError, unknown_name
@@ -45,52 +43,74 @@ class Program(StrEnum):
     EVALB_SPMRL = "EVALB_SPMRL"
 
 
+class MissingParse(StrEnum):
+    """What a test tree without words stands for.
+
+    ``SKIP`` leaves the sentence out of every figure, as both C programs do. ``COUNT`` scores it
+    as a tree without brackets: all gold brackets are missed and all tags wrong. That is the
+    option ``-X`` of EVALB_SPMRL as it was meant (:func:`.evalb.count_missed_as_program`).
+    """
+
+    SKIP = "skip"
+    COUNT = "count"
+
+
+class Punctuation(StrEnum):
+    """Whose tags decide which words are removed, where the parameter file removes any.
+
+    ``BY_TAG``: each side by its own tags, as EVALB does; a full stop with another tag makes
+    the sides differ in length, and the sentence is lost. ``BY_GOLD``: the positions of gold's
+    punctuation are removed on both sides, whatever the parser tagged there (empty elements
+    still go by tag, since a parser has none). No quotation mark needs to be put back then.
+    """
+
+    BY_TAG = "by-tag"
+    BY_GOLD = "by-gold"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Both choices; the defaults are those of the published scores."""
+
+    missing_parse: MissingParse = MissingParse.SKIP
+    punctuation: Punctuation = Punctuation.BY_TAG
+
+
+PUBLISHED = Policy()
+
+
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """One parameter file.
 
-    Attributes:
-        name: the file name without ``.prm``.
-        program: whose conventions the other values are read under.
-        max_error: errors after which the C program gives up; no score of ours depends on it.
-        cutoff_len: largest length in words of the second summary.
-        labeled: False to compare spans only.
-        delete_labels: labels of constituents that do not count.
-        delete_labels_for_length: tags that do not count for the length of a sentence.
-        quote_labels: tags of quotation marks that may be deleted on one side only.
-        eq_labels: pairs of labels that are the same label.
-        eq_words: pairs of words that are the same word.
-        debug: debug level of the C program; without effect here.
-        notes: what whoever uses the file should be told.
-        sha256: hex digest of everything above that can change a score, so of neither the
-            name nor the comments nor the order of the lines.
+    ``sha256`` is a hex digest of everything that can change a score, so of neither the name nor
+    the comments nor the order of the lines.
     """
 
-    name: str
-    program: Program
-    max_error: int
-    cutoff_len: int
-    labeled: bool
-    delete_labels: frozenset[str]
-    delete_labels_for_length: frozenset[str]
-    quote_labels: frozenset[str]
-    eq_labels: frozenset[tuple[str, str]]
-    eq_words: frozenset[tuple[str, str]]
-    debug: int = 0
-    notes: tuple[str, ...] = field(default=(), compare=False)
+    name: str  # of the file without .prm
+    program: Program  # whose conventions the other values are read under
+    max_error: int  # errors after which the C program gives up; no score of ours depends on it
+    cutoff_len: int  # largest length in words of the second summary
+    labeled: bool  # False to compare spans only
+    delete_labels: frozenset[str]  # of constituents that do not count
+    delete_labels_for_length: frozenset[str]  # tags that do not count for the length
+    quote_labels: frozenset[str]  # tags of quotation marks that may be deleted on one side only
+    eq_labels: frozenset[tuple[str, str]]  # pairs that are the same label
+    eq_words: frozenset[tuple[str, str]]  # pairs that are the same word
+    debug: int = 0  # debug level of the C program; without effect here
+    notes: tuple[str, ...] = field(default=(), compare=False)  # to be told to the user
     sha256: str = field(init=False)
 
     def __post_init__(self) -> None:
-        content: list[object] = [self.program.value, self.cutoff_len, self.labeled]
-        content += [
-            sorted(values)
-            for values in (
-                self.delete_labels,
-                self.delete_labels_for_length,
-                self.quote_labels,
-                self.eq_labels,
-                self.eq_words,
-            )
+        content = [
+            self.program.value,
+            self.cutoff_len,
+            self.labeled,
+            sorted(self.delete_labels),
+            sorted(self.delete_labels_for_length),
+            sorted(self.quote_labels),
+            sorted(self.eq_labels),
+            sorted(self.eq_words),
         ]
         digest = hashlib.sha256(repr(content).encode()).hexdigest()
         object.__setattr__(self, "sha256", digest)
@@ -99,7 +119,7 @@ class Parameters:
 def load_prm(
     name_or_path: str | os.PathLike[str], program: Program | str | None = None
 ) -> Parameters:
-    """The parameters of a file of this package (``"COLLINS"``) or of any file (a path).
+    """Return the parameters of a file of this package (``"COLLINS"``) or of any file (a path).
 
     Text without a folder part and without ``.prm`` is a name. ``program``, in any case, is for a
     file that does not declare its own and is not EVALB's.
@@ -131,7 +151,7 @@ def _program(text: str, place: str) -> Program:
         raise ScoreError(f"{place}: {unknown_name('program', text, Program)}") from None
 
 
-def _parse(text: str, path: Path, program: Program | None) -> Parameters:
+def _parse(text: str, path: Path, asked: Program | None) -> Parameters:
     numbers: dict[str, int] = {}
     lists: dict[str, list[tuple[str, ...]]] = {key: [] for key in (*_LABELS, *_PAIRS)}
     first_line: dict[str, int] = {}
@@ -148,10 +168,6 @@ def _parse(text: str, path: Path, program: Program | None) -> Parameters:
             continue
         if not key or line.startswith("#"):
             continue
-        if line[0].isspace() and (key in _NUMBERS or key in lists):
-            notes.append(
-                f"{place}: counts, although the C programs ignore a line that begins with a space"
-            )
         if key in _NUMBERS:
             if key in numbers:
                 raise ScoreError(f"{place}: {key} was set in line {first_line[key]} already")
@@ -164,31 +180,34 @@ def _parse(text: str, path: Path, program: Program | None) -> Parameters:
                 raise ScoreError(f"{place}: {key} takes {need}, found {len(values)}: {line!r}")
             lists[key].append(tuple(values))
         else:
-            known = (*_NUMBERS, *lists)
-            raise ScoreError(f"{place}: {unknown_name('key', key, known)}")
-    if program is not None and declared not in (None, program):
-        raise ScoreError(f"{path}: declares {declared}, but {program} was asked for")
-    chosen = program or declared or Program.EVALB
-    if program is None and declared is None:
+            raise ScoreError(f"{place}: {unknown_name('key', key, (*_NUMBERS, *lists))}")
+        if line[0].isspace():
+            notes.append(
+                f"{place}: counts, although the C programs ignore a line that begins with a space"
+            )
+    if asked is not None and declared not in (None, asked):
+        raise ScoreError(f"{path}: declares {declared}, but {asked} was asked for")
+    program = asked or declared or Program.EVALB
+    if asked is None and declared is None:
         notes.append(
-            f"{path}: taken for a file of {chosen}, since it does not say otherwise (a line"
+            f"{path}: taken for a file of {program}, since it does not say otherwise (a line"
             f" '{_DECLARATION} {Program.EVALB_SPMRL}', or the program named with the file:"
             " --program)"
         )
-    settings = {key: numbers.get(key, default) for key, default in _NUMBERS.items()}
     deleted, length, quotes = (frozenset(row[0] for row in lists[key]) for key in _LABELS)
     eq_labels, eq_words = (
         frozenset((min(pair), max(pair)) for pair in lists[key]) for key in _PAIRS
     )
-    if quotes and chosen is Program.EVALB_SPMRL:
+    if quotes and program is Program.EVALB_SPMRL:
         raise ScoreError(
             f"{path}: QUOTE_LABEL puts back words that were removed by their tag, and"
-            f" {chosen} removes none; take the lines out or declare {Program.EVALB}"
+            f" {program} removes none; take the lines out or declare {Program.EVALB}"
         )
     _check_equivalence(eq_labels, path)
+    settings = _NUMBERS | numbers
     return Parameters(
         name=path.stem,
-        program=chosen,
+        program=program,
         max_error=settings["MAX_ERROR"],
         cutoff_len=settings["CUTOFF_LEN"],
         labeled=bool(settings["LABELED"]),
@@ -219,13 +238,10 @@ def _check_equivalence(pairs: frozenset[tuple[str, str]], path: Path) -> None:
     The C programs then match brackets in an order-dependent way: which of two brackets is left
     over depends on which comes first.
     """
-    partners: dict[str, set[str]] = defaultdict(set)
-    for one, other in pairs:
-        partners[one].add(other)
-        partners[other].add(one)
-    for label in sorted(partners):
-        for one in sorted(partners[label]):
-            for other in sorted(partners[label] - {one} - partners[one]):
+    for label in sorted({label for pair in pairs for label in pair}):
+        partners = {one for pair in pairs if label in pair for one in pair} - {label}
+        for one, other in combinations(sorted(partners), 2):
+            if (one, other) not in pairs:
                 raise ScoreError(
                     f"{path}: EQ_LABEL makes {label} equal to {one} and to {other}, but these"
                     f" two not equal to each other; add 'EQ_LABEL {one} {other}' or take one out"

@@ -1,22 +1,13 @@
 """Whether the difference between two systems can be chance, and how precise one score is.
 
-F1 of a corpus is a ratio of sums and no mean of sentence scores, so the usual tests on means
-do not apply, and two parsers that are right and wrong on the same sentences differ more
-reliably than two F1 scores show. Both tests here therefore work on the counts of each
-sentence, keep the sentences of the two systems in pairs, and need no assumption about how
-scores are distributed:
-
-- *Approximate randomisation* (Noreen 1989; Yeh 2000, section 4): were the systems equally
-  good, their outputs for a sentence could be swapped. How often do swaps by coin give a
-  difference as large as the one that was seen? Few sentences are swapped in every possible
-  way; p is then exact.
-- *Paired bootstrap* (Efron & Tibshirani 1993, section 16.4): how often do sentences drawn with
-  replacement give a difference that is as far from the one that was seen as that is from
-  zero? It is an approximation for some hundred sentences or more.
-
-Both are two-sided. A p that was sampled is (hits + 1) / (trials + 1), so that it is never 0 and
-a test at level 5 % rejects at most 5 % of true null hypotheses (Davison & Hinkley 1997,
-section 4.2.1).
+F1 of a corpus is no mean of sentence scores, so both tests work on the counts of each sentence
+and keep the sentences of the two systems in pairs. *Approximate randomisation* (Noreen 1989; Yeh
+2000, section 4): how often does swapping the outputs of sentences by coin give a difference as
+large as the one seen? Few sentences are swapped in every way; p is then exact. *Paired
+bootstrap* (Efron & Tibshirani 1993, section 16.4): how often do sentences drawn with replacement
+give a difference that is as far from the one seen as that is from zero? Both are two-sided, and a
+p that was sampled is (hits + 1) / (trials + 1) (Davison & Hinkley 1997, section 4.2.1). Published
+p-values depend on the streams of random numbers: do not change how they are drawn.
 """
 
 from __future__ import annotations
@@ -42,24 +33,15 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ratio:
-    """A figure of a corpus as a ratio of two sums over its sentences.
-
-    Recall, precision, F1 = 2 matched / (gold + test), accuracies and attachment scores are all
-    of this kind.
-
-    Attributes:
-        name: what is measured, such as ``f1``.
-        numerator: int64 ``[sentences]``.
-        denominator: int64 ``[sentences]``.
-    """
+    """A figure of a corpus, such as ``f1``, as a ratio of two sums over its sentences."""
 
     name: str
-    numerator: NDArray[np.int64]
-    denominator: NDArray[np.int64]
+    numerator: NDArray[np.int64]  # [sentences]
+    denominator: NDArray[np.int64]  # [sentences]
 
     @classmethod
     def of(cls, name: str, numerator: ArrayLike, denominator: ArrayLike) -> Ratio:
-        """A checked ratio; a single denominator stands for every sentence.
+        """Return a checked ratio; a single denominator stands for every sentence.
 
         Raises:
             ScoreError: the two are no rows of whole numbers of one length.
@@ -96,49 +78,29 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two systems compared by one figure.
+    """Two systems compared by one figure; values in per cent, differences in points."""
 
-    Attributes:
-        name: the figure.
-        one: its value for the first system, in per cent.
-        other: its value for the second.
-        one_interval: confidence interval of the first value.
-        other_interval: confidence interval of the second.
-        difference: second minus first, in points.
-        interval: confidence interval of the difference.
-        p_randomisation: of the randomisation test.
-        p_bootstrap: of the paired bootstrap.
-        exact: whether the randomisation test went through all swaps.
-        better: sentences on which the second system is better by itself.
-        worse: sentences on which it is worse; 0 of 0 counts as all right.
-    """
-
-    name: str
-    one: float
-    other: float
+    name: str  # of the figure
+    one: float  # value of the first system
+    other: float  # and of the second
     one_interval: Interval
     other_interval: Interval
-    difference: float
-    interval: Interval
+    difference: float  # second minus first
+    interval: Interval  # of the difference
     p_randomisation: float
     p_bootstrap: float
-    exact: bool
-    better: int
-    worse: int
+    exact: bool  # whether the randomisation test went through all swaps
+    better: int  # sentences on which the second system is better by itself
+    worse: int  # sentences on which it is worse; 0 of 0 counts as all right
 
 
 def confidence_intervals(
     ratios: Sequence[Ratio], *, trials: int = TRIALS, seed: int = 0, level: float = LEVEL
 ) -> list[Interval]:
-    """Percentile bootstrap intervals of figures of one system (Efron & Tibshirani, chapter 13).
+    """Return percentile bootstrap intervals of one system (Efron & Tibshirani, chapter 13).
 
-    Sentences are drawn with replacement; draws that leave nothing to divide are passed over.
-
-    Args:
-        ratios: figures over the same sentences.
-        trials: number of draws.
-        seed: of the random numbers; the same seed gives the same result.
-        level: of confidence, in per cent.
+    ``ratios`` are figures over the same sentences, which are drawn with replacement ``trials``
+    times; draws that leave nothing to divide are passed over. ``level`` is in per cent.
 
     Raises:
         ScoreError: a figure is 0 of 0, lengths differ, or an option is out of range.
@@ -158,13 +120,10 @@ def compare(
 ) -> list[Comparison]:
     """Compare two systems on the same sentences, one result per figure.
 
-    Args:
-        one: figures of the first system.
-        other: the same figures of the second, over the same sentences in the same order.
-        trials: number of random swaps, and of draws of the bootstrap. Where there are at
-            most that many ways to swap the sentences that differ, all are gone through.
-        seed: of the random numbers; the same seed gives the same result.
-        level: of the confidence intervals, in per cent.
+    Both have the same figures over the same sentences in the same order. ``trials`` are the
+    random swaps, and the draws of the bootstrap; where there are at most that many ways to swap
+    the sentences that differ, all are gone through. ``level`` is that of the confidence
+    intervals, in per cent.
 
     Raises:
         ScoreError: the figures or their lengths differ, one is 0 of 0, or an option is out of
@@ -175,26 +134,25 @@ def compare(
     swapped, exact = _swapped(first, second, trials, seed)
     drawn = _resampled(np.hstack([first, second]), trials, seed)
     width = first.shape[1]
-    totals = first.sum(axis=0), second.sum(axis=0)
     results = []
     for k, (left, right) in enumerate(zip(one, other, strict=True)):
-        values = [float(_figure(total[None, :], k)[0]) for total in totals]
-        difference = values[1] - values[0]
+        value, other_value = _total(first, k), _total(second, k)
+        difference = other_value - value
         swaps = _figure(swapped[1], k) - _figure(swapped[0], k)
         draws = _figure(drawn[:, :width], k), _figure(drawn[:, width:], k)
-        shifted = draws[1] - draws[0] - difference
+        drawn_differences = draws[1] - draws[0]
         better, worse = _wins(left, right)
         results.append(
             Comparison(
                 name=left.name,
-                one=values[0],
-                other=values[1],
+                one=value,
+                other=other_value,
                 one_interval=_interval(draws[0], level),
                 other_interval=_interval(draws[1], level),
                 difference=difference,
-                interval=_interval(draws[1] - draws[0], level),
+                interval=_interval(drawn_differences, level),
                 p_randomisation=_randomised(swaps, difference, exact),
-                p_bootstrap=_p(shifted, difference),
+                p_bootstrap=_p(drawn_differences - difference, difference),
                 exact=exact,
                 better=better,
                 worse=worse,
@@ -204,7 +162,7 @@ def compare(
 
 
 def randomisation(one: Ratio, other: Ratio, *, trials: int = TRIALS, seed: int = 0) -> float:
-    """p of the randomisation test alone, as :func:`compare` gives it for this one figure.
+    """Return p of the randomisation test alone, as :func:`compare` gives it for this figure.
 
     It takes a tenth of the time of the whole comparison, where many systems are compared.
 
@@ -214,7 +172,7 @@ def randomisation(one: Ratio, other: Ratio, *, trials: int = TRIALS, seed: int =
     _check([[one], [other]], trials, seed, LEVEL)
     first, second = _columns([one]), _columns([other])
     swapped, exact = _swapped(first, second, trials, seed)
-    seen = float((_figure(second.sum(axis=0)[None], 0) - _figure(first.sum(axis=0)[None], 0))[0])
+    seen = _total(second, 0) - _total(first, 0)
     return _randomised(_figure(swapped[1], 0) - _figure(swapped[0], 0), seen, exact)
 
 
@@ -229,14 +187,13 @@ def _check(systems: Sequence[Sequence[Ratio]], trials: int, seed: int, level: fl
     if not names[0] or any(listed != names[0] for listed in names):
         shown = " and ".join(", ".join(listed) or "none" for listed in names)
         raise ScoreError(f"both systems need the same figures, found {shown}")
-    lengths = {len(ratio) for ratios in systems for ratio in ratios}
-    if len(lengths) > 1:
+    every = [ratio for ratios in systems for ratio in ratios]
+    if len(lengths := {len(ratio) for ratio in every}) > 1:
         found = ", ".join(map(str, sorted(lengths)))
         raise ScoreError(f"figures must be of the same sentences; found {found} sentences")
-    for ratios in systems:
-        for ratio in ratios:
-            if ratio.value is None:
-                raise ScoreError(f"{ratio.name} is 0 of 0, which no test can compare")
+    for ratio in every:
+        if ratio.value is None:
+            raise ScoreError(f"{ratio.name} is 0 of 0, which no test can compare")
 
 
 def _columns(ratios: Sequence[Ratio]) -> Matrix:
@@ -252,6 +209,11 @@ def _figure(sums: Matrix, k: int) -> Matrix:
     """Figure ``k`` in per cent of each row of sums; NaN for 0 of 0."""
     above, below = sums[:, 2 * k], sums[:, 2 * k + 1]
     return np.divide(100.0 * above, below, out=np.full_like(above, np.nan), where=below != 0)
+
+
+def _total(columns: Matrix, k: int) -> float:
+    """Figure ``k`` of all sentences."""
+    return float(_figure(columns.sum(axis=0)[None], k)[0])
 
 
 def _in_chunks(

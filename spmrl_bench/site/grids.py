@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
-from spmrl_bench.scoring.metric import Number, shown
+from spmrl_bench.scoring.metric import Number, format_value
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -91,7 +91,7 @@ def number(value: Number, signed: bool = False) -> Cell:
     """A figure: two decimals, or a whole number; empty for none."""
     if value is None:
         return Cell("")
-    text = f"{value:+.2f}" if signed else shown(value)
+    text = f"{value:+.2f}" if signed else format_value(value)
     return Cell(text.replace("-", MINUS))
 
 

@@ -16,7 +16,7 @@ from spmrl_bench.experiments.run_folder import run_name
 from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.entries import Entry, View
 from spmrl_bench.leaderboard.gathered import Stored
-from spmrl_bench.scoring.metric import Part, metric_named
+from spmrl_bench.scoring.metric import BreakdownRow, metric_named
 from spmrl_bench.site.licences import Facts
 from spmrl_bench.storage.paths import path_fault
 from spmrl_bench.systems.outputs import kept_output
@@ -54,7 +54,7 @@ def parses_of(entry: Entry, view: View, facts: Facts | None) -> AtHand | None:
     return None
 
 
-def label_parts(at_hand: AtHand, view: View, facts: Facts) -> list[Part]:
+def label_parts(at_hand: AtHand, view: View, facts: Facts) -> list[BreakdownRow]:
     """The score by label, the most frequent in gold first; nothing where there is no such thing."""
     metric = metric_named(view[0])
     rules = facts.rules.get(metric.name)

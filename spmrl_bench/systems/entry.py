@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.experiments.evaluation import gold_parses, rules_of, signed_result
 from spmrl_bench.leaderboard.environment import find_commit, find_versions
+from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import (
     Output,
     Record,
@@ -27,7 +28,6 @@ from spmrl_bench.leaderboard.record import (
     write_record,
 )
 from spmrl_bench.scoring.metric import METRICS, metric_named
-from spmrl_bench.scoring.signature import Source
 from spmrl_bench.systems.outputs import keep_output
 from spmrl_bench.systems.predictions import Policy, read_predictions
 from spmrl_bench.treebanks.treebank import Treebank
@@ -76,7 +76,9 @@ def enter(
         SpmrlError: the file cannot be read or scored, or the record not be written.
     """
     earlier, _ = readable_records(results_dir / "runs")
-    source = Source(tags=bank.manifest.tags if tags else "none", variant=signed_title(system.title))
+    source = Provenance(
+        tags=bank.manifest.tags if tags else "none", variant=signed_title(system.title)
+    )
     new = score_file(path, bank, split, source, policy=policy, encoding=encoding)
     if save_parses:
         keep_output(path, new.output, bank, split, results_dir, encoding=encoding)
@@ -92,7 +94,7 @@ def score_file(
     path: Path,
     bank: Treebank,
     split: str,
-    source: Source,
+    source: Provenance,
     *,
     policy: Policy,
     encoding: str = "utf-8",

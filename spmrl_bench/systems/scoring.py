@@ -16,9 +16,9 @@ from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.files import write_text
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
+from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import Output, Record, SplitResult, System, SystemTraining
 from spmrl_bench.parsers.device import choose_device
-from spmrl_bench.scoring.signature import Source
 from spmrl_bench.systems.command import run
 from spmrl_bench.systems.description import filled
 from spmrl_bench.systems.entry import score_file, signed_title, system_record
@@ -57,7 +57,7 @@ def score_one(
             return known
         bank, answering = this.treebank.with_test(), this.system.description.parse
         title = _described(this).title
-        source = Source(
+        source = Provenance(
             tags=bank.manifest.tags if answering.tags == "treebank" else "none",
             variant=signed_title(title),
             settings=this.given,

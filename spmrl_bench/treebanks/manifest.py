@@ -22,8 +22,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.readers.formats import FORMATS, Format
-from spmrl_bench.scoring.attachment import AttachmentRules, Relations
-from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
+from spmrl_bench.scoring.attachment import PUNCTUATION_RULES, AttachmentRules, Relations
 from spmrl_bench.storage.paths import check_name, data_dir
 from spmrl_bench.treebanks.mini.generate import available_grammars
 from spmrl_bench.treebanks.patterns import ALTERNATIVE

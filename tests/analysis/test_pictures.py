@@ -16,13 +16,13 @@ from spmrl_bench.analysis.study_picture import draw_study
 from spmrl_bench.analysis.study_table import write_study
 from spmrl_bench.analysis.trials import plan_study
 from spmrl_bench.errors import RecordError, SpmrlError
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.training.schedule import Progress
 from tests.analysis.examples import measured, planned, study_of
 from tests.analysis.test_findings import ROWS, SCORES
 from tests.laboratory import Laboratory
 
-F1 = Criterion.parse("brackets.f1")
+F1 = SelectionMetric.parse("brackets.f1")
 WINDOWS = {
     "no window": {"published": 93.0},
     "window 5, strict": {"published": 80.0, "limit": {"window": 5}},

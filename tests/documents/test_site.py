@@ -97,5 +97,5 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
             == []
         )
     scoring = (tmp_path / "site" / "api" / "scoring.html").read_text(encoding="utf-8")
-    assert 'id="spmrl_bench.scoring.files.score_files"' in scoring
+    assert 'id="spmrl_bench.scoring.texts.score_files"' in scoring
     assert ":class:`" not in scoring

@@ -100,11 +100,11 @@ def golden(table: Table) -> int:
 
 def test_a_label_that_one_run_made_up_has_a_row() -> None:
     from spmrl_bench.experiments.breakdowns import _table
-    from spmrl_bench.scoring.breakdown import Part
+    from spmrl_bench.scoring.metric import BreakdownRow
 
-    ends = [Part("all", 2, 3, 4, 4), Part("unlabelled", 2, 4, 4, 4)]
-    one = [Part("NP", 2, 3, 4, 4), *ends]
-    other = [Part("NP", 2, 3, 4, 3), Part("XP", 1, 0, 0, 1), *ends]
+    ends = [BreakdownRow("all", 2, 3, 4, 4), BreakdownRow("unlabelled", 2, 4, 4, 4)]
+    one = [BreakdownRow("NP", 2, 3, 4, 4), *ends]
+    other = [BreakdownRow("NP", 2, 3, 4, 3), BreakdownRow("XP", 1, 0, 0, 1), *ends]
     table = _table("", "label", [one, other])
     assert [list(row) for row in table.rows] == [
         ["NP", "4", "75.00 ± 0.00", "87.50 ± 17.68", "80.36 ± 7.58"],

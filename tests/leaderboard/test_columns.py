@@ -8,7 +8,7 @@ from spmrl_bench.leaderboard.columns import (
     named_columns,
     selecting_column,
 )
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 
 
 def test_brief_columns_end_with_the_headline() -> None:
@@ -24,9 +24,9 @@ def test_brief_columns_end_with_the_headline() -> None:
 
 
 def test_what_selects_may_be_a_sum() -> None:
-    one = selecting_column(Criterion.parse("brackets.f1"))
+    one = selecting_column(SelectionMetric.parse("brackets.f1"))
     assert one == Column("dev F1", "dev", "brackets", "f1")
-    several = selecting_column(Criterion.parse("brackets.f1 + attachment.las"))
+    several = selecting_column(SelectionMetric.parse("brackets.f1 + attachment.las"))
     assert several.title == "dev F1 + LAS"
     assert several.key == ("dev", "brackets + attachment", "f1 + las")
 

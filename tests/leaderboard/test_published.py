@@ -16,7 +16,7 @@ from spmrl_bench.leaderboard.published import (
     read_published,
     readable_published,
 )
-from spmrl_bench.scoring.metric import Criterion
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from tests.conftest import shared_data
 from tests.reliability.tally import Tally
@@ -70,7 +70,7 @@ def test_every_figure_names_its_source_and_a_figure_of_a_metric() -> None:
         assert paper in figure.source
         assert "Table" in figure.source
     for figure in FIGURES:
-        assert Criterion.parse(f"{figure.metric}.{figure.figure}").terms == (figure.key[1:],)
+        assert SelectionMetric.parse(f"{figure.metric}.{figure.figure}").terms == (figure.key[1:],)
 
 
 def test_figures_of_the_reference_are_of_the_published_recipes() -> None:

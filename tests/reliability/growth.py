@@ -144,8 +144,8 @@ def training(variant: str, amount: int) -> Samples:
 
 def scoring(_: str, amount: int) -> Samples:
     """Scoring files of so many sentences, again and again."""
-    from spmrl_bench.scoring.files import score_files
     from spmrl_bench.scoring.prm import load_prm
+    from spmrl_bench.scoring.texts import score_files
     from spmrl_bench.treebanks.treebank import open_treebank
     from spmrl_bench.trees.escapes import write_brackets
 

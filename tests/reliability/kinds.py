@@ -12,7 +12,7 @@ from rich.console import Console
 from spmrl_bench.experiments.evaluation import evaluate_parser
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsers.trained import TrainedParser
-from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.trainer import Trainer
@@ -47,7 +47,7 @@ def make_trainer(
     dropout = {key: rate for key, rate in DROPOUT.items() if key in kind.config_class.model_fields}
     parser = kind.parser_class.build(config(name, max_positions=40, **dropout), known)
     rules = {one: metric_named(one).rules(RULES.get(one, {})) for one in kind.metrics}
-    criterion = Criterion.parse(
+    criterion = SelectionMetric.parse(
         " + ".join({"brackets": "brackets.f1", "attachment": "attachment.las"}[m] for m in rules)
     )
 

@@ -320,7 +320,7 @@ def test_spans_that_are_no_spans_are_left_to_the_plain_code(tally: Tally) -> Non
     def status(tree: object, of_gold: bool) -> int:
         held.add()
         sides = ([tree], [good]) if of_gold else ([good], [tree])
-        rows = count(*sides, lambda label: (0, 1, 0), False, False)
+        rows = count(*sides, lambda label: (0, 1, 0), False)
         return int(rows[0, Column.STATUS])
 
     beyond = [np.array([[0, 2], [0, wrong]], dtype=np.int32) for wrong in (3, -1, 2**31 - 1)]
@@ -345,9 +345,9 @@ def test_spans_that_are_no_spans_are_left_to_the_plain_code(tally: Tally) -> Non
         assert status(_tree(spans, words=["a", "b"]), of_gold) == -1
         assert status(_tree(spans, labels=("S",)), of_gold) == -1
     with pytest.raises(ArrayError, match="test has 1 trees; gold has 2"):
-        count([good, good], [good], lambda label: (0, 1, 0), False, False)
+        count([good, good], [good], lambda label: (0, 1, 0), False)
     for wrong in (None, (good,), "trees"):
         with pytest.raises(TypeError):
-            count(wrong, [good], None, False, False)
+            count(wrong, [good], None, False)
         with pytest.raises(TypeError):
             functions("scoring")["_scanning.count_texts"](wrong and [wrong], "", None, None, False)

@@ -11,8 +11,8 @@ from spmrl_bench.parsers.bulk import Answerer, Manner, parse_given
 from spmrl_bench.parsers.bulk import Tally as Done
 from spmrl_bench.parsers.streams import read_given
 from spmrl_bench.readers.text import read_text
-from spmrl_bench.scoring.files import score_texts
 from spmrl_bench.scoring.prm import load_prm
+from spmrl_bench.scoring.texts import score_texts
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.treebanks.manifest import FileManifest, MiniManifest
 from spmrl_bench.treebanks.presence import find_folder

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 SUITES = {
     "chart": "tests/chart",
     "transitions": "tests/transitions",
-    "scoring and readers": "tests/scoring/test_corpus.py tests/readers/test_brackets.py",
+    "scoring and readers": "tests/scoring/test_texts.py tests/readers/test_brackets.py",
     "gates": "tests/reliability/test_kernel_gates.py",
     "nn": "tests/nn/test_fused_encoder.py tests/nn/test_fused_recurrent.py "
     "tests/nn/test_fused_steps.py tests/nn/test_fused_search.py tests/nn/test_span_scorer.py",

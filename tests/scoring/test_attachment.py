@@ -1,17 +1,32 @@
-"""Attachment scores against a count word by word, and everything that cannot be compared."""
+"""Attachment scores: counted once more word by word, rules, reports, files, and what is refused."""
 
 from __future__ import annotations
 
+import json
+import random
+import sys
 import unicodedata
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring.attachment import AttachmentRules, score_dependencies
-from spmrl_bench.scoring.attachment_counts import AttachmentColumn
+from spmrl_bench import __version__
+from spmrl_bench.errors import ReadError, ScoreError
+from spmrl_bench.scoring.attachment import (
+    ATTACHMENT,
+    PTB_CTB_TAGS,
+    PUNCTUATION_RULES,
+    AttachmentRules,
+    score_dependencies,
+    score_dependency_files,
+)
+from spmrl_bench.scoring.counts import AttachmentColumn, AttachmentCounts
+from spmrl_bench.scoring.signature import sign
 from spmrl_bench.trees.dependencies import DependencyTree
+from tests.conftest import shared_data
 from tests.trees.dependency_strategies import head_lists
 
 Pair = tuple[DependencyTree, DependencyTree]
@@ -73,8 +88,22 @@ def test_counts_equal_those_word_by_word(
     counts = score_dependencies([one for one, _ in corpus], [two for _, two in corpus], rules)
     assert counts.rows.tolist() == [plain_row(pair, rules) for pair in corpus]
     assert counts.rows.shape == (len(corpus), len(AttachmentColumn))
-    # Rows that come from trees are rows that from_rows accepts.
+    # Rows that come from trees are rows that from_rows accepts, and the figures are their sums.
     assert type(counts).from_rows(counts.rows.tolist()).rows.tolist() == counts.rows.tolist()
+    scored = [row[:4] for row in counts.rows.tolist() if row[0]]
+    words, *right = map(sum, zip(*scored, strict=True)) if scored else (0, 0, 0, 0)
+    names = ("uas", "label_accuracy", "las")
+    shares = {name: share(part, words) for name, part in zip(names, right, strict=True)}
+    assert ATTACHMENT.values(counts) == shares | {
+        "sentences": len(scored),
+        "words": words,
+        "unlabelled_match": share(sum(row[1] == row[0] for row in scored), len(scored)),
+        "labelled_match": share(sum(row[3] == row[0] for row in scored), len(scored)),
+    }
+
+
+def share(part: int, whole: int) -> Any:
+    return pytest.approx(100 * part / whole) if whole else None
 
 
 def tree(
@@ -99,53 +128,23 @@ def test_a_sentence_worked_out_by_hand() -> None:
     assert heads.rows.tolist() == [[3, 2, 3, 2, 4, 2, 4, 2]]
 
 
-@pytest.mark.parametrize(
-    ("gold", "test", "rules", "problem"),
-    [
+def test_trees_that_cannot_be_compared() -> None:
+    two, tags = tree("a b", "T T", "2 0", "x root"), AttachmentRules("ptb-ctb")
+    for gold, test, rules, problem in (
         ([tree()], [], AttachmentRules(), "gold has 1 sentences, test has 0"),
+        ([two, tree()], [two, tree("a B c")], AttachmentRules(), "test sentence 2: word 2 is 'B'"),
         (
-            [tree(), tree()],
-            [tree(), tree("a B c")],
-            AttachmentRules(),
-            "test sentence 2: word 2 is 'B', in gold 'b'",
-        ),
-        (
-            [tree()],
-            [tree("a b", "T T", "2 0", "x root")],
-            AttachmentRules(),
-            r"test sentence 1: word 3 is missing, in gold 'c' \(2 words, in gold 3\)",
-        ),
-        (
-            [tree("a b", "T T", "2 0", "x root")],
+            [two],
             [tree()],
             AttachmentRules(),
-            r"test sentence 1: word 3 is 'c', in gold missing \(3 words, in gold 2\)",
+            r"word 3 is 'c', in gold missing \(3 words, in gold 2",
         ),
-        (
-            [tree(tags="T _ .")],
-            [tree()],
-            AttachmentRules("ptb-ctb"),
-            "gold sentence 1: word 2 has the tag '_', to which the punctuation rule 'ptb-ctb'",
-        ),
-        (
-            [tree(tags="NOUN VERB PUNCT")],
-            [tree()],
-            AttachmentRules("ptb-ctb"),
-            "gold sentence 1: word 3 has the tag 'PUNCT'",
-        ),
-        (
-            [tree(relations="x root _")],
-            [tree()],
-            AttachmentRules(relations="universal"),
-            r"gold sentence 1: word 3 has no relation \('_'\)",
-        ),
-    ],
-)
-def test_what_cannot_be_compared(
-    gold: list[DependencyTree], test: list[DependencyTree], rules: AttachmentRules, problem: str
-) -> None:
-    with pytest.raises(ScoreError, match=problem):
-        score_dependencies(gold, test, rules)
+        ([tree(tags="T _ .")], [tree()], tags, "gold sentence 1: word 2 has the tag '_'"),
+        ([tree(tags="NOUN VERB PUNCT")], [tree()], tags, "word 3 has the tag 'PUNCT'.* 'ptb-ctb'"),
+        ([tree(relations="x root _")], [tree()], AttachmentRules(), "word 3 has no relation"),
+    ):
+        with pytest.raises(ScoreError, match=problem):
+            score_dependencies(gold, test, rules)
 
 
 def test_missing_tags_and_relations_where_nothing_needs_them() -> None:
@@ -156,15 +155,261 @@ def test_missing_tags_and_relations_where_nothing_needs_them() -> None:
     assert counts.rows.tolist() == [[2, 2, 0, 0, 3, 3, 0, 0]]
 
 
-@pytest.mark.parametrize(
-    ("names", "problem"),
-    [
+def test_unknown_rules() -> None:
+    for options, problem in (
         ({"punctuation": "ptb"}, "unknown punctuation rule 'ptb'. .*Known: none, ptb-ctb, unicode"),
         ({"tags": "pos"}, "unknown column of tags 'pos'"),
         ({"relations": "all"}, "unknown way to compare relations 'all'"),
         ({"roots": "two"}, "unknown policy for roots 'two'. .*Known: one, several"),
-    ],
-)
-def test_unknown_names(names: dict[str, str], problem: str) -> None:
-    with pytest.raises(ScoreError, match=problem):
-        AttachmentRules(**names)  # type: ignore[arg-type]
+        ({"relation": "none"}, "'relation'.*relations"),
+        ({"relations": ["none"]}, r"relations must be a name, found \['none'\]"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            ATTACHMENT.check_rules(options)
+        with pytest.raises(ScoreError, match=problem):
+            ATTACHMENT.rules(options)
+    ATTACHMENT.check_rules({"punctuation": "ptb-ctb", "relations": "universal"})
+
+
+# Punctuation ------------------------------------------------------------------------------------
+
+
+def test_tags_that_the_papers_leave_out() -> None:
+    by_tag = PUNCTUATION_RULES["ptb-ctb"]
+    left_out = [".", ",", ":", "``", "''", "PU"]
+    # The papers' code tests for a substring of the concatenated tags; on real tags that is the set.
+    scored = ["-LRB-", "-RRB-", "$", "#", "NN", "P", "U", "SYM", "LS", "PUNC", ".,", "'", "`", ""]
+    tags = [*left_out, *scored]
+    assert [tag for tag in tags if by_tag.is_punctuation(".", tag)] == left_out
+    assert by_tag.unsupported_tags == {"_", "PUNCT"}
+    assert not by_tag.unsupported_tags & PTB_CTB_TAGS
+    for name in ("unicode", "none"):
+        assert not PUNCTUATION_RULES[name].unsupported_tags
+    assert not PUNCTUATION_RULES["none"].is_punctuation(".", ".")
+
+
+def test_unicode_goes_by_every_character() -> None:
+    is_punctuation = PUNCTUATION_RULES["unicode"].is_punctuation
+    left_out = [".", "...", "\u2026", "\u00ab", "\u3002", "\u060c", "?!", "(", "%", "-", "_", "''"]
+    words = [*left_out, "``", "$", "+", "-LRB-", "U.S.", "l'", "1", ". .", ""]
+    assert [word for word in words if is_punctuation(word, ".")] == left_out
+    categories = {"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"}
+    for code in range(0, sys.maxunicode + 1, 7):
+        assert is_punctuation(chr(code), "") == (unicodedata.category(chr(code)) in categories)
+
+
+# Reports ----------------------------------------------------------------------------------------
+
+COUNTS = AttachmentCounts.from_rows([(4, 3, 2, 1, 5, 4, 3, 2), (0, 0, 0, 0, 1, 1, 1, 1)])
+
+
+def test_text_has_a_column_for_each_set_of_words() -> None:
+    lines = ATTACHMENT.report(COUNTS, AttachmentRules("unicode")).splitlines()
+    assert lines[0] == "Attachment scores: punctuation rule unicode, relations whole"
+    assert [line.split("  ")[0] + "|" + "|".join(line.split()[-2:]) for line in lines[3:]] == [
+        "sentences|1|2",
+        "words|4|6",
+        "UAS|75.00|83.33",
+        "LAS|25.00|50.00",
+        "label accuracy|50.00|66.67",
+        "complete match, heads|0.00|50.00",
+        "complete match, labelled|0.00|50.00",
+    ]
+    assert lines[2].split() == ["without", "punctuation", "all", "words"]
+
+
+def test_text_says_what_a_rule_found() -> None:
+    text = ATTACHMENT.report(COUNTS.with_punctuation(), AttachmentRules())
+    assert "without punctuation" not in text
+    assert "found no punctuation" not in text
+    assert text.splitlines()[5].split() == ["UAS", "83.33"]
+    text = ATTACHMENT.report(COUNTS.with_punctuation(), AttachmentRules("unicode"))
+    assert text.endswith("\nThe rule unicode found no punctuation.\n")
+    nothing = AttachmentCounts.from_rows([(0, 0, 0, 0, 1, 0, 0, 0)])
+    text = ATTACHMENT.report(nothing, AttachmentRules("unicode"))
+    assert text.splitlines()[5].split() == ["UAS", "n/a", "0.00"]
+
+
+def test_dict_holds_rules_and_figures() -> None:
+    rules = AttachmentRules("ptb-ctb", "upos")
+    assert json.loads(json.dumps(ATTACHMENT.report_dict(COUNTS, rules))) == {
+        **{"punctuation": "ptb-ctb", "tags": "upos", "relations": "whole", "roots": "one"},
+        "sentences": 2,
+        "without_punctuation": ATTACHMENT.values(COUNTS),
+        "all_words": ATTACHMENT.values(COUNTS.with_punctuation()),
+    }
+
+
+def test_heads_alone_have_no_labelled_figures() -> None:
+    rules = AttachmentRules(relations="none")
+    assert ATTACHMENT.report_dict(COUNTS, rules)["all_words"] == {
+        "sentences": 2,
+        "words": 6,
+        "uas": pytest.approx(500 / 6),
+        "unlabelled_match": 50.0,
+    }
+    assert "LAS" not in ATTACHMENT.report(COUNTS, rules)
+    assert "label" not in ATTACHMENT.report(COUNTS, rules)
+
+
+def test_signature_names_every_rule_that_matters() -> None:
+    for rules, expected in (
+        (AttachmentRules(), "punctuation:none|relations:whole|roots:one"),
+        (
+            AttachmentRules("ptb-ctb", relations="universal", roots="several"),
+            "punctuation:ptb-ctb(xpos)|relations:universal|roots:several",
+        ),
+        (AttachmentRules("ptb-ctb", "upos"), "punctuation:ptb-ctb(upos)|relations:whole|roots:one"),
+        (AttachmentRules("unicode", "upos"), "punctuation:unicode|relations:whole|roots:one"),
+    ):
+        assert sign(ATTACHMENT, COUNTS, rules).long() == (
+            f"scorer:own|match:attachment|{expected}|sentences:2|skipped:0|version:{__version__}"
+        )
+
+
+# Files ------------------------------------------------------------------------------------------
+
+TREEBANKS = [
+    "ud_basque_bdt/eu_bdt-ud-test",
+    "ud_french_sequoia/fr_sequoia-ud-test",
+    "ud_hungarian_szeged/hu_szeged-ud-test",
+    "ud_korean_gsd/ko_gsd-ud-test",
+]
+
+
+def block(name: str, words: str, heads: str, tag: str = "X", relation: str = "r") -> str:
+    lines = [f"# sent_id = {name}"]
+    for k, (word, head) in enumerate(zip(words.split(), heads.split(), strict=True), start=1):
+        lines.append(f"{k}\t{word}\t_\t_\t{tag}\t_\t{head}\t{relation}\t_\t_")
+    return "\n".join(lines) + "\n\n"
+
+
+GOOD = block("s1", "a b", "0 1")
+
+
+def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
+    """Each is told with its place in the file, and the place of the twin."""
+    paths = {"gold": tmp_path / "gold.conllu", "test": tmp_path / "test.conllu"}
+    by_head, by_tag = AttachmentRules(), AttachmentRules("ptb-ctb")
+    two, twin = GOOD + block("s2", "c", "0"), GOOD + block("p2", "c", "0")
+    for gold, test, rules, problem in (
+        ("", GOOD, by_head, "{gold}: holds no sentence"),
+        (GOOD, "\n", by_head, "{test}: holds no sentence"),
+        (
+            two,
+            "\n" + GOOD.replace("s1", "x") + block("p2", "C", "0"),
+            by_head,
+            "{test}:7: sentence p2: word 1 is 'C', in gold 'c'; gold is {gold}:6",
+        ),
+        (
+            GOOD + block("s2", "c d e", "0 1 1"),
+            GOOD + block("p2", "c d", "0 1"),
+            by_head,
+            "{test}:7: sentence p2: word 3 is missing, in gold 'e' (2 words, in gold 3); gold is"
+            " {gold}:6",
+        ),
+        (
+            two + block("s3", "d", "0"),
+            GOOD + block("p2", "d", "0"),
+            by_head,
+            "{gold} has 3 sentences, {test} has 2; they must be the same sentences in the same"
+            " order, and the first that differ are s2 at line 6 and p2 at line 6",
+        ),
+        (
+            GOOD,
+            GOOD + GOOD,
+            by_head,
+            "{gold} has 1 sentences, {test} has 2; they must be the same sentences in the same"
+            " order, and the first 1 are",
+        ),
+        (GOOD + block("s2", "c", "0", tag="_"), twin, by_tag, "{gold}:6: sentence s2: word 1 has"),
+        (GOOD + block("s2", "c", "0", relation="_"), twin, by_head, "{gold}:6: sentence s2: word"),
+    ):
+        paths["gold"].write_text(gold, encoding="utf-8")
+        paths["test"].write_text(test, encoding="utf-8")
+        with pytest.raises(ScoreError) as caught:
+            score_dependency_files(paths["gold"], paths["test"], rules)
+        assert str(caught.value).startswith(problem.format(**paths))
+
+
+def test_a_mistake_at_the_end_of_either_file_prevents_any_score(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.conllu", tmp_path / "bad.conllu"
+    good.write_text(GOOD * 9, encoding="utf-8")
+    bad.write_text(GOOD * 8 + "1\ta\n", encoding="utf-8")
+    for gold, test in ((good, bad), (bad, good)):
+        with pytest.raises(ReadError, match=r"bad\.conllu:33: sentence 9: found 2 columns"):
+            score_dependency_files(gold, test, AttachmentRules())
+
+
+def test_roots_tags_and_encoding_are_passed_on(tmp_path: Path) -> None:
+    path = tmp_path / "x.conll"
+    lines = ["1\t\xe9\t_\tPU\t_\t_\t0\tr\t_\t_", "2\tb\t_\tNN\t_\t_\t0\tr\t_\t_", "", ""]
+    path.write_bytes("\n".join(lines).encode("latin-1"))
+    rules = AttachmentRules("ptb-ctb", tags="upos", roots="several")
+    counts = score_dependency_files(path, path, rules, encoding="latin-1")
+    assert counts.rows.tolist() == [[1, 1, 1, 1, 2, 2, 2, 2]]
+    with pytest.raises(ReadError, match="second root"):
+        score_dependency_files(path, path, AttachmentRules(), encoding="latin-1")
+
+
+@pytest.mark.parametrize("name", TREEBANKS)
+@pytest.mark.parametrize("punctuation", ["none", "unicode"])
+def test_a_real_treebank_agrees_with_itself(name: str, punctuation: str) -> None:
+    path = shared_data(f"treebanks/{name}.conllu")
+    counts = score_dependency_files(path, path, AttachmentRules(punctuation))
+    for part in (counts, counts.with_punctuation()):
+        figures = (part.uas, part.las, part.label_accuracy, part.unlabelled_match)
+        assert {*figures, part.labelled_match} == {100.0}
+
+
+def perturbed(source: str, rng: random.Random) -> str:
+    """A treebank's text with other heads and relations in every third word, still trees."""
+    blocks = []
+    for text in source.strip("\n").split("\n\n"):
+        lines = text.split("\n")
+        rows = {line.split("\t")[0]: k for k, line in enumerate(lines) if line[0] != "#"}
+        words = [number for number in rows if number.isdecimal()]
+        head = {number: lines[rows[number]].split("\t")[6] for number in words}
+        for number in words:
+            if rng.random() < 1 / 3:
+                columns = lines[rows[number]].split("\t")
+                above = rng.choice(words)
+                path = [above]
+                while path[-1] != "0":
+                    path.append(head[path[-1]])
+                if head[number] != "0" and number not in path and rng.random() < 0.7:
+                    columns[6] = head[number] = above
+                if rng.random() < 0.6:
+                    columns[7] = rng.choice([columns[7].split(":")[0], "dep", columns[7] + ":x"])
+                lines[rows[number]] = "\t".join(columns)
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n\n"
+
+
+@pytest.mark.parametrize("name", TREEBANKS)
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_second_computation_on_a_perturbed_treebank(name: str, cut: bool, tmp_path: Path) -> None:
+    """From the lines themselves, with the tags of UD that no rule of ours looks at."""
+    path = shared_data(f"treebanks/{name}.conllu")
+    source = path.read_text(encoding="utf-8")
+    other = tmp_path / "test.conllu"
+    other.write_text(perturbed(source, random.Random(name)), encoding="utf-8")
+    lines = zip(source.split("\n"), other.read_text(encoding="utf-8").split("\n"), strict=False)
+    total = [0, 0, 0, 0]
+    for one, two in lines:
+        gold, test = one.split("\t"), two.split("\t")
+        if gold[0].isdecimal():
+            labels = gold[7], test[7]
+            if cut:
+                labels = labels[0].split(":")[0], labels[1].split(":")[0]
+            head, label = gold[6] == test[6], labels[0] == labels[1]
+            for k, right in enumerate((True, head, label, head and label)):
+                total[k] += right
+    words, heads, relations, both = total
+    rules = AttachmentRules(relations="universal" if cut else "whole")
+    counts = score_dependency_files(path, other, rules)
+    assert counts.words == words
+    assert counts.uas == 100 * heads / words
+    assert counts.label_accuracy == 100 * relations / words
+    assert counts.las == 100 * both / words
+    assert both < min(heads, relations) < max(heads, relations) < words

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring import BracketCounts, Column, Status
+from spmrl_bench.scoring.bracket_metric import BRACKETS
+from spmrl_bench.scoring.counts import AttachmentCounts, BracketCounts, Column, Status
 
 ROWS = [
     # length, status, matched, gold, test, crossing, words, matched tags
@@ -51,17 +53,8 @@ def test_length_limit_includes_the_limit() -> None:
 @pytest.mark.parametrize("rows", [[], ROWS[2:3]])
 def test_nothing_scored_gives_no_figures(rows: list[tuple[int, ...]]) -> None:
     counts = BracketCounts.from_rows(rows)
-    assert counts.skipped == len(rows)
-    assert {
-        counts.recall,
-        counts.precision,
-        counts.f1,
-        counts.complete_match,
-        counts.average_crossing,
-        counts.no_crossing,
-        counts.two_or_less_crossing,
-        counts.tagging_accuracy,
-    } == {None}
+    numbers = {"sentences": len(rows), "scored": 0, "skipped": len(rows)}
+    assert BRACKETS.values(counts) == dict.fromkeys(BRACKETS.figures) | numbers
 
 
 @pytest.mark.parametrize(
@@ -81,9 +74,10 @@ def test_f1_where_nothing_matches(
 
 
 def test_rows_cannot_change() -> None:
-    counts = BracketCounts.from_rows(ROWS)
-    with pytest.raises(ValueError, match="read-only"):
-        counts.rows[0, Column.MATCHED] = 99
+    arcs = AttachmentCounts.from_rows(ARCS)
+    for counts in (BracketCounts.from_rows(ROWS), arcs, arcs.with_punctuation()):
+        with pytest.raises(ValueError, match="read-only"):
+            counts.rows[0, 2] = 99
 
 
 @pytest.mark.parametrize("row", [(1, 0, 0), (1, 9, 0, 0, 0, 0, 0, 0)])
@@ -116,3 +110,56 @@ def test_columns_that_cannot_be(change: dict[str, list[int] | None], message: st
     given = {name: values for name, values in columns.items() if values is not None}
     with pytest.raises(ScoreError, match=message):
         BracketCounts.from_columns(given)
+
+
+# Attachment ----------------------------------------------------------------------------------
+
+# Five words, one of them punctuation; two words, both right; punctuation only.
+ARCS = [
+    (4, 3, 2, 2, 5, 3, 3, 2),
+    (2, 2, 2, 2, 2, 2, 2, 2),
+    (0, 0, 0, 0, 1, 1, 0, 0),
+]
+
+
+def test_attachment_figures_worked_out_by_hand() -> None:
+    counts = AttachmentCounts.from_rows(ARCS)
+    assert (len(counts), counts.sentences, counts.words) == (3, 2, 6)
+    assert counts.uas == pytest.approx(100 * 5 / 6)
+    assert counts.las == pytest.approx(100 * 4 / 6)
+    assert counts.label_accuracy == pytest.approx(100 * 4 / 6)
+    assert counts.unlabelled_match == 50
+    assert counts.labelled_match == 50
+    whole = counts.with_punctuation()
+    assert (len(whole), whole.sentences, whole.words) == (3, 3, 8)
+    assert whole.uas == pytest.approx(100 * 6 / 8)
+    assert whole.las == pytest.approx(100 * 4 / 8)
+    assert whole.label_accuracy == pytest.approx(100 * 5 / 8)
+    assert whole.unlabelled_match == pytest.approx(100 * 2 / 3)
+    assert whole.labelled_match == pytest.approx(100 / 3)
+    assert np.array_equal(whole.with_punctuation().rows, whole.rows)
+
+
+def test_no_word_to_score_is_no_figure() -> None:
+    for counts in (AttachmentCounts.from_rows([]), AttachmentCounts.from_rows(ARCS[2:])):
+        assert counts.sentences == 0
+        assert {counts.uas, counts.las, counts.label_accuracy} == {None}
+        assert {counts.unlabelled_match, counts.labelled_match} == {None}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        (1, 1, 1, 1),
+        (1, 2, 1, 1, 2, 2, 1, 1),  # more right heads than words
+        (2, 1, 1, 2, 2, 1, 1, 2),  # both right more often than one
+        (2, 2, 2, 1, 2, 2, 2, 1),  # two right heads and relations of two words, but not both
+        (2, 1, 1, 1, 1, 1, 1, 1),  # more words scored than there are
+        (2, 2, 2, 2, 3, 1, 1, 1),  # fewer right heads of all words than of the scored ones
+        (1, 0, 0, 0, 2, 2, 2, 2),  # two right heads among one other word
+        (-1, 0, 0, 0, 1, 0, 0, 0),
+    ],
+)
+def test_rows_that_contradict_themselves(row: tuple[int, ...]) -> None:
+    with pytest.raises(ScoreError, match="row 2 holds no attachment counts"):
+        AttachmentCounts.from_rows([ARCS[0], row])

@@ -1,24 +1,29 @@
-"""Sizes at which the C programs crash or print wrong figures are ordinary sentences here.
+"""Where the C programs crash, leave out or print no number, a sentence has a value here.
 
-Each is scored from text and from trees, in the kernel and in plain Python, and printed in the
-programs' own form.
+Each size is scored from text and from trees, in the kernel and in plain Python, and printed in the
+programs' own form; each situation that users of EVALB ask about is a line of ``rows.tsv``.
 """
 
 from __future__ import annotations
 
 import pytest
 
+from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import (
+    MissingParse,
     Parameters,
     Policy,
+    Status,
     count_brackets,
     load_prm,
     score_texts,
     score_trees,
 )
+from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.scoring.evalb_format import as_evalb
 from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees
+from tests.scoring.test_evalb import CASES
 
 SPMRL = load_prm("spmrl")
 COLLINS = load_prm("COLLINS")
@@ -81,3 +86,45 @@ def test_every_length(most: int, tally: Tally) -> None:
         counts = score_texts(text, text, SPMRL)
         assert counts.rows.tolist() == [[n, 0, 1, 1, 1, 0, n, n] for n in lengths]
         assert counts.up_to(70).valid == sum(n <= 70 for n in lengths)
+
+
+COUNTED = Policy(MissingParse.COUNT)
+GOLD = "(TOP (S (NP (NN a)) (VP (VB b)) (. .)))"
+
+
+def test_every_situation_has_a_value(tally: Tally) -> None:
+    around = "(TOP (S (NN x)))"
+    usual = [1, Status.VALID, 1, 1, 1, 0, 1, 1]
+    for case in CASES:
+        tally("R2", "situations that users ask about").add()
+        # Between two others, so that neither a file's end nor an earlier result plays a part.
+        sides = [[around, side, around] for side in (case.gold, case.test)]
+        texts = ("\n".join(side) + "\n" for side in sides)
+        expected = [usual, list(case.row), usual]
+        counts = score_texts(*texts, case.prm, case.policy)
+        assert counts.rows.tolist() == expected, case.name
+        of_trees = score_trees(*map(as_trees, sides), case.prm, case.policy)
+        assert of_trees.rows.tolist() == expected, case.name
+
+
+def test_more_errors_than_evalb_bears_are_all_counted(tally: Tally) -> None:
+    tally("R2", "situations that users ask about").add()
+    prm = load_prm("COLLINS")
+    text, wrong = f"{GOLD}\n" * 40, f"{GOLD.replace('(. .)', '(NN .)')}\n" * 39 + f"{GOLD}\n"
+    counts = score_texts(text, wrong, prm)
+    assert prm.max_error == 10
+    assert len(counts.sentences_with(Status.LENGTH_UNMATCH)) == 39
+    assert (counts.valid, counts.skipped, counts.f1) == (1, 39, 100.0)
+    assert "39 of 40 sentences" in BRACKETS.report(counts, BracketRules(prm))
+    gold, test = as_trees(text.splitlines()), as_trees(wrong.splitlines())
+    with pytest.raises(ScoreError, match="gives up after 11"):
+        as_evalb(lambda: (gold, test), counts, prm, Policy())
+
+
+def test_a_score_of_nothing_is_no_number(tally: Tally) -> None:
+    tally("R2", "situations that users ask about").add()
+    counts = score_texts(f"{GOLD}\n", "(())\n", load_prm("spmrl"))
+    assert (counts.f1, counts.recall, counts.precision, counts.complete_match) == (None,) * 4
+    assert "n/a" in BRACKETS.report(counts, BracketRules(load_prm("spmrl")))
+    missed = score_texts(f"{GOLD}\n", "(())\n", load_prm("spmrl"), COUNTED)
+    assert (missed.f1, missed.recall, missed.precision) == (0.0, 0.0, None)

@@ -8,12 +8,13 @@ import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import Parameters, Program, load_prm, score_files
-from spmrl_bench.scoring.official import confirm
+from spmrl_bench.scoring.official import check_against_program
 from spmrl_bench.storage.paths import data_dir
 from tests.conftest import PATIENCE, shared_data
 from tests.reliability.tally import Tally
@@ -49,7 +50,9 @@ def confirmed(
 ) -> str:
     """The program's name, if it counts as we do."""
     counts = score_files(*files, prm)
-    return confirm(binary, *files, counts, prm, allow_skipped=allow_skipped, timeout=timeout)
+    return check_against_program(
+        binary, *files, counts, prm, allow_skipped=allow_skipped, timeout=timeout
+    )
 
 
 def test_a_sound_program_is_named_with_its_digest(tmp_path: Path) -> None:
@@ -168,17 +171,17 @@ def test_a_full_disk_gives_no_score(
     binary, files = fake_program(tmp_path / "evalb", prints(OUTPUT)), write(tmp_path)
     counts = score_files(*files, COLLINS)
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    place = tempfile if step == "mkdtemp" else Path
+    original = getattr(place, step)
 
-    monkeypatch.setattr(tempfile if step == "mkdtemp" else Path, step, full)
-    if step == "open":
-        # Only what is opened in the folder of the program.
-        monkeypatch.setattr("spmrl_bench.scoring.official._lines", lambda *_: [b"()"])
-        monkeypatch.setattr("spmrl_bench.scoring.official._sha256", lambda _: 64 * "0")
-        monkeypatch.setattr("spmrl_bench.scoring.official.as_evalb", lambda *_: OUTPUT)
+    def full(*given: Any, **options: Any) -> Any:
+        if step == "mkdtemp" or given[0].parent.name.startswith("spmrl-bench-"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return original(*given, **options)
+
+    monkeypatch.setattr(place, step, full)
     with pytest.raises(ScoreError, match=r"evalb: cannot be run in .* No space left on device\."):
-        confirm(binary, *files, counts, COLLINS)
+        check_against_program(binary, *files, counts, COLLINS)
 
 
 def test_left_out_sentences_may_be_allowed(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from functools import cache
 
 import pytest
 
-from spmrl_bench.scoring import BracketCounts, Parameters, Policy, brackets, load_prm
-from spmrl_bench.scoring.brackets import Rules, count_brackets
+from spmrl_bench.scoring import BracketCounts, Parameters, Policy, evalb, load_prm
+from spmrl_bench.scoring.evalb import LabelRules, count_brackets
 from spmrl_bench.scoring.evalb_format import as_evalb
 from spmrl_bench.trees import Tree
 from tests.reliability.tally import Tally
-from tests.scoring.hostile import as_trees, hostile_trees
-from tests.scoring.test_brackets import CASES
+from tests.scoring.hostile import hostile_trees
+from tests.scoring.test_evalb import wrong_cases
 
 # SHA-256 of the standard output of EVALB (COLLINS, new, nk) or EVALB_SPMRL (spmrl, spmrl_hebrew)
 # for the first 2,000 pairs of seed 0, with ``-e 1000000`` so that it does not give up.
@@ -47,16 +47,6 @@ def output_is_right(name: str) -> bool:
     return hashlib.sha256(printed.encode()).hexdigest() == PRINTED[name]
 
 
-def wrong_cases() -> list[str]:
-    """The single pairs whose row is not the program's."""
-    wrong = []
-    for name, (prm, gold, test, expected) in CASES.items():
-        one, other = as_trees([gold, test])
-        if count_brackets(one, other, prm) != expected:
-            wrong.append(name)
-    return wrong
-
-
 @pytest.mark.parametrize("name", PRINTED)
 def test_hostile_pairs_give_what_the_programs_print(name: str, tally: Tally) -> None:
     tally("R1", f"pairs of trees with {name}.prm, by the digest of what was printed").add(PAIRS)
@@ -64,7 +54,7 @@ def test_hostile_pairs_give_what_the_programs_print(name: str, tally: Tally) -> 
 
 
 _Bracket = tuple[int, int, str]
-_crossing, rules_of = brackets._crossing, brackets.rules_of
+_crossing, label_rules = evalb._crossing, evalb.label_rules
 
 
 def as_sets(gold: list[_Bracket], test: list[_Bracket]) -> int:
@@ -75,16 +65,16 @@ def no_quote_rule(*_: object) -> None:
     pass
 
 
-def all_labels_differ(prm: Parameters) -> Rules:
-    return rules_of(replace(prm, eq_labels=frozenset()))
+def all_labels_differ(prm: Parameters) -> LabelRules:
+    return label_rules(replace(prm, eq_labels=frozenset()))
 
 
-def length_without_punctuation(prm: Parameters) -> Rules:
-    return replace(rules_of(prm), not_in_length=prm.delete_labels)
+def length_without_punctuation(prm: Parameters) -> LabelRules:
+    return replace(label_rules(prm), not_in_length=prm.delete_labels)
 
 
-def crossing_gold_brackets(gold: list[_Bracket], test: list[_Bracket], words: int) -> int:
-    return _crossing(test, gold, words)
+def crossing_gold_brackets(gold: list[_Bracket], test: list[_Bracket]) -> int:
+    return _crossing(test, gold)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +82,8 @@ def crossing_gold_brackets(gold: list[_Bracket], test: list[_Bracket], words: in
     [
         ("_matched", as_sets, set(PRINTED)),
         ("_put_back_quotes", no_quote_rule, {"new", "nk"}),
-        ("rules_of", all_labels_differ, {"COLLINS", "new", "nk"}),
-        ("rules_of", length_without_punctuation, {"COLLINS", "new", "nk"}),
+        ("label_rules", all_labels_differ, {"COLLINS", "new", "nk"}),
+        ("label_rules", length_without_punctuation, {"COLLINS", "new", "nk"}),
         ("_crossing", crossing_gold_brackets, set(PRINTED)),
     ],
 )
@@ -106,6 +96,6 @@ def test_each_mistake_is_found(
 ) -> None:
     tally("R1", "mistakes planted in the scorer, each found").add()
     assert wrong_cases() == []
-    monkeypatch.setattr(brackets, place, mistake)
+    monkeypatch.setattr(evalb, place, mistake)
     assert wrong_cases() != []
     assert {name for name in PRINTED if not output_is_right(name)} >= sets

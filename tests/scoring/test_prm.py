@@ -17,50 +17,42 @@ def write(folder: Path, text: str, name: str = "own.prm") -> Path:
     return path
 
 
-def test_collins_is_the_published_set() -> None:
-    prm = load_prm("COLLINS")
-    assert (prm.name, prm.program) == ("COLLINS", Program.EVALB)
-    assert (prm.max_error, prm.cutoff_len, prm.labeled, prm.debug) == (10, 40, True, 0)
-    assert prm.delete_labels == {"TOP", "-NONE-", ",", ":", "``", "''", "."}
-    assert prm.delete_labels_for_length == {"-NONE-"}
-    assert prm.eq_labels == {("ADVP", "PRT")}
-    assert not prm.quote_labels
-    assert not prm.eq_words
-
-
-def test_spmrl_is_the_shared_task_set() -> None:
-    prm = load_prm("spmrl")
-    assert (prm.name, prm.program) == ("spmrl", Program.EVALB_SPMRL)
-    assert (prm.max_error, prm.cutoff_len, prm.labeled, prm.debug) == (10000, 70, True, 0)
-    assert prm.delete_labels == {"TOP", "ROOT", "S1", "VROOT", "-NONE-"}
-    assert prm.delete_labels_for_length == {"-NONE-"}
-    assert not prm.eq_labels | prm.eq_words
-    assert not prm.quote_labels
-
-
-@pytest.mark.parametrize(("name", "max_error"), [("new", 10), ("nk", 10000)])
-def test_new_and_nk_add_to_collins(name: str, max_error: int) -> None:
-    collins, prm = load_prm("COLLINS"), load_prm(name)
-    assert prm.delete_labels == collins.delete_labels | {"S1", "?", "!"}
-    assert prm.quote_labels == {"``", "''", "POS", "NN", "CD", "VBZ", ":"}
-    changed = replace(
-        collins,
-        name=name,
-        max_error=max_error,
-        delete_labels=prm.delete_labels,
-        quote_labels=prm.quote_labels,
+def test_the_published_sets() -> None:
+    collins, new, nk, spmrl, hebrew = map(
+        load_prm, ("COLLINS", "new", "nk", "spmrl", "spmrl_hebrew")
     )
-    assert prm == changed
-
-
-def test_spmrl_hebrew_ignores_the_syntax_layer() -> None:
-    spmrl, prm = load_prm("spmrl"), load_prm("spmrl_hebrew")
-    layer = prm.delete_labels - spmrl.delete_labels
+    assert (collins.name, collins.program) == ("COLLINS", Program.EVALB)
+    assert (collins.max_error, collins.cutoff_len, collins.labeled, collins.debug) == (
+        10,
+        40,
+        True,
+        0,
+    )
+    assert collins.delete_labels == {"TOP", "-NONE-", ",", ":", "``", "''", "."}
+    assert collins.delete_labels_for_length == {"-NONE-"}
+    assert collins.eq_labels == {("ADVP", "PRT")}
+    assert not collins.quote_labels | collins.eq_words
+    assert new == replace(
+        collins,
+        name="new",
+        delete_labels=collins.delete_labels | {"S1", "?", "!"},
+        quote_labels=frozenset({"``", "''", "POS", "NN", "CD", "VBZ", ":"}),
+    )
+    assert nk == replace(new, name="nk", max_error=10000)
+    assert spmrl == replace(
+        collins,
+        name="spmrl",
+        program=Program.EVALB_SPMRL,
+        max_error=10000,
+        cutoff_len=70,
+        delete_labels=frozenset({"TOP", "ROOT", "S1", "VROOT", "-NONE-"}),
+        eq_labels=frozenset(),
+    )
+    layer = hebrew.delete_labels - spmrl.delete_labels
     assert len(layer) == 26
     assert all(label.startswith("SYN_") for label in layer)
     deleted = spmrl.delete_labels | layer
-    changed = replace(spmrl, name="spmrl_hebrew", cutoff_len=40, delete_labels=deleted)
-    assert prm == changed
+    assert hebrew == replace(spmrl, name="spmrl_hebrew", cutoff_len=40, delete_labels=deleted)
 
 
 def test_what_a_file_leaves_out_has_the_default_of_the_c_programs(tmp_path: Path) -> None:
@@ -74,10 +66,10 @@ def test_unknown_name_says_what_exists() -> None:
         load_prm("COLINS")
 
 
-@pytest.mark.parametrize("path", ["nowhere.prm", "./COLLINS", "folder/COLLINS"])
-def test_absent_file_is_named(path: str) -> None:
-    with pytest.raises(ScoreError, match="cannot read"):
-        load_prm(path)
+def test_absent_file_is_named() -> None:
+    for path in ("nowhere.prm", "./COLLINS", "folder/COLLINS"):
+        with pytest.raises(ScoreError, match="cannot read"):
+            load_prm(path)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import csv
 import pytest
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring import MissingParse, Policy, Status, load_prm, score_trees
-from spmrl_bench.scoring.evalb_format import as_evalb
-from spmrl_bench.scoring.files import read_sides
+from spmrl_bench.scoring import Status, load_prm, score_trees
+from spmrl_bench.scoring.texts import read_sides
 from tests.conftest import shared_data
 from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees
+from tests.scoring.test_evalb_format import form, options
 
 REFERENCE = shared_data("evalb_reference")
 OUTPUTS = sorted(f"{path.parent.name}/{path.stem}" for path in REFERENCE.glob("*/*.out"))
@@ -27,10 +27,8 @@ GAVE_UP = sorted({*OUTPUTS} - {*FINISHED})
 def printed(output: str) -> str:
     """Our output for a reference output such as ``sequoia_missing/spmrl_X``."""
     folder, name = output.split("/")
-    prm = load_prm(name.removesuffix("_X"))
-    policy = Policy(MissingParse.COUNT if name.endswith("_X") else MissingParse.SKIP)
-    gold, test = read_sides(REFERENCE / folder / "gold.txt", REFERENCE / folder / "test.txt")
-    return as_evalb(lambda: (gold, test), score_trees(gold, test, prm, policy), prm, policy)
+    sides = read_sides(REFERENCE / folder / "gold.txt", REFERENCE / folder / "test.txt")
+    return form(*sides, *options(name))
 
 
 def test_there_is_something_to_compare_with() -> None:
@@ -39,7 +37,7 @@ def test_there_is_something_to_compare_with() -> None:
 
 
 @pytest.mark.parametrize("output", FINISHED)
-def test_output_byte_for_byte(output: str, tally: Tally) -> None:
+def test_reference_output_byte_for_byte(output: str, tally: Tally) -> None:
     tally("R1", "whole outputs of the C programs for files, byte by byte").add()
     assert printed(output).encode() == (REFERENCE / f"{output}.out").read_bytes()
 
@@ -88,11 +86,10 @@ SUMMARY = {
 def test_edge_case(expected: dict[str, str], tally: Tally) -> None:
     tally("R1", "single pairs of trees and the rows that the C programs print").add()
     case = EDGE_CASES[expected["case"]]
-    gold, test = (as_trees([AROUND, case[side] or "", AROUND]) for side in ("gold", "test"))
-    prm = load_prm(expected["prm"])
-    policy = Policy({"-X": MissingParse.COUNT, "": MissingParse.SKIP}[expected["flags"]])
-    output = as_evalb(lambda: (gold, test), score_trees(gold, test, prm, policy), prm, policy)
-    lines = output.splitlines()
+    sides = (as_trees([AROUND, case[side] or "", AROUND]) for side in ("gold", "test"))
+    lines = form(
+        *sides, *options(expected["prm"] + expected["flags"].replace("-", "_"))
+    ).splitlines()
     assert lines[4].strip() == expected["row_of_sentence_2"].strip()
     of_all = dict(line.split("=") for line in lines[lines.index("-- All --") + 1 :][:12])
     found = {title.strip(): figure.strip() for title, figure in of_all.items()}

@@ -10,6 +10,7 @@ import pytest
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.scoring import (
     BracketCounts,
     MissingParse,
@@ -18,12 +19,11 @@ from spmrl_bench.scoring import (
     Status,
     load_prm,
 )
-from spmrl_bench.scoring.attachment import AttachmentRules
-from spmrl_bench.scoring.attachment_counts import AttachmentCounts
-from spmrl_bench.scoring.attachment_metric import ATTACHMENT
+from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
+from spmrl_bench.scoring.counts import AttachmentCounts
 from spmrl_bench.scoring.prm import Parameters
-from spmrl_bench.scoring.signature import KEYS, Signature, Source, sign
+from spmrl_bench.scoring.signature import KEYS, Signature, sign
 from tests.reliability.tally import Tally
 from tests.scoring.test_counts import ROWS
 
@@ -32,7 +32,7 @@ COUNTS = BracketCounts.from_rows(ROWS)
 
 
 def signed(prm: Parameters = SPMRL, **source: Any) -> Signature:
-    return sign(BRACKETS, COUNTS, BracketRules(prm), Source(**source))
+    return sign(BRACKETS, COUNTS, BracketRules(prm), **Provenance(**source).values())
 
 
 def test_long_and_short_form() -> None:
@@ -67,7 +67,7 @@ def test_long_and_short_form() -> None:
     assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
 
 
-SOURCE = Source(
+SOURCE = Provenance(
     treebank="german-mini",
     fingerprint="ab" * 32,
     split="dev",
@@ -89,11 +89,11 @@ SCORED = AttachmentCounts.from_rows([(4, 2, 3, 2) * 2])
 def brackets(
     rows: BracketCounts = COUNTS, prm: Parameters = SPMRL, policy: Policy = POLICY, **changes: Any
 ) -> Signature:
-    return sign(BRACKETS, rows, BracketRules(prm, policy), replace(SOURCE, **changes))
+    return sign(BRACKETS, rows, BracketRules(prm, policy), **replace(SOURCE, **changes).values())
 
 
 def attachment(counts: AttachmentCounts = SCORED, **changes: Any) -> Signature:
-    return sign(ATTACHMENT, counts, replace(UNLIKE, **changes), SOURCE)
+    return sign(ATTACHMENT, counts, replace(UNLIKE, **changes), **SOURCE.values())
 
 
 #: An ingredient that is another than usual, and the keys that say so.
@@ -162,9 +162,8 @@ def test_the_version_and_the_scorer_have_keys_of_their_own(
     with monkeypatch.context() as patch:
         patch.setattr("spmrl_bench.scoring.signature.__version__", "9.9")
         assert changed_keys(usual, brackets()) == {"version"}
-    monkeypatch.setattr(
-        "spmrl_bench.scoring.bracket_metric.scorer_version", lambda metric: "own(0abc)"
-    )
+    usual = brackets()
+    monkeypatch.setattr(BRACKETS, "scorer", "own2")
     assert changed_keys(usual, brackets()) == {"scorer"}
 
 
@@ -173,46 +172,20 @@ def test_every_key_has_an_ingredient() -> None:
     assert tried == set(KEYS)
 
 
-def test_a_policy_that_is_not_the_published_one_is_named() -> None:
-    policy = Policy(MissingParse.COUNT, Punctuation.BY_GOLD)
-    signature = sign(BRACKETS, COUNTS, BracketRules(SPMRL, policy))
-    assert signature.as_dict()["missing"] == "count"
-    assert signature.as_dict()["punctuation"] == "by-gold"
-    assert "|punct:by-gold|miss:count|" in signature.short()
-
-
-def test_the_usual_precision_is_not_named() -> None:
-    assert "precision" not in signed(precision="float32").as_dict()
-
-
-def test_keys_that_do_not_apply_are_absent() -> None:
-    signature = signed(replace(SPMRL, labeled=False), treebank="mini")
-    assert list(signature.as_dict()) == [
-        "scorer",
-        "match",
-        "prm",
-        "treebank",
-        "sentences",
-        "skipped",
-        "version",
-    ]
-    assert signature.as_dict()["match"] == "unlabelled"
-    assert signature.as_dict()["treebank"] == "mini"
-
-
-def test_seed_zero_is_a_seed() -> None:
+def test_what_is_usual_is_not_named() -> None:
+    policy = sign(BRACKETS, COUNTS, BracketRules(SPMRL, POLICY))
+    assert "|punct:by-gold|miss:count|" in policy.short()
+    usual = signed(replace(SPMRL, labeled=False), treebank="mini", precision="float32", settings={})
+    assert usual.as_dict() | {"version": "", "prm": ""} == {
+        "scorer": "own",
+        "match": "unlabelled",
+        "prm": "",
+        "treebank": "mini",
+        "sentences": "5",
+        "skipped": "2",
+        "version": "",
+    }
     assert signed(seed=0).as_dict()["seed"] == "0"
-
-
-def test_parameter_files_of_one_name_differ() -> None:
-    other = replace(SPMRL, delete_labels=frozenset(["TOP"]))
-    assert signed() != signed(other)
-
-
-def test_settings_of_the_recipe_and_single_parsers_are_not_named() -> None:
-    keys = signed(variant="charlstm", settings={}).as_dict()
-    assert "settings" not in keys
-    assert "ensemble" not in keys
 
 
 def test_a_setting_cannot_forge_a_key() -> None:

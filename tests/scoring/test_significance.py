@@ -6,20 +6,22 @@ import random
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import BracketCounts, Status
-from spmrl_bench.scoring.attachment_counts import AttachmentCounts
-from spmrl_bench.scoring.attachment_metric import ATTACHMENT
+from spmrl_bench.scoring.attachment import ATTACHMENT
 from spmrl_bench.scoring.bracket_metric import BRACKETS
+from spmrl_bench.scoring.counts import AttachmentCounts
 from spmrl_bench.scoring.significance import (
     Interval,
     Ratio,
     compare,
     confidence_intervals,
+    randomisation,
 )
 from tests.reliability.tally import Tally
 
@@ -154,13 +156,6 @@ def test_difference_figures_and_wins() -> None:
     assert (recall.better, recall.worse) == (1, 1)
 
 
-def test_figures_are_those_of_the_counts() -> None:
-    one, other = map(corpus, made_up(20, seed=5))
-    for result in compare(BRACKETS.ratios(one), BRACKETS.ratios(other), trials=10):
-        assert result.one == pytest.approx(getattr(one, result.name), abs=1e-12)
-        assert result.other == pytest.approx(getattr(other, result.name), abs=1e-12)
-
-
 def test_attachment_scores_are_compared_by_words() -> None:
     # words, heads, labels, both; twice, since there is no punctuation
     one = AttachmentCounts.from_rows([(4, 2, 3, 2) * 2, (6, 6, 5, 5) * 2, (2, 1, 1, 0) * 2])
@@ -210,17 +205,23 @@ def test_result_depends_on_the_seed_and_not_on_the_chunks(monkeypatch: pytest.Mo
     second = compare(*ratios, trials=300, seed=2)
     assert [one.p_randomisation for one in second] != [one.p_randomisation for one in first]
     assert [one.p_bootstrap for one in second] != [one.p_bootstrap for one in first]
-    monkeypatch.setattr("spmrl_bench.scoring.significance._ELEMENTS", 70 * 11)
-    assert compare(*ratios, trials=300, seed=1) == first
-    monkeypatch.setattr("spmrl_bench.scoring.significance._ELEMENTS", 1)
-    assert compare(*ratios, trials=300, seed=1) == first
+    few, other = made_up(8, seed=2)
+    for elements in (70 * 11, 8 * 7, 1):
+        monkeypatch.setattr("spmrl_bench.scoring.significance._ELEMENTS", elements)
+        assert compare(*ratios, trials=300, seed=1) == first
+        exact = compare(BRACKETS.ratios(corpus(few)), BRACKETS.ratios(corpus(other)))[0]
+        assert exact.p_randomisation == float(p_of_all_swaps(few, other))
 
 
-def test_exact_swaps_do_not_depend_on_the_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = made_up(8, seed=2)
-    monkeypatch.setattr("spmrl_bench.scoring.significance._ELEMENTS", 8 * 7)
-    result = compare(BRACKETS.ratios(corpus(one)), BRACKETS.ratios(corpus(other)))[0]
-    assert result.p_randomisation == float(p_of_all_swaps(one, other))
+def test_the_streams_of_random_numbers_stay() -> None:
+    """Published p-values and intervals were drawn from them."""
+    one, other = (BRACKETS.ratios(corpus(side))[:1] for side in made_up(40, seed=1))
+    (result,) = compare(one, other, trials=1000)
+    assert (1001 * result.p_randomisation, 1001 * result.p_bootstrap) == (296, 265)
+    assert result.interval.low == pytest.approx(-1.8994176056932244, abs=1e-9)
+    assert result.interval.high == pytest.approx(7.298788698172309, abs=1e-9)
+    assert randomisation(one[0], other[0], trials=1000) == result.p_randomisation
+    assert confidence_intervals(one, trials=1000) == [result.one_interval]
 
 
 def test_interval_of_an_accuracy_is_the_binomial_one() -> None:
@@ -244,9 +245,8 @@ def test_draws_without_anything_to_divide_count_as_hits_and_not_for_intervals() 
 SINGLE = Ratio.of("f1", [1, 2], [2, 2])
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "options", "message"),
-    [
+def test_what_cannot_be_compared_is_refused() -> None:
+    cases: list[tuple[list[Ratio], list[Ratio], dict[str, Any], str]] = [
         ([SINGLE], [Ratio.of("f1", [1], [2])], {}, "same sentences; found 1, 2 sentences"),
         ([SINGLE], [Ratio.of("recall", [1, 2], 2)], {}, "same figures, found f1 and recall"),
         ([], [], {}, "same figures, found none and none"),
@@ -254,21 +254,13 @@ SINGLE = Ratio.of("f1", [1, 2], [2, 2])
         ([SINGLE], [SINGLE], {"trials": 0}, "trials must be at least 1, found 0"),
         ([SINGLE], [SINGLE], {"seed": -1}, "seed must not be negative, found -1"),
         ([SINGLE], [SINGLE], {"level": 100}, "between 0 and 100 %, found 100"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(
-    one: list[Ratio], other: list[Ratio], options: dict[str, int], message: str
-) -> None:
-    with pytest.raises(ScoreError, match=message):
-        compare(one, other, **options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("numerator", "denominator"), [([0.5], [1]), ([1, 2], [1]), ([[1]], [[2]]), (1, 2)]
-)
-def test_ratio_of_something_else_is_refused(numerator: object, denominator: object) -> None:
-    with pytest.raises(ScoreError, match="one whole number per sentence"):
-        Ratio.of("f1", numerator, denominator)  # type: ignore[arg-type]
+    ]
+    for one, other, options, message in cases:
+        with pytest.raises(ScoreError, match=message):
+            compare(one, other, **options)
+    for numerator, denominator in (([0.5], [1]), ([1, 2], [1]), ([[1]], [[2]]), (1, 2)):
+        with pytest.raises(ScoreError, match="one whole number per sentence"):
+            Ratio.of("f1", numerator, denominator)
 
 
 def simulated(

@@ -13,8 +13,7 @@ from spmrl_bench.leaderboard.addresses import slugs
 from spmrl_bench.leaderboard.entries import Group, Sums, entries_of
 from spmrl_bench.leaderboard.gathered import Gathered, Stored
 from spmrl_bench.leaderboard.record import Record, SystemTraining
-from spmrl_bench.scoring.bracket_metric import BRACKETS
-from spmrl_bench.scoring.breakdown import by_sentence_length
+from spmrl_bench.scoring.bracket_metric import BRACKETS, by_sentence_length
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.significance import Ratio, compare, randomisation
 from spmrl_bench.site.lengths import by_length
@@ -168,7 +167,7 @@ def test_classes_of_length_are_those_of_the_breakdown() -> None:
     sums = Sums(BRACKETS.ratios(counts)[0], counts.scored, list(BRACKETS.lengths(counts)), 1)
     for own, part in zip(by_length(sums), by_sentence_length(counts), strict=True):
         assert (own.name, own.sentences) == (part.name, part.sentences)
-        assert own.score == pytest.approx(part.f1)
+        assert own.score == pytest.approx(part.figures()["f1"])
     assert by_length(Sums(sums.ratio, sums.scored, None, 1)) == []
 
 

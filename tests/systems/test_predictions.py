@@ -9,8 +9,7 @@ import pytest
 
 from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.scoring import load_prm
-from spmrl_bench.scoring.attachment import AttachmentRules
-from spmrl_bench.scoring.attachment_metric import ATTACHMENT
+from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.systems.predictions import POLICIES, Policy, read_predictions
 from spmrl_bench.trees import Parse

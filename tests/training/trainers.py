@@ -12,7 +12,7 @@ from rich.console import Console
 
 from spmrl_bench.experiments.evaluation import evaluate_parser
 from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.scoring.metric import Criterion, metric_named
+from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.substitution import Substitution
@@ -31,7 +31,7 @@ Score = Callable[[ChartParser], float]
 
 def real_score(parser: ChartParser) -> float:
     """The dev score of the product."""
-    return evaluate_parser(parser, DEV_PARSES, RULES).score(Criterion.parse("brackets.f1"))
+    return evaluate_parser(parser, DEV_PARSES, RULES).score(SelectionMetric.parse("brackets.f1"))
 
 
 def make_trainer(

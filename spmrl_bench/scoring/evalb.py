@@ -1,14 +1,15 @@
 """Labelled bracket counts of one sentence, exactly as EVALB and EVALB_SPMRL count.
 
-The C programs are the definition of the published scores, down to habits that no paper
-mentions: what is cut off a label before or after it is looked up, that a bracket which lost
-all its words is gone, that duplicates pair one to one, that crossing is counted on the test
-side. This module reproduces those counts without the programs' limits of size.
+The C programs define the published scores, down to habits that no paper mentions: what is cut
+off a label before or after it is looked up, that a bracket which lost all its words is gone,
+that duplicates pair one to one, that crossing is counted on the test side. This module counts
+so without the programs' limits of size. It knows neither files nor corpora, and it is the
+measure for the compiled kernels.
 
-It departs from them in one place, on purpose. EVALB_SPMRL counts a sentence whose sides have
-different numbers of words as scored and completely matched, with no brackets; and if gold has
-at most one word, a second time with the brackets it has (:func:`count_first_words`). Here such
-a sentence is an error, as under EVALB. Recall, precision and F1 are the same but for the
+It departs from the programs in one place, on purpose. EVALB_SPMRL counts a sentence whose sides
+have different numbers of words as scored and completely matched, with no brackets; and if gold
+has at most one word, a second time with the brackets it has (:func:`count_first_words`). Here
+such a sentence is an error, as under EVALB. Recall, precision and F1 are the same but for the
 sentences counted twice.
 """
 
@@ -16,19 +17,27 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, compress, takewhile
-from typing import TypeVar
 
 from spmrl_bench.scoring.counts import Status
-from spmrl_bench.scoring.policy import PUBLISHED, MissingParse, Policy, Punctuation
-from spmrl_bench.scoring.prm import Parameters, Program
+from spmrl_bench.scoring.prm import (
+    PUBLISHED,
+    MissingParse,
+    Parameters,
+    Policy,
+    Program,
+    Punctuation,
+)
 from spmrl_bench.trees.tree import Tree
 
 Row = tuple[int, int, int, int, int, int, int, int]
 Bracket = tuple[int, int, str]
+
+#: The tree of a sentence without a parse.
+NO_PARSE = Tree.build([], [], [])
 
 #: The only words that EVALB takes for quotation marks, given a tag in QUOTE_LABEL.
 _QUOTES = frozenset("'\"/")
@@ -37,41 +46,31 @@ _QUOTES = frozenset("'\"/")
 def count_brackets(
     gold: Tree | None, test: Tree | None, prm: Parameters, policy: Policy = PUBLISHED
 ) -> Row:
-    """The counts of one sentence, in the order of :class:`~spmrl_bench.scoring.Column`.
+    """Return the counts of one sentence, in the order of :class:`~spmrl_bench.scoring.Column`.
 
     A sentence that cannot be compared has a status that says why, and zeros.
     """
-    gold = NO_PARSE if gold is None else gold
-    test = NO_PARSE if test is None else test
-    rules = rules_of(prm)
-    length = len(gold) - sum(map(rules.not_in_length.__contains__, gold.tags))
-    status, one, other = _sides(gold, test, prm, policy)
-    if status is Status.MISSED:
-        return (length, int(status), 0, len(one.brackets(rules)), 0, 0, len(one.words), 0)
-    return _compare(one, other, rules, length) if status.scored else _left_out(length, status)
+    rules = label_rules(prm)
+    return _compare(*_sides(gold, test, prm, policy), rules, rules.length(gold or NO_PARSE))
 
 
 def compared_brackets(
     gold: Tree | None, test: Tree | None, prm: Parameters, policy: Policy = PUBLISHED
 ) -> tuple[list[Bracket], list[Bracket]]:
-    """The gold and test brackets that :func:`count_brackets` compares.
+    """Return the gold and test brackets that :func:`count_brackets` compares.
 
     Each is ``(start, end, label)`` over the words that are compared, with what stands for the
     label's class. A sentence that is left out has none.
     """
-    gold = NO_PARSE if gold is None else gold
-    test = NO_PARSE if test is None else test
     status, one, other = _sides(gold, test, prm, policy)
-    if not status.scored:
-        return [], []
-    rules = rules_of(prm)
-    return one.brackets(rules), other.brackets(rules)
+    rules = label_rules(prm)
+    return (one.brackets(rules), other.brackets(rules)) if status.scored else ([], [])
 
 
 def first_difference(gold: Tree, test: Tree, prm: Parameters, policy: Policy = PUBLISHED) -> str:
-    """Where the words that are compared begin to differ, for people; empty if they do not."""
+    """Say where the words that are compared begin to differ; empty if they do not."""
     _, one, other = _sides(gold, test, prm, policy)
-    rules = rules_of(prm)
+    rules = label_rules(prm)
     pairs = map(rules.same_word, one.words, other.words)
     same = sum(1 for _ in takewhile(bool, pairs))
     if same == len(one.words) == len(other.words):
@@ -85,12 +84,16 @@ def first_difference(gold: Tree, test: Tree, prm: Parameters, policy: Policy = P
     return f"{counts}word {same + 1} is {left} in gold, {right} in the parse"
 
 
-def _sides(gold: Tree, test: Tree, prm: Parameters, policy: Policy) -> tuple[Status, _Side, _Side]:
-    """Both trees as they are compared, and whether they can be."""
-    rules = rules_of(prm)
+def _sides(
+    gold: Tree | None, test: Tree | None, prm: Parameters, policy: Policy
+) -> tuple[Status, _Side, _Side]:
+    """Whether both trees can be compared, and how they are."""
+    gold, test = gold or NO_PARSE, test or NO_PARSE
+    rules = label_rules(prm)
+    kept, test_kept = ([tag not in rules.removed_tags for tag in t.tags] for t in (gold, test))
     by_gold = policy.punctuation is Punctuation.BY_GOLD
-    one = _Side.read(gold, _kept(gold, rules))
-    other = _Side.read(test, _kept_by_gold(gold, test, rules) if by_gold else _kept(test, rules))
+    one = _Side.read(gold, kept)
+    other = _Side.read(test, _kept_by_gold(gold, test, rules) if by_gold else test_kept)
     if not other.words:
         counted = one.words and policy.missing_parse is MissingParse.COUNT
         return Status.MISSED if counted else Status.NO_WORDS, one, other
@@ -102,60 +105,56 @@ def _sides(gold: Tree, test: Tree, prm: Parameters, policy: Policy) -> tuple[Sta
 
 
 def count_first_words(gold: Tree, test: Tree, prm: Parameters) -> Row:
-    """What EVALB_SPMRL counts for a gold tree of at most one word whose test tree has more.
+    """Count as EVALB_SPMRL does if gold has at most one word and the test tree more.
 
     Having printed that the lengths differ it goes on: only the words that gold has are
     compared, but all brackets.
     """
-    rules = rules_of(prm)
-    length = len(gold) - sum(map(rules.not_in_length.__contains__, gold.tags))
+    rules = label_rules(prm)
     one, other = (_Side.read(tree, [True] * len(tree)) for tree in (gold, test))
-    if not _same_words(one, other, rules):
-        return _left_out(length, Status.WORDS_UNMATCH)
-    return _compare(one, other, rules, length)
+    status = Status.VALID if _same_words(one, other, rules) else Status.WORDS_UNMATCH
+    return _compare(status, one, other, rules, rules.length(gold))
 
 
 def count_missed_as_program(gold: Tree, prm: Parameters) -> int:
-    """The gold brackets that ``-X`` of EVALB_SPMRL counts for a sentence without a parse.
+    """Count the gold brackets of a sentence without a parse as ``-X`` of EVALB_SPMRL does.
 
-    Each counts once, and once more for every deleted label that it is not.
+    Each counts once, and once more for every deleted label that it is not (so an ``NP`` counts
+    6 times under ``spmrl``).
     """
-    rules = rules_of(prm)
+    rules = label_rules(prm)
     every = 1 + len(prm.delete_labels)
-    return sum(every - rules.deletions[label] for label in gold.labels)
+    return sum(every - rules.deletions(label) for label in gold.labels)
 
 
-def _compare(one: _Side, other: _Side, rules: Rules, length: int) -> Row:
+def _compare(status: Status, one: _Side, other: _Side, rules: LabelRules, length: int) -> Row:
     """The counts of two sides, of which gold's words decide how many are compared."""
+    if not status.scored:
+        return (length, int(status), 0, 0, 0, 0, 0, 0)
     gold_brackets, test_brackets = one.brackets(rules), other.brackets(rules)
     words = len(one.words)
     if one.tags == other.tags:
         matched_tags = words
     else:
-        one_tags, other_tags = (map(rules.tag.__getitem__, side.tags) for side in (one, other))
+        one_tags, other_tags = (map(rules.tag, side.tags) for side in (one, other))
         matched_tags = sum(map(str.__eq__, one_tags, other_tags))
     return (
         length,
-        int(Status.VALID),
+        int(status),
         _matched(gold_brackets, test_brackets),
         len(gold_brackets),
         len(test_brackets),
-        _crossing(gold_brackets, test_brackets, max(words, len(other.words))),
+        _crossing(gold_brackets, test_brackets),
         words,
         matched_tags,
     )
 
 
-def _same_words(one: _Side, other: _Side, rules: Rules) -> bool:
+def _same_words(one: _Side, other: _Side, rules: LabelRules) -> bool:
     return one.words == other.words or all(map(rules.same_word, one.words, other.words))
 
 
-def _kept(tree: Tree, rules: Rules) -> list[bool]:
-    """Which words are kept by their own tags."""
-    return [tag not in rules.removed_tags for tag in tree.tags]
-
-
-def _kept_by_gold(gold: Tree, test: Tree, rules: Rules) -> list[bool]:
+def _kept_by_gold(gold: Tree, test: Tree, rules: LabelRules) -> list[bool]:
     """Which words of a test tree are kept if gold's tags decide.
 
     Empty elements are removed from each side by its own tags; what remains is paired by
@@ -170,83 +169,42 @@ def _kept_by_gold(gold: Tree, test: Tree, rules: Rules) -> list[bool]:
     return [here and next(decisions) not in rules.removed_tags for here in present]
 
 
-def _left_out(length: int, status: Status) -> Row:
-    return (length, int(status), 0, 0, 0, 0, 0, 0)
-
-
 def _matched(gold: list[Bracket], test: list[Bracket]) -> int:
     """Size of the multiset intersection: each bracket pairs with at most one other."""
     if gold == test:
         return len(gold)
-    gold_set, test_set = set(gold), set(test)
-    if len(gold_set) == len(gold) or len(test_set) == len(test):
-        return len(gold_set & test_set)
     return (Counter(gold) & Counter(test)).total()
 
 
-def _crossing(gold: list[Bracket], test: list[Bracket], words: int) -> int:
-    """Number of test brackets that overlap a gold bracket without nesting.
-
-    ``(i, j)`` crosses a gold bracket if and only if a gold bracket that ends strictly inside
-    ``(i, j)`` starts before ``i``, or one that starts strictly inside ends after ``j``. A span
-    that is also a gold span crosses none, because gold brackets nest.
-    """
-    gold_spans = {(start, end) for start, end, _ in gold}
-    suspects = [
-        (start, end) for start, end, _ in test if end - start > 1 and (start, end) not in gold_spans
-    ]
-    if not suspects:
-        return 0
-    first_start = list(range(words + 1))  # of the gold brackets that end at a fencepost
-    last_end = list(range(words + 1))  # of those that start there
-    for start, end in gold_spans:
-        first_start[end] = min(first_start[end], start)
-        last_end[start] = max(last_end[start], end)
+def _crossing(gold: list[Bracket], test: list[Bracket]) -> int:
+    """Number of test brackets that overlap a gold bracket without nesting."""
+    spans = {(start, end) for start, end, _ in gold}
     return sum(
-        min(first_start[start + 1 : end]) < start or max(last_end[start + 1 : end]) > end
-        for start, end in suspects
+        any(a < start < b < end or start < a < end < b for a, b in spans)
+        for start, end, _ in test
+        if (start, end) not in spans  # gold nests
     )
 
 
-_Value = TypeVar("_Value")
-
-
-class _Memo(dict[str, _Value]):
-    """A function of labels, computed once per label."""
-
-    def __init__(self, function: Callable[[str], _Value]) -> None:
-        super().__init__()
-        self._function = function
-
-    def __missing__(self, label: str) -> _Value:
-        value = self[label] = self._function(label)
-        return value
-
-
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """A parameter file as look-ups.
+class LabelRules:
+    """A parameter file as look-ups."""
 
-    Attributes:
-        removed_tags: tags whose words are removed.
-        not_in_length: tags whose words do not count for the length.
-        label: what a constituent's label is compared as; None where it does not count.
-        deletions: how many of the deleted labels a constituent's label is.
-        tag: what a tag is compared as.
-        same_word: whether two words are the same word.
-    """
-
-    removed_tags: frozenset[str]
-    not_in_length: frozenset[str]
-    label: Mapping[str, str | None]
-    deletions: Mapping[str, int]
-    tag: Mapping[str, str]
+    removed_tags: frozenset[str]  # tags whose words are removed
+    not_in_length: frozenset[str]  # tags whose words do not count for the length
+    label: Callable[[str], str | None]  # what it is compared as; None where it does not count
+    deletions: Callable[[str], int]  # how many of the deleted labels a constituent's label is
+    tag: Callable[[str], str]  # what it is compared as
     same_word: Callable[[str, str], bool]
+
+    def length(self, tree: Tree) -> int:
+        """Return the number of words that count for the length."""
+        return len(tree) - sum(map(self.not_in_length.__contains__, tree.tags))
 
 
 @lru_cache(maxsize=32)
-def rules_of(prm: Parameters) -> Rules:
-    """The look-ups of a parameter file; made once, and filled as labels are met."""
+def label_rules(prm: Parameters) -> LabelRules:
+    """Return the look-ups of a parameter file; each label is worked out once."""
     spmrl = prm.program is Program.EVALB_SPMRL
     cut_label = re.compile("[-=#]" if spmrl else "[-=]")
 
@@ -279,18 +237,14 @@ def rules_of(prm: Parameters) -> Rules:
     def same_word(one: str, other: str) -> bool:
         return one == other or (min(one, other), max(one, other)) in prm.eq_words
 
-    return Rules(
+    return LabelRules(
         removed_tags=frozenset() if spmrl else prm.delete_labels,
         not_in_length=prm.delete_labels_for_length,
-        label=_Memo(label_class),
-        deletions=_Memo(lambda label: deleted_classes[class_of(label)]),
-        tag=_Memo(tag_class),
+        label=cache(label_class),
+        deletions=lambda label: deleted_classes[class_of(label)],
+        tag=cache(tag_class),
         same_word=same_word,
     )
-
-
-#: The tree of a sentence without a parse.
-NO_PARSE = Tree.build([], [], [])
 
 
 @dataclass(slots=True)
@@ -320,9 +274,9 @@ class _Side:
             tree.labels,
         )
 
-    def brackets(self, rules: Rules) -> list[Bracket]:
+    def brackets(self, rules: LabelRules) -> list[Bracket]:
         """The constituents that count, with the labels they are compared by."""
-        labels = map(rules.label.__getitem__, self.labels)
+        labels = map(rules.label, self.labels)
         return [
             (start, end, label)
             for start, end, label in zip(self.starts, self.ends, labels, strict=True)
@@ -343,19 +297,13 @@ class _Side:
 
 @dataclass(slots=True)
 class _Quote:
-    """A quotation mark, possibly removed.
-
-    Attributes:
-        index: position among the words that were kept, where it is or would be.
-        rows_before: number of constituents that open before it.
-        rows_around: the constituents that cover it.
-    """
+    """A quotation mark, possibly removed."""
 
     word: str
     tag: str
-    index: int
-    rows_before: int
-    rows_around: frozenset[int]
+    index: int  # among the words that were kept, where it is or would be
+    rows_before: int  # number of constituents that open before it
+    rows_around: frozenset[int]  # the constituents that cover it
 
 
 def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:
@@ -372,7 +320,11 @@ def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:
 
 
 def _put_back_quotes(
-    gold: _Side, test: _Side, gold_quotes: list[_Quote], test_quotes: list[_Quote], rules: Rules
+    gold: _Side,
+    test: _Side,
+    gold_quotes: list[_Quote],
+    test_quotes: list[_Quote],
+    rules: LabelRules,
 ) -> None:
     """Undo the removal of quotation marks that only one side tagged as punctuation.
 

@@ -1,0 +1,254 @@
+"""Bracket scores of a corpus: trees in any form, bracketed texts, or files.
+
+:func:`~spmrl_bench.scoring.evalb.count_brackets` defines every count, and takes some 30
+microseconds a sentence. The kernels ``_counting`` (trees) and ``_scanning`` (texts) count the
+usual sentences many times faster and leave the others, marked, to that function, so that the
+rows are the same with them and without. A policy by which gold's tags decide about the words of
+the parse is counted in plain Python altogether.
+
+A parser that fails on a sentence leaves an empty line or ``(())``, treebanks indent a tree over
+many lines, and a file that lost a line still looks fine. Layout is therefore decided once per
+file, and both files must hold equally many sentences.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from spmrl_bench.errors import ReadError, ScoreError, TreeError
+from spmrl_bench.readers.bracket_text import one_tree_per_line
+from spmrl_bench.readers.brackets import parse_brackets, read_brackets
+from spmrl_bench.readers.text import read_text
+from spmrl_bench.scoring.counts import BracketCounts, Column
+from spmrl_bench.scoring.evalb import NO_PARSE, count_brackets, label_rules
+from spmrl_bench.scoring.prm import PUBLISHED, MissingParse, Parameters, Policy, Punctuation
+from spmrl_bench.trees.escapes import decode_label, escapes_named
+from spmrl_bench.trees.tree import Tree, is_nltk
+
+FilePath = str | os.PathLike[str]
+#: A tree, its brackets as text, an ``nltk.Tree`` (which is a list), or None for a missing parse.
+TreeLike = Tree | str | list[Any] | None
+
+#: In place of a status: the kernel leaves the sentence to ``count_brackets``.
+_ASK = -1
+#: Flags of a tag, as in ``_counting.pxd``.
+_REMOVED, _NOT_IN_LENGTH, _QUOTE = 1, 2, 4
+
+
+def score_trees(
+    gold: Sequence[TreeLike],
+    test: Sequence[TreeLike],
+    prm: Parameters,
+    policy: Policy = PUBLISHED,
+) -> BracketCounts:
+    """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
+
+    A sentence takes any form of :func:`as_trees`, and without a parse is None or a tree without
+    words. ``policy`` says what becomes of it, and whose tags tell punctuation.
+
+    Raises:
+        ScoreError: the sides have different numbers of sentences, or one is malformed.
+    """
+    if len(gold) != len(test):
+        raise ScoreError(
+            f"gold has {len(gold)} sentences, test has {len(test)}; they must be the same"
+            " sentences in the same order (a failed parse keeps its place as an empty tree)"
+        )
+    gold, test = as_trees(gold, "gold"), as_trees(test, "test")
+    kernels = None if policy.punctuation is Punctuation.BY_GOLD else _load_kernels()
+    if kernels is None:
+        pairs = zip(gold, test, strict=True)
+        return BracketCounts.from_rows(count_brackets(*pair, prm, policy) for pair in pairs)
+    sides = ([NO_PARSE if tree is None else tree for tree in side] for side in (gold, test))
+    count_missing = policy.missing_parse is MissingParse.COUNT
+    rows = kernels[0](*sides, _classifier(prm), count_missing)
+    for k in np.flatnonzero(rows[:, Column.STATUS] == _ASK).tolist():
+        rows[k] = count_brackets(gold[k], test[k], prm, policy)
+    return BracketCounts(rows)
+
+
+def as_trees(sentences: Sequence[TreeLike], side: str) -> Sequence[Tree | None]:
+    """Return the trees of a corpus; trees are taken as they are.
+
+    Text is read as ``score_files`` reads a line: with the escape policy ``brackets``, and as a
+    tree without words where it is blank or ``(())``. The leaves of NLTK's trees are the words;
+    where they hold escapes and the other side does not, translate them first. ``side`` is
+    ``gold`` or ``test``, for messages.
+
+    Raises:
+        ScoreError: a sentence is none of these, or its text or tree is malformed.
+    """
+    if set(map(type, sentences)) <= {Tree, type(None)}:
+        return sentences  # type: ignore[return-value]
+    return [_as_tree(sentence, side, k) for k, sentence in enumerate(sentences, start=1)]
+
+
+def _as_tree(sentence: TreeLike, side: str, number: int) -> Tree | None:
+    if sentence is None or isinstance(sentence, Tree):
+        return sentence
+    try:
+        if isinstance(sentence, str):
+            return parse_brackets(sentence, escapes="brackets", blank="tree")
+        if is_nltk(sentence):
+            return Tree.from_nltk(sentence)
+    except (ReadError, TreeError) as error:
+        raise ScoreError(f"{side} sentence {number}: {error}") from None
+    raise ScoreError(
+        f"{side} sentence {number}: expected a tree, an nltk tree or bracketed text, found "
+        f"{type(sentence).__name__}"
+    )
+
+
+def score_files(
+    gold_path: FilePath,
+    test_path: FilePath,
+    prm: Parameters,
+    policy: Policy = PUBLISHED,
+    *,
+    escapes: str = "brackets",
+    encoding: str = "utf-8",
+) -> BracketCounts:
+    """Count a file of parses against a file of gold trees, as :func:`score_texts` does.
+
+    Raises:
+        ReadError: a file cannot be read.
+        SpmrlError: as :func:`score_texts`.
+    """
+    gold, test = read_text(gold_path, encoding), read_text(test_path, encoding)
+    return score_texts(gold, test, prm, policy, escapes=escapes, names=(gold_path, test_path))
+
+
+def score_texts(
+    gold: str,
+    test: str,
+    prm: Parameters,
+    policy: Policy = PUBLISHED,
+    *,
+    escapes: str = "brackets",
+    names: tuple[FilePath, FilePath] = ("<gold>", "<test>"),
+) -> BracketCounts:
+    """Count the text of a file of parses against that of a file of gold trees.
+
+    The C programs compare words as they stand in the files; the default escape policy
+    changes the fewest of them. A text in which every line closes the brackets it opens holds
+    one sentence per line, blank ones being sentences without a parse. In any other text trees
+    may span lines, and blank lines mean nothing. ``names`` stand in messages.
+
+    Raises:
+        ReadError: a tree is malformed (with line and column).
+        ScoreError: a text holds no tree, or the texts hold different numbers of sentences.
+        SpmrlError: the escape policy is unknown.
+    """
+    escapes_named(escapes)
+    kernels = None if policy.punctuation is Punctuation.BY_GOLD else _load_kernels()
+    found = None
+    if kernels is not None:
+        count_missing = policy.missing_parse is MissingParse.COUNT
+        found = kernels[1](gold, test, _classifier(prm), decode_label, count_missing)
+    if found is None:  # no kernel, or something is wrong: reading the trees tells where
+        return score_trees(*_sides((gold, test), names, escapes), prm, policy)
+    rows, asked = found
+    for k, texts in asked.items():
+        one, other = (
+            parse_brackets(text.replace("\n", " "), escapes=escapes, blank="tree") for text in texts
+        )
+        rows[k] = count_brackets(one, other, prm, policy)
+    return BracketCounts(rows)
+
+
+def read_sides(
+    gold_path: FilePath, test_path: FilePath, *, escapes: str = "brackets", encoding: str = "utf-8"
+) -> tuple[list[Tree], list[Tree]]:
+    """Return the trees of both files, equally many; a missing parse is a tree without words.
+
+    Raises:
+        SpmrlError: as :func:`score_files`.
+    """
+    texts = read_text(gold_path, encoding), read_text(test_path, encoding)
+    return _sides(texts, (gold_path, test_path), escapes)
+
+
+def _sides(
+    texts: tuple[str, str], names: tuple[FilePath, FilePath], escapes: str
+) -> tuple[list[Tree], list[Tree]]:
+    gold, test = (_read(text, name, escapes) for text, name in zip(texts, names, strict=True))
+    if len(gold) != len(test):
+        raise ScoreError(
+            f"{names[0]} has {len(gold)} sentences, {names[1]} has {len(test)}; they must be the"
+            f" same sentences in the same order. {_advice(texts, names)}"
+        )
+    return gold, test
+
+
+def _advice(texts: tuple[str, str], names: tuple[FilePath, FilePath]) -> str:
+    """What may have gone wrong where one of two files has more sentences."""
+    for text, name in zip(texts, names, strict=True):
+        if not one_tree_per_line(text):
+            return (
+                f"{name} has trees over several lines, where a failed parse has no place: write"
+                " each tree on one line, and a failed one as '(())'"
+            )
+    ends = [text.count("\n") - text.rstrip().count("\n") - 1 for text in texts]
+    if ends[0] != ends[1]:
+        more = int(ends[1] > ends[0])
+        return (
+            f"{names[more]} ends with {ends[more]} blank line{'' if ends[more] == 1 else 's'}, each"
+            " of which is a sentence without a parse: remove what is not meant to be one"
+        )
+    return "A failed parse keeps its place as a line '(())'"
+
+
+def _read(text: str, name: FilePath, escapes: str) -> list[Tree]:
+    blank: Literal["tree", "error"] = "tree" if one_tree_per_line(text) else "error"
+    # As the scanner of plain texts: an unclosed tree shows in the number of sentences.
+    trees = list(read_brackets(text, path=name, escapes=escapes, blank=blank, margin=False))
+    if not trees:
+        raise ScoreError(f"{name}: holds no tree; expected brackets such as (S (NP (NN word)))")
+    return trees
+
+
+@functools.cache
+def _load_kernels() -> tuple[Any, Any] | None:
+    """The compiled functions where they exist, else None with one warning that says why."""
+    try:
+        from spmrl_bench.scoring._counting import count_trees
+        from spmrl_bench.scoring._scanning import count_texts
+    except ImportError as error:
+        warnings.warn(
+            "bracket scores run on the plain-Python code, which gives the same counts but is much "
+            f"slower, because the compiled kernels cannot be loaded ({error}). Install the "
+            "package again on a machine with a C compiler to build them.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return None
+    return count_trees, count_texts
+
+
+def _classifier(prm: Parameters) -> Callable[[str], tuple[int, int, int]]:
+    """What the kernels ask about a label or tag, once each.
+
+    The answer is the class that it is compared as where it is a label (-1: it does not count),
+    the class where it is a tag, and its flags as a tag. Classes are numbered from 0.
+    """
+    rules = label_rules(prm)
+    numbers: dict[str, int] = {}
+
+    def classify(label: str) -> tuple[int, int, int]:
+        compared_as = rules.label(label)
+        label_class = -1 if compared_as is None else numbers.setdefault(compared_as, len(numbers))
+        tag_class = numbers.setdefault(rules.tag(label), len(numbers))
+        flags = (
+            _REMOVED * (label in rules.removed_tags)
+            | _NOT_IN_LENGTH * (label in rules.not_in_length)
+            | _QUOTE * (label in prm.quote_labels)
+        )
+        return label_class, tag_class, flags
+
+    return classify
