@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from spmrl_bench.cli import app
-from spmrl_bench.trees.conll import conll_lines
+from spmrl_bench.readers.conll import conll_lines
 from tests.laboratory import SIZES, TRAIN, Laboratory, make_trees
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -29,7 +28,15 @@ from spmrl_bench.readers.brackets import (
     make_tree,
     read_brackets_file,
 )
-from spmrl_bench.readers.text import LineIndex, Mistake, OnError, excerpt, fail, fields, read_text
+from spmrl_bench.readers.text import (
+    LineIndex,
+    MistakeError,
+    OnError,
+    excerpt,
+    fail,
+    fields,
+    read_text,
+)
 from spmrl_bench.trees.brackets import escapes_named
 from spmrl_bench.trees.tree import Tree
 
@@ -332,7 +339,7 @@ def read_visl(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail) 
     except ReadError as error:
         scanner.leave_out(error)
     headers = list(_HEADER.finditer(text, first))
-    ends = [*(header.start() for header in headers[1:]), len(text)]
+    ends = [*(header.start() for header in headers), len(text)][1:]
     for header, end in zip(headers, ends, strict=True):
         named = _ENTRY.match(text, header.start(), header.end())
         scanner.name = named[1] if named else None
@@ -379,9 +386,9 @@ def read_sinica(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail
         try:
             if entry is None or last < 0:
                 found = excerpt(text[start:end])
-                raise Mistake(f"found '{found}', expected '#number TREE#mark'", start)
+                raise MistakeError(f"found '{found}', expected '#number TREE#mark'", start)
             yield _sinica_tree(text, entry.end(), last)
-        except Mistake as mistake:
+        except MistakeError as mistake:
             line, column = index.place(mistake.place)
             on_error(
                 ReadError(mistake.problem, path=path, line=line, column=column, sentence=number)
@@ -402,34 +409,34 @@ def _sinica_tree(text: str, start: int, end: int) -> Tree:
             continue
         if label is None and leaf is None:
             if not complete:
-                raise Mistake(f"{found}, expected a node before it", place)
+                raise MistakeError(f"{found}, expected a node before it", place)
             if not opened:
-                raise Mistake(f"{found} but no bracket is open", place)
+                raise MistakeError(f"{found} but no bracket is open", place)
             complete = separator is None
             if complete:
                 bounds[2 * opened.pop()[0] + 1] = len(words)
         elif complete:
             expected = "'|' or ')'" if opened else "the end of the tree"
-            raise Mistake(f"{found} after a node, expected {expected}", place)
+            raise MistakeError(f"{found} after a node, expected {expected}", place)
         elif label is not None:
             label = label.strip()
             if not label or label.endswith(":"):
-                raise Mistake(f"{found}, expected a label before '('", place)
+                raise MistakeError(f"{found}, expected a label before '('", place)
             opened.append((len(labels), place))
             labels.append(label)
             bounds += (len(words), 0)
         else:
             parts = _SINICA_LEAF.fullmatch(" ".join(fields(leaf)))
             if parts is None:
-                raise Mistake(f"{found}, expected 'tag:word'", place)
+                raise MistakeError(f"{found}, expected 'tag:word'", place)
             tags.append(parts[1])
             words.append(parts[2])
             complete = True
     if opened:
         problem = "the node that starts here is not closed before the tree ends"
-        raise Mistake(problem, opened[-1][1])
+        raise MistakeError(problem, opened[-1][1])
     if not words:
-        raise Mistake("found no word, expected a tree", start)
+        raise MistakeError("found no word, expected a tree", start)
     return make_tree(words, tags, labels, bounds)
 
 

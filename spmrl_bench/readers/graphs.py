@@ -14,13 +14,14 @@ trusted, and the file ends there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
+from typing import NamedTuple
 from xml.parsers import expat
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.text import LONGEST, Mistake, OnError, fail, read_text
+from spmrl_bench.readers.text import LONGEST, MistakeError, OnError, fail, read_text
 from spmrl_bench.trees.dependencies import head_fault
 from spmrl_bench.trees.graph import NO_PARENT, Graph, without_tokens
 
@@ -35,80 +36,70 @@ _ALPINO = re.compile(r"<alpino_ds[\s/>]")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-@dataclass(slots=True)
-class Element:
-    """An element of XML with all in it but text.
+class Element(NamedTuple):
+    """An element within a sentence of XML.
 
     Attributes:
         name: of the element.
         attributes: their values by name.
         line: where it begins, from 1.
-        children: the elements in it.
+        above: the element that holds it; None for the sentence itself.
     """
 
     name: str
     attributes: dict[str, str]
     line: int
-    children: list[Element] = field(default_factory=list)
+    above: Element | None
 
-    def __getitem__(self, attribute: str) -> str:
-        """The value of an attribute.
+    def needed(self, attribute: str) -> str:
+        """Return the value of an attribute.
 
         Raises:
-            Mistake: the element lacks it.
+            MistakeError: the element lacks it.
         """
         if attribute not in self.attributes:
-            raise Mistake(f"<{self.name}> lacks the attribute '{attribute}'", self.line)
+            raise MistakeError(f"<{self.name}> lacks the attribute '{attribute}'", self.line)
         return self.attributes[attribute]
-
-    def get(self, attribute: str, default: str) -> str:
-        return self.attributes.get(attribute, default)
-
-    def descendants(self) -> Iterator[tuple[Element, Element]]:
-        """Yield every element below, in the order of the file, and the one that holds it."""
-        stack = [(self, child) for child in reversed(self.children)]
-        while stack:
-            above, element = stack.pop()
-            yield element, above
-            stack += [(element, child) for child in reversed(element.children)]
 
 
 @dataclass(slots=True)
 class _Row:
-    """A token or node: its word or label, its tag ("" of a node), parent and edge label."""
+    """A token, or a node without a tag, on its way to a graph."""
 
     id: str | int
-    text: str
-    tag: str
+    text: str  # word or label
+    tag: str | None
     line: int
     parent: str | int | None = None
     edge: str = ""
 
 
-def _graph(
-    name: str, line: int, tokens: Sequence[_Row], nodes: Sequence[_Row], *, whole: bool = True
-) -> Graph:
+def _graph(name: str, line: int, rows: Iterable[_Row], *, whole: bool = True) -> Graph:
     """The graph of a sentence; if it is whole, no node lacks children or is below itself."""
+    tokens: list[_Row] = []
+    nodes: list[_Row] = []
+    for row in rows:
+        (nodes if row.tag is None else tokens).append(row)
     if not tokens:
-        raise Mistake("found no word in the sentence", line)
+        raise MistakeError("found no word in the sentence", line)
     index: dict[str | int | None, int] = {node.id: k for k, node in enumerate(nodes)}
     index[None] = NO_PARENT
     for row in (*tokens, *nodes):
         if row.parent not in index:
-            raise Mistake(f"the parent {row.parent} is no node of the sentence", row.line)
+            raise MistakeError(f"the parent {row.parent} is no node of the sentence", row.line)
     parents = [index[node.parent] for node in nodes]
     token_parents = [index[token.parent] for token in tokens]
     if whole:
-        childless = set(range(len(nodes))).difference(parents, token_parents)
+        for k in sorted(set(range(len(nodes))).difference(parents, token_parents)):
+            raise MistakeError(f"found the node '{nodes[k].text}' without children", nodes[k].line)
         fault = head_fault([parent + 1 for parent in parents], roots="several")
-        if childless or fault is not None:
-            node = nodes[min(childless) if childless or fault is None else fault.word - 1]
-            what = "without children" if childless else "below itself"
-            raise Mistake(f"found the node '{node.text}' {what}", node.line)
+        if fault is not None:
+            node = nodes[fault.word - 1]
+            raise MistakeError(f"found the node '{node.text}' below itself", node.line)
     return Graph(
         name,
         tuple(token.text for token in tokens),
-        tuple(token.tag for token in tokens),
+        tuple(token.tag or "" for token in tokens),
         tuple(token_parents),
         tuple(token.edge for token in tokens),
         tuple(node.text for node in nodes),
@@ -120,14 +111,13 @@ def _graph(
 class _Sentences:
     """Takes the sentences out of the events of expat, and what is wrong between them."""
 
-    def __init__(self, path: Path, name: str, parts: Collection[str]) -> None:
-        self.found: list[Element | ReadError] = []
+    def __init__(self, path: Path, name: str, inner: str) -> None:
+        self.found: list[list[Element] | ReadError] = []  # a sentence is its elements, in order
         self.ended = False
-        self.number = 0
         self._path = path
-        self._name = name
-        self._parts = parts
-        self._open: list[Element] = []  # of the sentence
+        self._name, self._inner = name, inner
+        self._open: list[Element] = []
+        self._elements: list[Element] = []  # of the sentence
         self._fed = 0  # bytes
         self._begin = 0  # where the sentence begins, in bytes
         self._parser = expat.ParserCreate()
@@ -147,57 +137,53 @@ class _Sentences:
             self._end_file(f"declares an encoding: {error}", 1)
         begin = self._begin if self._open else self._parser.CurrentByteIndex
         if self._fed - begin > LONGEST and not self.ended:
-            what = f"a <{self._name}>" if self._open else "a tag or comment"
+            what = f"a <{self._name}>" if self._open else "something"
             line = self._open[0].line if self._open else self._parser.CurrentLineNumber
             self._end_file(f"{what} of more than {LONGEST >> 20} MiB begins here", line)
 
     def _end_file(self, problem: str, line: int, column: int | None = None) -> None:
-        name = sentence_name(self._open[0], self.number + 1) if self._open else None
-        self._report(problem, line, column, name)
-        self.ended = True
-
-    def _report(
-        self, problem: str, line: int, column: int | None = None, name: str | None = None
-    ) -> None:
+        name = _name_of(self._elements) if self._open else None
         error = ReadError(problem, path=self._path, line=line, column=column, sentence=name)
         self.found.append(error)
+        self.ended = True
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        element = Element(name, attributes, self._parser.CurrentLineNumber)
-        if self._open:
-            self._open[-1].children.append(element)
-        elif name == self._name:
+        above = self._open[-1] if self._open else None
+        element = Element(name, attributes, self._parser.CurrentLineNumber, above)
+        if above is None and name == self._name:
+            self._elements = []
             self._begin = self._parser.CurrentByteIndex
-        else:
-            if name in self._parts:
-                self._report(f"found <{name}> outside <{self._name}>", element.line)
+        elif above is None:
+            if name == self._inner:
+                problem = f"found <{name}> outside <{self._name}>"
+                self.found.append(ReadError(problem, path=self._path, line=element.line))
             return
         self._open.append(element)
+        self._elements.append(element)
 
     def _end(self, name: str) -> None:
         if self._open:
-            element = self._open.pop()
+            self._open.pop()
             if not self._open:
-                self.found.append(element)
+                self.found.append(self._elements)
 
 
-def sentence_name(sentence: Element, number: int) -> str:
-    """Return the identifier of a sentence, or its number in the file."""
-    name = sentence.get("id", str(number))
-    for child in sentence.children:
-        name = child.get("sentid", name)  # of Alpino
-    return name
+def _name_of(sentence: list[Element]) -> str | None:
+    """The identifier of a sentence; of Alpino's, an element in it may have it."""
+    names = [element.attributes.get("sentid") for element in sentence[1:]]
+    return next(filter(None, reversed(names)), sentence[0].attributes.get("id"))
 
 
 def _read_xml(
     path: Path,
     name: str,
-    parts: Collection[str],
-    graph_of: Callable[[Element, str], Graph],
+    inner: str,
+    graph_of: Callable[[list[Element], str], Graph],
     on_error: OnError,
 ) -> Iterator[Graph]:
-    """Yield the graph of each element of a name; the parts occur inside it only."""
-    sentences = _Sentences(path, name, parts)
+    """Yield the graph of each element of a name, which alone has elements of an inner name."""
+    sentences = _Sentences(path, name, inner)
+    number = 0
     size = _CHUNK
     try:
         with open(path, "rb") as file:
@@ -210,21 +196,13 @@ def _read_xml(
                     if isinstance(found, ReadError):
                         on_error(found)
                         continue
-                    sentences.number += 1
-                    called = sentence_name(found, sentences.number)
+                    number += 1
+                    called = _name_of(found) or str(number)
                     try:
-                        for element, _ in found.descendants():
-                            if element.name == name:
-                                raise Mistake(
-                                    f"found <{name}> inside another <{name}>", element.line
-                                )
                         yield graph_of(found, called)
-                    except Mistake as mistake:
-                        on_error(
-                            ReadError(
-                                mistake.problem, path=path, line=mistake.place, sentence=called
-                            )
-                        )
+                    except MistakeError as error:
+                        place = {"line": error.place, "sentence": called}
+                        on_error(ReadError(error.problem, path=path, **place))
                 sentences.found.clear()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
@@ -248,7 +226,7 @@ def read_tiger_xml(path: Path, *, on_error: OnError = fail) -> Iterator[Graph]:
             which ends it, or a sentence is not TIGER-XML. The graphs before the place have
             been yielded.
     """
-    return _read_xml(path, "s", {"graph"}, _tiger_graph, on_error)
+    return _read_xml(path, "s", "graph", _tiger_graph, on_error)
 
 
 def looks_like_tiger_xml(text: str) -> bool:
@@ -256,43 +234,46 @@ def looks_like_tiger_xml(text: str) -> bool:
     return _root(text) in ("corpus", "subcorpus") and _TIGER.search(text) is not None
 
 
-def _tiger_graph(sentence: Element, name: str) -> Graph:
+def _tiger_graph(sentence: list[Element], name: str) -> Graph:
     rows: dict[str, _Row] = {}
-    tokens: list[_Row] = []
-    nodes: list[_Row] = []
     edges: list[tuple[str, Element]] = []  # identifier of the node, edge
-    root: Element | None = None
-    for element, above in sentence.descendants():
-        if element.name == "edge":
-            if above.name != "nt":
-                raise Mistake("found an <edge> outside <nt>", element.line)
-            edges.append((above["id"], element))
-        elif element.name in ("t", "nt"):
-            is_token = element.name == "t"
-            key = element["id"]
+    roots: list[Element] = []
+    for element in sentence[1:]:
+        kind, above = element.name, element.above
+        if kind == "edge":
+            if above is None or above.name != "nt":
+                raise MistakeError("found an <edge> outside <nt>", element.line)
+            edges.append((above.attributes["id"], element))
+        elif kind in ("t", "nt"):
+            key = element.needed("id")
             if key in rows:
-                raise Mistake(f"found the id '{key}' twice in the sentence", element.line)
-            text = element["word" if is_token else "cat"]
-            rows[key] = _Row(key, text, element["pos"] if is_token else "", element.line)
-            (tokens if is_token else nodes).append(rows[key])
-        elif element.name == "graph" and "root" in element.attributes:
-            root = element
-    if not tokens:
-        raise Mistake("found no <t> in the sentence", sentence.line)
+                raise MistakeError(f"found the id '{key}' twice in the sentence", element.line)
+            text = element.needed("word" if kind == "t" else "cat")
+            tag = element.needed("pos") if kind == "t" else None
+            rows[key] = _Row(key, text, tag, element.line)
+        elif kind == "graph" and "root" in element.attributes:
+            roots.append(element)
+        elif kind == "s":
+            raise MistakeError("found <s> inside another <s>", element.line)
+    if all(row.tag is None for row in rows.values()):
+        raise MistakeError("found no <t> in the sentence", sentence[0].line)
     for node, edge in edges:
-        child = edge["idref"]
-        if child not in rows:
-            raise Mistake(f"found an edge to '{child}', which is no id of the sentence", edge.line)
-        if rows[child].parent is not None:
-            raise Mistake(f"found a second edge to '{child}', expected one parent", edge.line)
-        rows[child].parent, rows[child].edge = node, edge.get("label", "")
-    graph = _graph(name, sentence.line, tokens, nodes)
-    if root is not None:
-        key = root["root"]
+        child = rows.get(edge.needed("idref"))
+        if child is None:
+            problem = (
+                f"found an edge to '{edge.attributes['idref']}', which is no id of the sentence"
+            )
+            raise MistakeError(problem, edge.line)
+        if child.parent is not None:
+            raise MistakeError(f"found a second edge to '{child.id}', expected one", edge.line)
+        child.parent, child.edge = node, edge.attributes.get("label", "")
+    graph = _graph(name, sentence[0].line, rows.values())
+    for element in roots[-1:]:
+        key = element.attributes["root"]
         if key not in rows:
-            raise Mistake(f"the graph's root '{key}' is no id of the sentence", root.line)
+            raise MistakeError(f"the root '{key}' is no id of the sentence", element.line)
         if rows[key].parent is not None:
-            raise Mistake(f"the graph's root '{key}' has a parent", root.line)
+            raise MistakeError(f"the root '{key}' has a parent", element.line)
     return graph
 
 
@@ -310,7 +291,7 @@ def read_alpino_xml(path: Path, *, on_error: OnError = fail) -> Iterator[Graph]:
             which ends it, or a sentence is not Alpino's. The graphs before the place have
             been yielded.
     """
-    return _read_xml(path, "alpino_ds", {"node"}, _alpino_graph, on_error)
+    return _read_xml(path, "alpino_ds", "node", _alpino_graph, on_error)
 
 
 def looks_like_alpino_xml(text: str) -> bool:
@@ -318,41 +299,49 @@ def looks_like_alpino_xml(text: str) -> bool:
     return _root(text) != "" and _ALPINO.search(text) is not None
 
 
-def _alpino_graph(sentence: Element, name: str) -> Graph:
-    tokens: list[tuple[int, _Row]] = []  # place in the sentence, token
-    nodes: list[_Row] = []
-    outermost = 0
-    for element, above in sentence.descendants():
+def _alpino_graph(sentence: list[Element], name: str) -> Graph:
+    rows: list[tuple[int, _Row]] = []  # place in the sentence, 0 of a node
+    children: dict[int, int] = {}  # elements in each node
+    for element in sentence[1:]:
+        if element.name == "alpino_ds":
+            raise MistakeError("found <alpino_ds> inside another <alpino_ds>", element.line)
         if element.name != "node":
             continue
-        line, has = element.line, element.attributes
-        parent = id(above) if above.name == "node" else None
-        if parent is not None and ("word" in above.attributes or "cat" not in above.attributes):
-            raise Mistake("found a <node> inside one with a word or without 'cat'", line)
-        outermost += parent is None
-        if outermost > 1:
-            raise Mistake("found a second outermost <node>, expected one", line)
-        edge = element["rel"]
+        line, has, above = element.line, element.attributes, element.above
+        parent = id(above) if above is not None and above.name == "node" else None
+        if parent not in children and parent is not None:
+            raise MistakeError("found a <node> inside one with a word or without 'cat'", line)
+        if parent is None and rows:
+            raise MistakeError("found a second outermost <node>, expected one", line)
+        edge = element.needed("rel")
         if "word" in has:
-            begin = element["begin"]
+            begin = element.needed("begin")
             if _NUMBER.fullmatch(begin) is None:
-                raise Mistake(f'found begin="{begin}", expected a number from 0', line)
-            token = _Row(id(element), has["word"], element["pos"], line, parent, edge)
-            tokens.append((int(begin), token))
+                raise MistakeError(f'found begin="{begin}", expected a number from 0', line)
+            tag = element.needed("pos")
+            rows.append((int(begin), _Row(id(element), has["word"], tag, line, parent, edge)))
         elif "cat" in has:
-            if not any(child.name == "node" for child in element.children):
-                raise Mistake(f"found the node '{has['cat']}' without children", line)
-            nodes.append(_Row(id(element), has["cat"], "", line, parent, edge))
+            children[id(element)] = 0
+            rows.append((0, _Row(id(element), has["cat"], None, line, parent, edge)))
         elif "index" not in has:
-            raise Mistake("<node> has none of the attributes 'word', 'cat' and 'index'", line)
-    tokens.sort(key=lambda token: (token[0], token[1].line))
+            raise MistakeError("<node> has none of the attributes 'word', 'cat', 'index'", line)
+        if parent is not None:
+            children[parent] += 1
+    tokens = [row for row in rows if row[1].tag is not None]
+    nodes = [row for _, row in rows if row.tag is None]
+    if tokens:
+        for node in nodes:
+            if not children[node.id]:
+                raise MistakeError(f"found the node '{node.text}' without children", node.line)
+    tokens.sort(key=lambda row: (row[0], row[1].line))
     for place, (begin, token) in enumerate(tokens):
         if begin < place:
-            raise Mistake(f'found a second word with begin="{begin}"', token.line)
+            raise MistakeError(f'found a second word with begin="{begin}"', token.line)
         if begin > place:
             problem = f'found begin="{begin}", expected begin="{place}" for the next word'
-            raise Mistake(problem, token.line)
-    graph = _graph(name, sentence.line, [token for _, token in tokens], nodes, whole=False)
+            raise MistakeError(problem, token.line)
+    every = [*(token for _, token in tokens), *nodes]
+    graph = _graph(name, sentence[0].line, every, whole=False)
     return without_tokens(graph, [True] * len(tokens))  # and without nodes that have none
 
 
@@ -432,7 +421,7 @@ def read_negra_export(
             else:
                 try:
                     yield _negra_graph(sentence, version)
-                except Mistake as mistake:
+                except MistakeError as mistake:
                     report(mistake.problem, mistake.place)
             sentence = None
         in_table = mark == "#BOT"
@@ -459,22 +448,23 @@ def _negra_graph(sentence: _Lines, version: str | None) -> Graph:
     if version is None and sentence.rows:
         version = "3" if len(sentence.rows[0][1]) % 2 else "4"
     count = _COLUMNS[version or "4"]
-    tokens: list[_Row] = []
-    nodes: dict[str, _Row] = {}
+    rows: list[_Row] = []
+    nodes: set[str] = set()
     for line, columns in sentence.rows:
         if len(columns) < count or (len(columns) - count) % 2:
             problem = f"found {len(columns)} columns, expected {count} in version {version}"
-            raise Mistake(f"{problem}, and two more for each secondary edge", line)
+            raise MistakeError(f"{problem}, and two more for each secondary edge", line)
         word, (tag, _, edge, above) = columns[0], columns[count - 4 : count]
         if _PARENT.fullmatch(above) is None:
-            raise Mistake(f"the parent is '{above}', expected 0, or a number from 500", line)
+            raise MistakeError(f"the parent is '{above}', expected 0, or a number from 500", line)
         parent = None if above == "0" else above
         if (node := _NODE.fullmatch(word)) is not None:
             if node[1] in nodes:
-                raise Mistake(f"found the node {word} twice in the sentence", line)
-            nodes[node[1]] = _Row(node[1], tag, "", line, parent, edge)
+                raise MistakeError(f"found the node {word} twice in the sentence", line)
+            nodes.add(node[1])
+            rows.append(_Row(node[1], tag, None, line, parent, edge))
         elif nodes:
-            raise Mistake(f"found the word '{word}' after the nodes", line)
+            raise MistakeError(f"found the word '{word}' after the nodes", line)
         else:
-            tokens.append(_Row("", word, tag, line, parent, edge))
-    return _graph(sentence.name, sentence.line, tokens, list(nodes.values()))
+            rows.append(_Row("", word, tag, line, parent, edge))
+    return _graph(sentence.name, sentence.line, rows)

@@ -34,7 +34,7 @@ _FIELD = re.compile(f"[^{ASCII_SPACE}]+")
 _NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 
-class Mistake(Exception):
+class MistakeError(Exception):
     """What is wrong with a sentence, and where; the reader of its file adds the rest."""
 
     def __init__(self, problem: str, place: int) -> None:

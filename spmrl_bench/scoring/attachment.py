@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import ScoreError, unknown_name
+from spmrl_bench.readers.conll import UNSPECIFIED, TagColumn
 from spmrl_bench.scoring.attachment_counts import AttachmentCounts
 from spmrl_bench.scoring.punctuation import PUNCTUATION_RULES
-from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 
 #: ``whole`` compares relations as they are, ``universal`` without their subtypes (what follows

@@ -9,8 +9,7 @@ from __future__ import annotations
 from itertools import chain
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.readers.conll import read_conll_file
-from spmrl_bench.readers.sentences import DependencySentence
+from spmrl_bench.readers.conll import DependencySentence, read_conll_file
 from spmrl_bench.scoring.attachment import (
     AttachmentRules,
     rule_faults,

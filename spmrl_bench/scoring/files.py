@@ -11,8 +11,7 @@ import os
 from typing import Literal
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.readers.bracket_text import one_tree_per_line
-from spmrl_bench.readers.brackets import read_brackets
+from spmrl_bench.readers.brackets import one_tree_per_line, read_brackets
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.corpus import score_plain_texts, score_trees
 from spmrl_bench.scoring.counts import BracketCounts

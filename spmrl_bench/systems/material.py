@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from spmrl_bench.readers.conll import UNSPECIFIED, conll_lines
 from spmrl_bench.trees.brackets import write_brackets
-from spmrl_bench.trees.conll import UNSPECIFIED, conll_lines
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import Tree, frozen
 

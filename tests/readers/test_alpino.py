@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.alpino import read_alpino_xml
+from spmrl_bench.readers.graphs import read_alpino_xml
 from spmrl_bench.trees.crossing import raise_crossing_branches
 from spmrl_bench.trees.graph import (
     NO_PARENT,

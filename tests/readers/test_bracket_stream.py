@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers import bracket_stream
-from spmrl_bench.readers.bracket_stream import read_bracket_stream
-from spmrl_bench.readers.brackets import read_brackets
+from spmrl_bench.readers.brackets import read_bracket_stream, read_brackets
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.brackets import write_brackets
 from tests.readers.damage import damaged

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spmrl_bench.readers.named_dialects import read_bracketed_words
+from spmrl_bench.readers.dialects import read_bracketed_words
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
 from tests.readers.described import Encoded

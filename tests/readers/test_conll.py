@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.conll import read_conll, read_conll_file
-from spmrl_bench.readers.sentences import DependencySentence
-from spmrl_bench.trees.conll import TagColumn
+from spmrl_bench.readers.conll import DependencySentence, TagColumn, read_conll, read_conll_file
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 from tests.conftest import shared_data
 from tests.readers.described import Encoded

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError, TreeError
-from spmrl_bench.readers.conll import read_conll
-from spmrl_bench.readers.conllu_stream import ConlluSentence, read_conllu_stream
+from spmrl_bench.readers.conll import ConlluSentence, read_conll, read_conllu_stream
 from tests.conftest import shared_data
 from tests.readers.test_conll import MALFORMED, row
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import ReadError, SpmrlError
-from spmrl_bench.readers.described import read_described_text
-from spmrl_bench.readers.dialect import Dialect
+from spmrl_bench.readers.dialects import Dialect, read_described_text
 from spmrl_bench.trees.brackets import write_brackets
 from tests.readers.invented_dialects import INVENTED, Invented
 

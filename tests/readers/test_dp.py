@@ -6,7 +6,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from spmrl_bench.readers.brackets import read_brackets_file
-from spmrl_bench.readers.dp import read_dp
+from spmrl_bench.readers.conll import read_dp
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.structure import drop_traces
 from tests.conftest import shared_data

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers import brackets
-from spmrl_bench.readers.brackets import read_brackets
-from spmrl_bench.readers.margin import trees_begin_at_margin
+from spmrl_bench.readers.brackets import read_brackets, trees_begin_at_margin
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
 

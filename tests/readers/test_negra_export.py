@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.negra_export import read_negra_export
+from spmrl_bench.readers.graphs import read_negra_export
 from spmrl_bench.trees.graph import NO_PARENT, Graph
 from tests.conftest import shared_data
 from tests.readers.described import Encoded

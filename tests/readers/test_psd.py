@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.named_dialects import read_psd
+from spmrl_bench.readers.dialects import read_psd
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.structure import drop_traces
 from tests.conftest import shared_data

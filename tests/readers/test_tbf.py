@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spmrl_bench.readers.named_dialects import read_tbf
+from spmrl_bench.readers.dialects import read_tbf
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
 from tests.readers.described import Encoded

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.tigerxml import read_tiger_xml
+from spmrl_bench.readers.graphs import read_tiger_xml
 from spmrl_bench.trees.graph import NO_PARENT, Graph
 from tests.conftest import shared_data
 from tests.readers.sentence_formats import SentenceFormat, edits, to_rooted_tree, ways_of_xml
@@ -188,7 +188,7 @@ def test_time_is_linear_in_a_long_value(tmp_path: Path, monkeypatch: pytest.Monk
             sizes.append(size or 0)
             return super().read(size)
 
-    monkeypatch.setattr("spmrl_bench.readers.xml_stream.open", Counting, raising=False)
+    monkeypatch.setattr("spmrl_bench.readers.graphs.open", Counting, raising=False)
     long = "x" * 10_000_000
     (graph,) = read(tmp_path, sentence().replace("Das", long))
     assert graph.words[0] == long

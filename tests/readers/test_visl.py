@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.visl import read_visl
+from spmrl_bench.readers.dialects import read_visl
 from spmrl_bench.trees import Tree
 from tests.conftest import shared_data
 from tests.readers.described import Encoded

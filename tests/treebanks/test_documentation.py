@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from spmrl_bench.readers.dialect import DEFAULTS
+from spmrl_bench.readers.dialects import BRACKET_OPTIONS
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.treebanks.manifest import FileManifest
 from spmrl_bench.trees.transforms import TRANSFORMS
@@ -34,7 +34,7 @@ def test_every_key_of_a_manifest() -> None:
         where = (
             section
             if key not in ("encoding", "escapes", "lemmas", "tag_column", "roots", "multiword")
-            and key not in DEFAULTS
+            and key not in BRACKET_OPTIONS
             else formats
         )
         assert re.search(rf"[`\[]{key}\b", where), key

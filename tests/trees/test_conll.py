@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.conll import TagColumn
+from spmrl_bench.readers.conll import TagColumn
 from spmrl_bench.trees.dependencies import DependencyTree
 from tests.trees.dependency_strategies import write_conll
 
