@@ -109,7 +109,6 @@ class Scanner:
         wrappers: Collection[str] = (),
         id: str = "",
         line: int = 1,
-        column: int = 1,
         sentence: int = 1,
         limit: str = "the next bracket at the beginning of a line",
         on_error: OnError = fail,
@@ -117,7 +116,7 @@ class Scanner:
         """Prepare to read a text.
 
         Args:
-            text: of a file, or a part of it that begins at a line, a column and a sentence.
+            text: of a file, or a part of it that begins with a line and a sentence.
             path: the name of the file, for error messages.
             leaf: what an innermost bracket stands for.
             plain: whether labels have escapes, and brackets inside a tree may have none.
@@ -126,7 +125,7 @@ class Scanner:
             drop: labels of nodes that are left out with all below them.
             wrappers: labels of brackets that hold trees and are no part of them.
             id: the label of the node, left out too, that names a tree; if one has it, all must.
-            line, column, sentence: where the text begins.
+            line, sentence: numbers of what the text begins with.
             limit: what ends a region of the text, for messages.
             on_error: takes the error of a tree; if it returns, reading goes on behind the tree.
         """
@@ -142,7 +141,7 @@ class Scanner:
         self._needs_name = bool(id) and re.search(rf"\(\s*{re.escape(id)}\s", text) is not None
         self._limit = limit
         self._on_error = on_error
-        self._lines = LineIndex(text, line, column)
+        self._lines = LineIndex(text, line)
         self._label = cache(decode_label if plain else str)
         self._leaf = cache(lambda label, rest: None if label in self._drop else leaf(label, rest))
         self._begin = 0  # offset of the outermost bracket
@@ -221,24 +220,24 @@ class Scanner:
                 self.fail(piece.start(), problem)
             if stack or together:
                 continue
-            if not opened and self._needs_name and self.name is None:
-                if self._words or self.sentence > first:
-                    name = f"({self._id} name)"
-                    self.fail(self._begin, f"found a tree without '{name}', which others have")
+            some = self._words or self.sentence > first  # trees in the outermost bracket
+            if some and not opened and self._needs_name and self.name is None:
+                self.fail(self._begin, f"found a tree without '({self._id} name)', as others have")
             if self._words:
                 yield self._finished()
-            if not opened and self._id:
+                self.sentence += 1
+            if self._id and not opened:
                 self.name = None
         if opened:
             self._fail_unclosed(end)
         if together:
             yield self._finished() if self._words else _BLANK
+            self.sentence += 1
 
     def _finished(self) -> Tree:
         tree = make_tree(self._words, self._tags, self._labels, self._bounds, hollow=self._hollow)
         self._words, self._tags, self._labels, self._bounds = [], [], [], []
         self._hollow, self._dropped = False, 0
-        self.sentence += 1
         return tree
 
     def _take(self, piece: re.Match[str]) -> None:
@@ -362,7 +361,6 @@ def read_brackets(
     on_error: OnError = fail,
     margin: bool = True,
     line: int = 1,
-    column: int = 1,
     sentence: int = 1,
 ) -> Iterator[Tree]:
     """Yield the trees of a text in plain brackets, in order.
@@ -383,7 +381,7 @@ def read_brackets(
         margin: whether a bracket at the beginning of a line, inside a tree, is a mistake where the
             layout of the whole text says that trees begin there and nothing else
             (:func:`trees_begin_at_margin`).
-        line, column, sentence: where the text begins in its file, for error messages.
+        line, sentence: what the text begins with in its file, for error messages.
 
     Raises:
         ReadError: from ``on_error``; the trees before the place have been yielded.
@@ -401,7 +399,7 @@ def read_brackets(
         raise ValueError(f"found '({content})', expected '(TAG word)' or brackets in brackets")
 
     scanner = Scanner(
-        source, path, leaf, plain=True, line=line, column=column, sentence=sentence,
+        source, path, leaf, plain=True, line=line, sentence=sentence,
         limit="the line ends" if blank == "tree" else "the next bracket that begins a line",
         on_error=on_error,
     )  # fmt: skip

@@ -142,14 +142,13 @@ def check_bracket_options(options: Mapping[str, Any]) -> None:
         raise ValueError(str(error)) from None
 
 
-_PLACEHOLDER = re.compile(r"\{(tag|word|lemma)(\.\.\.)?\}")
-_ESCAPED_PLACEHOLDER = re.compile(r"\\\{(tag|word|lemma)(\\\.\\\.\\\.)?\\\}")
+_PLACEHOLDER = re.compile(r"\{(tag|lemma|word(\.\.\.)?)\}")
 _NESTED = re.compile(r"\{tag\} \(([^()]*)\)( \.\.\.)?")
 
 
 def _leaf_of_template(template: str, decode: Callable[[str], str]) -> ReadLeaf:
     nested = _NESTED.fullmatch(template)
-    pattern = _pattern(template, nested[1] if nested else template, nested is not None)
+    pattern = _pattern(template, nested[1], ["word"]) if nested else _pattern(template, template)
 
     def leaf(label: str, rest: str) -> Leaf | None:
         content = " ".join((*fields(label), *fields(rest)))
@@ -164,28 +163,33 @@ def _leaf_of_template(template: str, decode: Callable[[str], str]) -> ReadLeaf:
     return leaf
 
 
-def _pattern(template: str, text: str, nested: bool) -> re.Pattern[str]:
-    """What matches the content of a bracket; each place in it is tried once from either end."""
-    names = [name for name, _ in _PLACEHOLDER.findall(text)]
-    rest = _PLACEHOLDER.sub("", text)
-    required = {"word"} if nested else {"tag", "word"}
-    if re.search(r"[(){}]", rest) or len(set(names)) < len(names) or not required <= set(names):
+def _pattern(
+    template: str, text: str, required: Collection[str] = ("tag", "word")
+) -> re.Pattern[str]:
+    """What matches the content of a bracket, with single spaces, in time linear in its length."""
+    names = [name.removesuffix("...") for name, _ in _PLACEHOLDER.findall(text)]
+    parts = text.split()
+    wide = 2 * ("{word...}" in text) + parts.count("...")
+    left = _PLACEHOLDER.sub("", text)
+    if not set(required) <= set(names) or len(set(names)) < len(names) or wide > 2:
+        left = "{"
+    if re.search(r"[(){}]", left):
         raise SpmrlError(
             f"leaf: found '{template}', expected {{tag}} and {{word}} once each, such as "
             "'{tag} {word}', '{tag} {word} {lemma}', '{tag} {word}-{lemma}' or '{tag} {word...}', "
             "or a word in its own brackets as in '{tag} (word {word...}) ...'"
         )
-    made = []
-    for part in text.split():
-        joints = re.escape(_PLACEHOLDER.sub("", part))
-        kinds = {"tag": f"[^ {joints}]", "lemma": f"[^ {joints}]", "word": "[^ ]"}
-        pattern = _ESCAPED_PLACEHOLDER.sub(
-            lambda found: f"(?P<{found[1]}>{'.' if found[2] else kinds[found[1]]}+)",  # noqa: B023
-            re.escape(part),
-        )
-        space = " " if made else ""
-        made.append("(?: .*)?" if part == "..." else space + pattern)
-    return re.compile("".join(made), re.DOTALL)
+    pattern = ""
+    for part in parts:
+        if part == "...":
+            pattern += "(?: .*)?"
+            continue
+        apart = f"[^ {re.escape(_PLACEHOLDER.sub('', part))}]+"
+        kinds = {"tag": apart, "lemma": apart, "word": "[^ ]+", "word...": ".+"}
+        pattern += " " if pattern else ""
+        for literal, name, dots in re.findall(r"([^{]*)(?:\{(\w+)(\.\.\.)?\})?", part):
+            pattern += re.escape(literal) + (f"(?P<{name}>{kinds[name + dots]})" if name else "")
+    return re.compile(pattern, re.DOTALL)
 
 
 def read_psd(path: Path, *, lemmas: bool = False, **options: Any) -> Iterator[Tree]:
@@ -333,7 +337,7 @@ def read_visl(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail) 
     text = _HEADER.sub(lambda line: " " * len(line[0]), text[:first]) + text[first:]
     scanner = Scanner(text, path, _visl_leaf, limit="the next entry", on_error=on_error)
     try:
-        if list(scanner.trees(0, first)):
+        for _ in scanner.trees(0, first):
             begin = first - len(text[:first].lstrip())
             scanner.fail(begin, "found a tree before the first entry, expected '#1 name text'")
     except ReadError as error:
@@ -374,8 +378,8 @@ _SINICA_START = re.compile(r"#\d+:[\d.]*\.\[\d+\][ \t]+")
 def read_sinica(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail) -> Iterator[Tree]:
     """Yield the trees of a file of the Sinica Treebank, each on a line.
 
-    ``#1:1.[7] NP(property:A:大|Head:Nab:門)#、(PAUSECATEGORY)``: labels stand before their brackets,
-    and labels and tags keep their roles. Numbers repeat within a file, so that errors name the line.
+    ``#1:1.[7] NP(property:A:大|Head:Nab:門)#、(PAUSECATEGORY)``: labels stand before their
+    brackets, and labels and tags keep their roles. Numbers repeat in a file: errors name the line.
     """
     text = read_text(path, encoding)
     index = LineIndex(text)

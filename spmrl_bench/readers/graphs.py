@@ -201,8 +201,7 @@ def _read_xml(
                     try:
                         yield graph_of(found, called)
                     except MistakeError as error:
-                        place = {"line": error.place, "sentence": called}
-                        on_error(ReadError(error.problem, path=path, **place))
+                        on_error(error.in_sentence(called, path))
                 sentences.found.clear()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
@@ -300,7 +299,8 @@ def looks_like_alpino_xml(text: str) -> bool:
 
 
 def _alpino_graph(sentence: list[Element], name: str) -> Graph:
-    rows: list[tuple[int, _Row]] = []  # place in the sentence, 0 of a node
+    tokens: list[tuple[int, _Row]] = []  # place in the sentence, token
+    nodes: list[_Row] = []
     children: dict[int, int] = {}  # elements in each node
     for element in sentence[1:]:
         if element.name == "alpino_ds":
@@ -309,39 +309,36 @@ def _alpino_graph(sentence: list[Element], name: str) -> Graph:
             continue
         line, has, above = element.line, element.attributes, element.above
         parent = id(above) if above is not None and above.name == "node" else None
-        if parent not in children and parent is not None:
-            raise MistakeError("found a <node> inside one with a word or without 'cat'", line)
-        if parent is None and rows:
+        if parent is None and (tokens or nodes):
             raise MistakeError("found a second outermost <node>, expected one", line)
+        if parent is not None:
+            if parent not in children:
+                raise MistakeError("found a <node> inside one with a word or without 'cat'", line)
+            children[parent] += 1
         edge = element.needed("rel")
         if "word" in has:
             begin = element.needed("begin")
             if _NUMBER.fullmatch(begin) is None:
                 raise MistakeError(f'found begin="{begin}", expected a number from 0', line)
-            tag = element.needed("pos")
-            rows.append((int(begin), _Row(id(element), has["word"], tag, line, parent, edge)))
+            row = _Row(id(element), has["word"], element.needed("pos"), line, parent, edge)
+            tokens.append((int(begin), row))
         elif "cat" in has:
             children[id(element)] = 0
-            rows.append((0, _Row(id(element), has["cat"], None, line, parent, edge)))
+            nodes.append(_Row(id(element), has["cat"], None, line, parent, edge))
         elif "index" not in has:
             raise MistakeError("<node> has none of the attributes 'word', 'cat', 'index'", line)
-        if parent is not None:
-            children[parent] += 1
-    tokens = [row for row in rows if row[1].tag is not None]
-    nodes = [row for _, row in rows if row.tag is None]
-    if tokens:
-        for node in nodes:
-            if not children[node.id]:
-                raise MistakeError(f"found the node '{node.text}' without children", node.line)
-    tokens.sort(key=lambda row: (row[0], row[1].line))
-    for place, (begin, token) in enumerate(tokens):
-        if begin < place:
-            raise MistakeError(f'found a second word with begin="{begin}"', token.line)
-        if begin > place:
-            problem = f'found begin="{begin}", expected begin="{place}" for the next word'
+    for node, count in zip(nodes, children.values(), strict=True):
+        if tokens and not count:
+            raise MistakeError(f"found the node '{node.text}' without children", node.line)
+    tokens.sort(key=lambda token: (token[0], token[1].line))
+    for place, (number, token) in enumerate(tokens):
+        if number < place:
+            raise MistakeError(f'found a second word with begin="{number}"', token.line)
+        if number > place:
+            problem = f'found begin="{number}", expected begin="{place}" for the next word'
             raise MistakeError(problem, token.line)
-    every = [*(token for _, token in tokens), *nodes]
-    graph = _graph(name, sentence[0].line, every, whole=False)
+    rows = [*(token for _, token in tokens), *nodes]
+    graph = _graph(name, sentence[0].line, rows, whole=False)
     return without_tokens(graph, [True] * len(tokens))  # and without nodes that have none
 
 

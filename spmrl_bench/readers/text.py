@@ -42,6 +42,10 @@ class MistakeError(Exception):
         self.problem = problem
         self.place = place
 
+    def in_sentence(self, name: str, path: str | PathLike[str]) -> ReadError:
+        """Return the error of a sentence of a file, if the place is a line."""
+        return ReadError(self.problem, path=path, line=self.place, sentence=name)
+
 
 def fail(error: ReadError) -> None:
     """Stop at the first error: raise it."""
@@ -152,14 +156,13 @@ class LineIndex:
     """Lines and columns of one text, both from 1, each counted from the one asked for last.
 
     So all errors of a file together cost no more than reading it once, as long as their offsets
-    mostly grow. A text may be a part of its file, which begins at the line and column given.
+    mostly grow. A text may be a part of its file that begins with another line.
     """
 
-    def __init__(self, text: str, line: int = 1, column: int = 1) -> None:
+    def __init__(self, text: str, line: int = 1) -> None:
         self._text = text
         self._offset = 0
         self._line = line
-        self._first_column = column
 
     def place(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset."""
@@ -168,5 +171,4 @@ class LineIndex:
         else:
             self._line -= self._text.count("\n", offset, self._offset)
         self._offset = offset
-        line_end = self._text.rfind("\n", 0, offset)
-        return self._line, offset + self._first_column if line_end < 0 else offset - line_end
+        return self._line, offset - self._text.rfind("\n", 0, offset)

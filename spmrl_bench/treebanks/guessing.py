@@ -75,7 +75,8 @@ def guess_files(
         kind = f"of the format {chosen}" if format_name else "of a known format"
         raise TreebankError(
             f"{folder}: found no file {kind} among {len(others)} files. "
-            f"Known formats: {', '.join(FORMATS.names())}.{nearest_format(_texts(others, format_name))}"
+            f"Known formats: {', '.join(FORMATS.names())}."
+            f"{nearest_format(_texts(others, format_name))}"
         )
     others += [path for name, paths in found.items() if name != chosen for path in paths]
     paths = found[chosen]

@@ -51,7 +51,7 @@ class DescribedFormat:
     @property
     def read(self) -> Callable[..., Iterator[Any]]:
         """``read(path, *, on_error, **options)``, an iterator over the sentences of a file."""
-        return FORMATS[self.name].read
+        return FORMATS.get(self.name).read
 
 
 Described = TypeVar("Described", bound=DescribedFormat)
