@@ -14,7 +14,7 @@ from spmrl_bench.readers import bracket_stream
 from spmrl_bench.readers.brackets import read_bracket_stream, read_brackets
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.brackets import write_brackets
-from tests.readers.damage import damaged
+from tests.readers.cases import damaged
 from tests.trees.strategies import trees
 
 TEXT = """\

@@ -14,8 +14,7 @@ from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.conll import DependencySentence, TagColumn, read_conll, read_conll_file
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 from tests.conftest import shared_data
-from tests.readers.described import Encoded
-from tests.readers.sentence_formats import SentenceFormat, ways_of_text
+from tests.readers.cases import Encoded, SentenceFormat, ways_of_text
 from tests.trees.dependency_strategies import dependency_trees, write_conll
 
 
@@ -131,7 +130,6 @@ CONLL = SentenceFormat(
         name: (bad + "\n\n", line, problem) for name, (bad, line, problem) in MALFORMED.items()
     },
     bad_name="2",
-    whole_problems=False,
     open_end=True,
     damage="# sent_id = a\n" + row("1-2", "_") + row("1", "2") + row("2") + "\n" + GOOD * 2,
     encoded=Encoded(

@@ -11,7 +11,7 @@ from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.graphs import read_tiger_xml
 from spmrl_bench.trees.graph import NO_PARENT, Graph
 from tests.conftest import shared_data
-from tests.readers.sentence_formats import SentenceFormat, edits, to_rooted_tree, ways_of_xml
+from tests.readers.cases import SentenceFormat, edits, to_rooted_tree, ways_of_xml
 from tests.trees.graphs import yields
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -27,8 +27,9 @@ TERMINALS = """<terminals>
 <t id="5" word="." pos="$."/>
 </terminals>
 """
-NODES = """<nonterminals>
-<nt id="51" cat="VP"><edge label="HD" idref="4"/><edge label="OA" idref="1"/></nt>
+EDGES = '<edge label="HD" idref="4"/><edge label="OA" idref="1"/>'
+NODES = f"""<nonterminals>
+<nt id="51" cat="VP">{EDGES}</nt>
 <nt id="50" cat="S"><edge label="OC" idref="51"/><edge label="SB" idref="3"/>
 <edge label="HD" idref="2"/><secedge label="X" idref="1"/></nt>
 </nonterminals>
@@ -52,30 +53,10 @@ GRAPH = Graph(
 
 # Text of the sentence, what stands there instead, the line of the sentence, the problem.
 MALFORMED = {
-    "edge to nowhere": (
-        'idref="51"/><edge',
-        'idref="5x"/><edge',
-        12,
-        "found an edge to '5x', which is no id of the sentence",
-    ),
-    "second parent of a token": (
-        '"OC" idref="51"',
-        '"OC" idref="4"',
-        12,
-        "found a second edge to '4', expected one parent",
-    ),
-    "second parent of a node": (
-        '"SB" idref="3"',
-        '"SB" idref="51"',
-        12,
-        "found a second edge to '51', expected one parent",
-    ),
-    "node below itself": (
-        '"SB" idref="3"',
-        '"SB" idref="50"',
-        12,
-        "found the node 'S' below itself",
-    ),
+    "edge to nowhere": ('idref="51"/><edge', 'idref="5x"/><edge', 12, "found an edge to '5x',"),
+    "second parent of a token": ('"OC" idref="51"', '"OC" idref="4"', 12, "found a second edge"),
+    "second parent of a node": ('"SB" idref="3"', '"SB" idref="51"', 12, "found a second edge to"),
+    "node below itself": ('"SB" idref="3"', '"SB" idref="50"', 12, "found the node 'S' below"),
     "cycle": ('"OA" idref="1"', '"OA" idref="50"', 11, "found the node 'VP' below itself"),
     "no category": (' cat="VP"', "", 11, "<nt> lacks the attribute 'cat'"),
     "no word": (' word="Das"', "", 4, "<t> lacks the attribute 'word'"),
@@ -84,28 +65,20 @@ MALFORMED = {
     "no id of a token": ('<t id="2"', "<t", 5, "<t> lacks the attribute 'id'"),
     "no id of a node": ('<nt id="50"', "<nt", 12, "<nt> lacks the attribute 'id'"),
     "id of two tokens": ('id="2"', 'id="1"', 5, "found the id '1' twice in the sentence"),
-    "id of token and node": (
-        'nt id="51"',
-        'nt id="5"',
-        11,
-        "found the id '5' twice in the sentence",
+    "id of token and node": ('nt id="51"', 'nt id="5"', 11, "found the id '5' twice in the"),
+    "root below another": ('root="50"', 'root="51"', 2, "the root '51' has a parent"),
+    "root is a child token": ('root="50"', 'root="1"', 2, "the root '1' has a parent"),
+    "unknown root": ('root="50"', 'root="x"', 2, "the root 'x' is no id of the sentence"),
+    "childless node": (EDGES, "", 11, "without children"),
+    "edge outside a node": (
+        "<nonterminals>",
+        '<nonterminals><edge idref="5"/>',
+        10,
+        "outside <nt>",
     ),
-    "root below another": ('root="50"', 'root="51"', 2, "the graph's root '51' has a parent"),
-    "root is a child token": ('root="50"', 'root="1"', 2, "the graph's root '1' has a parent"),
-    "unknown root": ('root="50"', 'root="x"', 2, "the graph's root 'x' is no id of the sentence"),
-    "childless node": (
-        '<edge label="HD" idref="4"/><edge label="OA" idref="1"/>',
-        "",
-        11,
-        "found the node 'VP' without children",
-    ),
+    "edge in a token": ("<secedge", "<edge", 6, "outside <nt>"),
     "no tokens": (TERMINALS, "", 1, "found no <t> in the sentence"),
-    "sentence in a sentence": (
-        '<t id="2"',
-        '<s id="n"/><t id="2"',
-        5,
-        "found <s> inside another <s>",
-    ),
+    "sentence in a sentence": ('<t id="2"', '<s id="n"/><t id="2"', 5, "found <s> inside another"),
 }
 
 TIGER = SentenceFormat(
