@@ -130,23 +130,23 @@ def check_bracket_options(options: Mapping[str, Any]) -> None:
     """
     for name in ("drop", "wrappers"):
         labels = options.get(name, [])
-        if not isinstance(labels, (list, tuple)) or not all(isinstance(x, str) for x in labels):
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise ValueError(f"{name}: must be a list of labels, found {labels!r}")
-    for name in ("id", "leaf", "escapes"):
+    for name in ("leaf", "id", "escapes"):
         if not isinstance(options.get(name, ""), str):
             raise ValueError(f"{name}: must be a text, found {options[name]!r}")
-    try:
-        escapes_named(options.get("escapes", "none"))
-        _leaf_of_template(options.get("leaf", BRACKET_OPTIONS["leaf"]), str)
-    except SpmrlError as error:
-        raise ValueError(str(error)) from None
+    for name, check in (("escapes", escapes_named), ("leaf", _leaf_of_template)):
+        try:
+            check(options.get(name, BRACKET_OPTIONS.get(name, "none")))
+        except SpmrlError as error:
+            raise ValueError(f"{name}: {error}") from None
 
 
 _PLACEHOLDER = re.compile(r"\{(tag|lemma|word(\.\.\.)?)\}")
 _NESTED = re.compile(r"\{tag\} \(([^()]*)\)( \.\.\.)?")
 
 
-def _leaf_of_template(template: str, decode: Callable[[str], str]) -> ReadLeaf:
+def _leaf_of_template(template: str, decode: Callable[[str], str] = str) -> ReadLeaf:
     nested = _NESTED.fullmatch(template)
     pattern = _pattern(template, nested[1], ["word"]) if nested else _pattern(template, template)
 
@@ -169,13 +169,11 @@ def _pattern(
     """What matches the content of a bracket, with single spaces, in time linear in its length."""
     names = [name.removesuffix("...") for name, _ in _PLACEHOLDER.findall(text)]
     parts = text.split()
-    wide = 2 * ("{word...}" in text) + parts.count("...")
-    left = _PLACEHOLDER.sub("", text)
-    if not set(required) <= set(names) or len(set(names)) < len(names) or wide > 2:
-        left = "{"
-    if re.search(r"[(){}]", left):
+    once = len(set(names)) == len(names) and set(required) <= set(names)
+    wide = parts.count("...") + 2 * ("{word...}" in text)
+    if not once or wide > 2 or re.search(r"[(){}]", _PLACEHOLDER.sub("", text)):
         raise SpmrlError(
-            f"leaf: found '{template}', expected {{tag}} and {{word}} once each, such as "
+            f"found '{template}', expected {{tag}} and {{word}} once each, such as "
             "'{tag} {word}', '{tag} {word} {lemma}', '{tag} {word}-{lemma}' or '{tag} {word...}', "
             "or a word in its own brackets as in '{tag} (word {word...}) ...'"
         )

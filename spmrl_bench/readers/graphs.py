@@ -137,7 +137,7 @@ class _Sentences:
             self._end_file(f"declares an encoding: {error}", 1)
         begin = self._begin if self._open else self._parser.CurrentByteIndex
         if self._fed - begin > LONGEST and not self.ended:
-            what = f"a <{self._name}>" if self._open else "something"
+            what = f"<{self._name}>" if self._open else "a tag"
             line = self._open[0].line if self._open else self._parser.CurrentLineNumber
             self._end_file(f"{what} of more than {LONGEST >> 20} MiB begins here", line)
 

@@ -152,16 +152,22 @@ def test_numbers_stand_for_names_that_are_missing(tmp_path: Path) -> None:
     assert [graph.name for graph in read(tmp_path, anonymous, anonymous)] == ["1", "2"]
 
 
-def test_time_is_linear_in_a_long_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """expat scans an unfinished tag from its start with each piece of the file."""
-    sizes: list[int] = []
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes were read at a time."""
+    found: list[int] = []
 
     class Counting(FileIO):
         def read(self, size: int | None = -1) -> bytes:
-            sizes.append(size or 0)
+            found.append(size or 0)
             return super().read(size)
 
     monkeypatch.setattr("spmrl_bench.readers.graphs.open", Counting, raising=False)
+    return found
+
+
+def test_time_is_linear_in_a_long_value(tmp_path: Path, sizes: list[int]) -> None:
+    """expat scans an unfinished tag from its start with each piece of the file."""
     long = "x" * 10_000_000
     (graph,) = read(tmp_path, sentence().replace("Das", long))
     assert graph.words[0] == long
@@ -169,6 +175,26 @@ def test_time_is_linear_in_a_long_value(tmp_path: Path, monkeypatch: pytest.Monk
     sizes.clear()
     assert len(list(read(tmp_path, *[sentence()] * 2000))) == 2000
     assert len(set(sizes)) == 1  # memory does not grow with the file
+
+
+def test_xml_without_sentences_is_read_in_pieces(tmp_path: Path, sizes: list[int]) -> None:
+    text = "<a>word</a>\n" + "word " * 50
+    assert list(read(tmp_path, text * 150_000)) == []
+    assert max(sizes) <= 1 << 22
+    assert sum(sizes) > 1 << 25
+
+
+def test_what_does_not_end_is_refused(tmp_path: Path) -> None:
+    long = "x" * (24 << 20)
+    for text, line, problem in (
+        (sentence().replace("Das", long), 5, "sentence s7: <s> of more than 16 MiB begins here"),
+        (f"\n<t word='{long}'/>", 6, "a tag of more than 16 MiB begins here"),
+        (f"\n<!--{long}-->", 6, "a tag of more than 16 MiB begins here"),
+    ):
+        errors: list[ReadError] = []
+        assert list(read(tmp_path, text, on_error=errors.append)) == []
+        assert list(map(str, errors)) == [f"{tmp_path}/file:{line}: {problem}"]
+    assert list(read(tmp_path, f"<x>{long}</x>\n")) == []  # text is no sentence, and not kept
 
 
 def test_graph_outside_a_sentence(tmp_path: Path) -> None:
