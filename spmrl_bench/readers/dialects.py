@@ -131,15 +131,15 @@ def check_bracket_options(options: Mapping[str, Any]) -> None:
     for name in ("drop", "wrappers"):
         labels = options.get(name, [])
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"{name}: must be a list of labels, found {labels!r}")
+            raise ValueError(f"{name} must be a list of labels, found {labels!r}")
     for name in ("leaf", "id", "escapes"):
         if not isinstance(options.get(name, ""), str):
-            raise ValueError(f"{name}: must be a text, found {options[name]!r}")
-    for name, check in (("escapes", escapes_named), ("leaf", _leaf_of_template)):
-        try:
-            check(options.get(name, BRACKET_OPTIONS.get(name, "none")))
-        except SpmrlError as error:
-            raise ValueError(f"{name}: {error}") from None
+            raise ValueError(f"{name} must be a text, found {options[name]!r}")
+    try:
+        escapes_named(options.get("escapes", "none"))
+        _leaf_of_template(options.get("leaf", BRACKET_OPTIONS["leaf"]))
+    except SpmrlError as error:
+        raise ValueError(str(error)) from None
 
 
 _PLACEHOLDER = re.compile(r"\{(tag|lemma|word(\.\.\.)?)\}")
@@ -173,7 +173,7 @@ def _pattern(
     wide = parts.count("...") + 2 * ("{word...}" in text)
     if not once or wide > 2 or re.search(r"[(){}]", _PLACEHOLDER.sub("", text)):
         raise SpmrlError(
-            f"found '{template}', expected {{tag}} and {{word}} once each, such as "
+            f"found '{template}', expected a leaf with {{tag}} and {{word}} once each, such as "
             "'{tag} {word}', '{tag} {word} {lemma}', '{tag} {word}-{lemma}' or '{tag} {word...}', "
             "or a word in its own brackets as in '{tag} (word {word...}) ...'"
         )

@@ -115,16 +115,16 @@ def test_time_is_linear_in_the_length_of_a_leaf() -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"leaf": "{tag}"}, "leaf: found '{tag}', expected {tag} and {word} once each"),
-        ({"leaf": "{tag} {word} {word}"}, "leaf: found '{tag} {word} {word}', expected"),
-        ({"leaf": "{tag} {word} {wrod}"}, "leaf: found"),
-        ({"leaf": "{tag} {word...} ..."}, "leaf: found"),
-        ({"leaf": "({tag} {word})"}, "leaf: found"),
-        ({"leaf": ["{tag} {word}"]}, "leaf: must be a text"),
-        ({"drop": "CODE"}, "drop: must be a list of labels, found 'CODE'"),
-        ({"wrappers": [1]}, "wrappers: must be a list of labels, found [1]"),
-        ({"id": None}, "id: must be a text"),
-        ({"escapes": "ptbb"}, "escapes: unknown escape policy 'ptbb'. Did you mean ptb?"),
+        ({"leaf": "{tag}"}, "found '{tag}', expected a leaf with {tag} and {word} once each"),
+        ({"leaf": "{tag} {word} {word}"}, "found '{tag} {word} {word}', expected"),
+        ({"leaf": "{tag} {word} {wrod}"}, "found"),
+        ({"leaf": "{tag} {word...} ..."}, "found"),
+        ({"leaf": "({tag} {word})"}, "found"),
+        ({"leaf": ["{tag} {word}"]}, "leaf must be a text"),
+        ({"drop": "CODE"}, "drop must be a list of labels, found 'CODE'"),
+        ({"wrappers": [1]}, "wrappers must be a list of labels, found [1]"),
+        ({"id": None}, "id must be a text"),
+        ({"escapes": "ptbb"}, "unknown escape policy 'ptbb'. Did you mean ptb?"),
     ],
 )
 def test_mistakes_in_options(options: dict[str, Any], problem: str) -> None:

@@ -21,9 +21,9 @@ def test_every_transform_with_what_it_says_of_itself() -> None:
 
 
 def test_every_format_with_its_options() -> None:
-    for name, form in FORMATS.items():
+    for name in FORMATS.names():
         options = ROWS[name].rsplit("|", 2)[1]
-        assert set(re.findall("`([a-z_]+)`", options)) == set(form.options)
+        assert set(re.findall("`([a-z_]+)`", options)) == set(FORMATS.get(name).options)
 
 
 def test_every_key_of_a_manifest() -> None:
