@@ -417,9 +417,7 @@ def read_brackets_file(
     prepare: Callable[[str], str] = str,
     **options: Any,
 ) -> Iterator[Tree]:
-    """Yield the trees of a file, with the options of :func:`read_brackets`.
-
-    ``prepare`` changes its text before it is split into pieces.
+    """Yield the trees of a file whose text ``prepare`` may change; see :func:`read_brackets`.
 
     Raises:
         ReadError: the file cannot be read or decoded; or as :func:`read_brackets` says.
@@ -441,16 +439,13 @@ def read_bracket_stream(
     nothing else in it, so that lines are held until as many have been closed as opened.
 
     Args:
-        stream: read until its end, a line at a time and no further than needed.
-        path: its name, for error messages.
+        stream, path: what to read, and its name for error messages.
         escapes: name of the escape policy of its words.
-        line, sentence: what the stream begins with, for error messages.
+        line, sentence: numbers of what the stream begins with.
 
     Raises:
-        ReadError: the stream is malformed, not UTF-8, or has a line or a tree of more than
-            :data:`~spmrl_bench.readers.text.LONGEST` characters; the trees of the lines before
-            have been yielded.
-        SpmrlError: the escape policy is unknown.
+        ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a tree is malformed or has
+            more than :data:`~spmrl_bench.readers.text.LONGEST` characters.
     """
     held: list[str] = []
     depth = size = 0
@@ -473,7 +468,7 @@ def read_bracket_stream(
         elif size > LONGEST:
             whole = "".join(held)
             begin, column = LineIndex(whole, number - len(held) + 1).place(whole.find("("))
-            problem = f"the bracket that opens here is not closed within {LONGEST >> 20} MiB"
+            problem = f"the tree that starts here is not closed within {LONGEST >> 20} MiB"
             raise ReadError(problem, path=path, line=begin, column=column, sentence=sentence)
     yield from trees(number - len(held) + 1)
 

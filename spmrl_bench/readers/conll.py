@@ -111,15 +111,14 @@ class ConlluSentence:
         Raises:
             TreeError: the format cannot hold a relation.
         """
-        pairs = zip(heads, relations, strict=True)
-        lines = []
-        for row in self.rows:
-            if row[_ID].isdecimal():
-                head, relation = next(pairs)
-                check_writable(row[_ID], relation)
-                row = [*row[:_HEAD], head, relation, *row[_RELATION + 1 :]]
-            lines.append("\t".join(row))
-        return self.head + "".join(map("".join, zip([*lines, ""], self.ends, strict=True)))
+        changed = dict(zip(self.column("id"), zip(heads, relations, strict=True), strict=True))
+        text = self.head
+        for row, end in zip([*self.rows, ()], self.ends, strict=True):
+            if row and row[_ID] in changed:
+                check_writable(row[_ID], changed[row[_ID]][1])
+                row = (*row[:_HEAD], *changed[row[_ID]], *row[_RELATION + 1 :])
+            text += "\t".join(row) + end
+        return text
 
 
 def read_conll_file(
@@ -204,17 +203,15 @@ def read_conllu_stream(
     """Yield the sentences of a UTF-8 stream, in order, without its byte order mark.
 
     They are checked as in :func:`read_conll`, except for their heads, which need not be there. If
-    the last blank line is missing, the last sentence gets one.
+    the last blank line is missing, the last sentence gets one. No more is read than is needed.
 
     Args:
-        stream: read until its end, no further than needed for the next sentence.
-        path: its name, for error messages.
+        stream, path: what to read, and its name for error messages.
         line, sentence: numbers of what the stream begins with.
 
     Raises:
-        ReadError: the stream cannot be read on, is not UTF-8, is malformed, or has a sentence of
-            more than :data:`~spmrl_bench.readers.text.LONGEST` characters; the sentences before
-            the place have been yielded.
+        ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a sentence is malformed or
+            has more than :data:`~spmrl_bench.readers.text.LONGEST` characters.
     """
     head: list[str] = []
     block: list[_Line] = []
@@ -224,9 +221,8 @@ def read_conllu_stream(
             block.append(row)
             size += len(row[1])
             if size > LONGEST:
-                problem = f"a sentence of more than {LONGEST >> 20} MiB begins here"
-                problem += "; expected a blank line after each sentence"
-                raise ReadError(problem, path=path, line=block[0][0])
+                problem = f"a sentence of more than {LONGEST >> 20} MiB begins here; expected a"
+                raise ReadError(f"{problem} blank line after each", path=path, line=block[0][0])
         elif block:
             yield _as_text(sentence, head, [*block, row], path)
             sentence += 1
@@ -285,8 +281,7 @@ def conll_lines(
 ) -> str:
     """Return the lines of one sentence and the blank line after it, as CoNLL-U and CoNLL-X.
 
-    Reading them gives back an equal tree. The tags are written to one column; lemma, features
-    and all else that a tree does not hold are ``_``, and so are heads that are not known.
+    Reading them gives back an equal tree. All that a tree does not hold is ``_``.
 
     Raises:
         TreeError: a word, tag or relation is empty, begins or ends with a space, or contains
@@ -371,8 +366,8 @@ def _sentence(
 class _Checker:
     """The lines of one sentence as they come in; each is checked against those before it.
 
-    What its heads are is not looked at. ``name`` is the sentence's identifier, or its number;
-    ``lines`` has the line of each word, from 1.
+    What its heads are is not looked at. Every method raises a ReadError where a line is malformed
+    or does not belong behind those before it.
     """
 
     def __init__(self, path: Path, number: int) -> None:
@@ -390,11 +385,7 @@ class _Checker:
         return [row[number] for row in self._rows]
 
     def add(self, number: int, line: str) -> list[str]:
-        """Take in a line and its number; return its columns, none for a comment.
-
-        Raises:
-            ReadError: the line is malformed, or does not belong behind those before it.
-        """
+        """Take in a line and its number; return its columns, none for a comment."""
         self._line = number
         if line.startswith("#"):
             self._comment(line)
@@ -414,11 +405,7 @@ class _Checker:
         return columns
 
     def finish(self) -> None:
-        """Make sure that the sentence is whole.
-
-        Raises:
-            ReadError: it has no words, or a range does not end.
-        """
+        """Make sure that the sentence is whole."""
         if not self._rows:
             self._fail("a sentence without words")
         if self._range[0] > len(self._rows):
@@ -428,11 +415,7 @@ class _Checker:
     def dependencies(
         self, tags: Sequence[str], roots: Roots, decode: Callable[[str], str], *, whole: bool
     ) -> DependencySentence:
-        """Return the sentence, its multiword tokens whole or as their words.
-
-        Raises:
-            ReadError: a head is no number, or the heads form no tree.
-        """
+        """Return the sentence, its multiword tokens whole or as their words."""
         forms = self.column(_FORM)
         found = _sentence(
             list(map(decode, forms)), tags, self.column(_HEAD), self.column(_RELATION),

@@ -44,55 +44,35 @@ class Format:
 
 _ENCODED = {"encoding": "utf-8"}
 
+# fmt: off
 _FORMATS = (
-    Format(
-        "brackets", "bracketed trees (Penn Treebank, SPMRL; others by description)", "trees",
-        dialects.read_bracket_dialect, brackets.looks_like_brackets,
-        {**_ENCODED, "escapes": ..., **dialects.BRACKET_OPTIONS},
-    ),
-    Format(
-        "psd", "CorpusSearch bracketed trees with ID nodes", "trees",
-        dialects.read_psd, dialects.looks_like_psd, _ENCODED | {"lemmas": False},
-    ),
-    Format(
-        "tbf", "bracketed trees with three-part leaves: tag, word, lemma (CESS)", "trees",
-        dialects.read_tbf, dialects.looks_like_tbf, _ENCODED,
-    ),
-    Format(
-        "visl", "VISL trees (Floresta): FUNCTION+form labels, a line of text before each tree",
-        "trees", dialects.read_visl, dialects.looks_like_visl, _ENCODED,
-    ),
-    Format(
-        "bracketed-words", "bracketed trees whose words are in brackets of their own", "trees",
-        dialects.read_bracketed_words, dialects.looks_like_bracketed_words, _ENCODED,
-    ),
-    Format(
-        "sinica", "Sinica Treebank lines", "trees",
-        dialects.read_sinica, dialects.looks_like_sinica, _ENCODED,
-    ),
-    Format(
-        "tiger-xml", "TIGER-XML", "graphs",
-        graphs.read_tiger_xml, graphs.looks_like_tiger_xml, {},
-    ),
-    Format(
-        "alpino-xml", "Alpino XML", "graphs",
-        graphs.read_alpino_xml, graphs.looks_like_alpino_xml, {},
-    ),
-    Format(
-        "negra-export", "NEGRA export format, versions 3 and 4", "graphs",
-        graphs.read_negra_export, graphs.looks_like_negra_export, _ENCODED,
-    ),
-    Format(
-        "conll", "CoNLL-U and CoNLL-X dependencies", "dependencies",
-        conll.read_conll_file, conll.looks_like_conll,
-        _ENCODED
-        | {"tag_column": "xpos", "roots": "one", "escapes": None, "multiword": "split"},
-    ),
-    Format(
-        "dp", "dependencies in three columns (word, tag, head)", "dependencies",
-        conll.read_dp, conll.looks_like_dp, _ENCODED,
-    ),
-)  # fmt: skip
+    Format("brackets", "bracketed trees (Penn Treebank, SPMRL; others by description)", "trees",
+           dialects.read_bracket_dialect, brackets.looks_like_brackets,
+           {**_ENCODED, "escapes": ..., **dialects.BRACKET_OPTIONS}),
+    Format("psd", "CorpusSearch bracketed trees with ID nodes", "trees",
+           dialects.read_psd, dialects.looks_like_psd, _ENCODED | {"lemmas": False}),
+    Format("tbf", "bracketed trees with three-part leaves: tag, word, lemma (CESS)", "trees",
+           dialects.read_tbf, dialects.looks_like_tbf, _ENCODED),
+    Format("visl", "VISL trees (Floresta): FUNCTION+form labels, a line of text before each tree",
+           "trees", dialects.read_visl, dialects.looks_like_visl, _ENCODED),
+    Format("bracketed-words", "bracketed trees whose words are in brackets of their own", "trees",
+           dialects.read_bracketed_words, dialects.looks_like_bracketed_words, _ENCODED),
+    Format("sinica", "Sinica Treebank lines", "trees",
+           dialects.read_sinica, dialects.looks_like_sinica, _ENCODED),
+    Format("tiger-xml", "TIGER-XML", "graphs",
+           graphs.read_tiger_xml, graphs.looks_like_tiger_xml, {}),
+    Format("alpino-xml", "Alpino XML", "graphs",
+           graphs.read_alpino_xml, graphs.looks_like_alpino_xml, {}),
+    Format("negra-export", "NEGRA export format, versions 3 and 4", "graphs",
+           graphs.read_negra_export, graphs.looks_like_negra_export, _ENCODED),
+    Format("conll", "CoNLL-U and CoNLL-X dependencies", "dependencies",
+           conll.read_conll_file, conll.looks_like_conll,
+           _ENCODED | {"tag_column": "xpos", "roots": "one", "escapes": None,
+                       "multiword": "split"}),
+    Format("dp", "dependencies in three columns (word, tag, head)", "dependencies",
+           conll.read_dp, conll.looks_like_dp, _ENCODED),
+)
+# fmt: on
 
 #: Every format by its name.
 FORMATS: Registry[Format] = Registry(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from typing import NamedTuple
 from xml.parsers import expat
@@ -37,26 +37,15 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class Element(NamedTuple):
-    """An element within a sentence of XML.
-
-    Attributes:
-        name: of the element.
-        attributes: their values by name.
-        line: where it begins, from 1.
-        above: the element that holds it; None for the sentence itself.
-    """
+    """An element within a sentence of XML."""
 
     name: str
     attributes: dict[str, str]
-    line: int
-    above: Element | None
+    line: int  # where it begins, from 1
+    above: Element | None  # the one that holds it; None for the sentence itself
 
     def needed(self, attribute: str) -> str:
-        """Return the value of an attribute.
-
-        Raises:
-            MistakeError: the element lacks it.
-        """
+        """Return the value of an attribute; a MistakeError where the element lacks it."""
         if attribute not in self.attributes:
             raise MistakeError(f"<{self.name}> lacks the attribute '{attribute}'", self.line)
         return self.attributes[attribute]
@@ -216,14 +205,11 @@ def _root(text: str) -> str:
 
 
 def read_tiger_xml(path: Path, *, on_error: OnError = fail) -> Iterator[Graph]:
-    """Yield the graphs of a file of TIGER-XML, in order.
-
-    Edges may stand in any order; secondary edges are no part of the graph.
+    """Yield the graphs of a file of TIGER-XML, in order; secondary edges are no part of them.
 
     Raises:
         ReadError: the file cannot be read; or from ``on_error``, it is not well-formed XML,
-            which ends it, or a sentence is not TIGER-XML. The graphs before the place have
-            been yielded.
+            which ends it, or a sentence is not TIGER-XML.
     """
     return _read_xml(path, "s", "graph", _tiger_graph, on_error)
 
@@ -286,9 +272,7 @@ def read_alpino_xml(path: Path, *, on_error: OnError = fail) -> Iterator[Graph]:
     Punctuation stands below ``top``, and stays there. The edge label is ``rel``.
 
     Raises:
-        ReadError: the file cannot be read; or from ``on_error``, it is not well-formed XML,
-            which ends it, or a sentence is not Alpino's. The graphs before the place have
-            been yielded.
+        ReadError: as :func:`read_tiger_xml`.
     """
     return _read_xml(path, "alpino_ds", "node", _alpino_graph, on_error)
 
@@ -349,13 +333,12 @@ _MARKS = ("#FORMAT", "#BOT", "#EOT", "#BOS", "#EOS")
 _FIRST = re.compile(r"#(?:FORMAT[\t ]+[34]|BOT|BOS)(?:[\t\r ]|\Z)")
 
 
-@dataclass(slots=True)
-class _Lines:
+class _Lines(NamedTuple):
     """The lines of a sentence of the export format: each has its number and its columns."""
 
     name: str
     line: int
-    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+    rows: list[tuple[int, list[str]]]
 
 
 def read_negra_export(
@@ -407,7 +390,7 @@ def read_negra_export(
                 return
         elif mark == "#BOS":
             number += 1
-            sentence = _Lines(values[0] if values else str(number), line)
+            sentence = _Lines(values[0] if values else str(number), line, [])
             lost = False
         elif mark == "#EOS":
             if sentence is None:

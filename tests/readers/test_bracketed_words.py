@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from spmrl_bench.readers.dialects import read_bracketed_words
 from spmrl_bench.trees import Tree
-from tests.conftest import shared_data
 from tests.readers.cases import DEEP, Big, Broken, Encoded, TextFormat, read_all
 
 INDONESIAN = (
@@ -90,12 +87,3 @@ def test_trees() -> None:
         ],
     )
     assert (second.words, third.words) == (("Lari",), ("kota",))
-
-
-@pytest.mark.parametrize("suffix", ["", "_ID"])
-def test_release(suffix: str) -> None:
-    """1,030 lines, three with two trees; the number 0 in a CD is a word, not an empty element."""
-    path = shared_data(f"treebanks/idn_id/Indonesian_Treebank{suffix}.bracket")
-    found = list(read_bracketed_words(path))
-    gaps = sum(tree.tags.count("-NONE-") for tree in found)
-    assert (len(found), sum(map(len, found)) - gaps, gaps) == (1033, 27115, 2730)

@@ -386,7 +386,7 @@ def test_a_tree_without_end_is_not_read_to_the_end(monkeypatch: pytest.MonkeyPat
     stream = io.BytesIO(data)
     found, message = outcome(read_bracket_stream(stream, path="x"))
     assert len(found) == 2
-    assert message == "x:3:2: sentence 3: the bracket that opens here is not closed within 1 MiB"
+    assert message == "x:3:2: sentence 3: the tree that starts here is not closed within 1 MiB"
     assert stream.tell() < (1 << 20) + 2000
 
 

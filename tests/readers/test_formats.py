@@ -17,6 +17,7 @@ from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.registry import Registry
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.graph import to_tree
+from tests.conftest import shared_data
 from tests.readers.cases import (
     DEEP,
     FormatCase,
@@ -243,3 +244,48 @@ def test_deep_nodes(form: SentenceFormat, tmp_path: Path) -> None:
     text, labels = form.deep
     (graph,) = form.read_file(tmp_path, text)
     assert to_tree(graph).labels == tuple(labels)
+
+
+L1, CP = {"encoding": "latin-1"}, {"encoding": "cp1252"}
+#: Files of a format, the options they are read with; sentences, words, empty elements and errors.
+RELEASES = [
+    ("psd", "keyaki_ja/treebank/*.psd", {}, 3589, 64220, 13313, 0),
+    # two of 6,329 IDs hold only CODE, one tree has no ID
+    ("psd", "icepahc_is/finished/*.psd", {"lemmas": True}, 6327, 78439, 6966, 1),
+    ("tbf", "cess_es/cess_esp/*.tbf", L1, 2285, 55360, 1702, 0),
+    # three lines have two trees; the number 0 in a CD is a word, not an empty element
+    ("bracketed-words", "idn_id/Indonesian_Treebank.bracket", {}, 1033, 27115, 2730, 0),
+    ("bracketed-words", "idn_id/Indonesian_Treebank_ID.bracket", {}, 1033, 27115, 2730, 0),
+    # 25 entries have unbalanced brackets, and #9348 a node with what is left of a tag
+    ("visl", "floresta_pt/Floresta_7.4.part1-1200.ptb", CP, 1189, 29890, 0, 11),
+    ("visl", "floresta_pt/Floresta_7.4.part8870-9369.ptb", CP, 485, 8641, 0, 15),
+    ("sinica", "sinica_zh/parsed", {}, 10000, 91634, 0, 0),
+    ("tiger-xml", "smultron_sv_de_en/smultron_sv_banana.xml", {}, 93, 1731, 0, 0),
+    ("tiger-xml", "smultron_sv_de_en/smultron_de_banana.xml", {}, 86, 1906, 0, 0),
+    ("tiger-xml", "smultron_sv_de_en/smultron_en_banana.xml", {}, 79, 1876, 0, 0),
+    ("tiger-xml", "squoia_de/*.xml", {}, 2824, 46857, 0, 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "options", "sentences", "words", "empty", "wrong"), RELEASES
+)
+def test_releases_hold_what_they_say(
+    name: str,
+    files: str,
+    options: dict[str, Any],
+    sentences: int,
+    words: int,
+    empty: int,
+    wrong: int,
+) -> None:
+    errors: list[ReadError] = []
+    read = FORMATS.get(name).read
+    found = [
+        sentence
+        for path in sorted(shared_data("treebanks").glob(files))
+        for sentence in read(path, on_error=errors.append, **options)
+    ]
+    gaps = sum(sentence.tags.count("-NONE-") for sentence in found)
+    total = sum(len(sentence.words) for sentence in found)
+    assert (len(found), total - gaps, gaps, len(errors)) == (sentences, words, empty, wrong)

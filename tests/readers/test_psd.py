@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.dialects import read_psd
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.structure import drop_traces
-from tests.conftest import shared_data
 from tests.readers.cases import DEEP, Big, Broken, Encoded, TextFormat, read_all
 
 ICELANDIC = """\
@@ -138,23 +134,3 @@ def test_leaves() -> None:
     for text in ("word", "-word", "word-"):
         (error,) = read_all(read_psd, f"( (S (A {text})))", lemmas=True)[1]
         assert error == f"1:6: sentence 1: found '(A {text})', expected '(TAG word-lemma)'"
-
-
-@pytest.mark.parametrize(
-    ("treebank", "lemmas", "trees", "tokens", "empty"),
-    [
-        ("keyaki_ja/treebank", False, 3589, 64220, 13313),
-        ("icepahc_is/finished", True, 6327, 78439, 6966),
-    ],
-)
-def test_releases(treebank: str, lemmas: bool, trees: int, tokens: int, empty: int) -> None:
-    """Numbers of the releases; two of 6,329 IDs in IcePaHC hold only CODE, one tree has no ID."""
-    errors: list[ReadError] = []
-    found = [
-        tree
-        for path in sorted(shared_data(f"treebanks/{treebank}").glob("*.psd"))
-        for tree in read_psd(path, lemmas=lemmas, on_error=errors.append)
-    ]
-    gaps = sum(tree.tags.count("-NONE-") for tree in found)
-    assert (len(found), sum(map(len, found)) - gaps, gaps) == (trees, tokens, empty)
-    assert len(errors) == (1 if lemmas else 0)

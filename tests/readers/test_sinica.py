@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from spmrl_bench.readers.dialects import read_sinica
 from spmrl_bench.trees import Tree
-from tests.conftest import shared_data
 from tests.readers.cases import DEEP, Big, Broken, Encoded, TextFormat, read_all
 
 CHINESE = (
@@ -75,9 +74,3 @@ def test_trees() -> None:
     )
     assert second == Tree.build(["門"], ["Head:Nab"], [(0, 1, "NP")])
     assert third == Tree.build(["好"], ["head:Head:Nac"], [(0, 1, "VP")])
-
-
-def test_release() -> None:
-    found = list(read_sinica(shared_data("treebanks/sinica_zh/parsed")))
-    assert (len(found), sum(map(len, found)), max(map(len, found))) == (10000, 91634, 50)
-    assert sum(len(tree) == 1 for tree in found) == 136

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from spmrl_bench.readers.dialects import read_tbf
 from spmrl_bench.trees import Tree
-from tests.conftest import shared_data
 from tests.readers.cases import DEEP, Big, Broken, Encoded, TextFormat, read_all
 
 SPANISH = """
@@ -96,12 +95,3 @@ def test_tree() -> None:
         ],
     )
     assert second == Tree.build(["Río_Grande"], ["np00000"], [(0, 1, ""), (0, 1, "INC")])
-
-
-def test_release() -> None:
-    folder = shared_data("treebanks/cess_es/cess_esp")
-    found = [
-        tree for path in sorted(folder.iterdir()) for tree in read_tbf(path, encoding="latin-1")
-    ]
-    gaps = sum(tree.tags.count("-NONE-") for tree in found)
-    assert (len(found), sum(map(len, found)) - gaps, gaps) == (2285, 55360, 1702)

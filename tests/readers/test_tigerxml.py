@@ -10,7 +10,6 @@ import pytest
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.graphs import read_tiger_xml
 from spmrl_bench.trees.graph import NO_PARENT, Graph
-from tests.conftest import shared_data
 from tests.readers.cases import SentenceFormat, edits, to_rooted_tree, ways_of_xml
 from tests.trees.graphs import yields
 
@@ -136,10 +135,6 @@ def test_root_may_be_a_token_and_nodes_absent(tmp_path: Path) -> None:
     assert (graph.words, graph.labels, graph.token_parents) == (("Ja",), (), (NO_PARENT,))
 
 
-def test_long_files_are_streamed(tmp_path: Path) -> None:
-    assert len(list(read(tmp_path, *[sentence()] * 200))) == 200
-
-
 def test_one_sentence_has_one_error(tmp_path: Path) -> None:
     bad = sentence().replace(' word="Das"', "").replace(' pos="$."', "").replace('"51"', '"5"')
     errors: list[ReadError] = []
@@ -216,24 +211,3 @@ def test_unusable_encoding(tmp_path: Path, encoding: str) -> None:
     path.write_text(f"<?xml version='1.0' encoding='{encoding}'?><corpus/>")
     with pytest.raises(ReadError, match=r"a\.xml:1: declares an encoding: .*encoding"):
         list(read_tiger_xml(path))
-
-
-@pytest.mark.parametrize(
-    ("language", "sentences", "tokens"), [("sv", 93, 1731), ("de", 86, 1906), ("en", 79, 1876)]
-)
-def test_smultron_has_as_many_tokens_as_it_says(language: str, sentences: int, tokens: int) -> None:
-    path = shared_data(f"treebanks/smultron_sv_de_en/smultron_{language}_banana.xml")
-    graphs = list(read_tiger_xml(path))
-    assert (len(graphs), sum(len(graph.words) for graph in graphs)) == (sentences, tokens)
-
-
-def test_squoia_has_as_many_tokens_and_nodes_as_it_says() -> None:
-    folder = shared_data("treebanks/squoia_de")
-    graphs = [graph for path in folder.glob("*.xml") for graph in read_tiger_xml(path)]
-    counts = (
-        len(graphs),
-        sum(len(graph.words) for graph in graphs),
-        sum(len(graph.labels) for graph in graphs),
-        sum(graph.token_parents.count(NO_PARENT) for graph in graphs),
-    )
-    assert counts == (2824, 46857, 32283, 6093)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.dialects import read_visl
 from spmrl_bench.trees import Tree
-from tests.conftest import shared_data
 from tests.readers.cases import DEEP, Big, Broken, Encoded, TextFormat, read_all
 
 PORTUGUESE = """\
@@ -103,15 +99,3 @@ def test_trees() -> None:
     )
     assert second == Tree.build(["Sim"], ["UTT+adv"], [])
     assert third.words == ("«", "Um", '»"')
-
-
-@pytest.mark.parametrize(
-    ("part", "trees", "tokens", "broken"),
-    [("part1-1200", 1189, 29890, 11), ("part8870-9369", 485, 8641, 15)],
-)
-def test_release(part: str, trees: int, tokens: int, broken: int) -> None:
-    """25 entries have unbalanced brackets, and #9348 a node with what is left of a tag."""
-    errors: list[ReadError] = []
-    path = shared_data(f"treebanks/floresta_pt/Floresta_7.4.{part}.ptb")
-    found = list(read_visl(path, encoding="cp1252", on_error=errors.append))
-    assert (len(found), sum(map(len, found)), len(errors)) == (trees, tokens, broken)
