@@ -216,7 +216,8 @@ class Scanner:
                 self._close(piece.start())
             else:
                 where = "outside" if not opened else "beside" if stack else "between"
-                problem = f"found '{excerpt(piece[5])}' {where} brackets, expected '('"
+                expected = "'(' or ')'" if opened else "'('"
+                problem = f"found '{excerpt(piece[5])}' {where} brackets, expected {expected}"
                 self.fail(piece.start(), problem)
             if stack or together:
                 continue

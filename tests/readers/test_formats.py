@@ -262,23 +262,14 @@ RELEASES = [
     ("sinica", "sinica_zh/parsed", {}, 10000, 91634, 0, 0),
     ("tiger-xml", "smultron_sv_de_en/smultron_sv_banana.xml", {}, 93, 1731, 0, 0),
     ("tiger-xml", "smultron_sv_de_en/smultron_de_banana.xml", {}, 86, 1906, 0, 0),
-    ("tiger-xml", "smultron_sv_de_en/smultron_en_banana.xml", {}, 79, 1876, 0, 0),
+    ("tiger-xml", "smultron_sv_de_en/smultron_en_banana.xml", {}, 79, 1786, 90, 0),
     ("tiger-xml", "squoia_de/*.xml", {}, 2824, 46857, 0, 0),
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "files", "options", "sentences", "words", "empty", "wrong"), RELEASES
-)
-def test_releases_hold_what_they_say(
-    name: str,
-    files: str,
-    options: dict[str, Any],
-    sentences: int,
-    words: int,
-    empty: int,
-    wrong: int,
-) -> None:
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release[1])
+def test_releases_hold_what_they_say(release: tuple[str, str, dict[str, Any], int]) -> None:
+    name, files, options, *numbers = release
     errors: list[ReadError] = []
     read = FORMATS.get(name).read
     found = [
@@ -288,4 +279,4 @@ def test_releases_hold_what_they_say(
     ]
     gaps = sum(sentence.tags.count("-NONE-") for sentence in found)
     total = sum(len(sentence.words) for sentence in found)
-    assert (len(found), total - gaps, gaps, len(errors)) == (sentences, words, empty, wrong)
+    assert [len(found), total - gaps, gaps, len(errors)] == numbers

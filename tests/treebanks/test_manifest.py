@@ -73,7 +73,7 @@ def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
         "ptb.; found 'pbt'",
         "encoding": "no such text encoding; found 'utf-9'",
         "licence": "missing",
-        "colour": "unknown key. Known: attachment, citation, comment, ",
+        "colour": "unknown key. Known: attachment, citation, ",
         "transforms": "unknown transform 'drop-trace'. Did you mean drop-traces?",
         "splits.train.files": "list should have at least 1 item after validation, not 0; found []",
         "splits.train.sentences": "expected a number from 1, or a list of such numbers; found '3'",
