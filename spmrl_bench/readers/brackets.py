@@ -135,7 +135,7 @@ class Scanner:
         self._path = path
         self._plain = plain
         self._is_empty = is_empty
-        self._drop = frozenset(drop) | ({id} if id else set())
+        drop = self._drop = frozenset(drop) | ({id} if id else set())
         self._wrappers = frozenset(wrappers)
         self._id = id
         self._needs_name = bool(id) and re.search(rf"\(\s*{re.escape(id)}\s", text) is not None
@@ -143,7 +143,7 @@ class Scanner:
         self._on_error = on_error
         self._lines = LineIndex(text, line)
         self._label = cache(decode_label if plain else str)
-        self._leaf = cache(lambda label, rest: None if label in self._drop else leaf(label, rest))
+        self._leaf = cache(lambda label, rest: None if label in drop else leaf(label, rest))
         self._begin = 0  # offset of the outermost bracket
         self._clear()
 
@@ -346,7 +346,8 @@ class Scanner:
 
     def fail(self, offset: int, problem: str) -> NoReturn:
         """Raise the error of the current sentence."""
-        if self._text.find("\n(", self._begin, offset) >= 0:  # the tree may have taken in others
+        # A tree may have taken in others.
+        if self._opened and self._text.find("\n(", self._begin, offset) >= 0:
             problem += f"; the tree begins at line {self._lines.place(self._begin)[0]}"
         line, column = self._lines.place(offset)
         sentence = self.sentence if self.name is None else self.name
