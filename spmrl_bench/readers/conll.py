@@ -177,7 +177,7 @@ def read_dp(
     """Yield the sentences of a file of three columns, word, tag and head; each has one root.
 
     NLTK's sample of the Penn Treebank has a dependency layer in this form. Words carry the
-    treebank's escapes (``-LRB-``, ``1\\\\/2``) as its trees do, so that both layers have the same
+    treebank's escapes (``-LRB-``, ``1\\/2``) as its trees do, so that both layers have the same
     words once these are undone. The format has no relations; every word gets ``_``.
 
     Raises:
@@ -217,7 +217,7 @@ def read_conllu_stream(
     block: list[_Line] = []
     size = 0
     for row in stream_lines(stream, path, line):
-        if row[1] not in ("\n", "\r\n"):
+        if _without_end(row[1]):
             block.append(row)
             size += len(row[1])
             if size > LONGEST:
@@ -233,13 +233,17 @@ def read_conllu_stream(
         yield _as_text(sentence, head, block, path)
 
 
+def _without_end(line: str) -> str:
+    return line.removesuffix("\n").removesuffix("\r")
+
+
 def _as_text(number: int, head: list[str], block: Sequence[_Line], path: Path) -> ConlluSentence:
     """A sentence of its lines with their ends, and of the blank ones in front of them."""
     checker = _Checker(path, number)
     rows: list[list[str]] = []
     ends: list[str] = []
     for place, line in block:
-        text = line.removesuffix("\n").removesuffix("\r")
+        text = _without_end(line)
         columns = checker.add(place, text) if text else []
         if columns:
             rows.append(columns)
@@ -249,8 +253,7 @@ def _as_text(number: int, head: list[str], block: Sequence[_Line], path: Path) -
             head.append(line)
     checker.finish()
     # The last line, and the blank line after it, may lack their ends.
-    first = block[0][1]
-    newline = first[len(first.rstrip("\r\n")) :] or "\n"
+    newline = block[0][1][len(_without_end(block[0][1])) :] or "\n"
     ends = [end or newline for end in ends] + [newline] * (len(rows) + 1 - len(ends))
     return ConlluSentence("".join(head), rows, tuple(ends), checker.name, checker.lines[0])
 
