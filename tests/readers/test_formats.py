@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 import time
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +43,7 @@ from tests.readers.test_tbf import TBF
 from tests.readers.test_tigerxml import TIGER
 from tests.readers.test_visl import VISL
 
+ROOT = Path(__file__).resolve().parents[2]
 TEXT = (BRACKETED_WORDS, PSD, SINICA, TBF, VISL)
 SENTENCES = (ALPINO, CONLL, DP, NEGRA, TIGER)
 
@@ -71,31 +77,34 @@ def test_plain_brackets_are_asked_last(monkeypatch: pytest.MonkeyPatch) -> None:
     assert guess_format(plain) is other
 
 
-def test_a_package_can_add_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is read, listed and recognised as the program's own are."""
-    info = tmp_path / "lines-1.0.dist-info"
+def test_a_package_can_add_a_format(tmp_path: Path) -> None:
+    """As the page on treebanks says; it is listed and read as the program's own are."""
+    page = (ROOT / "docs/treebanks.md").read_text(encoding="utf-8")
+    code, entry = re.findall(
+        r"```(?:python|toml)\n(from functools.*?|\[project.*?)```", page, re.DOTALL
+    )
+    (tmp_path / "my_package.py").write_text(code)
+    ((group, points),) = tomllib.loads(entry)["project"]["entry-points"].items()
+    ((name, place),) = points.items()
+    info = tmp_path / "my_package-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lines\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[spmrl_bench.formats]\nlines-of-words = lines_of_words:FORMAT\n"
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my_package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {place}\n")
+    (tmp_path / "f").write_text("(S (NN=dog)\n (VB=barks))")
+    asked = (
+        "from spmrl_bench.readers.formats import FORMATS\n"
+        "name = FORMATS.names()[-1]\n"
+        "print(name, *FORMATS.get(name).read('f'))"
     )
-    (tmp_path / "lines_of_words.py").write_text(
-        "from functools import partial\n"
-        "from spmrl_bench.readers.brackets import Leaf\n"
-        "from spmrl_bench.readers.dialects import read_dialect\n"
-        "from spmrl_bench.readers.formats import Format\n"
-        "read = partial(read_dialect, leaf=lambda label, rest: Leaf(rest + '!', label))\n"
-        "FORMAT = Format('lines-of-words', 'lines', 'trees', read, lambda t: t[0] == '%', {})\n"
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(FORMATS.__dict__, "_places", raising=False)
-    try:
-        assert FORMATS.names()[-1] == "lines-of-words"
-        form = FORMATS.get("lines-of-words")
-        assert guess_format("%") is form
-        assert brackets(form.read, "(S (A a) (B b))") == ["(S (A a!) (B b!))"]
-    finally:
-        FORMATS.__dict__.pop("_places", None)
+    assert done.stdout == "equals (S (NN dog) (VB barks))\n", done.stderr
 
 
 @each([form for form in (*TEXT, *SENTENCES) if form.encoded])
