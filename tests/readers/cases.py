@@ -33,34 +33,21 @@ Read = Callable[..., Iterator[Any]]
 
 @dataclass(frozen=True)
 class Encoded:
-    """A text of one sentence that is not ASCII.
-
-    Attributes:
-        text: the text; it is written in the first encoding.
-        words: the words of its sentence, by the encoding that it is read in.
-        error: what reading it as UTF-8 says, without the file's name.
-    """
+    """A text of one sentence that is not ASCII; it is written in the first encoding."""
 
     text: str
-    words: Mapping[str, tuple[str, ...]]
-    error: str
+    words: Mapping[str, tuple[str, ...]]  # by the encoding that it is read in
+    error: str  # what reading it as UTF-8 says, without the file's name
 
 
 @dataclass(frozen=True, kw_only=True)
 class FormatCase:
-    """A format, and what looks like it.
-
-    Attributes:
-        name: as in the list of formats.
-        recognised: beginnings of files that look like the format.
-        others: beginnings of files that do not.
-        encoded: absent where files declare their encoding themselves.
-    """
+    """A format by its name, and beginnings of files that look like it or do not."""
 
     name: str
     recognised: Sequence[str]
     others: Sequence[str]
-    encoded: Encoded | None = None
+    encoded: Encoded | None = None  # absent where files declare their encoding themselves
 
     @property
     def read(self) -> Read:
@@ -70,17 +57,11 @@ class FormatCase:
 
 @dataclass(frozen=True)
 class Broken:
-    """A text of which some trees are read and others left out.
-
-    Attributes:
-        text: what is read.
-        words: the words of the trees that are read.
-        errors: how the message for each of the others begins, without the file's name.
-    """
+    """A text of which some trees are read and others left out."""
 
     text: str
-    words: Sequence[tuple[str, ...]]
-    errors: Sequence[str]
+    words: Sequence[tuple[str, ...]]  # of the trees that are read
+    errors: Sequence[str]  # how the message for each of the others begins, without the file's name
 
 
 @dataclass(frozen=True)
@@ -94,25 +75,15 @@ class Big:
 
 @dataclass(frozen=True, kw_only=True)
 class TextFormat(FormatCase):
-    """A format of brackets, or like brackets.
+    """A format of brackets, or like brackets."""
 
-    Attributes:
-        sample: a file without mistakes, its lines ended by ``\\n``.
-        pieces: characters that mean something in the format.
-        options: the options with which a broken ``sample`` is read.
-        layouts: texts, and their trees as lines of brackets.
-        malformed: texts, the place of the error that ends the reading and a word of it.
-        broken: a text in which mistakes cost nothing but their own trees.
-        big: texts whose time of reading must be linear in their length.
-    """
-
-    sample: str
-    pieces: str
-    options: Sequence[Mapping[str, Any]] = ({},)
-    layouts: Sequence[tuple[str, Sequence[str]]]
-    malformed: Sequence[tuple[str, str, str]]
-    broken: Broken
-    big: Sequence[Big]
+    sample: str  # a file without mistakes, its lines ended by \n
+    pieces: str  # characters that mean something in the format
+    options: Sequence[Mapping[str, Any]] = ({},)  # with which a damaged sample is read
+    layouts: Sequence[tuple[str, Sequence[str]]]  # texts, and their trees as lines of brackets
+    malformed: Sequence[tuple[str, str, str]]  # texts, place of the error and a word of it
+    broken: Broken  # mistakes cost nothing but their own trees
+    big: Sequence[Big]  # the time of reading must be linear in their length
 
 
 #: A bad sentence, the line of the mistake (the sentence's first line is 1), a part of the problem.
@@ -121,36 +92,20 @@ Mistake = tuple[str, int, str]
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceFormat(FormatCase):
-    """A format of sentences in rows or elements, a group for each.
+    """A format of sentences in rows or elements, a group for each."""
 
-    Attributes:
-        good: a sentence without mistakes; it ends as sentences do within a file.
-        expected: what ``content`` gives of that sentence where it is the n-th of a file.
-        content: what of a sentence is compared.
-        ways: other files that have ``good`` alone.
-        malformed: sentences with a mistake.
-        bad_name: how errors name the second sentence of a file.
-        open_end: whether the last sentence may lack its end.
-        ending: a mistake after which nothing of the file can be read, its line and column.
-        deep: a sentence with a row of nodes below each other, and their labels.
-        head: what stands before the sentences of a file.
-        tail: what stands behind them.
-        damage: a file to damage; the default has two good sentences.
-        to_tree: makes a tree of what is read.
-    """
-
-    good: str
-    expected: Callable[[int], Any]
-    content: Callable[[Any], Any] = lambda sentence: sentence
-    ways: Mapping[str, bytes]
+    good: str  # a sentence without mistakes; it ends as sentences do within a file
+    expected: Callable[[int], Any]  # what content gives of it where it is the n-th of a file
+    content: Callable[[Any], Any] = lambda sentence: sentence  # what is compared
+    ways: Mapping[str, bytes]  # other files that have the good sentence alone
     malformed: Mapping[str, Mistake]
-    bad_name: str
-    open_end: bool = False
-    ending: tuple[str, str] | None = None
-    deep: tuple[str, Sequence[str]] | None = None
-    head: str = ""
-    tail: str = ""
-    damage: str = ""
+    bad_name: str  # how errors name the second sentence of a file
+    open_end: bool = False  # whether the last sentence may lack its end
+    ending: tuple[str, str] | None = None  # a mistake after which nothing can be read, its place
+    deep: tuple[str, Sequence[str]] | None = None  # nodes below each other, and their labels
+    head: str = ""  # before the sentences of a file
+    tail: str = ""  # behind them
+    damage: str = ""  # a file to damage; the default has two good sentences
     to_tree: Callable[[Any], Any] = attrgetter("tree")
 
     def file(self, *sentences: str) -> str:
