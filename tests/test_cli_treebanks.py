@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from spmrl_bench.trees.conll import conll_lines
+from spmrl_bench.readers.conll import conll_lines
 from tests.builders import cli
 from tests.laboratory import SIZES, TRAIN, Laboratory, make_trees
 
@@ -243,9 +243,7 @@ def test_a_broken_sentence_stops_it_unless_told_otherwise(own: Path) -> None:
     arguments = ["new-treebank", str(own), "--language", "elvish", "--into", str(home)]
     result = run(*arguments)
     assert result.exit_code == 1
-    assert (
-        "train.mrg:1:1: sentence 1: the tree that begins at line 1 is not closed" in result.stderr
-    )
+    assert "train.mrg:1:1: sentence 1: the tree that starts here is not closed" in result.stderr
     assert "nothing was written; --on-error skip leaves these sentences out" in result.stderr
     assert not home.exists()
     assert run(*arguments, "--on-error", "skip", "--yes").exit_code == 0

@@ -18,7 +18,7 @@ from spmrl_bench.files import create
 from spmrl_bench.parsers.bulk import OnLong
 from spmrl_bench.parsers.output import Output
 from spmrl_bench.parsers.streams import Form
-from spmrl_bench.trees.conll import TagColumn
+from spmrl_bench.readers.conll import TagColumn
 
 
 class Settings(BaseModel):

@@ -21,10 +21,11 @@ from pydantic import BaseModel, ConfigDict
 
 from spmrl_bench.bulk.compression import Source, readable
 from spmrl_bench.errors import ReadError
+from spmrl_bench.parsers import given_trees
 from spmrl_bench.parsers.given_trees import Layout, read_trees
 from spmrl_bench.parsers.streams import Form, Given, sentences_of
-from spmrl_bench.readers import bracket_stream, text
-from spmrl_bench.trees.conll import TagColumn
+from spmrl_bench.readers import text
+from spmrl_bench.readers.conll import TagColumn
 
 #: A shard ends with the sentence with which it has so many sentences, or so many bytes. Small
 #: shards let all workers come to their ends together, and little is lost with one of them; to
@@ -35,8 +36,8 @@ SHARD_BYTES = 4 << 20
 #: Bytes of a sentence of each form that no reader takes any more.
 _ENDLESS: dict[Form, int] = {
     "tokens": text.LONGEST,
-    "conllu": 4 * text.LONGEST,  # it counts characters
-    "brackets": bracket_stream.LONGEST,
+    "conllu": 4 * text.LONGEST,  # these count characters
+    "brackets": 4 * text.LONGEST,
 }
 
 
@@ -154,7 +155,7 @@ def shard_at(source: Source, form: Form, cut: Cut) -> Shard:
 def _taken(stream: BinaryIO, name: str, form: Form, cut: Cut) -> Shard:
     """Whole sentences off a stream, until they are enough."""
     # The layout of trees shows in the first block of a file.
-    least = bracket_stream.BLOCK if form == "brackets" and not cut.offset else 0
+    least = given_trees.BLOCK if form == "brackets" and not cut.offset else 0
     lines: list[bytes] = []
     size = sentences = pending = depth = 0
     begun = False  # a sentence of CoNLL-U

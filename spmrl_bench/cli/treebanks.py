@@ -253,7 +253,7 @@ def new_treebank(
     if form is not None:
         from spmrl_bench.readers.formats import FORMATS
 
-        check_choice("format", form, tuple(FORMATS))
+        check_choice("format", form, tuple(FORMATS.names()))
     named: dict[SplitName, list[str] | None] = {"train": train, "dev": dev, "test": test}
     found = inspect_folder(
         folder,
@@ -361,7 +361,7 @@ def _validation_rows(result: Validation) -> list[tuple[str, ...]]:
 
 def _dependency_figures(survey: Survey | None) -> tuple[str, str, str]:
     """The number of relations, and of sentences and arcs that are not projective."""
-    from spmrl_bench.trees.conll import UNSPECIFIED
+    from spmrl_bench.readers.conll import UNSPECIFIED
 
     if survey is None:
         return "", "", ""

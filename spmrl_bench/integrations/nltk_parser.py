@@ -16,7 +16,7 @@ from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations import MissingExtraError
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import kind_named, load_parser
-from spmrl_bench.trees.conll import UNSPECIFIED, check_writable
+from spmrl_bench.readers.conll import UNSPECIFIED, check_writable
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import NO_TAG, Tree

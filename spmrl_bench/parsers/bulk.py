@@ -36,7 +36,7 @@ from spmrl_bench.parsers.output import Output, chosen_output, write_parse
 from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.parsers.streams import WINDOW_SENTENCES, Given, weight, windows
 from spmrl_bench.processes import available_threads, end_pool, interrupts_blocked, worker_pool
-from spmrl_bench.trees.conll import TagColumn
+from spmrl_bench.readers.conll import TagColumn
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import NO_TAG
 

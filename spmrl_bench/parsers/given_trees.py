@@ -17,9 +17,7 @@ from itertools import repeat
 from typing import Any, BinaryIO, NamedTuple
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.bracket_stream import BLOCK, read_bracket_stream
-from spmrl_bench.readers.bracket_text import one_tree_per_line
-from spmrl_bench.readers.brackets import read_brackets
+from spmrl_bench.readers.brackets import one_tree_per_line, read_bracket_stream, read_brackets
 from spmrl_bench.readers.text import stream_lines
 from spmrl_bench.trees.escapes import escapes_named
 from spmrl_bench.trees.transforms import strip_features, transform_named
@@ -27,6 +25,9 @@ from spmrl_bench.trees.tree import Tree
 
 #: What is done where nobody knows what a parser was trained on: traces are words nowhere.
 USUAL = ("drop-traces",)
+
+#: Bytes at the beginning of a file that show its layout.
+BLOCK = 1 << 20
 
 _BLANK = Tree.build([], [], [])
 _DECODE = escapes_named("ptb").decode_word
@@ -69,7 +70,7 @@ def read_trees(
         line, sentence: numbers of what the stream begins with.
 
     Raises:
-        ReadError: as :func:`~spmrl_bench.readers.bracket_stream.read_bracket_stream`.
+        ReadError: as :func:`~spmrl_bench.readers.brackets.read_bracket_stream`.
     """
     layout = layout or Layout()
     if layout.by_line is None:

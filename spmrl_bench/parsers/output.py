@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsers.parse_lines import Status, to_line
 from spmrl_bench.parsers.streams import Given
-from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn, conll_lines
+from spmrl_bench.readers.conll import UNSPECIFIED, TagColumn, conll_lines
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import NO_TAG

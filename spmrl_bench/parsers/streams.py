@@ -17,12 +17,12 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple, TypeVar, get_args
 
 from spmrl_bench.errors import ReadError, SpmrlError
+from spmrl_bench.readers.conll import UNSPECIFIED, TagColumn
 from spmrl_bench.readers.text import stream_lines
-from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.given_trees import Layout
-    from spmrl_bench.readers.conllu_stream import ConlluSentence
+    from spmrl_bench.readers.conll import ConlluSentence
 
 T = TypeVar("T")
 
@@ -193,7 +193,7 @@ def sentences_of(
             words, tags, spelt = reader.read(tree)
             yield Given(words, tags, f"{name}: sentence {number}", spelt=spelt)
     else:
-        from spmrl_bench.readers.conllu_stream import read_conllu_stream
+        from spmrl_bench.readers.conll import read_conllu_stream
 
         for found in read_conllu_stream(stream, path=name, line=line, sentence=sentence):
             tags = found.column(tag_column)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Self
 
-from spmrl_bench.trees.conll import UNWRITABLE
+from spmrl_bench.readers.conll import UNWRITABLE
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import is_projective
 from spmrl_bench.trees.tree import Label, LabeledSpan, collapsed_spans

@@ -1,48 +1,357 @@
-"""Bracketed treebank files, from one tree per line to the indented files of the Penn Treebank.
+"""Trees in nested brackets: the scanner of all such formats, and the plain format itself.
 
-Files in this format are edited by hand and by scripts, and a lost bracket silently swallows
-the rest of a file in lenient readers. This one accepts any layout (white space is free, an
-outer bracket may lack a label, a sentence may be a single ``(TAG word)``) but nothing that is
-no tree, and says at which line and column it stopped making sense. Where the layout of a file
-tells that a tree has taken in its neighbours (``margin.py``), that is a mistake too. One
-compiled expression splits the text into the pieces of a tree, and an explicit stack replaces
-recursion, so that depth is limited by memory only.
+Files of this kind are edited by hand and by scripts, and a lost bracket silently swallows the
+rest of a file in lenient readers. The scanner accepts any layout (white space is free) but nothing
+that is no tree, and says at which line and column it stopped making sense. One compiled expression
+splits the text into pieces, and an explicit stack replaces recursion, so that depth is limited by
+memory only. What an innermost bracket stands for, a word with its tag or a comment, the scanner
+does not know: each format has a function for that (:mod:`spmrl_bench.readers.dialects`).
+
+A tree that lost its last bracket takes the next ones in, until somewhere a bracket too many closes
+it: what comes out is sound brackets, and two trees are gone. All that gives it away is the layout,
+because another bracket stands in the first column while the tree is open. But layouts are free,
+and there are files that begin each constituent in the first column. So a text is judged as a
+whole, by what its trees look like that are not in doubt (:func:`trees_begin_at_margin`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
+from itertools import compress
 from os import PathLike
-from typing import Any, Literal, NoReturn
+from typing import Any, BinaryIO, Literal, NamedTuple, NoReturn
+
+import numpy as np
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.bracket_text import lines, shown, unclosed
-from spmrl_bench.readers.margin import trees_begin_at_margin
-from spmrl_bench.readers.text import OnError, Places, fail, read_text
+from spmrl_bench.readers.text import (
+    LONGEST,
+    LineIndex,
+    OnError,
+    excerpt,
+    fail,
+    fields,
+    read_text,
+    stream_lines,
+)
 from spmrl_bench.trees.escapes import ASCII_SPACE, decode_label, escapes_named
-from spmrl_bench.trees.tree import Tree, readonly_int32
-
-try:
-    from spmrl_bench.readers._brackets import scan
-except ImportError:  # not built: everything is read in Python
-    scan = None
+from spmrl_bench.trees.transforms import OUTER_BRACKETS
+from spmrl_bench.trees.tree import Tree
 
 _ATOM = rf"[^(){ASCII_SPACE}]"
-_SPACE = rf"[{ASCII_SPACE}]"
 
-# The number of the last group tells the pieces apart.
+# The number of the last group tells the pieces apart. Nothing in the pattern can fail once it has
+# begun, so that no text is scanned twice.
 _PIECE = re.compile(
-    rf"\({_SPACE}*({_ATOM}+){_SPACE}+({_ATOM}+){_SPACE}*\)"  # 2: a tag and its word
-    rf"|\({_SPACE}*({_ATOM}*)"  # 3: start of a constituent with its label
-    r"|(\))"  # 4: end of a constituent
-    rf"|({_ATOM}+)"  # 5: a word where none may stand
+    rf"\([{ASCII_SPACE}]*({_ATOM}*)[{ASCII_SPACE}]*([^()]*)(\))?"  # 2: a node begins, 3: a leaf
+    r"|(\))"  # 4: a node ends
+    rf"|({_ATOM}[^()]*)"  # 5: text
 )
-_NO_SPACE = re.compile(rf"[^{ASCII_SPACE}]")
-_LEAF, _OPEN, _CLOSE, _WORD = 2, 3, 4, 5
+_OPEN, _LEAF, _CLOSE = 2, 3, 4
 
-# How many trees the kernel reads at a time.
-_AT_A_TIME = 1024
+#: The tag of every empty element, in every format.
+EMPTY = "-NONE-"
+
+_BLANK = Tree.build([], [], [])
+
+
+def make_tree(
+    words: list[str], tags: list[str], labels: list[str], bounds: list[int], *, hollow: bool = False
+) -> Tree:
+    """Return a tree of its words and the start and end of each label; ``hollow`` if a constituent
+    may have no word, which is left out."""
+    spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
+    if hollow:
+        kept = spans[:, 0] < spans[:, 1]
+        labels, spans = list(compress(labels, kept.tolist())), spans[kept]
+    spans.flags.writeable = False
+    return Tree(tuple(words), tuple(tags), tuple(labels), spans)
+
+
+class Leaf(NamedTuple):
+    """The word that an innermost bracket stands for.
+
+    Attributes:
+        word: None in a part of a word that says nothing, such as its lemma in its own brackets.
+        tag: None if the label of the bracket around this one is the tag.
+        node: the label of a constituent that holds nothing but the word; None if there is none.
+    """
+
+    word: str | None
+    tag: str | None = None
+    node: str | None = None
+
+
+#: What a bracket with this label and this text after it stands for; None for what is left out. It
+#: raises a ValueError with the problem if there is no such bracket in the format.
+ReadLeaf = Callable[[str, str], Leaf | None]
+
+
+class Scanner:
+    """Reads trees out of the brackets of one text.
+
+    Attributes:
+        sentence: number of the next tree.
+        name: what errors call it instead, where that is known.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        path: str | PathLike[str],
+        leaf: ReadLeaf,
+        *,
+        plain: bool = False,
+        is_empty: Callable[[str, str], bool] | None = None,
+        drop: Collection[str] = (),
+        wrappers: Collection[str] = (),
+        id: str = "",
+        line: int = 1,
+        sentence: int = 1,
+        limit: str = "the next bracket at the beginning of a line",
+        on_error: OnError = fail,
+    ) -> None:
+        """Prepare to read a text.
+
+        Args:
+            text: of a file, or a part of it that begins with a line and a sentence.
+            path: the name of the file, for error messages.
+            leaf: what an innermost bracket stands for.
+            plain: whether labels have escapes, and brackets inside a tree may have none.
+            is_empty: whether a word that stands in a node, and the label of that, make an empty
+                element and not a word with its tag.
+            drop: labels of nodes that are left out with all below them.
+            wrappers: labels of brackets that hold trees and are no part of them.
+            id: the label of the node, left out too, that names a tree; if one has it, all must.
+            line, sentence: numbers of what the text begins with.
+            limit: what ends a region of the text, for messages.
+            on_error: takes the error of a tree; if it returns, reading goes on behind the tree.
+        """
+        self.sentence = sentence
+        self.name: str | None = None
+        self._text = text
+        self._path = path
+        self._plain = plain
+        self._is_empty = is_empty
+        drop = self._drop = frozenset(drop) | ({id} if id else set())
+        self._wrappers = frozenset(wrappers)
+        self._id = id
+        self._needs_name = bool(id) and re.search(rf"\(\s*{re.escape(id)}\s", text) is not None
+        self._limit = limit
+        self._on_error = on_error
+        self._lines = LineIndex(text, line)
+        self._label = cache(decode_label if plain else str)
+        self._leaf = cache(lambda label, rest: None if label in drop else leaf(label, rest))
+        self._begin = 0  # offset of the outermost bracket
+        self._clear()
+
+    def _clear(self) -> None:
+        self._words: list[str] = []
+        self._tags: list[str] = []
+        self._labels: list[str] = []
+        self._bounds: list[int] = []  # start, end of each row of labels
+        self._stack: list[int] = []  # rows of the open constituents
+        self._opened: list[int] = []  # offsets of the open brackets: wrappers, then constituents
+        self._tagged = False  # whether the innermost constituent turned out to be a tag
+        self._hollow = False  # whether a constituent has no word
+        self._dropped = 0  # number of rows when a node was left out
+
+    def all_trees(self, margin: bool = True) -> Iterator[Tree]:
+        """Yield the trees of the text.
+
+        If the layout tells that a bracket at the beginning of a line begins a tree, or after the
+        first mistake, such a line ends what is before it; else every unclosed tree would be read
+        up to the end of the file. With ``margin=False`` the layout is not looked at.
+        """
+        text, rest = self._text, 0
+        if not (margin and trees_begin_at_margin(text)):
+            try:
+                yield from self.trees(0, len(text))
+                return
+            except ReadError as error:
+                self.leave_out(error)
+                rest = text.find("\n(", self._begin) + 1
+                if not rest:
+                    return
+        for region in _regions_at_margin(text, rest):
+            yield from self.region(*region)
+
+    def region(self, start: int, end: int, *, together: bool = False) -> Iterator[Tree]:
+        """Yield the trees between two offsets, up to the first mistake there."""
+        try:
+            yield from self.trees(start, end, together=together)
+        except ReadError as error:
+            self.leave_out(error)
+
+    def leave_out(self, error: ReadError) -> None:
+        """Hand on the error of the current sentence and be ready for the next."""
+        self._on_error(error)
+        self.sentence += 1
+        self.name = None
+
+    def trees(self, start: int, end: int, *, together: bool = False) -> Iterator[Tree]:
+        """Yield the trees between two offsets, or with ``together`` one of all that is there.
+
+        Raises:
+            ReadError: something there is no tree; those in front of it have been yielded.
+        """
+        self._clear()
+        stack, opened = self._stack, self._opened
+        first = self.sentence
+        pieces = _PIECE.finditer(self._text, start, end)
+        for piece in pieces:
+            kind = piece.lastindex
+            if not opened:
+                self._begin, first = piece.start(), self.sentence
+            if kind == _LEAF:
+                self._take(piece)
+            elif kind == _OPEN:
+                if piece[1] not in self._drop:
+                    self._open(piece, end)
+                    continue
+                self._drop_node(piece[1], self._below(piece, pieces, end), piece.start())
+            elif kind == _CLOSE:
+                self._close(piece.start())
+            else:
+                where = "outside" if not opened else "beside" if stack else "between"
+                expected = "'(' or ')'" if opened else "'('"
+                problem = f"found '{excerpt(piece[5])}' {where} brackets, expected {expected}"
+                self.fail(piece.start(), problem)
+            if stack or together:
+                continue
+            some = self._words or self.sentence > first  # trees in the outermost bracket
+            if some and not opened and self._needs_name and self.name is None:
+                self.fail(self._begin, f"found a tree without '({self._id} name)', as others have")
+            if self._words:
+                yield self._finished()
+                self.sentence += 1
+            if self._id and not opened:
+                self.name = None
+        if opened:
+            self._fail_unclosed(end)
+        if together:
+            yield self._finished() if self._words else _BLANK
+            self.sentence += 1
+
+    def _finished(self) -> Tree:
+        tree = make_tree(self._words, self._tags, self._labels, self._bounds, hollow=self._hollow)
+        self._words, self._tags, self._labels, self._bounds = [], [], [], []
+        self._hollow, self._dropped = False, 0
+        return tree
+
+    def _take(self, piece: re.Match[str]) -> None:
+        """Add what an innermost bracket stands for."""
+        try:
+            found = self._leaf(*piece.group(1, 2))
+        except ValueError as error:
+            self._fail_at_word(piece, str(error))
+        if found is None:
+            self._drop_node(piece[1], piece[2], piece.start())
+            return
+        word, tag, node = found
+        if word is None:
+            return
+        if tag is None:
+            tag = self._tag_above(word, piece.start())
+        elif node is not None:
+            self._labels.append(node)
+            self._bounds += (len(self._words), len(self._words) + 1)
+        self._words.append(word)
+        self._tags.append(tag)
+
+    def _tag_above(self, word: str, offset: int) -> str:
+        """Return the tag of a word that stands in the innermost constituent, which is that tag."""
+        row = self._stack[-1] if self._stack else -1
+        label = self._labels[row] if row >= 0 and not self._tagged else ""
+        if label and self._is_empty is not None and self._is_empty(word, label):
+            return EMPTY
+        if not label or row < len(self._labels) - 1 or self._bounds[-2] < len(self._words):
+            where = "beside others" if label or self._tagged else "without a tag"
+            self.fail(offset, f"found the word '{excerpt(word)}' {where}, expected '(TAG (word))'")
+        self._tagged = True
+        return label
+
+    def _open(self, piece: re.Match[str], end: int) -> None:
+        label, rest = piece.group(1, 2)
+        if not self._stack and label in self._wrappers and not rest:
+            self._opened.append(piece.start())
+            return
+        if self._stack and not (label or self._plain or piece.end() == end):
+            self.fail(piece.start(), "found a bracket without a label inside a tree")
+        self._opened.append(piece.start())
+        if rest:
+            if piece.end() == end and not self._plain:
+                self._fail_unclosed(end)
+            self._fail_at_word(piece, f"found '{excerpt(rest)}' beside brackets, expected '('")
+        if self._tagged:
+            self.fail(piece.start(), f"found '({excerpt(label)}' beside a word, expected ')'")
+        self._stack.append(len(self._labels))
+        self._labels.append(self._label(label))
+        self._bounds += (len(self._words), 0)
+
+    def _close(self, offset: int) -> None:
+        if not self._opened:
+            self.fail(offset, "found ')' but no bracket is open")
+        begin = self._opened.pop()
+        if not self._stack:
+            return
+        row = self._stack.pop()
+        if self._tagged:
+            self._labels.pop()
+            del self._bounds[-2:]
+            self._tagged = False
+            return
+        self._bounds[2 * row + 1] = len(self._words)
+        if self._bounds[2 * row] == len(self._words):
+            self._hollow = True
+            if self._dropped <= row:
+                self.fail(begin, f"found '({self._labels[row]})' without a word in it")
+
+    def _below(self, piece: re.Match[str], pieces: Iterator[re.Match[str]], end: int) -> str:
+        """Return the text of a node that has just begun and of all below it; read to its end."""
+        found = [piece[2]]
+        depth = 1
+        for inner in pieces:
+            depth += (inner.lastindex == _OPEN) - (inner.lastindex == _CLOSE)
+            found += filter(None, inner.group(1, 2, 5))
+            if not depth:
+                return " ".join(found)
+        self._opened.append(piece.start())
+        self._fail_unclosed(end)
+
+    def _drop_node(self, label: str, text: str, offset: int) -> None:
+        """Take note of a node that is no part of the tree; it may name the tree."""
+        self._dropped = len(self._labels)
+        if self._id and label == self._id:
+            name = " ".join(fields(text))
+            if self.name is not None:
+                self.fail(offset, f"found a second {label}, '{name}'; is a tree not closed?")
+            if not name:
+                self.fail(offset, f"found '({label})' without a name")
+            self.name = name
+
+    def _fail_unclosed(self, end: int) -> NoReturn:
+        opened = self._opened
+        where = "the file ends" if end == len(self._text) else self._limit
+        problem = f"the tree that starts here is not closed before {where}"
+        if len(opened) > 1:
+            line, column = self._lines.place(opened[-1])
+            problem += f"; the innermost of {len(opened)} open brackets is at {line}:{column}"
+        self.fail(opened[0], problem)
+
+    def _fail_at_word(self, piece: re.Match[str], problem: str) -> NoReturn:
+        self.fail(piece.start(2 if self._plain and piece[2] else 0), problem)
+
+    def fail(self, offset: int, problem: str) -> NoReturn:
+        """Raise the error of the current sentence."""
+        # A tree may have taken in others.
+        if self._opened and self._text.find("\n(", self._begin, offset) >= 0:
+            problem += f"; the tree begins at line {self._lines.place(self._begin)[0]}"
+        line, column = self._lines.place(offset)
+        sentence = self.sentence if self.name is None else self.name
+        raise ReadError(problem, path=self._path, line=line, column=column, sentence=sentence)
 
 
 def read_brackets(
@@ -54,10 +363,11 @@ def read_brackets(
     on_error: OnError = fail,
     margin: bool = True,
     line: int = 1,
-    column: int = 1,
     sentence: int = 1,
 ) -> Iterator[Tree]:
-    """The trees of a text, in order.
+    """Yield the trees of a text in plain brackets, in order.
+
+    An outer bracket, and any other, may lack a label; a sentence may be a single ``(TAG word)``.
 
     Args:
         source: the text of a whole file.
@@ -67,25 +377,39 @@ def read_brackets(
             parser output, where line ``k`` is the parse of sentence ``k`` as EVALB reads it:
             each line holds one tree, which may have several roots; brackets without words
             are none, so that an empty line, ``()`` or ``(())`` is a tree without words.
-        on_error: what to do with a malformed tree. If it returns, reading goes on with the next
-            line that begins with a bracket, and from there on such a line begins a tree.
+        on_error: takes the error of a tree. If it returns, reading goes on with the next line that
+            begins with a bracket, and from there on such a line begins a tree; or with the next
+            line, where each holds a tree.
         margin: whether a bracket at the beginning of a line, inside a tree, is a mistake where the
             layout of the whole text says that trees begin there and nothing else
-            (:func:`~spmrl_bench.readers.margin.trees_begin_at_margin`).
-        line, column, sentence: where the text begins in its file, for error messages.
+            (:func:`trees_begin_at_margin`).
+        line, sentence: what the text begins with in its file, for error messages.
 
     Raises:
-        ReadError: the text is malformed; the trees before the place have been yielded.
+        ReadError: from ``on_error``; the trees before the place have been yielded.
         SpmrlError: the escape policy is unknown.
     """
-    places = Places(source, line, column)
-    scanner = _Scanner(source, path, escapes, blank == "tree", margin, places, sentence)
+    decode = escapes_named(escapes).decode_word
+
+    def leaf(label: str, rest: str) -> Leaf | None:
+        words = fields(rest)
+        if len(words) == 1 and label:
+            return Leaf(decode(words[0]), decode_label(label))
+        if not words and blank == "tree":
+            return None
+        content = excerpt(f"{label} {rest}")
+        raise ValueError(f"found '({content})', expected '(TAG word)' or brackets in brackets")
+
+    scanner = Scanner(
+        source, path, leaf, plain=True, line=line, sentence=sentence,
+        limit="the line ends" if blank == "tree" else "the next bracket that begins a line",
+        on_error=on_error,
+    )  # fmt: skip
     if blank == "error":
-        yield from scanner.plain_trees()
-        yield from _resuming(scanner, source, on_error)
+        yield from scanner.all_trees(margin)
         return
     for start, end in lines(source):
-        yield scanner.tree_of_line(start, end)
+        yield from scanner.region(start, end, together=True)
 
 
 def read_brackets_file(
@@ -95,9 +419,7 @@ def read_brackets_file(
     prepare: Callable[[str], str] = str,
     **options: Any,
 ) -> Iterator[Tree]:
-    """The trees of a file, with the options of :func:`read_brackets`.
-
-    ``prepare`` changes its text before it is split into pieces.
+    """Yield the trees of a file whose text ``prepare`` may change; see :func:`read_brackets`.
 
     Raises:
         ReadError: the file cannot be read or decoded; or as :func:`read_brackets` says.
@@ -105,27 +427,58 @@ def read_brackets_file(
     return read_brackets(prepare(read_text(path, encoding)), path=path, **options)
 
 
-def looks_like_brackets(text: str) -> bool:
-    """Whether the beginning of a file is that of bracketed trees with a word and a tag per leaf.
+def read_bracket_stream(
+    stream: BinaryIO,
+    *,
+    path: str | PathLike[str],
+    escapes: str = "ptb",
+    line: int = 1,
+    sentence: int = 1,
+) -> Iterator[Tree]:
+    """Yield the trees of a UTF-8 stream, in order; any layout, as :func:`read_brackets` allows it.
 
-    Half of its brackets or more than a third are leaves, in well-formed text; a bracket with
-    three atoms or a word in brackets of its own is another format.
+    The format has no marks between trees, and a tree may take many lines. But brackets stand for
+    nothing else in it, so that lines are held until as many have been closed as opened.
+
+    Args:
+        stream, path: what to read, and its name for error messages.
+        escapes: name of the escape policy of its words.
+        line, sentence: numbers of what the stream begins with.
+
+    Raises:
+        ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a tree is malformed or has
+            more than :data:`~spmrl_bench.readers.text.LONGEST` characters.
     """
-    text = text.lstrip()
-    if not text.startswith("("):
-        return False
-    leaves = opened = others = 0
-    for piece in _PIECE.finditer(text):
-        leaves += piece.lastindex == _LEAF
-        opened += piece.lastindex == _OPEN
-        others += piece.lastindex == _WORD
-    return leaves > 0 and others <= leaves // 100 and opened <= 4 * leaves
+    held: list[str] = []
+    depth = size = 0
+
+    def trees(begin: int) -> Iterator[Tree]:
+        return read_brackets(
+            "".join(held), path=path, escapes=escapes, margin=False, line=begin, sentence=sentence
+        )  # a part does not show the layout of all
+
+    number = line - 1
+    for number, text in stream_lines(stream, path, line):
+        held.append(text)
+        size += len(text)
+        depth += text.count("(") - text.count(")")
+        if depth <= 0:
+            for tree in trees(number - len(held) + 1):
+                yield tree
+                sentence += 1
+            held, depth, size = [], 0, 0
+        elif size > LONGEST:
+            whole = "".join(held)
+            begin, column = LineIndex(whole, number - len(held) + 1).place(whole.find("("))
+            problem = f"the tree that starts here is not closed within {LONGEST >> 20} MiB"
+            raise ReadError(problem, path=path, line=begin, column=column, sentence=sentence)
+    yield from trees(number - len(held) + 1)
 
 
 def parse_brackets(
     text: str, *, escapes: str = "ptb", blank: Literal["error", "tree"] = "error"
 ) -> Tree:
-    """The one tree of a string.
+    """Return the one tree of a string.
 
     Raises:
         ReadError: the string is malformed or holds no tree or several.
@@ -138,204 +491,96 @@ def parse_brackets(
     return trees[0]
 
 
-def _resuming(scanner: _Scanner, source: str, on_error: OnError) -> Iterator[Tree]:
-    """The trees from the scanner's offset on.
+def looks_like_brackets(text: str) -> bool:
+    """Return whether a file begins with bracketed trees that have a word and a tag per leaf.
 
-    After the first malformed one, a line that begins with a bracket ends what is before it;
-    else every unclosed tree would be read up to the end of the file.
+    Half of its brackets or more than a third are leaves, in well-formed text; a bracket with
+    three fields or a word in brackets of its own is another format.
     """
-    end = stop = len(source)
-    while scanner.offset < end:
-        try:
-            yield from scanner.trees(scanner.offset, stop)
-            scanner.offset = stop
-        except ReadError as error:
-            on_error(error)
-            scanner.sentence += 1
-            begin = _NO_SPACE.search(source, scanner.offset)
-            scanner.offset = _line_with_bracket(source, begin.start() if begin else end)
-            stop = scanner.offset
-        if stop < end:
-            stop = _line_with_bracket(source, stop)
-            scanner.limit = "the next line that begins with a bracket"
+    text = text.lstrip()
+    if not text.startswith("("):
+        return False
+    leaves = opened = others = 0
+    for piece in _PIECE.finditer(text):
+        beside = len(fields(piece[2] or piece[5] or ""))
+        is_leaf = piece.lastindex == _LEAF and beside == 1 and piece[1] != ""
+        leaves += is_leaf
+        opened += piece.lastindex in (_OPEN, _LEAF) and not is_leaf
+        others += 0 if is_leaf else beside
+    return leaves > 0 and others <= leaves // 100 and opened <= 4 * leaves
+
+
+def one_tree_per_line(text: str) -> bool:
+    """Return whether every line closes what it opens, so that blank lines are sentences."""
+    return all(line.count("(") == line.count(")") for line in text.split("\n"))
+
+
+def lines(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the offsets of the lines of a text, without their ends."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield start, end
+        start = end + 1
+
+
+def _regions_at_margin(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
+    """Offsets of the pieces of a text that begin with a bracket at the beginning of a line."""
+    while (end := text.find("\n(", start)) >= 0:
+        yield start, end + 1
+        start = end + 1
+    yield start, len(text)
+
+
+_LABEL = re.compile(rf"\([{ASCII_SPACE}]*([^()\[\]{{}}<>{ASCII_SPACE}]*)")
+_WHOLE = 8  # so many whole trees must stand against one in doubt
+_ENOUGH = 32  # so many in doubt show whether there are too many of them
+
+
+def trees_begin_at_margin(text: str) -> bool:
+    """Return whether a bracket in the first column always begins a tree, so that one inside is a
+    mistake.
+
+    The text is cut into entries, each from one bracket in the first column to the next. Entries
+    with as many opening brackets as closing ones are whole trees. An entry that leaves a bracket
+    open makes a group with all up to the one that closes it: an unclosed tree and what it took
+    in, or a sound tree whose constituents stand in the first column. It is taken for the first if
+
+    - no group begins with an entry without words, such as ``(S`` on a line of its own;
+    - no entry inside a group begins otherwise than some tree of the text does, as ``(NP`` would;
+    - there are eight entries that are whole trees for each group; or every entry of the text has
+      the same outer bracket: none, TOP, ROOT, S1 or VROOT.
+    """
+    depth = whole = groups = 0
+    roots: set[str] = set()
+    inside: set[str] = set()
+    group: list[tuple[str, bool]] = []  # of each entry inside: its first label, whether it is whole
+    for start, end in _regions_at_margin(text):
+        balance = text.count("(", start, end) - text.count(")", start, end)
+        label = _LABEL.match(text, start)
+        if label is None:  # what comes before the first bracket in that column
+            depth = max(0, balance)
+            continue
+        if depth:
+            group.append((label[1], balance == 0))
         else:
-            scanner.limit = "the file ends"
-
-
-def _line_with_bracket(source: str, offset: int) -> int:
-    """Where the first such line after an offset begins, or the end of the text."""
-    found = source.find("\n(", offset)
-    return len(source) if found < 0 else found + 1
-
-
-_BLANK = Tree.build([], [], [])
-
-
-def _tree(words: list[str], tags: list[str], labels: list[str], bounds: list[int]) -> Tree:
-    return Tree(tuple(words), tuple(tags), tuple(labels), readonly_int32(bounds, -1, 2))
-
-
-def _without_empty(labels: list[str], bounds: list[int]) -> tuple[list[str], list[int]]:
-    """The rows that cover a word."""
-    rows = list(zip(labels, bounds[::2], bounds[1::2], strict=True))
-    kept = [row for row in rows if row[1] < row[2]]
-    return [label for label, _, _ in kept], [place for _, *pair in kept for place in pair]
-
-
-class _Words(dict[str, str]):
-    """Words by their text in the file, decoded once."""
-
-    def __init__(self, decode: Callable[[str], str]) -> None:
-        super().__init__()
-        self._decode = decode
-
-    def __missing__(self, text: str) -> str:
-        word = self[text] = self._decode(text)
-        return word
-
-
-class _Scanner:
-    """Reads trees out of one text; counts its sentences for the messages."""
-
-    def __init__(
-        self,
-        source: str,
-        path: str | PathLike[str],
-        escapes: str,
-        one_per_line: bool,
-        margin: bool,
-        places: Places,
-        sentence: int,
-    ) -> None:
-        self._source = source
-        self._places = places
-        self._path = path
-        self._one_per_line = one_per_line
-        self._word = _Words(escapes_named(escapes).decode_word)
-        self._label = _Words(decode_label)
-        # Whether a bracket at the margin begins a tree; None where that was not asked yet.
-        self._margin = None if margin and not one_per_line else False
-        self.sentence = sentence
-        self.offset = 0  # after the last tree that was read
-        self.limit = "the line ends" if one_per_line else "the file ends"
-
-    def plain_trees(self) -> Iterator[Tree]:
-        """Trees from the offset on, read by the kernel; ends before the first malformed one."""
-        if scan is None:
-            return
-        end = len(self._source)
-        margin = self._margin is not False
-        while self.offset < end:
-            words, tags, labels, bounds, token_ends, label_ends, after = scan(
-                self._source, self.offset, end, _AT_A_TIME, self._word, self._label, margin
-            )
-            if not len(token_ends):
-                at_end = _NO_SPACE.search(self._source, self.offset) is None
-                if at_end or not margin or self._trees_begin_at_margin():
-                    return
-                margin = False
-                continue
-            words, tags, labels = tuple(words), tuple(tags), tuple(labels)
-            spans = bounds.reshape(-1, 2)
-            spans.flags.writeable = False
-            token = row = 0
-            for next_token, next_row in zip(token_ends.tolist(), label_ends.tolist(), strict=True):
-                ours, theirs = slice(token, next_token), slice(row, next_row)
-                yield Tree(words[ours], tags[ours], labels[theirs], spans[theirs])
-                token, row = next_token, next_row
-            self.sentence += len(token_ends)
-            self.offset = after
-
-    def trees(self, start: int, end: int) -> Iterator[Tree]:
-        """The trees between two offsets of the text."""
-        word, label = self._word, self._label
-        words: list[str] = []
-        tags: list[str] = []
-        labels: list[str] = []
-        bounds: list[int] = []  # start, end of each row of labels
-        stack: list[int] = []  # rows of the open constituents
-        opened: list[int] = []  # their offsets in the text
-        empty: int | None = None  # offset of the first constituent without words
-        for piece in _PIECE.finditer(self._source, start, end):
-            kind = piece.lastindex
-            if stack and self._margin is not False:
-                self._check_margin(opened[0], piece.start())
-            if kind == _LEAF:
-                tag, text = piece.groups()[:2]
-                tags.append(label[tag])
-                words.append(word[text])
-                if stack:
-                    continue
-            elif kind == _OPEN:
-                stack.append(len(labels))
-                opened.append(piece.start())
-                labels.append(label[piece[3]])
-                bounds += (len(words), 0)
-                continue
-            elif kind == _CLOSE:
-                if not stack:
-                    self._fail(piece.start(), "found ')' but no bracket is open")
-                row, place = stack.pop(), opened.pop()
-                bounds[2 * row + 1] = len(words)
-                if bounds[2 * row] == len(words) and empty is None:
-                    empty = place
-                if stack:
-                    continue
-                if empty is not None and not self._one_per_line:
-                    self._fail_empty(empty)
-            else:
-                self._fail_word(piece.start(), piece[0], opened)
-            if self._one_per_line:
-                continue
-            yield _tree(words, tags, labels, bounds)
-            words, tags, labels, bounds = [], [], [], []
-            self.sentence += 1
-            self.offset = piece.end()
-        if stack:
-            self._fail(opened[0], unclosed(opened, self._places, self.limit))
-        if self._one_per_line:
-            if empty is not None:
-                labels, bounds = _without_empty(labels, bounds)
-            yield _tree(words, tags, labels, bounds) if words else _BLANK
-
-    def tree_of_line(self, start: int, end: int) -> Tree:
-        """The tree between two offsets, whatever its number of roots, or that without words."""
-        tree = next(self.trees(start, end))
-        self.sentence += 1
-        return tree
-
-    def _trees_begin_at_margin(self) -> bool:
-        if self._margin is None:
-            self._margin = trees_begin_at_margin(self._source)
-        return self._margin
-
-    def _check_margin(self, begin: int, offset: int) -> None:
-        """Fail where the piece of a tree at an offset is the beginning of another tree."""
-        if self._source.startswith("\n(", offset - 1) and self._trees_begin_at_margin():
-            (line, _), (other, _) = self._places.of(begin), self._places.of(offset)
-            problem = (
-                f"the tree that begins at line {line} is not closed before line {other}, where "
-                "another one begins"
-            )
-            self._fail(begin, problem)
-
-    def _fail_empty(self, offset: int) -> NoReturn:
-        bracket = _PIECE.match(self._source, offset)
-        name = bracket[3] if bracket is not None else ""
-        expected = "expected a tag and a word, or constituents"
-        if name:
-            self._fail(offset, f"found '({name})' without a tag or a word in it, {expected}")
-        self._fail(offset, f"found an empty bracket '()', {expected}")
-
-    def _fail_word(self, offset: int, text: str, opened: list[int]) -> NoReturn:
-        found = shown(text)
-        if opened:
-            expected = "expected '(TAG word)', '(' or ')'"
-            if self._source.find("\n(", opened[0], offset) >= 0:  # it may have taken in others
-                expected += f"; the tree begins at line {self._places.of(opened[0])[0]}"
-            self._fail(offset, f"found the word '{found}' without a tag, {expected}")
-        self._fail(offset, f"found '{found}' outside brackets, expected '('")
-
-    def _fail(self, offset: int, problem: str) -> NoReturn:
-        line, column = self._places.of(offset)
-        raise ReadError(problem, path=self._path, line=line, column=column, sentence=self.sentence)
+            roots.add(label[1])
+            whole += balance == 0
+            if balance > 0:
+                groups += 1
+                if text.find(")", start, end) < 0:
+                    return False
+        depth = max(0, depth + balance)
+        if group and not depth:
+            inside.update(label for label, _ in group)
+            whole += sum(is_whole for _, is_whole in group)
+            group.clear()
+            if groups >= _ENOUGH and whole < _WHOLE * groups:
+                return False
+    # What a tree took in that is open at the end was never part of it.
+    roots.update(label for label, is_whole in group if is_whole)
+    whole += sum(is_whole for _, is_whole in group)
+    if not inside <= roots:
+        return False
+    return whole >= _WHOLE * groups or (len(roots) == 1 and roots <= OUTER_BRACKETS)

@@ -1,46 +1,57 @@
-"""Dependency treebanks in CoNLL-U and CoNLL-X, checked until every sentence is a tree.
+"""Dependency treebanks: CoNLL-U and CoNLL-X, and the three columns of the Penn Treebank's layer.
 
 Output of parsers is full of sentences that are no trees, and files lose lines and columns on
-the way. A score of such a file is a number like any other, so this reader accepts nothing of
-the kind and says at which line it stopped making sense. It reads both formats alike: CoNLL-U
-adds comments, multiword ranges (``1-2``) and empty nodes (``1.1``) to CoNLL-X, none of which
-CoNLL-X could mean otherwise. Empty nodes are checked for their place and not kept, as they have no
-head; of ranges the form is kept where multiword tokens are to be one word each.
+the way. A score of such a file is a number like any other, so these readers accept nothing of
+the kind and say at which line it stopped making sense. CoNLL-U and CoNLL-X are read alike: CoNLL-U
+adds comments, multiword ranges (``1-2``) and empty nodes (``1.1``), none of which CoNLL-X could
+mean otherwise. They call the two tags of a word UPOS and XPOS, or CPOSTAG and POSTAG; which one a
+:class:`~spmrl_bench.trees.dependencies.DependencyTree` holds is chosen by a name.
 
-The package ``conllu`` reads and writes the sentences that pass through the program
-(:mod:`spmrl_bench.readers.conllu_stream`), but no treebank and no file to be scored: it accepts
-cycles, heads out of range, repeated word numbers and lines of eight columns, and says of no
-sentence where it stands. Each of its sentences is therefore checked here, and to read a whole
-treebank with it, too, takes twice the time.
+Who gives sentences to a parser in CoNLL-U wants the same lines back: comments, ranges, empty nodes,
+lemmas, features and MISC as they were, to the byte. So what comes off a stream is kept as text.
+The package ``conllu`` writes; it does not read, for it accepts cycles, heads out of range, repeated
+word numbers and lines of eight columns, cuts columns at two spaces, and takes twice the time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from os import PathLike
-from typing import Any, Literal, NoReturn
+from typing import Any, BinaryIO, Literal, NoReturn
 
-from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.sentences import (
-    DependencySentence,
-    Line,
-    blocks,
-    dependency_sentence,
-    read_blocks,
-    split_columns,
-)
-from spmrl_bench.readers.text import OnError, fail, read_text
-from spmrl_bench.trees.conll import COLUMNS, FORM, HEAD, ID, RELATION, TAGS, TagColumn
-from spmrl_bench.trees.dependencies import Roots, merge_words
+from conllu.models import Token, TokenList
+from conllu.parser import DEFAULT_FIELDS
+
+from spmrl_bench.errors import ReadError, TreeError
+from spmrl_bench.readers.text import LONGEST, OnError, fail, read_text, stream_lines
+from spmrl_bench.trees.dependencies import DependencyTree, Roots, head_fault, merge_words
 from spmrl_bench.trees.escapes import escapes_named
+from spmrl_bench.trees.tree import readonly_int32
+
+Path = str | PathLike[str]
+
+#: ``upos`` is column 4 (UPOS, CPOSTAG), ``xpos`` is column 5 (XPOS, POSTAG).
+TagColumn = Literal["upos", "xpos"]
 
 #: Whether a multiword token such as French *du* is split into its words or one whole word.
 MultiwordTokens = Literal["split", "whole"]
 
-_NUMBER = r"(0|[1-9][0-9]{0,8})"
+#: What stands in a column that says nothing.
+UNSPECIFIED = "_"
+
+#: A text that no column can hold: empty, with a space at an end, or with a separator in it.
+UNWRITABLE = re.compile(r"\A(?:\Z| )| \Z|[\t\r\n]")
+
+# Columns of a line, from 0.
+_COLUMNS = 10
+_ID, _FORM, _HEAD, _RELATION = 0, 1, 6, 7
+_TAGS: dict[TagColumn, int] = {"upos": 3, "xpos": 4}
+
+_NUMBER = r"(0|[1-9][0-9]{0,8})"  # nine digits: what heads in int32 can hold
+_A_NUMBER = re.compile(_NUMBER)
 _RANGE = re.compile(rf"{_NUMBER}-{_NUMBER}")
 _EMPTY_NODE = re.compile(rf"{_NUMBER}\.{_NUMBER}")
 _COMMENT = re.compile(r"#\s*(sent_id|global\.columns)\s*=")
@@ -48,12 +59,71 @@ _STANDARD_NAMES = "ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC"
 _ROW = re.compile(
     rf"{_NUMBER}(?:[-.]{_NUMBER})?(?:\t[^\t]+){{5}}\t(?:{_NUMBER}|_)(?:\t[^\t]+){{3}}"
 )
+_DP_ROW = re.compile(r"[^\t ][^\t]*\t[^\t ]+\t[0-9]{1,9}")
+_FLAW = re.compile(r"(?:\A|\t)(?=[\t ]|\Z)| (?=\t|\Z)|\r")
+
+_Line = tuple[int, str]  # number, from 1, and text
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DependencySentence:
+    """A sentence and its place in the file.
+
+    Attributes:
+        tree: words, tags, heads and relations.
+        name: its identifier in the file, or its number there, from 1.
+        lines: the line of each word, from 1.
+    """
+
+    tree: DependencyTree
+    name: str
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConlluSentence:
+    """A sentence as it stands in a file.
+
+    Attributes:
+        head: the lines in front of the first row, with their ends: comments, and blank lines
+            beyond the one that ended the sentence before.
+        rows: the columns of words, ranges and empty nodes.
+        ends: the end of the line of each row, and of the blank line after them.
+        name: its identifier, or its number in the file.
+        line: where its first word stands, from 1.
+    """
+
+    head: str
+    rows: Sequence[Sequence[str]]
+    ends: tuple[str, ...]
+    name: str
+    line: int
+
+    def column(self, field: str) -> list[str]:
+        """Return what one column, by its name in lower case, says of each word."""
+        number = DEFAULT_FIELDS.index(field)
+        return [row[number] for row in self.rows if row[_ID].isdecimal()]
+
+    def with_dependencies(self, heads: Iterable[str], relations: Iterable[str]) -> str:
+        """Return the lines of the sentence with these heads and relations of its words.
+
+        Raises:
+            TreeError: the format cannot hold a relation.
+        """
+        changed = dict(zip(self.column("id"), zip(heads, relations, strict=True), strict=True))
+        text = self.head
+        for row, end in zip([*self.rows, ()], self.ends, strict=True):
+            if row and row[_ID] in changed:
+                check_writable(row[_ID], changed[row[_ID]][1])
+                row = (*row[:_HEAD], *changed[row[_ID]], *row[_RELATION + 1 :])
+            text += "\t".join(row) + end
+        return text
 
 
 def read_conll_file(
-    path: str | PathLike[str], *, encoding: str = "utf-8", **options: Any
+    path: Path, *, encoding: str = "utf-8", **options: Any
 ) -> Iterator[DependencySentence]:
-    """The sentences of a file, with the options of :func:`read_conll`.
+    """Yield the sentences of a file, with the options of :func:`read_conll`.
 
     Raises:
         ReadError: the file cannot be read or decoded; or as :func:`read_conll` says.
@@ -64,14 +134,14 @@ def read_conll_file(
 def read_conll(
     source: str,
     *,
-    path: str | PathLike[str],
+    path: Path,
     tag_column: TagColumn = "xpos",
     roots: Roots = "one",
     escapes: str | None = None,
     multiword: MultiwordTokens = "split",
     on_error: OnError = fail,
 ) -> Iterator[DependencySentence]:
-    """The sentences of a text, in order; the kind of line ends does not matter.
+    """Yield the sentences of a text, in order; the kind of line ends does not matter.
 
     Args:
         source: the text of a whole file.
@@ -88,139 +158,309 @@ def read_conll(
         ReadError: from ``on_error``, a sentence is malformed.
     """
     decode = escapes_named(escapes).decode_word if escapes is not None else str
+    for number, block in enumerate(_blocks(source), start=1):
+        sentence = _Checker(path, number)
+        try:
+            for line, text in block:
+                sentence.add(line, text)
+            sentence.finish()
+            tags = sentence.column(_TAGS[tag_column])
+            yield sentence.dependencies(tags, roots, decode, whole=multiword == "whole")
+        except ReadError as error:
+            on_error(error)
 
-    def parse(number: int, block: list[Line]) -> DependencySentence:
-        sentence = Rows(path, number)
-        for line, text in block:
-            sentence.add(line, text)
-        sentence.finish()
-        found = dependency_sentence(
-            list(map(decode, sentence.column(FORM))),
-            *map(sentence.column, (TAGS[tag_column], HEAD, RELATION)),
-            lines=sentence.lines,
-            roots=roots,
-            name=sentence.name,
-            path=path,
-        )
-        if multiword == "split" or not sentence.ranges:
-            return found
-        tokens = sentence.tokens()
-        firsts = accumulate((size for _, size in tokens[:-1]), initial=0)
-        return replace(
-            found,
-            tree=merge_words(
-                found.tree, [s for _, s in tokens], [decode(form) for form, _ in tokens]
-            ),
-            lines=tuple(found.lines[first] for first in firsts),
-        )
 
-    return read_blocks(source, parse, on_error)
+def read_dp(
+    path: Path, *, encoding: str = "utf-8", on_error: OnError = fail
+) -> Iterator[DependencySentence]:
+    """Yield the sentences of a file of three columns, word, tag and head; each has one root.
+
+    NLTK's sample of the Penn Treebank has a dependency layer in this form. Words carry the
+    treebank's escapes (``-LRB-``, ``1\\/2``) as its trees do, so that both layers have the same
+    words once these are undone. The format has no relations; every word gets ``_``.
+
+    Raises:
+        ReadError: the file cannot be read or decoded; or from ``on_error``, a line has not
+            three columns, or the heads of a sentence form no tree.
+    """
+    decode = escapes_named("ptb").decode_word
+    for number, block in enumerate(_blocks(read_text(path, encoding)), start=1):
+        try:
+            rows = [_columns(text, 3, path, line, str(number)) for line, text in block]
+            words, tags, heads = zip(*rows, strict=True)
+            yield _sentence(
+                list(map(decode, words)), tags, heads, [UNSPECIFIED] * len(words),
+                lines=[line for line, _ in block], roots="one", name=str(number), path=path,
+            )  # fmt: skip
+        except ReadError as error:
+            on_error(error)
+
+
+def read_conllu_stream(
+    stream: BinaryIO, *, path: Path, line: int = 1, sentence: int = 1
+) -> Iterator[ConlluSentence]:
+    """Yield the sentences of a UTF-8 stream, in order, without its byte order mark.
+
+    They are checked as in :func:`read_conll`, except for their heads, which need not be there. If
+    the last blank line is missing, the last sentence gets one. No more is read than is needed.
+
+    Args:
+        stream, path: what to read, and its name for error messages.
+        line, sentence: numbers of what the stream begins with.
+
+    Raises:
+        ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a sentence is malformed or
+            has more than :data:`~spmrl_bench.readers.text.LONGEST` characters.
+    """
+    head: list[str] = []
+    block: list[_Line] = []
+    size = 0
+    for row in stream_lines(stream, path, line):
+        if _without_end(row[1]):
+            block.append(row)
+            size += len(row[1])
+            if size > LONGEST:
+                problem = f"a sentence of more than {LONGEST >> 20} MiB begins here; expected a"
+                raise ReadError(f"{problem} blank line after each", path=path, line=block[0][0])
+        elif block:
+            yield _as_text(sentence, head, [*block, row], path)
+            sentence += 1
+            head, block, size = [], [], 0
+        else:
+            head.append(row[1])
+    if block:
+        yield _as_text(sentence, head, block, path)
+
+
+def _without_end(line: str) -> str:
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def _as_text(number: int, head: list[str], block: Sequence[_Line], path: Path) -> ConlluSentence:
+    """A sentence of its lines with their ends, and of the blank ones in front of them."""
+    checker = _Checker(path, number)
+    rows: list[list[str]] = []
+    ends: list[str] = []
+    for place, line in block:
+        text = _without_end(line)
+        columns = checker.add(place, text) if text else []
+        if columns:
+            rows.append(columns)
+        if rows:
+            ends.append(line[len(text) :])
+        else:
+            head.append(line)
+    checker.finish()
+    # The last line, and the blank line after it, may lack their ends.
+    newline = block[0][1][len(_without_end(block[0][1])) :] or "\n"
+    ends = [end or newline for end in ends] + [newline] * (len(rows) + 1 - len(ends))
+    return ConlluSentence("".join(head), rows, tuple(ends), checker.name, checker.lines[0])
 
 
 def looks_like_conll(text: str) -> bool:
-    """Whether a text, perhaps cut at its end, is of one of these formats."""
-    lines = (line for block in blocks(text.removeprefix("\ufeff")) for _, line in block)
+    """Return whether a text, perhaps cut at its end, is CoNLL-U or CoNLL-X."""
+    lines = (line for block in _blocks(text.removeprefix("\ufeff")) for _, line in block)
     row = next((line for line in lines if not line.startswith("#")), "")
     return _ROW.fullmatch(row) is not None
 
 
-class Rows:
+def looks_like_dp(text: str) -> bool:
+    """Return whether a text, perhaps cut at its end, begins with a sentence of three columns."""
+    block = next(_blocks(text.removeprefix("\ufeff")), [])
+    rows = [line for _, line in islice(block, 1000)]
+    if len(rows) > 1 and not text.endswith("\n"):
+        rows.pop()  # perhaps cut
+    return bool(rows) and all(_DP_ROW.fullmatch(row) for row in rows)
+
+
+def conll_lines(
+    words: Iterable[str],
+    tags: Iterable[str],
+    heads: Iterable[str],
+    relations: Iterable[str],
+    *,
+    tag_column: TagColumn = "xpos",
+) -> str:
+    """Return the lines of one sentence and the blank line after it, as CoNLL-U and CoNLL-X.
+
+    Reading them gives back an equal tree. All that a tree does not hold is ``_``.
+
+    Raises:
+        TreeError: a word, tag or relation is empty, begins or ends with a space, or contains
+            a tab or an end of line, for which the format has no escape.
+    """
+    rows = TokenList()
+    for number, row in enumerate(zip(words, tags, heads, relations, strict=True), start=1):
+        for text in row:
+            check_writable(number, text)
+        columns = [UNSPECIFIED] * _COLUMNS
+        columns[_ID] = str(number)
+        columns[_FORM], columns[_TAGS[tag_column]], columns[_HEAD], columns[_RELATION] = row
+        rows.append(Token(zip(DEFAULT_FIELDS, columns, strict=True)))
+    return rows.serialize()
+
+
+def check_writable(number: int | str, text: str) -> None:
+    """Make sure that a column of a word can hold a text.
+
+    Raises:
+        TreeError: it cannot.
+    """
+    if UNWRITABLE.search(text):
+        raise TreeError(f"word {number}: CoNLL cannot hold {text!r}")
+
+
+def _blocks(source: str) -> Iterator[list[_Line]]:
+    """The runs of lines that are not blank."""
+    block: list[_Line] = []
+    for number, line in enumerate(source.split("\n"), start=1):
+        line = line.removesuffix("\r")
+        if line:
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _columns(text: str, count: int, path: Path, line: int, sentence: str) -> list[str]:
+    columns = text.split("\t")
+    problem = ""
+    if len(columns) != count:
+        found = f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
+        problem = f"found {found}, expected {count} separated by tabs"
+    elif (flaw := _FLAW.search(text)) is not None:
+        number = text.count("\t", 0, flaw.end())
+        problem = (
+            f"column {number + 1} is {columns[number]!r}, expected '_' or a text without "
+            "spaces at its ends and without carriage returns"
+        )
+    if problem:
+        raise ReadError(problem, path=path, line=line, sentence=sentence)
+    return columns
+
+
+def _sentence(
+    words: Sequence[str],
+    tags: Sequence[str],
+    heads: Sequence[str],
+    relations: Sequence[str],
+    *,
+    lines: Sequence[int],
+    roots: Roots,
+    name: str,
+    path: Path,
+) -> DependencySentence:
+    """The sentence of a file's columns, heads still being text, if its heads form a tree."""
+    for head, line in zip(heads, lines, strict=True):
+        if _A_NUMBER.fullmatch(head) is None:
+            problem = f"head '{head}', expected a number from 0"
+            raise ReadError(problem, path=path, line=line, sentence=name)
+    numbers = list(map(int, heads))
+    fault = head_fault(numbers, roots)
+    if fault is not None:
+        raise ReadError(fault.problem, path=path, line=lines[fault.word - 1], sentence=name)
+    tree = DependencyTree(tuple(words), tuple(tags), readonly_int32(numbers), tuple(relations))
+    return DependencySentence(tree, name, tuple(lines))
+
+
+class _Checker:
     """The lines of one sentence as they come in; each is checked against those before it.
 
-    What its heads are is not looked at. ``name`` is the sentence's identifier, or its number;
-    ``lines`` has the line of each word, from 1, and ``ranges`` of the first word of each multiword
-    token its form and the number of its words.
+    What its heads are is not looked at. Every method raises a ReadError where a line is malformed
+    or does not belong behind those before it.
     """
 
-    def __init__(self, path: str | PathLike[str], number: int) -> None:
+    def __init__(self, path: Path, number: int) -> None:
         self.name = str(number)
         self.lines: list[int] = []
-        self.ranges: dict[int, tuple[str, int]] = {}
         self._line = 0  # the last line of the sentence so far
         self._path = path
         self._rows: list[list[str]] = []
+        self._ranges: dict[int, tuple[str, int]] = {}  # by first word: form, number of words
         self._range: tuple[int, int] = (0, 0)  # the last word of the last range, and its line
         self._empty_nodes = 0  # since the last word
 
     def column(self, number: int) -> list[str]:
-        """What stands in one column, numbered from 0, of each word."""
+        """Return what stands in one column, numbered from 0, of each word."""
         return [row[number] for row in self._rows]
 
     def add(self, number: int, line: str) -> list[str]:
-        """Take in a line and its number; its columns, none for a comment.
-
-        Raises:
-            ReadError: the line is malformed, or does not belong behind those before it.
-        """
+        """Take in a line and its number; return its columns, none for a comment."""
         self._line = number
         if line.startswith("#"):
             self._comment(line)
             return []
-        columns = split_columns(line, COLUMNS, path=self._path, line=number, sentence=self.name)
-        if columns[ID] == str(len(self._rows) + 1):
+        columns = _columns(line, _COLUMNS, self._path, number, self.name)
+        if columns[_ID] == str(len(self._rows) + 1):
             self._rows.append(columns)
             self.lines.append(number)
             self._empty_nodes = 0
-        elif (ends := _RANGE.fullmatch(columns[ID])) is not None:
-            self._multiword(int(ends[1]), int(ends[2]), columns[FORM])
-        elif (node := _EMPTY_NODE.fullmatch(columns[ID])) is not None:
+        elif (ends := _RANGE.fullmatch(columns[_ID])) is not None:
+            self._multiword(int(ends[1]), int(ends[2]), columns[_FORM])
+        elif (node := _EMPTY_NODE.fullmatch(columns[_ID])) is not None:
             self._empty_node(*map(int, node.groups()))
         else:
-            hint = "; is a blank line missing before it?" if columns[ID] == "1" else ""
-            self.fail(f"word number '{columns[ID]}', expected {len(self._rows) + 1}{hint}")
+            hint = "; is a blank line missing before it?" if columns[_ID] == "1" else ""
+            self._fail(f"word number '{columns[_ID]}', expected {len(self._rows) + 1}{hint}")
         return columns
 
     def finish(self) -> None:
-        """Make sure that the sentence is whole.
-
-        Raises:
-            ReadError: it has no words, or a range does not end.
-        """
+        """Make sure that the sentence is whole."""
         if not self._rows:
-            self.fail("a sentence without words")
+            self._fail("a sentence without words")
         if self._range[0] > len(self._rows):
-            self.fail(
-                f"the range ends at word {self._range[0]}, but the sentence has {len(self._rows)}",
-                self._range[1],
-            )
+            problem = f"the range ends at word {self._range[0]}, but the sentence has "
+            self._fail(f"{problem}{len(self._rows)}", self._range[1])
+
+    def dependencies(
+        self, tags: Sequence[str], roots: Roots, decode: Callable[[str], str], *, whole: bool
+    ) -> DependencySentence:
+        """Return the sentence, its multiword tokens whole or as their words."""
+        forms = self.column(_FORM)
+        found = _sentence(
+            list(map(decode, forms)), tags, self.column(_HEAD), self.column(_RELATION),
+            lines=self.lines, roots=roots, name=self.name, path=self._path,
+        )  # fmt: skip
+        if not whole or not self._ranges:
+            return found
+        tokens: list[tuple[str, int]] = []  # form, number of words
+        firsts: list[int] = []
+        first = 0
+        while first < len(forms):
+            firsts.append(first)
+            tokens.append(self._ranges.get(first + 1, (forms[first], 1)))
+            first += tokens[-1][1]
+        words = [decode(form) for form, _ in tokens]
+        tree = merge_words(found.tree, [size for _, size in tokens], words)
+        return DependencySentence(tree, self.name, tuple(self.lines[first] for first in firsts))
 
     def _comment(self, line: str) -> None:
         if self._rows or self._range[0] or self._empty_nodes:
-            self.fail("a comment inside a sentence; is a blank line missing before it?")
+            self._fail("a comment inside a sentence; is a blank line missing before it?")
         if (key := _COMMENT.match(line)) is None:
             return
         value = line[key.end() :].strip()
         if key[1] == "sent_id":
             self.name = value or self.name
         elif value != _STANDARD_NAMES:
-            self.fail(f"the columns are '{value}', expected '{_STANDARD_NAMES}'")
-
-    def tokens(self) -> list[tuple[str, int]]:
-        """The form of each token, and how many words it is."""
-        tokens: list[tuple[str, int]] = []
-        number = 1
-        while number <= len(self._rows):
-            tokens.append(self.ranges.get(number, (self._rows[number - 1][FORM], 1)))
-            number += tokens[-1][1]
-        return tokens
+            self._fail(f"the columns are '{value}', expected '{_STANDARD_NAMES}'")
 
     def _multiword(self, first: int, last: int, form: str) -> None:
         expected = len(self._rows) + 1
         if first != expected or last < first or first <= self._range[0]:
             free = expected > self._range[0]
-            self.fail(
-                f"range '{first}-{last}', expected "
-                + (f"one from {expected}" if free else f"word {expected} of the range before")
-            )
+            what = f"one from {expected}" if free else f"word {expected} of the range before"
+            self._fail(f"range '{first}-{last}', expected {what}")
         self._range = (last, self._line)
-        self.ranges[first] = (form, last - first + 1)
+        self._ranges[first] = (form, last - first + 1)
 
     def _empty_node(self, word: int, number: int) -> None:
         found, expected = f"{word}.{number}", f"{len(self._rows)}.{self._empty_nodes + 1}"
         if found != expected:
-            self.fail(f"empty node '{found}', expected {expected}")
+            self._fail(f"empty node '{found}', expected {expected}")
         self._empty_nodes += 1
 
-    def fail(self, problem: str, line: int | None = None) -> NoReturn:
-        """Raise a ReadError about a line of the sentence, by default the last."""
+    def _fail(self, problem: str, line: int | None = None) -> NoReturn:
         raise ReadError(problem, path=self._path, line=line or self._line, sentence=self.name)

@@ -6,19 +6,21 @@ of use with the line and column where an editor finds it.
 Some releases contain sentences that no reader can make sense of. Whether one of them stops the
 reading or is left out is for the caller to say, and what is left out must be counted. A reader
 therefore hands each such error to a function of the caller's and, if that returns, goes on at the
-next place that is safe.
+next place that is safe. What a sentence is, this module does not know.
 """
 
 from __future__ import annotations
 
 import codecs
+import encodings.aliases
+import re
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
-from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.encoding_names import check_encoding
+from spmrl_bench.errors import ReadError, SpmrlError, unknown_name
+from spmrl_bench.trees.escapes import ASCII_SPACE
 
 #: Bytes after which a line of a stream, or a sentence of several, is taken for a mistake.
 LONGEST = 1 << 24
@@ -26,14 +28,57 @@ LONGEST = 1 << 24
 #: Takes the error of one sentence; may raise it, or return to leave the sentence out.
 OnError = Callable[[ReadError], None]
 
+_FIELD = re.compile(f"[^{ASCII_SPACE}]+")
+
+# Codecs of Python that no file is written in; some take a time that grows with its square.
+_NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
+
+
+class MistakeError(Exception):
+    """What is wrong with a sentence, and where; the reader of its file adds the rest."""
+
+    def __init__(self, problem: str, place: int) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.place = place
+
+    def in_sentence(self, name: str, path: str | PathLike[str]) -> ReadError:
+        """Return the error of a sentence of a file, if the place is a line."""
+        return ReadError(self.problem, path=path, line=self.place, sentence=name)
+
 
 def fail(error: ReadError) -> None:
     """Stop at the first error: raise it."""
     raise error
 
 
+def is_encoding(name: str) -> bool:
+    """Return whether files can be written in a codec of Python's; some are not for text."""
+    try:
+        known = codecs.lookup(name).name.replace("_", "-")
+        b"a".decode(name)
+    except UnicodeDecodeError:  # half a letter
+        return True
+    except (LookupError, ValueError):
+        return False
+    return known not in _NO_ENCODINGS
+
+
+def check_encoding(name: str) -> str:
+    """Return the name if it is that of an encoding.
+
+    Raises:
+        SpmrlError: it is not; names that are near it are listed.
+    """
+    if not is_encoding(name):
+        every = {alias.replace("_", "-") for alias in encodings.aliases.aliases.values()}
+        near = unknown_name("encoding", name, filter(is_encoding, every)).partition(" Known:")[0]
+        raise SpmrlError(f"{near} Any text encoding of Python is allowed, such as utf-8, cp1252")
+    return name
+
+
 def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
-    """The text of a file without its byte order mark; line ends as they are.
+    """Return the text of a file without its byte order mark; line ends as they are.
 
     Only where carriage returns alone end lines, as once on the Macintosh, they become line feeds.
 
@@ -62,7 +107,7 @@ def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
 def stream_lines(
     stream: BinaryIO, path: str | PathLike[str], line: int = 1
 ) -> Iterator[tuple[int, str]]:
-    """The lines of a UTF-8 stream without its byte order mark: number, text with its end.
+    """Yield the lines of a UTF-8 stream without its byte order mark: number, text with its end.
 
     Args:
         stream: of a file, or of the rest of one.
@@ -96,25 +141,34 @@ def stream_lines(
         raise ReadError(problem, path=path, line=number + 1) from None
 
 
-class Places:
+def fields(text: str) -> list[str]:
+    """Return what ASCII white space separates; other white space is part of words."""
+    return _FIELD.findall(text)
+
+
+def excerpt(text: str) -> str:
+    """Return a text for a message: on one line and not long."""
+    text = " ".join(fields(text))
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+class LineIndex:
     """Lines and columns of one text, both from 1, each counted from the one asked for last.
 
     So all errors of a file together cost no more than reading it once, as long as their offsets
-    mostly grow. A text may be a part of its file, which begins at the line and column given.
+    mostly grow. A text may be a part of its file that begins with another line.
     """
 
-    def __init__(self, text: str, line: int = 1, column: int = 1) -> None:
+    def __init__(self, text: str, line: int = 1) -> None:
         self._text = text
         self._offset = 0
         self._line = line
-        self._first_column = column
 
-    def of(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset."""
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return line and column of an offset."""
         if offset >= self._offset:
             self._line += self._text.count("\n", self._offset, offset)
         else:
             self._line -= self._text.count("\n", offset, self._offset)
         self._offset = offset
-        line_end = self._text.rfind("\n", 0, offset)
-        return self._line, offset + self._first_column if line_end < 0 else offset - line_end
+        return self._line, offset - self._text.rfind("\n", 0, offset)

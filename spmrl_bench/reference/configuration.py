@@ -204,7 +204,7 @@ def _formats() -> str:
         ("`format`", "what it is", "gives", "options, and their defaults"),
         (
             (f"`{form.name}`", form.title, form.yields, options(dict(form.options)))
-            for form in FORMATS.values()
+            for form in map(FORMATS.get, FORMATS.names())
         ),
     )
 

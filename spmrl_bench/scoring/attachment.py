@@ -30,13 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import ScoreError, unknown_name
-from spmrl_bench.readers.conll import read_conll_file
-from spmrl_bench.readers.sentences import DependencySentence
+from spmrl_bench.readers.conll import UNSPECIFIED, DependencySentence, TagColumn, read_conll_file
 from spmrl_bench.scoring.counts import AttachmentColumn, AttachmentCounts
 from spmrl_bench.scoring.metric import Figure, Metric, Number, check_options, figure_lines
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.scoring.texts import FilePath
-from spmrl_bench.trees.conll import UNSPECIFIED, TagColumn
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 from spmrl_bench.trees.parse import Parse
 

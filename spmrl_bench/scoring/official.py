@@ -23,7 +23,7 @@ from pathlib import Path
 from resource import RLIMIT_FSIZE, setrlimit
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.readers.bracket_text import one_tree_per_line
+from spmrl_bench.readers.brackets import one_tree_per_line
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.bracket_metric import require_all
 from spmrl_bench.scoring.counts import BracketCounts

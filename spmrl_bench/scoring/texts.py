@@ -22,8 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from spmrl_bench.errors import ReadError, ScoreError, TreeError
-from spmrl_bench.readers.bracket_text import one_tree_per_line
-from spmrl_bench.readers.brackets import parse_brackets, read_brackets
+from spmrl_bench.readers.brackets import one_tree_per_line, parse_brackets, read_brackets
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.counts import BracketCounts, Column
 from spmrl_bench.scoring.evalb import NO_PARSE, count_brackets, label_rules

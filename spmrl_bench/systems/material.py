@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from spmrl_bench.trees.conll import UNSPECIFIED, conll_lines
+from spmrl_bench.readers.conll import UNSPECIFIED, conll_lines
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import Tree, readonly_int32

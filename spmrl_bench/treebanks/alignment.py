@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.readers.sentences import DependencySentence
+from spmrl_bench.readers.conll import DependencySentence
 from spmrl_bench.trees.dependencies import DependencyTree, merge_words, split_words
 from spmrl_bench.trees.tree import Tree
 

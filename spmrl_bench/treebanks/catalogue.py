@@ -76,7 +76,7 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
         TreebankError: the file is not TOML or has mistakes; all of them are named.
     """
     content = read_toml(path, TreebankError)
-    forms = [*FORMATS, "mini"]
+    forms = [*FORMATS.names(), "mini"]
     form = content.get("format")
     if form not in forms:
         found = f"; found {form!r}" if form is not None else "; missing"

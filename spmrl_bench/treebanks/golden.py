@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import Any
 
 from spmrl_bench.errors import TreeError
+from spmrl_bench.readers.conll import DependencySentence
 from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.trees.graph import Graph, to_tree
 from spmrl_bench.trees.transforms import TRANSFORMS, Stage
@@ -77,7 +77,7 @@ def reading_version(parts: Iterable[str]) -> int | str:
 @lru_cache(maxsize=256)
 def part_digest(part: str) -> str:
     """A digest of what a format's reader, or a transform, makes of its sentences."""
-    if part in FORMATS:
+    if part in FORMATS.names():
         every = [_read(part, options, part) for options in _OPTIONS.get(part, ({},))]
         return _digest([[_plain(sentence) for sentence in sentences] for sentences in every])
     transform = TRANSFORMS[part]
@@ -94,7 +94,9 @@ def _read(form: str, options: dict[str, Any], part: str) -> list[Any]:
     folder = data_dir("treebanks") / "golden"
     own = folder / f"{part}.txt"
     path = own if own.is_file() else folder / f"{form}.txt"
-    for sentence in FORMATS[form].read(path, on_error=lambda error: found.append(None), **options):
+    for sentence in FORMATS.get(form).read(
+        path, on_error=lambda error: found.append(None), **options
+    ):
         found.append(sentence)
     return found
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.readers.encoding_names import check_encoding
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
-from spmrl_bench.treebanks.bracket_proposals import proposed_format, proposed_options
+from spmrl_bench.readers.text import check_encoding
 from spmrl_bench.treebanks.encodings import guess_encoding, marked_encoding
 from spmrl_bench.treebanks.nearest_format import nearest_format
 from spmrl_bench.treebanks.patterns import documents
@@ -62,7 +61,7 @@ def guess_files(
     """
     if encoding is not None:
         check_encoding(encoding)
-    found: dict[str, list[Path]] = {name: [] for name in FORMATS}
+    found: dict[str, list[Path]] = {name: [] for name in FORMATS.names()}
     others: list[Path] = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
@@ -76,17 +75,18 @@ def guess_files(
         kind = f"of the format {chosen}" if format_name else "of a known format"
         raise TreebankError(
             f"{folder}: found no file {kind} among {len(others)} files. "
-            f"Known formats: {', '.join(FORMATS)}.{nearest_format(_texts(others, format_name))}"
+            f"Known formats: {', '.join(FORMATS.names())}."
+            f"{nearest_format(_texts(others, format_name))}"
         )
     others += [path for name, paths in found.items() if name != chosen for path in paths]
     paths = found[chosen]
-    if encoding is None and "encoding" in FORMATS[chosen].options:
+    if encoding is None and "encoding" in FORMATS.get(chosen).options:
         encoding = guess_encoding(paths)
 
     def names(files: Sequence[Path]) -> tuple[str, ...]:
         return tuple(sorted(path.relative_to(folder).as_posix() for path in files))
 
-    return GuessedFiles(FORMATS[chosen], encoding, names(paths), names(others))
+    return GuessedFiles(FORMATS.get(chosen), encoding, names(paths), names(others))
 
 
 def guess_lists(
@@ -116,9 +116,7 @@ def guess_options(form: Format, folder: Path, guessed: GuessedFiles) -> dict[str
     beginning = (folder / guessed.paths[0]).read_bytes()[:_BEGINNING]
     text = beginning.decode(guessed.encoding or "utf-8", errors="replace")
     options: dict[str, Any] = {}
-    if form.name == "brackets":
-        options |= proposed_options(text)
-    elif "escapes" in form.options:
+    if "escapes" in form.options:
         options["escapes"] = "ptb" if r"\/" in text or "-LCB-" in text else "brackets"
     if "lemmas" in form.options:
         leaves = re.findall(r"\([^\s()]+ ([^\s()]+)\)", text)
@@ -161,7 +159,7 @@ def _format_of(path: Path, encoding: str | None) -> Format | None:
         return None  # an archive or an image
     text = data.decode(encoding or "utf-8", errors="replace").removeprefix("\ufeff")
     text = text[: _BEGINNING // 2]
-    return proposed_format(text, guess_format(text))
+    return guess_format(text)
 
 
 def _texts(paths: Sequence[Path], format_name: str | None) -> list[Path]:

@@ -247,7 +247,7 @@ class FileManifest(_Manifest, InFormat):
     @property
     def layers(self) -> tuple[Layer, ...]:
         """Its layers of annotation, constituents first."""
-        if FORMATS[self.format].yields == "dependencies":
+        if FORMATS.get(self.format).yields == "dependencies":
             return ("dependencies",)
         return LAYERS if self.dependencies is not None else ("constituents",)
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from spmrl_bench.errors import ReadError, TreebankError, TreeError
+from spmrl_bench.readers.conll import DependencySentence
 from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.treebanks.alignment import aligned, by_name, by_number
 from spmrl_bench.treebanks.encodings import all_decode
@@ -223,7 +223,7 @@ def _items(
     lenient = on_error is not None or manifest.on_error == "skip"
     handler = leave_out if lenient else fail
     paths = split_files(manifest, folder, split).paths
-    form = FORMATS[manifest.format]
+    form = FORMATS.get(manifest.format)
     options = _with_encoding(manifest.options, paths)
     if steps := _of_stage("text", manifest.transforms):
         options["prepare"] = partial(_through, steps)
@@ -257,7 +257,7 @@ def _layer_sentences(
     layer = second_layer(manifest)
     paths = layer_files(manifest, folder, split_name).paths
     options = _with_encoding(layer.options, paths)
-    read = FORMATS[layer.format].read
+    read = FORMATS.get(layer.format).read
     changes = word_transforms(manifest.transforms)  # the words must be those of the trees
     return [
         replace(sentence, tree=_through(changes, sentence.tree))

@@ -22,9 +22,9 @@ from pydantic_core import PydanticCustomError
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.readers.conll import MultiwordTokens
-from spmrl_bench.readers.dialect import DEFAULTS, check_option
-from spmrl_bench.readers.encoding_names import is_encoding
+from spmrl_bench.readers.dialects import BRACKET_OPTIONS, check_bracket_options
 from spmrl_bench.readers.formats import FORMATS, Format
+from spmrl_bench.readers.text import is_encoding
 from spmrl_bench.storage.paths import check_folder, check_path
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_pattern, check_range
 from spmrl_bench.trees.escapes import escapes_named
@@ -157,11 +157,12 @@ class MiniSplits(Splits[MiniSplit]):
 
 def format_of(info: ValidationInfo) -> Format | None:
     """The format that a table names in front of a key; None if that is wrong itself."""
-    return FORMATS.get(info.data.get("format", ""))
+    name = info.data.get("format", "")
+    return FORMATS.get(name) if name in FORMATS.names() else None
 
 
 #: Options of readers that fingerprints of before do not know.
-_LATER_OPTIONS = ("multiword", *DEFAULTS)
+_LATER_OPTIONS = ("multiword", *BRACKET_OPTIONS)
 
 
 def _one_or_several(value: Any) -> Any:
@@ -179,7 +180,7 @@ class InFormat(Closed):
     encoding: str | None = None
     """One text encoding, or several to try in turn: ``"utf-8 | gb18030"``."""
     escapes: str | None = None
-    """What undoes the escapes of words: ``ptb``, ``brackets``, ``backslash`` or ``none``."""
+    """What undoes the escapes of words: ``ptb``, ``brackets`` or ``none``."""
     lemmas: bool | None = None
     """Whether leaves are ``word-lemma``."""
     tag_column: Literal["upos", "xpos"] | None = None
@@ -188,32 +189,19 @@ class InFormat(Closed):
     """Whether sentences of a CoNLL file may have several roots."""
     multiword: MultiwordTokens | None = None
     """Whether a multiword token of a CoNLL-U file is its words or one word."""
-    node: Text | None = None
-    """How a bracket dialect writes a constituent, as a template; so with the options below."""
-    leaf: Texts | None = None
-    """How a bracket dialect writes a leaf: a template, or several to try in turn."""
-    entry: Texts | None = None
-    """How a bracket dialect writes the line of a tree, in the same way."""
-    comment: Texts | None = None
-    """How lines begin that are comments."""
+    leaf: Text | None = None
+    """How a bracket dialect writes a leaf: ``{tag} {word}`` and the like."""
     wrappers: Annotated[list[str], BeforeValidator(_one_or_several)] | None = None
     """Labels of brackets that hold trees and are no part of them."""
     drop: Texts | None = None
     """Labels of nodes that are left out with all below them."""
     id: Text | None = None
     """The label of the node, left out too, that names a tree."""
-    empty_tags: Texts | None = None
-    """Tags of empty elements."""
-    empty_words: Texts | None = None
-    """Words that are empty elements, with ``...`` for anything; ``penn`` stands for the marks of
-    the Penn Treebank and its kin."""
-    replace: dict[Text, str] | None = None
-    """What stands for other characters in words, after the escapes were undone."""
 
     @field_validator("format")
     @classmethod
     def _format_is_known(cls, name: str) -> str:
-        known = [form.name for form in FORMATS.values() if cls._may_be(form)]
+        known = [name for name in FORMATS.names() if cls._may_be(FORMATS.get(name))]
         if name not in known:
             raise ValueError(f"must be one of {', '.join(known)}")
         return name
@@ -222,7 +210,9 @@ class InFormat(Closed):
     def _may_be(cls, form: Format) -> bool:
         return True
 
-    @field_validator("encoding", "escapes", "lemmas", "tag_column", "roots", "multiword", *DEFAULTS)
+    @field_validator(
+        "encoding", "escapes", "lemmas", "tag_column", "roots", "multiword", *BRACKET_OPTIONS
+    )
     @classmethod
     def _is_option(cls, value: Any, info: ValidationInfo) -> Any:
         form = format_of(info)
@@ -232,10 +222,7 @@ class InFormat(Closed):
             options = ", ".join(form.options) or "none"
             raise ValueError(f"format {form.name} has no such option; it has {options}")
         if form.name == "brackets":
-            try:
-                check_option(str(info.field_name), value, info.data)
-            except SpmrlError as error:
-                raise ValueError(str(error)) from None
+            check_bracket_options({str(info.field_name): value})
         return value
 
     @field_validator("escapes", mode="before")
@@ -262,7 +249,7 @@ class InFormat(Closed):
     @property
     def options(self) -> dict[str, Any]:
         """The options of the reader, with the format's defaults for those not set."""
-        defaults = FORMATS[self.format].options
+        defaults = FORMATS.get(self.format).options
         given = {name: getattr(self, name) for name in defaults}
         return {name: defaults[name] if value is None else value for name, value in given.items()}
 
@@ -272,7 +259,7 @@ class InFormat(Closed):
         return {
             name: value
             for name, value in self.options.items()
-            if name not in _LATER_OPTIONS or value != FORMATS[self.format].options[name]
+            if name not in _LATER_OPTIONS or value != FORMATS.get(self.format).options[name]
         }
 
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from spmrl_bench.errors import TreebankError, unknown_name
-from spmrl_bench.readers.dialect import DEFAULTS
-from spmrl_bench.readers.named_dialects import NAMED_DIALECTS
 from spmrl_bench.treebanks.accepted import accepted_counts, expected
 from spmrl_bench.treebanks.cache import cached, digest
 from spmrl_bench.treebanks.catalogue import load_manifest
@@ -312,8 +310,6 @@ class Treebank:
             return 1  # the sentences themselves are in the fingerprint
         settings = self._settings(layer)
         parts = [settings["format"], *settings["transforms"]]
-        if settings["format"] == "brackets" and DEFAULTS.keys() & settings.keys():
-            parts += NAMED_DIALECTS  # which are read by what reads the options
         return reading_version(parts)
 
     def _division(self, manifest: FileManifest, name: str, layer: Layer) -> list[object]:

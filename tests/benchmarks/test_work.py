@@ -20,7 +20,6 @@ from spmrl_bench.chart.kernels import DEPENDENCY_PYTHON
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.nn.precision import Precision
 from spmrl_bench.parsers.processor import prepare_cpu
-from spmrl_bench.readers import brackets
 from spmrl_bench.scoring import count_brackets, load_prm, score_files
 from spmrl_bench.speed import work
 from spmrl_bench.speed.epoch import shaped_corpus
@@ -62,13 +61,6 @@ def timed(benchmark: Any, piece: Work) -> Any:
 
 
 def test_reading(benchmark: Any, trees: list[Tree], tmp_path: Path) -> None:
-    assert timed(benchmark, work.reading(trees, tmp_path / "trees.mrg")) == trees
-
-
-def test_reading_in_plain_python(
-    benchmark: Any, trees: list[Tree], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(brackets, "scan", None)
     assert timed(benchmark, work.reading(trees, tmp_path / "trees.mrg")) == trees
 
 

@@ -16,7 +16,6 @@ from spmrl_bench.bulk.shards import BEGINNING, Cut, Shard, shard_at
 from spmrl_bench.errors import ReadError
 from spmrl_bench.parsers import given_trees
 from spmrl_bench.parsers.streams import Form, Given, sentences_of
-from spmrl_bench.readers import bracket_stream
 from tests.bulk.folders import conllu, packed, tokens, trees
 
 BLOCK = 40
@@ -26,7 +25,6 @@ BLOCK = 40
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "SHARD_SENTENCES", 3)
     monkeypatch.setattr(shards, "SHARD_BYTES", 150)
-    monkeypatch.setattr(bracket_stream, "BLOCK", BLOCK)
     monkeypatch.setattr(given_trees, "BLOCK", BLOCK)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.alpino import read_alpino_xml
+from spmrl_bench.readers.graphs import read_alpino_xml
 from spmrl_bench.trees.graph import (
     NO_PARENT,
     Graph,
@@ -16,7 +16,7 @@ from spmrl_bench.trees.graph import (
 )
 from spmrl_bench.trees.tree import Tree
 from tests.conftest import shared_data
-from tests.readers.sentence_formats import SentenceFormat, edits, ways_of_xml
+from tests.readers.cases import SentenceFormat, edits, ways_of_xml
 from tests.trees.graphs import gaps
 
 HEAD = '<?xml version="1.0" encoding="ISO-8859-1"?>\n<alpino version="1.2">\n'
@@ -41,6 +41,7 @@ SENTENCE = """<alpino_ds version="1.2" id="0007">
 <sentence>Dat wil ze h&#246;ren .</sentence>
 </alpino_ds>
 """
+NODES = SENTENCE[SENTENCE.index("<node") : SENTENCE.index("<sentence>")]
 GRAPH = Graph(
     name="0007",
     words=("Dat", "wil", "ze", "hören", "."),
@@ -62,96 +63,26 @@ MALFORMED = {
     "no label of an edge": (' rel="vc"', "", 5, "<node> lacks the attribute 'rel'"),
     "no tag": (' pos="det"', "", 8, "<node> lacks the attribute 'pos'"),
     "no begin": ('begin="1" end', "end", 4, "<node> lacks the attribute 'begin'"),
-    "begin is no number": (
-        'begin="1" end',
-        'begin="x" end',
-        4,
-        'found begin="x", expected a number from 0',
-    ),
-    "negative begin": (
-        'begin="1" end',
-        'begin="-1" end',
-        4,
-        'found begin="-1", expected a number from 0',
-    ),
-    "begin with other digits": (
-        '"1" end',
-        '"&#1633;" end',
-        4,
-        'found begin="\u0661", expected a number from 0',
-    ),
-    "endless begin": (
-        'begin="1" end',
-        f'begin="{"9" * 5000}" end',
-        4,
-        f'found begin="{"9" * 5000}", expected a number from 0',
-    ),
-    "begin twice": (
-        'begin="3" end',
-        'begin="1" end',
-        7,
-        'found a second word with begin="1"',
-    ),
-    "begin left out": (
-        'begin="3" end',
-        'begin="7" end',
-        15,
-        'found begin="4", expected begin="3" for the next word',
-    ),
-    "not from 0": (
-        'begin="0" end',
-        'begin="8" end',
-        4,
-        'found begin="1", expected begin="0" for the next word',
-    ),
-    "neither word nor phrase": (
-        ' cat="inf"',
-        "",
-        5,
-        "<node> has none of the attributes 'word', 'cat' and 'index'",
-    ),
-    "repeated node with children": (
-        ' cat="inf"',
-        ' index="2"',
-        6,
-        "found a <node> inside one with a word or without 'cat'",
-    ),
-    "word with children": (
-        'word="wil"/>',
-        'word="wil"><node rel="x" index="1"/></node>',
-        4,
-        "found a <node> inside one with a word or without 'cat'",
-    ),
-    "childless phrase": (
-        '<node begin="2" end="3" id="8" index="1" rel="obj1"/>',
-        "",
-        9,
-        "found the node 'pp' without children",
-    ),
-    "two tops": (
-        "<sentence>",
-        '<node begin="5" rel="top" pos="x" word="y"/><sentence>',
-        17,
-        "found a second outermost <node>, expected one",
-    ),
-    "sentence in a sentence": (
-        "<sentence>",
-        "<alpino_ds/><sentence>",
-        17,
-        "found <alpino_ds> inside another <alpino_ds>",
-    ),
+    "begin is no number": ('begin="1" end', 'begin="x" end', 4, 'found begin="x", expected a'),
+    "negative begin": ('begin="1" end', 'begin="-1" end', 4, 'found begin="-1", expected a'),
+    "begin with other digits": ('"1" end', '"&#1633;" end', 4, 'found begin="\u0661", expected a'),
+    "endless begin": ('begin="1" end', f'begin="{"9" * 5000}" end', 4, 'found begin="999'),
+    "begin twice": ('begin="3" end', 'begin="1" end', 7, 'found a second word with begin="1"'),
+    "begin left out": ('begin="3" end', 'begin="7" end', 15, 'found begin="4", expected'),
+    "not from 0": ('begin="0" end', 'begin="8" end', 4, 'found begin="1", expected begin="0" for'),
+    "neither word nor phrase": (' cat="inf"', "", 5, "<node> has none of the attributes 'word',"),
+    "repeated node with children": (' cat="inf"', ' index="2"', 6, "found a <node> inside one"),
+    "word with children": ('"wil"/>', '"wil"><node rel="x" index="1"/></node>', 4, "inside one"),
+    "childless phrase": (SENTENCE.splitlines()[9], "", 9, "the node 'pp' without children"),
+    "two tops": ("<sentence>", '<node rel="top" index="7"/><sentence>', 17, "second outermost"),
+    "sentence in a sentence": ("<sentence>", "<alpino_ds/><sentence>", 17, "found <alpino_ds>"),
     "no words": (
-        SENTENCE[SENTENCE.index("<node") : SENTENCE.index("<sentence>")],
+        NODES,
         '<node cat="top" rel="top"><node rel="--" index="1"/></node>\n',
         1,
-        "found no <node> with a word in the sentence",
+        "no word",
     ),
-    "no nodes": (
-        SENTENCE[SENTENCE.index("<node") : SENTENCE.index("<sentence>")],
-        "",
-        1,
-        "found no <node> with a word in the sentence",
-    ),
+    "no nodes": (NODES, "", 1, "found no word"),
 }
 
 ALPINO = SentenceFormat(

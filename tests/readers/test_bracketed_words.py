@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from spmrl_bench.readers.named_dialects import read_bracketed_words
+from spmrl_bench.readers.dialects import read_bracketed_words
 from spmrl_bench.trees import Tree
-from tests.conftest import shared_data
-from tests.readers.described import Encoded
-from tests.readers.text_formats import DEEP, Big, Broken, TextFormat, read_all
+from tests.readers.cases import DEEP, Big, Broken, Encoded, TextFormat, read_all
 
 INDONESIAN = (
     "(S  (NP-SBJ-1  (NN\t  (rumah   makan)) (-LRB- (Z (&brl;))) (CD (0)))"
@@ -28,56 +24,25 @@ LAYOUTS = [
     ("\n \n", []),
 ]
 MALFORMED = [
-    ("(NN (a)))", "1:9: sentence 2: found ')' but no bracket is open"),
-    (
-        "(S (NN (a))\n(S (NN (b)))",
-        "1:1: sentence 1: the tree that starts here is not closed before the end of the line",
-    ),
-    (
-        "(S (NN (a)))\n(S (NN (b",
-        "2:1: sentence 2: the tree that starts here lacks 3 closing brackets before the end of "
-        "the file; the innermost open one is at line 2 column 8",
-    ),
-    (
-        "7\t(S (NN (a)) (b))",
-        "1:15: sentence 7: found the word 'b' beside others, expected '(TAG (WORD...))'",
-    ),
-    (
-        "(S (NP (NN (a)) (b)))",
-        "1:17: sentence 1: found the word 'b' beside others, expected '(TAG (WORD...))'",
-    ),
-    (
-        "(S (NN (a) (b)))",
-        "1:12: sentence 1: found the word 'b' beside others, expected '(TAG (WORD...))'",
-    ),
-    (
-        "(NN (a) (b))",
-        "1:9: sentence 1: found the word 'b' beside others, expected '(TAG (WORD...))'",
-    ),
-    (
-        "(S (NN (a) (*)))",
-        "1:12: sentence 1: found the word '*' beside others, expected '(TAG (WORD...))'",
-    ),
-    (
-        "(S (NP (*) (b)))",
-        "1:12: sentence 1: found the word 'b' beside others, expected '(TAG (WORD...))'",
-    ),
-    ("(S (NN (a) (X (b))))", "1:12: sentence 1: found '(X' beside a word, expected ')'"),
-    ("(a)", "1:1: sentence 1: found the word 'a' without a tag, expected '(TAG (WORD...))'"),
-    ("(*)", "1:1: sentence 1: found the word '*' without a tag, expected '(TAG (WORD...))'"),
-    ("(S (NN ()))", "1:8: sentence 1: found '()', expected '(TAG (WORD...))'"),
-    (
-        "(S (NN (a)) b)",
-        "1:13: sentence 1: found 'b' beside brackets, expected brackets only or one word",
-    ),
-    ("a\n(S (NN (a)))", "1:1: sentence 1: found 'a' outside brackets, expected '('"),
-    ("(S (NN (a))) b", "1:14: sentence 2: found 'b' outside brackets, expected '('"),
-    (
-        "(S b (NN (a)))",
-        "1:1: sentence 1: found 'b' beside brackets, expected brackets only or one word",
-    ),
-    ("((a))", "1:2: sentence 1: found the word 'a' without a tag, expected '(TAG (WORD...))'"),
-    ("(S ((a)))", "1:4: sentence 1: found a bracket without a label inside a tree"),
+    ("(NN (a)))", "1:9: sentence 2", "no bracket is open"),
+    ("(S (NN (a))\n(S (NN (b)))", "1:1: sentence 1", "not closed"),
+    ("(S (NN (a)))\n(S (NN (b", "2:1: sentence 2", "not closed"),
+    ("7\t(S (NN (a)) (b))", "1:15: sentence 7", "beside others"),
+    ("(S (NP (NN (a)) (b)))", "1:17: sentence 1", "beside others"),
+    ("(S (NN (a) (b)))", "1:12: sentence 1", "beside others"),
+    ("(NN (a) (b))", "1:9: sentence 1", "beside others"),
+    ("(S (NN (a) (*)))", "1:12: sentence 1", "beside others"),
+    ("(S (NP (*) (b)))", "1:12: sentence 1", "beside others"),
+    ("(S (NN (a) (X (b))))", "1:12: sentence 1", "beside a word"),
+    ("(a)", "1:1: sentence 1", "without a tag"),
+    ("(*)", "1:1: sentence 1", "without a tag"),
+    ("(S (NN ()))", "1:8: sentence 1", "()"),
+    ("(S (NN (a)) b)", "1:13: sentence 1", "beside brackets"),
+    ("a\n(S (NN (a)))", "1:1: sentence 1", "outside brackets"),
+    ("(S (NN (a))) b", "1:14: sentence 2", "outside brackets"),
+    ("(S b (NN (a)))", "1:1: sentence 1", "beside brackets"),
+    ("((a))", "1:2: sentence 1", "without a tag"),
+    ("(S ((a)))", "1:4: sentence 1", "without a label"),
 ]
 
 BRACKETED_WORDS = TextFormat(
@@ -122,12 +87,3 @@ def test_trees() -> None:
         ],
     )
     assert (second.words, third.words) == (("Lari",), ("kota",))
-
-
-@pytest.mark.parametrize("suffix", ["", "_ID"])
-def test_release(suffix: str) -> None:
-    """1,030 lines, three with two trees; the number 0 in a CD is a word, not an empty element."""
-    path = shared_data(f"treebanks/idn_id/Indonesian_Treebank{suffix}.bracket")
-    found = list(read_bracketed_words(path))
-    gaps = sum(tree.tags.count("-NONE-") for tree in found)
-    assert (len(found), sum(map(len, found)) - gaps, gaps) == (1033, 27115, 2730)

@@ -1,10 +1,12 @@
-"""Reading brackets: layouts that treebanks use, and an exact place for what is malformed."""
+"""Plain brackets: layouts that treebanks use, an exact place for what is malformed, streams."""
 
 from __future__ import annotations
 
+import io
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -15,11 +17,15 @@ from spmrl_bench.readers import brackets
 from spmrl_bench.readers.brackets import (
     looks_like_brackets,
     parse_brackets,
+    read_bracket_stream,
     read_brackets,
     read_brackets_file,
+    trees_begin_at_margin,
 )
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.escapes import write_brackets
+from tests.conftest import shared_data
+from tests.readers.cases import damaged
 from tests.timing import takes_linear_time
 from tests.trees.strategies import trees
 
@@ -33,6 +39,24 @@ PENN = """
 """
 
 
+def read(text: str, **options: Any) -> tuple[list[Tree], list[str]]:
+    """Trees and errors of a text that is read to its end."""
+    errors: list[ReadError] = []
+    found = list(read_brackets(text, path="f", on_error=errors.append, **options))
+    return found, list(map(str, errors))
+
+
+def outcome(source: Iterable[Tree]) -> tuple[list[Tree], str]:
+    """The trees, and the message of the error behind them."""
+    found: list[Tree] = []
+    try:
+        for tree in source:
+            found.append(tree)
+    except ReadError as error:
+        return found, str(error)
+    return found, ""
+
+
 def test_penn_layout() -> None:
     first, second = read_brackets(PENN, path="x")
     assert first == Tree.build(
@@ -43,136 +67,110 @@ def test_penn_layout() -> None:
     assert second.labels == ("", "FRAG")
 
 
-@pytest.mark.parametrize(
-    ("text", "tree"),
-    [
+def test_layouts() -> None:
+    pair = Tree.build(["a", "b"], ["NN", "NN"], [(0, 2, "S")])
+    for text, tree in [
         ("(NN word)", Tree.build(["word"], ["NN"], [])),
         ("( (NN word))", Tree.build(["word"], ["NN"], [(0, 1, "")])),
-        ("(S(NN a)(NN b))", Tree.build(["a", "b"], ["NN", "NN"], [(0, 2, "S")])),
-        ("(S\r\n\t(NN a )\x0b( NN b))\r\n", Tree.build(["a", "b"], ["NN", "NN"], [(0, 2, "S")])),
+        ("(S ((NN a)))", Tree.build(["a"], ["NN"], [(0, 1, "S"), (0, 1, "")])),
+        ("(S(NN a)(NN b))", pair),
+        ("(S\r\n\t(NN a )\x0b( NN b))\r\n", pair),
         ("(NN a\xa0b\u3000\x85c)", Tree.build(["a\xa0b\u3000\x85c"], ["NN"], [])),
-        ("(NN -LRB-)", Tree.build(["("], ["NN"], [])),
         ("(-LRB- -LRB-)", Tree.build(["("], ["-LRB-"], [])),
-    ],
-)
-def test_layouts(text: str, tree: Tree) -> None:
-    assert parse_brackets(text) == tree
+        ("(\\x28\\0 \\x28)", Tree.build(["("], ["("], [])),
+    ]:
+        assert parse_brackets(text) == tree
+    assert len(read("(A a) (B b)(C c)")[0]) == 3
 
 
-def test_two_trees_on_one_line() -> None:
-    assert len(list(read_brackets("(A a) (B b)(C c)", path="x"))) == 3
+MALFORMED: list[tuple[str, Literal["error", "tree"], str, str]] = [
+    ("(A a)\n(S (B b)))", "error", "2:10: sentence 3", "no bracket is open"),
+    ("(A a)\n\n(S (B b)\n  (C (D d)", "error", "3:1: sentence 2", "open brackets is at 4:3"),
+    ("(S (B b)", "error", "1:1: sentence 1", "not closed before the file ends"),
+    ("(A a)\nword (B b)", "error", "2:1: sentence 2", "'word (B b' outside brackets"),
+    ("(S (A a) word)", "error", "1:10: sentence 1", "'word' beside brackets"),
+    ("(S\n(NP (A a)\n word))", "error", "3:2: sentence 1", "the tree begins at line 1"),
+    ("(NN New York)", "error", "1:5: sentence 1", "(NN New York)"),
+    ("(S (A a) (NN))", "error", "1:10: sentence 1", "(NN)"),
+    ("(S (A a) (NP ( )))", "error", "1:14: sentence 1", "()"),
+    ("(())", "error", "1:2: sentence 1", "()"),
+    ("()", "error", "1:1: sentence 1", "()"),
+    ("(S (NP (NN a)) (VP ))", "error", "1:16: sentence 1", "(VP)"),
+    ("\n(S (B b)\n)", "tree", "2:1: sentence 2", "not closed before the line ends"),
+    ("\n(S (B b)))", "tree", "2:10: sentence 2", "no bracket is open"),
+    ("(S ())\n(S (B b) c)", "tree", "2:10: sentence 2", "'c' beside brackets"),
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("(A a)\n(S (B b)))", "f:2:10: sentence 3: found ')' but no bracket is open"),
-        ("(A a)\n\n(S (B b)\n  (C (D d)", "f:3:1: sentence 2: the tree that starts here lacks 2"),
-        (
-            "(A a)\n\n(S (B b)\n  (C (D d)",
-            "before the file ends; the innermost open one is at line 4",
-        ),
-        ("(S (B b)", "the tree that starts here is not closed before the file ends"),
-        ("(A a)\nword (B b)", "f:2:1: sentence 2: found 'word' outside brackets, expected '('"),
-        ("(S (A a) word)", "f:1:10: sentence 1: found the word 'word' without a tag, expected '("),
-        ("(NN New York)", "f:1:5: sentence 1: found the word 'New' without a tag"),
-        ("(S (A a) (NN))", "f:1:10: sentence 1: found '(NN)' without a tag or a word in it, exp"),
-        ("(S (A a) (NP ( )))", "f:1:14: sentence 1: found an empty bracket '()', expected a tag"),
-        ("(())", "f:1:2: sentence 1: found an empty bracket"),
-        ("()", "f:1:1: sentence 1: found an empty bracket"),
-        ("(S (NP (NN a)) (VP ))", "f:1:16: sentence 1: found '(VP)' without a tag or a word"),
-    ],
-)
-def test_malformed(text: str, message: str) -> None:
-    with pytest.raises(ReadError) as caught:
-        list(read_brackets(text, path="f"))
-    assert message in str(caught.value)
-
-
-def test_trees_before_the_mistake_are_read() -> None:
-    reader = read_brackets("(A a)\n(B b)\n)", path="f")
-    assert [next(reader).tags, next(reader).tags] == [("A",), ("B",)]
-    with pytest.raises(ReadError) as caught:
-        next(reader)
-    assert (caught.value.line, caught.value.column, caught.value.sentence) == (3, 1, 3)
+def test_malformed() -> None:
+    wrong = []
+    for text, blank, place, word in MALFORMED:
+        message = outcome(read_brackets(text, path="f", blank=blank))[1]
+        if not (message.startswith(f"f:{place}: ") and word.split(" (B")[0] in message):
+            wrong.append((text, message))
+    assert wrong == []
 
 
 def test_blank_parses_hold_their_line() -> None:
     text = "(A a)\n\n()\n(())\n(TOP)\n ( )\r\n(S (B b) (C c))"
-    trees = list(read_brackets(text, path="f", blank="tree"))
-    assert [len(tree) for tree in trees] == [1, 0, 0, 0, 0, 0, 2]
+    found, _ = read(text, blank="tree")
+    assert [len(tree) for tree in found] == [1, 0, 0, 0, 0, 0, 2]
     assert len(parse_brackets("", blank="tree")) == 0
 
 
 def test_a_line_may_hold_several_roots_and_brackets_without_words() -> None:
     text = "(S (X) (A a) (NP ()) (B b)) (C c) (T (D d))\n() (A a)"
-    two_roots, leaf = read_brackets(text, path="f", blank="tree")
+    (two_roots, leaf), _ = read(text, blank="tree")
     assert two_roots.words == ("a", "b", "c", "d")
     assert list(two_roots.constituents()) == [(0, 2, "S"), (3, 4, "T")]
     assert leaf == parse_brackets("(A a)")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("\n(S (B b)\n)", "f:2:1: sentence 2: the tree that starts here is not closed before the "
-         "line ends"),
-        ("\n(S (B b)))", "f:2:10: sentence 2: found ')' but no bracket is open"),
-        ("(S ())\n(S (B b) c)", "f:2:10: sentence 2: found the word 'c' without a tag"),
-    ],
-)  # fmt: skip
-def test_malformed_lines(text: str, message: str) -> None:
-    with pytest.raises(ReadError) as caught:
-        list(read_brackets(text, path="f", blank="tree"))
-    assert message in str(caught.value)
+def test_a_malformed_line_is_left_out_where_the_caller_wishes() -> None:
+    found, errors = read("(A a)\n(B\n\n(C c))\n(D d)", blank="tree")
+    assert [tree.words for tree in found] == [("a",), (), ("d",)]
+    assert [error.split(": ")[:2] for error in errors] == [
+        ["f:2:1", "sentence 2"],
+        ["f:4:6", "sentence 4"],
+    ]
 
 
 PIECES = st.lists(st.sampled_from(["(", ")", "(N a)", "b", " ", "\n", "(S "]), max_size=12)
 
 
-def outcome(text: str, blank: Literal["error", "tree"]) -> list[Tree] | ReadError:
-    try:
-        return list(read_brackets(text, path="f", blank=blank, margin=False))
-    except ReadError as error:
-        return error
-
-
-@given(pieces=PIECES)
-def test_any_text_is_trees_or_one_clear_error(pieces: list[str]) -> None:
+@given(PIECES.map("".join))
+def test_any_text_is_trees_or_one_clear_error(text: str) -> None:
     """What is accepted is exactly the grammar tree = (TAG word) | (label? tree+)."""
-    text = "".join(pieces)
     accepted = re.sub(r"\(\s*([a-zA-Z]+)\s+([a-zA-Z]+)\s*\)", "T", text)
     while (
         shorter := re.sub(r"\(\s*(?:[abNS]+(?=[\s(T]))?[\sT]*T[\sT]*\)", "T", accepted)
     ) != accepted:
         accepted = shorter
-    trees = outcome(text, "error")
-    assert isinstance(trees, list) == bool(re.fullmatch(r"[\sT]*", accepted))
-    if isinstance(trees, list):
-        assert len(trees) == accepted.count("T")
+    found, message = outcome(read_brackets(text, path="f", margin=False))
+    assert (message == "") == bool(re.fullmatch(r"[\sT]*", accepted))
+    if not message:
+        assert len(found) == accepted.count("T")
     else:
-        assert trees.line is not None
-        assert trees.sentence is not None
+        assert re.match(r"f:\d+:\d+: sentence \d+: ", message)
 
 
-@given(pieces=PIECES)
-def test_any_lines_are_one_tree_each_or_an_error(pieces: list[str]) -> None:
-    text = "".join(pieces)
-    trees = outcome(text, "tree")
-    if isinstance(trees, list):
-        assert len(trees) == len(text.removesuffix("\n").split("\n")) - (text == "")
+@given(PIECES.map("".join))
+def test_any_lines_are_one_tree_each_or_an_error(text: str) -> None:
+    found, message = outcome(read_brackets(text, path="f", blank="tree"))
+    if not message:
+        assert len(found) == len(text.removesuffix("\n").split("\n")) - (text == "")
     else:
-        assert trees.line == trees.sentence
+        line, sentence = re.match(r"f:(\d+):\d+: sentence (\d+): ", message).groups()  # type: ignore[union-attr]
+        assert line == sentence == str(len(found) + 1)
 
 
 def test_one_string_is_one_tree() -> None:
-    with pytest.raises(ReadError, match="found 2 trees, expected one"):
-        parse_brackets("(A a) (B b)")
-    with pytest.raises(ReadError, match="found 0 trees"):
-        parse_brackets(" ")
+    for text, number in (("(A a) (B b)", 2), (" ", 0)):
+        with pytest.raises(ReadError, match=f"found {number} trees, expected one"):
+            parse_brackets(text)
 
 
-def test_file_encoding_and_byte_order_mark(tmp_path: Path) -> None:
+def test_files(tmp_path: Path) -> None:
     path = tmp_path / "a.mrg"
     path.write_bytes("\ufeff(NN é)".encode())
     assert next(read_brackets_file(path)).words == ("é",)
@@ -180,80 +178,38 @@ def test_file_encoding_and_byte_order_mark(tmp_path: Path) -> None:
     assert [tree.words[0] for tree in read_brackets_file(path, encoding="latin-1")] == ["a", "é"]
     with pytest.raises(ReadError, match=r"a\.mrg:2: byte 0xe9 is not utf-8 text"):
         list(read_brackets_file(path))
-
-
-def test_unreadable_file(tmp_path: Path) -> None:
+    path.write_bytes(b"(NN a)\r(S (NN b)\r(NN c))\r")
+    assert [len(tree) for tree in read_brackets_file(path)] == [1, 2]
     with pytest.raises(ReadError, match=r"none\.mrg: cannot be read: No such file"):
         list(read_brackets_file(tmp_path / "none.mrg"))
 
 
-def read_with(kernel: bool, text: str) -> tuple[list[Tree], list[str]]:
-    """Trees and errors of a text that is read to its end, with the kernel or without it."""
-    errors: list[ReadError] = []
-    with pytest.MonkeyPatch.context() as patch:
-        if not kernel:
-            patch.setattr(brackets, "scan", None)
-        trees = list(read_brackets(text, path="f", on_error=errors.append))
-    return trees, list(map(str, errors))
-
-
-PIECES = ["(", ")", " ", "\n", "(A a)", "(S ", "ä", "\t", "中", "-LRB-", "\\x28", "(S\n (A a))\n"]
-
-
-@pytest.mark.skipif(brackets.scan is None, reason="the kernel is not built")
-@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
-def test_the_kernel_reads_what_python_reads(text: str) -> None:
-    assert read_with(True, text) == read_with(False, text)
-
-
-@pytest.mark.skipif(brackets.scan is None, reason="the kernel is not built")
-@given(st.lists(trees(), max_size=8), st.sampled_from(["ptb", "brackets"]))
-def test_the_kernel_reads_what_was_written(sentences: list[Tree], escapes: str) -> None:
-    text = "\r\n".join(write_brackets(tree, escapes) for tree in sentences if len(tree))
-    wanted = [tree for tree in sentences if len(tree)]
-    assert list(read_brackets(text, path="f", escapes=escapes)) == wanted
-
-
-def test_the_kernel_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "".join(f"(S (A w{i}) (B b))\n" for i in range(10)) + "(S (A a)"
-    whole = read_with(True, text)
-    monkeypatch.setattr(brackets, "_AT_A_TIME", 3)
-    assert read_with(True, text) == whole
-    assert whole[1] == ["f:11:1: sentence 11: the tree that starts here is not closed before the "
-                        "file ends"]  # fmt: skip
-
-
 def test_malformed_trees_are_left_out() -> None:
     text = "(A a)\n(S (A b)\n(S (A c))\n  junk\n(A d))\n\n(A e) (A f)\n(S (A g)\n   (A h))\n(S (A i"
-    found, errors = read_with(True, text)
+    found, errors = read(text)
     assert [tree.words for tree in found] == [("a",), ("c",), ("d",), ("e",), ("f",), ("g", "h")]
-    assert errors == [
-        "f:4:3: sentence 2: found the word 'junk' without a tag, expected '(TAG word)', '(' or ')'"
-        "; the tree begins at line 2",
-        "f:4:3: sentence 4: found 'junk' outside brackets, expected '('",
-        "f:5:6: sentence 6: found ')' but no bracket is open",
-        "f:10:7: sentence 10: found the word 'i' without a tag, expected '(TAG word)', '(' or ')'",
+    assert [error.split(": found")[0] for error in errors] == [
+        "f:4:3: sentence 2",
+        "f:4:3: sentence 4",
+        "f:5:6: sentence 6",
+        "f:10:7: sentence 10",
     ]
 
 
 def test_time_is_linear_in_the_number_of_malformed_trees() -> None:
-    def read(text: str) -> None:
-        assert len(read_with(True, text)[1]) == text.count("\n")
+    def check(text: str) -> None:
+        assert len(read(text)[1]) == text.count("\n")
 
-    assert takes_linear_time(read, *("(S (A a)\n" * number for number in (1_000, 32_000)))
+    assert takes_linear_time(check, *("(S (A a)\n" * number for number in (1_000, 32_000)))
 
 
 def test_depth_is_limited_by_memory_only() -> None:
-    deep = "(X " * 100_000 + "(A a)" + ")" * 100_000
-    for kernel in (True, False):
-        (tree,), errors = read_with(kernel, deep)
-        assert len(tree.labels) == 100_000
-        assert errors == []
+    (tree,), errors = read("(X " * 100_000 + "(A a)" + ")" * 100_000)
+    assert (len(tree.labels), errors) == (100_000, [])
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_recognition() -> None:
+    for text, expected in [
         ("\n( (S (A a)\n  (B b)) )\n", True),
         ("(NP (NP (A a) (B", True),
         ("", False),
@@ -262,7 +218,184 @@ def test_depth_is_limited_by_memory_only() -> None:
         ("text (S (A a))", False),
         ("(S (A a b) (B c d))", False),
         ("(NN (word)) (NN (other))", False),
+    ]:
+        assert looks_like_brackets(text) == expected, text
+
+
+# ---- Trees that took in others: found by the layout; no sound layout is taken for a mistake ----
+
+FLAT = "(S (NP (D the) (N dog{})) (VP (V barks)))"
+INDENTED = "(S\n  (NP (D the)\n      (N dog{}))\n  (VP (V barks)))"
+WRAPPED = "( (S (NP (D the) (N dog{}))\n     (VP (V barks))) )"
+
+
+def many(tree: str, number: int) -> list[str]:
+    return [tree.format(k) for k in range(1, number + 1)]
+
+
+def unclosed(trees: list[str], less: int, more: int | None) -> str:
+    """The trees, one less and one with a bracket more at its end (numbers from 1)."""
+    trees = list(trees)
+    trees[less - 1] = trees[less - 1][:-1]
+    if more is not None:
+        trees[more - 1] += ")"
+    return "\n".join(trees) + "\n"
+
+
+@pytest.mark.parametrize("more", [13, 40, None])
+@pytest.mark.parametrize("tree", [FLAT, INDENTED, WRAPPED])
+def test_an_unclosed_tree_costs_itself_only(tree: str, more: int | None) -> None:
+    height = tree.count("\n") + 1
+    text = unclosed(many(tree, 50), 11, more)
+    found, errors = read(text)
+    assert [one.words[1] for one in found] == [f"dog{k}" for k in range(1, 51) if k != 11]
+    assert errors[0].startswith(f"f:{10 * height + 1}:1: sentence 11: ")
+    assert "not closed before the next bracket that begins a line" in errors[0]
+    assert [error.split(":")[1] for error in errors[1:]] == ([str(more * height)] if more else [])
+    before, message = outcome(read_brackets(text, path="f"))
+    assert (len(before), message) == (10, errors[0])
+
+
+@pytest.mark.parametrize("outer", ["", "TOP", "ROOT"])
+def test_an_outer_bracket_is_evidence_enough(outer: str) -> None:
+    """Even in a file of three trees, which its first one takes in; without one it is one tree."""
+    given_trees = [f"({outer} {tree})" for tree in many(FLAT, 3)]
+    assert len(read("\n".join(given_trees))[0]) == 3
+    found, errors = read(unclosed(given_trees, 1, 3))
+    assert [tree.words[1] for tree in found] == ["dog2", "dog3"]
+    assert [error.split(":")[1] for error in errors] == ["1", "3"]
+    (tree,), errors = read(unclosed(many("(S (N a{}))", 3), 1, 3))
+    assert (tree.words, errors) == (("a1", "a2", "a3"), [])
+
+
+@pytest.mark.parametrize("others", [(), many(FLAT, 100), many(INDENTED, 100), many(WRAPPED, 100)])
+def test_constituents_may_stand_at_the_margin(others: Sequence[str]) -> None:
+    """In a whole file and in one tree of it, wherever that stands."""
+    half = len(others) // 2
+    for tree in (
+        "(S\n(NP (D the)\n(N dog))\n(VP (V barks))\n)",
+        "(S (NP (D the) (N dog))\n(VP (V barks)))",
+        "(S (NP (D the) (N dog)) (CC and)\n(S (VP (V barks)))\n(VP (V eats)))",
+        "(S (NP (D\nthe) (N\ndog))\n(VP (V barks)))",
+        "(\n(S (NP (D the) (N dog))\n(VP (V barks))))",
+        "(DOC\n(S (N a))\n(S (N b))\n(S (N c))\n)",
+    ):
+        for number in (1, 3, 40):
+            text = "\n".join([*others[:half], *[tree] * number, *others[half:]])
+            assert not trees_begin_at_margin(text)
+            found, errors = read(text)
+            assert (len(found), errors) == (number + len(others), [])
+
+
+@given(st.data())
+def test_what_is_left_out_are_the_unclosed_trees(data: st.DataObject) -> None:
+    """Of a hundred trees, a few lack brackets; all others are read."""
+    given_trees = many(FLAT, 100)
+    chosen = data.draw(st.lists(st.integers(0, 98), max_size=5, unique=True))
+    for k in chosen:
+        given_trees[k] = given_trees[k][: -data.draw(st.integers(1, 2))]
+    found, errors = read("\n".join(given_trees))
+    left = sorted(set(range(1, 101)) - {k + 1 for k in chosen})
+    assert [int(tree.words[1][3:]) for tree in found] == left
+    assert [error.split(":")[1] for error in errors] == [str(k + 1) for k in sorted(chosen)]
+
+
+@pytest.mark.parametrize(
+    ("folder", "pattern"),
+    [
+        ("wsj_sample_en", "combined/*.mrg"),
+        ("gum_en", "const/*.ptb"),
+        ("sequoia_fr", "*.mrg_strict"),
+        ("icepahc_is", "finished/*.psd"),
+        ("keyaki_ja", "treebank/*.psd"),
+        ("cess_es", "cess_esp/*.tbf"),
+        ("idn_id", "Indonesian_Treebank.bracket"),
     ],
 )
-def test_recognition(text: str, expected: bool) -> None:
-    assert looks_like_brackets(text) == expected
+def test_released_treebanks_begin_trees_at_the_margin(folder: str, pattern: str) -> None:
+    for path in sorted(shared_data(f"treebanks/{folder}").glob(pattern)):
+        assert trees_begin_at_margin(path.read_text(encoding="latin-1"))
+
+
+# ---- Streams: the same trees and errors as from the whole text ---------------------------------
+
+STREAM = """\
+( (S (NP (DT the)
+         (NN straße))
+     (VP (VBZ is) (ADJP (JJ -LRB-)))) )
+
+(X (T a)) (X (T b)) (U c)
+((FRAG (UH 雨)))"""
+
+
+def streamed(data: bytes) -> tuple[list[Tree], str]:
+    return outcome(read_bracket_stream(io.BytesIO(data), path="x"))
+
+
+def whole(data: bytes) -> tuple[list[Tree], str]:
+    text = data.decode().removeprefix("\ufeff")
+    return outcome(read_brackets(text, path="x", margin=False))
+
+
+@given(st.lists(trees(), max_size=5), st.sampled_from(["", " ", "\n", "\r\n\n"]))
+def test_written_trees_come_back_off_a_stream(given_trees: list[Tree], gap: str) -> None:
+    text = gap.join(map(write_brackets, given_trees)).encode()
+    assert streamed(text) == streamed(b"\xef\xbb\xbf" + text) == (given_trees, "")
+    assert whole(text)[0] == [tree for tree in given_trees if len(tree)]
+
+
+@given(damaged(STREAM.encode(), "()"))
+def test_a_stream_gives_the_trees_and_the_message_of_the_whole_text(data: bytes) -> None:
+    found, message = streamed(data)
+    try:
+        expected = whole(data)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        before, problem = whole(data[: data.rfind(b"\n", 0, error.start) + 1])
+        if "UTF-8" in message:
+            assert message.startswith(f"x:{line}: not UTF-8 text")
+            assert found == before[: len(found)]
+        else:  # there was another mistake in front of it
+            assert (found, message) == (before, problem)
+    else:
+        assert (found, message) == expected
+
+
+def test_a_tree_is_given_before_the_next_line_is_read() -> None:
+    stream = io.BytesIO(b"(X (T a))\n" * 1000)
+    source = read_bracket_stream(stream, path="x")
+    for k in range(1, 10):
+        assert next(source).words == ("a",)
+        assert stream.tell() == 10 * k
+
+
+def test_places_count_from_the_beginning_of_the_stream() -> None:
+    good = "(X (T é)) (X (T b))\n"
+    for text, message in (
+        (good * 3 + "(X (T a)", "x:4:1: sentence 7: the tree that starts here is not closed"),
+        (good + "(X (T é)) )", "x:2:11: sentence 4: found ')' but no bracket is open"),
+        ("(X (T é)) (X (T é)) oh", "x:1:21: sentence 3: found 'oh' outside brackets"),
+        ("the dog barks\n" * 10, "x:1:1: sentence 1: found 'the dog barks' outside brackets"),
+    ):
+        assert streamed(text.encode())[1].startswith(message)
+
+
+def test_a_tree_without_end_is_not_read_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brackets, "LONGEST", 1 << 20)
+    data = b"(X (T a))\n  (X (T \xc3\xa9))\n (X\n" + b"(T b)\n" * 1_000_000
+    stream = io.BytesIO(data)
+    found, message = outcome(read_bracket_stream(stream, path="x"))
+    assert len(found) == 2
+    assert message == "x:3:2: sentence 3: the tree that starts here is not closed within 1 MiB"
+    assert stream.tell() < (1 << 20) + 2000
+
+
+def test_a_stream_that_breaks_is_named() -> None:
+    class Breaking(io.BytesIO):
+        def readline(self, size: int | None = -1, /) -> bytes:
+            if line := super().readline(size):
+                return line
+            raise OSError(5, "Input/output error")
+
+    found, message = outcome(read_bracket_stream(Breaking(b"(X (T a))\n(X"), path="x"))
+    assert (len(found), message) == (1, "x:3: cannot be read on: Input/output error")

@@ -6,12 +6,11 @@ from operator import attrgetter
 from pathlib import Path
 
 from spmrl_bench.readers.brackets import read_brackets_file
-from spmrl_bench.readers.dp import read_dp
+from spmrl_bench.readers.conll import read_dp
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.transforms import drop_traces
 from tests.conftest import shared_data
-from tests.readers.described import Encoded
-from tests.readers.sentence_formats import SentenceFormat, ways_of_text
+from tests.readers.cases import Encoded, SentenceFormat, ways_of_text
 
 GOOD = "She\tPRP\t2\nate\tVBD\t0\n1\\/2\tCD\t2\n-LRB-\t-LRB-\t3\n\n"
 TREE = DependencyTree.build(

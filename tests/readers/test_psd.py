@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
-from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.named_dialects import read_psd
+from spmrl_bench.readers.dialects import read_psd
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.transforms import drop_traces
-from tests.conftest import shared_data
-from tests.readers.described import Encoded
-from tests.readers.text_formats import DEEP, Big, Broken, TextFormat, error_of, read_all
+from tests.readers.cases import DEEP, Big, Broken, Encoded, TextFormat, read_all
 
 ICELANDIC = """\
 ( (IP-MAT (CODE <heading>)
@@ -51,61 +44,23 @@ LAYOUTS = [
     (" \r\n\t", []),
 ]
 MALFORMED = [
-    ("( (S (A a)) (ID 1)))", "1:20: sentence 2: found ')' but no bracket is open"),
-    (
-        "( (S (A a)) (ID 1)) b",
-        "1:21: sentence 2: found 'b' outside brackets, expected '('",
-    ),
-    (
-        "( (S (A a)) (ID 1)\n",
-        "1:1: sentence 1: the tree that starts here is not closed before the end of the file",
-    ),
-    (
-        "( (S (A a) (ID 1))\n( (B b) (ID 2))",
-        "1:1: sentence 1: the tree that starts here is not closed before the next bracket at "
-        "the beginning of a line",
-    ),
-    (
-        "( (S (A a))\n (ID 1))\n( (S\n  (B",
-        "3:1: sentence 2: the tree that starts here lacks 3 closing brackets before the end of "
-        "the file; the innermost open one is at line 4 column 3",
-    ),
-    ("( (S (A a) (B)) (ID 1))", "1:12: sentence 1: found '(B)', expected '(TAG WORD)'"),
-    ("( (S ( a)))", "1:6: sentence 1: found '(a)', expected '(TAG WORD)'"),
-    ("( (S (A a) ( )))", "1:12: sentence 1: found '()', expected '(TAG WORD)'"),
-    (
-        "( (S (NP (B b)) (NP (())))",
-        "1:21: sentence 1: found a bracket without a label inside a tree",
-    ),
-    (
-        "( (S (A a b)))",
-        "1:6: sentence 1: found '(A a b)', expected '(TAG WORD)'",
-    ),
-    (
-        "( (S a (A b)))",
-        "1:3: sentence 1: found 'a' beside brackets, expected brackets only or one word",
-    ),
-    (
-        "( (S (A a) b))",
-        "1:12: sentence 1: found 'b' beside brackets, expected brackets only or one word",
-    ),
-    (
-        "( (S (A a)) (ID 1))\n( (S (A a)))",
-        "2:1: sentence 2: found a tree without '(ID name)', which others of the file have",
-    ),
-    (
-        "( (A a) (ID 1) ( (B b) (ID 2)))",
-        "1:16: sentence 1: found a bracket without a label inside a tree",
-    ),
-    ("( (A a) (ID 1) (ID 2))", "1:16: sentence 1: found a second ID, '2'; is a tree not closed?"),
-    ("( (A a) (ID))", "1:9: sentence 1: found '(ID)' without a name"),
-    (
-        f"( (A {'x' * 50} b) (ID 1))",
-        (
-            "1:3: sentence 1: found '(A xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...)', expected "
-            "'(TAG WORD)'"
-        ),
-    ),
+    ("( (S (A a)) (ID 1)))", "1:20: sentence 2", "no bracket is open"),
+    ("( (S (A a)) (ID 1)) b", "1:21: sentence 2", "outside brackets"),
+    ("( (S (A a)) (ID 1)\n", "1:1: sentence 1", "not closed"),
+    ("( (S (A a) (ID 1))\n( (B b) (ID 2))", "1:1: sentence 1", "not closed"),
+    ("( (S (A a))\n (ID 1))\n( (S\n  (B", "3:1: sentence 2", "not closed"),
+    ("( (S (A a) (B)) (ID 1))", "1:12: sentence 1", "(B)"),
+    ("( (S ( a)))", "1:6: sentence 1", "(a)"),
+    ("( (S (A a) ( )))", "1:12: sentence 1", "()"),
+    ("( (S (NP (B b)) (NP (())))", "1:21: sentence 1", "without a label"),
+    ("( (S (A a b)))", "1:6: sentence 1", "(A a b)"),
+    ("( (S a (A b)))", "1:3: sentence 1", "beside brackets"),
+    ("( (S (A a) b))", "1:12: sentence 1", "beside brackets"),
+    ("( (S (A a)) (ID 1))\n( (S (A a)))", "2:1: sentence 2", "without '(ID name)'"),
+    ("( (A a) (ID 1) ( (B b) (ID 2)))", "1:16: sentence 1", "without a label"),
+    ("( (A a) (ID 1) (ID 2))", "1:16: sentence 1", "second ID"),
+    ("( (A a) (ID))", "1:9: sentence 1", "without a name"),
+    (f"( (A {'x' * 50} b) (ID 1))", "1:3: sentence 1", "xxx...)"),
 ]
 
 PSD = TextFormat(
@@ -160,66 +115,22 @@ def test_empty_elements_in_any_script() -> None:
     assert overt.labels == ("", "IP-MAT", "PP", "NP;*SBJ*", "NP-TMP")
 
 
-@pytest.mark.parametrize(
-    ("text", "lemmas", "word", "tag"),
-    [
-        ("*", False, "*", "-NONE-"),
-        ("*-1", False, "*-1", "-NONE-"),
-        ("*T*-12", True, "*T*-12", "-NONE-"),
-        ("*con*-D", True, "*con*-D", "-NONE-"),
-        ("*speaker+hearer*", False, "*speaker+hearer*", "-NONE-"),
-        ("0", True, "0", "-NONE-"),
-        ("**", False, "**", "X"),
-        ("*a", False, "*a", "X"),
-        ("0-0", True, "0", "X"),
-        ("a-b-c", True, "a-b", "X"),
-        ("a-b-c", False, "a-b-c", "X"),
-        ("-", True, "-", "X"),
-        ("--", True, "--", "X"),
-        ("---", True, "-", "X"),
-        ("-----", True, "--", "X"),
-        (",-,", True, ",", "X"),
-        ("-LRB-", False, "(", "X"),
-        ("-LRB---RRB-", False, "(-)", "X"),
-        ("<dash/>-<dash/>", True, "-", "X"),
+def test_leaves() -> None:
+    """Text of a leaf, whether it has a lemma, its word and tag; an empty element is in a node."""
+    none = "-NONE-"
+    for text, lemmas, word, tag in [
+        ("*", False, "*", none), ("*-1", False, "*-1", none), ("*T*-12", True, "*T*-12", none),
+        ("*con*-D", True, "*con*-D", none), ("*speaker+hearer*", False, "*speaker+hearer*", none),
+        ("0", True, "0", none), ("**", False, "**", "X"), ("*a", False, "*a", "X"),
+        ("0-0", True, "0", "X"), ("a-b-c", True, "a-b", "X"), ("a-b-c", False, "a-b-c", "X"),
+        ("-", True, "-", "X"), ("--", True, "--", "X"), ("---", True, "-", "X"),
+        ("-----", True, "--", "X"), (",-,", True, ",", "X"), ("-LRB-", False, "(", "X"),
+        ("-LRB---RRB-", False, "(-)", "X"), ("<dash/>-<dash/>", True, "-", "X"),
         ("a\u3000b", False, "a\u3000b", "X"),
-    ],
-)
-def test_leaves(text: str, lemmas: bool, word: str, tag: str) -> None:
-    (tree,) = read_all(read_psd, f"( (S (X {text})) (ID 1))", lemmas=lemmas)[0]
-    assert (tree.words, tree.tags) == ((word,), (tag,))
-    assert tree.labels == (("", "S", "X") if tag == "-NONE-" else ("", "S"))
-
-
-@pytest.mark.parametrize("text", ["word", "-word", "word-"])
-def test_lemma_absent(tmp_path: Path, text: str) -> None:
-    message = f"1:6: sentence 1: found '(A {text})', expected '(TAG WORD-LEMMA)'"
-    assert error_of(read_psd, f"( (S (A {text})))", tmp_path / "f", lemmas=True) == message
-
-
-def test_trees_before_the_mistake_are_read(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("( (A a) (ID 1))\n( (B")
-    reader = read_psd(tmp_path / "f")
-    assert next(reader).words == ("a",)
-    with pytest.raises(ReadError, match="sentence 2"):
-        next(reader)
-
-
-@pytest.mark.parametrize(
-    ("treebank", "lemmas", "trees", "tokens", "empty"),
-    [
-        ("keyaki_ja/treebank", False, 3589, 64220, 13313),
-        ("icepahc_is/finished", True, 6327, 78439, 6966),
-    ],
-)
-def test_releases(treebank: str, lemmas: bool, trees: int, tokens: int, empty: int) -> None:
-    """Numbers of the releases; two of 6,329 IDs in IcePaHC hold only CODE, one tree has no ID."""
-    errors: list[ReadError] = []
-    found = [
-        tree
-        for path in sorted(shared_data(f"treebanks/{treebank}").glob("*.psd"))
-        for tree in read_psd(path, lemmas=lemmas, on_error=errors.append)
-    ]
-    gaps = sum(tree.tags.count("-NONE-") for tree in found)
-    assert (len(found), sum(map(len, found)) - gaps, gaps) == (trees, tokens, empty)
-    assert len(errors) == (1 if lemmas else 0)
+    ]:  # fmt: skip
+        (tree,) = read_all(read_psd, f"( (S (X {text})) (ID 1))", lemmas=lemmas)[0]
+        labels = ("", "S", "X") if tag == none else ("", "S")
+        assert (tree.words, tree.tags, tree.labels) == ((word,), (tag,), labels), text
+    for text in ("word", "-word", "word-"):
+        (error,) = read_all(read_psd, f"( (S (A {text})))", lemmas=True)[1]
+        assert error == f"1:6: sentence 1: found '(A {text})', expected '(TAG word-lemma)'"

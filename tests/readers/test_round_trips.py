@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.readers.brackets import parse_brackets, read_brackets_file
-from spmrl_bench.readers.conll import read_conll_file
+from spmrl_bench.readers.conll import UNWRITABLE, conll_lines, read_conll_file
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.conll import UNWRITABLE, conll_lines
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from tests.reliability.tally import Tally

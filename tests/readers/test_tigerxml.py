@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.tigerxml import read_tiger_xml
+from spmrl_bench.readers.graphs import read_tiger_xml
 from spmrl_bench.trees.graph import NO_PARENT, Graph
-from tests.conftest import shared_data
-from tests.readers.sentence_formats import SentenceFormat, edits, to_rooted_tree, ways_of_xml
+from tests.readers.cases import SentenceFormat, edits, to_rooted_tree, ways_of_xml
 from tests.trees.graphs import yields
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -27,8 +26,9 @@ TERMINALS = """<terminals>
 <t id="5" word="." pos="$."/>
 </terminals>
 """
-NODES = """<nonterminals>
-<nt id="51" cat="VP"><edge label="HD" idref="4"/><edge label="OA" idref="1"/></nt>
+EDGES = '<edge label="HD" idref="4"/><edge label="OA" idref="1"/>'
+NODES = f"""<nonterminals>
+<nt id="51" cat="VP">{EDGES}</nt>
 <nt id="50" cat="S"><edge label="OC" idref="51"/><edge label="SB" idref="3"/>
 <edge label="HD" idref="2"/><secedge label="X" idref="1"/></nt>
 </nonterminals>
@@ -52,30 +52,10 @@ GRAPH = Graph(
 
 # Text of the sentence, what stands there instead, the line of the sentence, the problem.
 MALFORMED = {
-    "edge to nowhere": (
-        'idref="51"/><edge',
-        'idref="5x"/><edge',
-        12,
-        "found an edge to '5x', which is no id of the sentence",
-    ),
-    "second parent of a token": (
-        '"OC" idref="51"',
-        '"OC" idref="4"',
-        12,
-        "found a second edge to '4', expected one parent",
-    ),
-    "second parent of a node": (
-        '"SB" idref="3"',
-        '"SB" idref="51"',
-        12,
-        "found a second edge to '51', expected one parent",
-    ),
-    "node below itself": (
-        '"SB" idref="3"',
-        '"SB" idref="50"',
-        12,
-        "found the node 'S' below itself",
-    ),
+    "edge to nowhere": ('idref="51"/><edge', 'idref="5x"/><edge', 12, "found an edge to '5x',"),
+    "second parent of a token": ('"OC" idref="51"', '"OC" idref="4"', 12, "found a second edge"),
+    "second parent of a node": ('"SB" idref="3"', '"SB" idref="51"', 12, "found a second edge to"),
+    "node below itself": ('"SB" idref="3"', '"SB" idref="50"', 12, "found the node 'S' below"),
     "cycle": ('"OA" idref="1"', '"OA" idref="50"', 11, "found the node 'VP' below itself"),
     "no category": (' cat="VP"', "", 11, "<nt> lacks the attribute 'cat'"),
     "no word": (' word="Das"', "", 4, "<t> lacks the attribute 'word'"),
@@ -84,28 +64,20 @@ MALFORMED = {
     "no id of a token": ('<t id="2"', "<t", 5, "<t> lacks the attribute 'id'"),
     "no id of a node": ('<nt id="50"', "<nt", 12, "<nt> lacks the attribute 'id'"),
     "id of two tokens": ('id="2"', 'id="1"', 5, "found the id '1' twice in the sentence"),
-    "id of token and node": (
-        'nt id="51"',
-        'nt id="5"',
-        11,
-        "found the id '5' twice in the sentence",
+    "id of token and node": ('nt id="51"', 'nt id="5"', 11, "found the id '5' twice in the"),
+    "root below another": ('root="50"', 'root="51"', 2, "the root '51' has a parent"),
+    "root is a child token": ('root="50"', 'root="1"', 2, "the root '1' has a parent"),
+    "unknown root": ('root="50"', 'root="x"', 2, "the root 'x' is no id of the sentence"),
+    "childless node": (EDGES, "", 11, "without children"),
+    "edge outside a node": (
+        "<nonterminals>",
+        '<nonterminals><edge idref="5"/>',
+        10,
+        "outside <nt>",
     ),
-    "root below another": ('root="50"', 'root="51"', 2, "the graph's root '51' has a parent"),
-    "root is a child token": ('root="50"', 'root="1"', 2, "the graph's root '1' has a parent"),
-    "unknown root": ('root="50"', 'root="x"', 2, "the graph's root 'x' is no id of the sentence"),
-    "childless node": (
-        '<edge label="HD" idref="4"/><edge label="OA" idref="1"/>',
-        "",
-        11,
-        "found the node 'VP' without children",
-    ),
+    "edge in a token": ("<secedge", "<edge", 6, "outside <nt>"),
     "no tokens": (TERMINALS, "", 1, "found no <t> in the sentence"),
-    "sentence in a sentence": (
-        '<t id="2"',
-        '<s id="n"/><t id="2"',
-        5,
-        "found <s> inside another <s>",
-    ),
+    "sentence in a sentence": ('<t id="2"', '<s id="n"/><t id="2"', 5, "found <s> inside another"),
 }
 
 TIGER = SentenceFormat(
@@ -163,10 +135,6 @@ def test_root_may_be_a_token_and_nodes_absent(tmp_path: Path) -> None:
     assert (graph.words, graph.labels, graph.token_parents) == (("Ja",), (), (NO_PARENT,))
 
 
-def test_long_files_are_streamed(tmp_path: Path) -> None:
-    assert len(list(read(tmp_path, *[sentence()] * 200))) == 200
-
-
 def test_one_sentence_has_one_error(tmp_path: Path) -> None:
     bad = sentence().replace(' word="Das"', "").replace(' pos="$."', "").replace('"51"', '"5"')
     errors: list[ReadError] = []
@@ -179,16 +147,22 @@ def test_numbers_stand_for_names_that_are_missing(tmp_path: Path) -> None:
     assert [graph.name for graph in read(tmp_path, anonymous, anonymous)] == ["1", "2"]
 
 
-def test_time_is_linear_in_a_long_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """expat scans an unfinished tag from its start with each piece of the file."""
-    sizes: list[int] = []
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes were read at a time."""
+    found: list[int] = []
 
     class Counting(FileIO):
         def read(self, size: int | None = -1) -> bytes:
-            sizes.append(size or 0)
+            found.append(size or 0)
             return super().read(size)
 
-    monkeypatch.setattr("spmrl_bench.readers.xml_stream.open", Counting, raising=False)
+    monkeypatch.setattr("spmrl_bench.readers.graphs.open", Counting, raising=False)
+    return found
+
+
+def test_time_is_linear_in_a_long_value(tmp_path: Path, sizes: list[int]) -> None:
+    """expat scans an unfinished tag from its start with each piece of the file."""
     long = "x" * 10_000_000
     (graph,) = read(tmp_path, sentence().replace("Das", long))
     assert graph.words[0] == long
@@ -196,6 +170,26 @@ def test_time_is_linear_in_a_long_value(tmp_path: Path, monkeypatch: pytest.Monk
     sizes.clear()
     assert len(list(read(tmp_path, *[sentence()] * 2000))) == 2000
     assert len(set(sizes)) == 1  # memory does not grow with the file
+
+
+def test_xml_without_sentences_is_read_in_pieces(tmp_path: Path, sizes: list[int]) -> None:
+    text = "<a>word</a>\n" + "word " * 50
+    assert list(read(tmp_path, text * 150_000)) == []
+    assert max(sizes) <= 1 << 22
+    assert sum(sizes) > 1 << 25
+
+
+def test_what_does_not_end_is_refused(tmp_path: Path) -> None:
+    long = "x" * (24 << 20)
+    for text, line, problem in (
+        (sentence().replace("Das", long), 5, "sentence s7: <s> of more than 16 MiB begins here"),
+        (f"\n<t word='{long}'/>", 6, "a tag of more than 16 MiB begins here"),
+        (f"\n<!--{long}-->", 6, "a tag of more than 16 MiB begins here"),
+    ):
+        errors: list[ReadError] = []
+        assert list(read(tmp_path, text, on_error=errors.append)) == []
+        assert list(map(str, errors)) == [f"{tmp_path}/file:{line}: {problem}"]
+    assert list(read(tmp_path, f"<x>{long}</x>\n")) == []  # text is no sentence, and not kept
 
 
 def test_graph_outside_a_sentence(tmp_path: Path) -> None:
@@ -217,24 +211,3 @@ def test_unusable_encoding(tmp_path: Path, encoding: str) -> None:
     path.write_text(f"<?xml version='1.0' encoding='{encoding}'?><corpus/>")
     with pytest.raises(ReadError, match=r"a\.xml:1: declares an encoding: .*encoding"):
         list(read_tiger_xml(path))
-
-
-@pytest.mark.parametrize(
-    ("language", "sentences", "tokens"), [("sv", 93, 1731), ("de", 86, 1906), ("en", 79, 1876)]
-)
-def test_smultron_has_as_many_tokens_as_it_says(language: str, sentences: int, tokens: int) -> None:
-    path = shared_data(f"treebanks/smultron_sv_de_en/smultron_{language}_banana.xml")
-    graphs = list(read_tiger_xml(path))
-    assert (len(graphs), sum(len(graph.words) for graph in graphs)) == (sentences, tokens)
-
-
-def test_squoia_has_as_many_tokens_and_nodes_as_it_says() -> None:
-    folder = shared_data("treebanks/squoia_de")
-    graphs = [graph for path in folder.glob("*.xml") for graph in read_tiger_xml(path)]
-    counts = (
-        len(graphs),
-        sum(len(graph.words) for graph in graphs),
-        sum(len(graph.labels) for graph in graphs),
-        sum(graph.token_parents.count(NO_PARENT) for graph in graphs),
-    )
-    assert counts == (2824, 46857, 32283, 6093)

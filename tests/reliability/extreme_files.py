@@ -159,11 +159,13 @@ def _extremes(form: str) -> Mapping[str, Callable[[], bytes]]:
     return found
 
 
-EXTREMES = [Extreme(name, form, make) for form in FORMATS for name, make in _extremes(form).items()]
+EXTREMES = [
+    Extreme(name, form, make) for form in FORMATS.names() for name, make in _extremes(form).items()
+]
 #: What takes more than a test of seconds may.
 LARGE = [
     Extreme(name, form, make, large=True)
-    for form in FORMATS
+    for form in FORMATS.names()
     for name, make in {
         "a line of 100 MB": lambda form=form: _sentence(form, "a" * (100 << 20)).encode(),
         "a line of 100 MB of spaces": lambda form=form: (

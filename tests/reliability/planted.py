@@ -157,7 +157,7 @@ BUGS = [
         "readers/conll.py",
         "        if self._range[0] > len(self._rows):\n",
         "        if self._range[0] > len(self._rows) + 1:\n",
-        "readers/test_sentence_formats.py",
+        "readers/test_formats.py",
     ),
     Bug(
         "co-indices stay in labels",

@@ -1,4 +1,4 @@
-"""Charts, transitions, scores and readers: what their kernels would misread never reaches them."""
+"""Charts, transitions and scores: what their kernels would misread never reaches them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ from tests.reliability.tally import Tally
 from tests.twins import TWINS, built, functions, running_on
 
 compiled = all(map(built, TWINS)) and all(
-    find_spec(f"spmrl_bench.{name}")
-    for name in ("scoring._counting", "scoring._scanning", "readers._brackets")
+    find_spec(f"spmrl_bench.{name}") for name in ("scoring._counting", "scoring._scanning")
 )
 pytestmark = pytest.mark.skipif(not compiled, reason="the kernels are not built")
 
@@ -153,11 +152,7 @@ def test_there_is_a_way_to_every_function() -> None:
         for name in names.split()
     }
     assert reached | WITHOUT_ARRAYS == {*functions("chart"), *functions("transitions")}
-    assert {*functions("scoring"), *functions("readers")} == {
-        "_counting.count_trees",
-        "_scanning.count_texts",
-        "_brackets.scan",
-    }
+    assert {*functions("scoring")} == {"_counting.count_trees", "_scanning.count_texts"}
     for _, gate, good, _ in GATES:
         taken = inspect.signature(gate).parameters
         assert set(good) <= set(taken) or any(p.kind is p.VAR_KEYWORD for p in taken.values())
@@ -282,29 +277,6 @@ def test_threads(threads: Any) -> None:
 
 
 # ---- texts and trees ---------------------------------------------------------------------
-
-
-def test_a_text_is_read_between_its_ends_only(tally: Tally) -> None:
-    held = tally("R9", "offsets and texts given to the reader of brackets")
-    scan = functions("readers")["_brackets.scan"]
-    text = "(A (B c))(A (B d))"
-
-    class Itself(dict[str, str]):
-        def __missing__(self, key: str) -> str:
-            return key
-
-    def tried(*given: Any) -> Any:
-        held.add()
-        return scan(*given, 9, Itself(), Itself())
-
-    assert tried(text, 0, 18)[0] == ["c", "d"]
-    assert tried(text, 9, 18)[0] == ["d"]
-    for start, end in [(-1, 5), (0, 19), (5, 4), (18, 2**40), (-(2**40), 0), (19, 19)]:
-        with pytest.raises(ArrayError, match="start and end are"):
-            tried(text, start, end)
-    for wrong in (None, b"(A (B c))", ["(A (B c))"], 3):
-        with pytest.raises(TypeError):
-            tried(wrong, 0, 4)
 
 
 def _tree(spans: Any, words: Any = ("a", "b"), labels: Any = ("S", "X")) -> SimpleNamespace:

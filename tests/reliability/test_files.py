@@ -32,7 +32,7 @@ def read(form: str, path: Path) -> tuple[list[Any], list[ReadError]]:
     errors: list[ReadError] = []
     sentences: list[Any] = []
     try:
-        found = FORMATS[form].read(path, on_error=errors.append, **OPTIONS.get(form, {}))
+        found = FORMATS.get(form).read(path, on_error=errors.append, **OPTIONS.get(form, {}))
         sentences.extend(getattr(sentence, "tree", sentence) for sentence in found)
     except ReadError as error:  # not of the encoding
         errors.append(error)
@@ -85,7 +85,7 @@ def test_malformed(form: str, name: str, tmp_path: Path, tally: Tally) -> None:
     assert errors, "it was read"
     check_errors(errors, path)
     with pytest.raises(ReadError) as caught:
-        list(FORMATS[form].read(path, **OPTIONS.get(form, {})))
+        list(FORMATS.get(form).read(path, **OPTIONS.get(form, {})))
     assert str(caught.value) == str(errors[0])
 
 

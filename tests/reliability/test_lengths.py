@@ -22,7 +22,7 @@ from spmrl_bench.parsers.streams import (
     weight,
     windows,
 )
-from spmrl_bench.readers import conllu_stream, text
+from spmrl_bench.readers import conll, text
 from tests.builders import tiny
 from tests.reliability.growth import parser_of as parser_of_variant
 from tests.reliability.tally import Tally
@@ -171,12 +171,12 @@ def test_a_line_without_end_is_refused_where_it_begins(
 
 
 def test_a_block_without_end_is_refused(tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conllu_stream, "LONGEST", 1000)
+    monkeypatch.setattr(conll, "LONGEST", 1000)
     tally("R21", "lines and blocks without end").add()
     row = "{0}\tdog\t_\t_\tNN\t_\t_\t_\t_\t_\n"
     block = "".join(row.format(k) for k in range(1, 100))
     stream = io.BytesIO((row.format(1) + "\n" + block).encode())
-    found = conllu_stream.read_conllu_stream(stream, path="file")
+    found = conll.read_conllu_stream(stream, path="file")
     assert next(found).column("form") == ["dog"]
     with pytest.raises(ReadError, match=r"^file:3: a sentence of more than 0 MiB begins here"):
         next(found)

@@ -16,10 +16,10 @@ from spmrl_bench.leaderboard.record import Record, System, read_record, read_rec
 from spmrl_bench.leaderboard.track import score_track
 from spmrl_bench.parsers.config import ParserConfig
 from spmrl_bench.parsers.right_branching import RightBranching
+from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.task import write_task
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees.conll import conll_lines
 from spmrl_bench.trees.escapes import write_brackets
 from tests.builders import cli
 from tests.experiments.running import evaluate, train

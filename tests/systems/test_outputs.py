@@ -9,6 +9,7 @@ import pytest
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import Record, System, read_records
+from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.building import site_pages
 from spmrl_bench.systems.description import Known
@@ -17,7 +18,6 @@ from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.systems.run import system_runs
 from spmrl_bench.systems.together import score_systems, train_systems
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees.conll import conll_lines
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
 from tests.experiments.running import evaluate, train

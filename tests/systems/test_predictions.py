@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import ReadError, ScoreError
+from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.systems.predictions import POLICIES, Policy, read_predictions
 from spmrl_bench.trees import Parse
-from spmrl_bench.trees.conll import conll_lines
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from tests.laboratory import make_trees

@@ -6,7 +6,7 @@ import re
 from inspect import cleandoc
 from pathlib import Path
 
-from spmrl_bench.readers.dialect import DEFAULTS
+from spmrl_bench.readers.dialects import BRACKET_OPTIONS
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.treebanks.manifest import FileManifest
 from spmrl_bench.trees.transforms import TRANSFORMS
@@ -27,9 +27,9 @@ def test_every_transform_with_what_it_says_of_itself() -> None:
 
 
 def test_every_format_with_its_options() -> None:
-    for name, form in FORMATS.items():
+    for name in FORMATS.names():
         options = ROWS[name].rsplit("|", 2)[1]
-        assert set(re.findall("`([a-z_]+)`", options)) == set(form.options)
+        assert set(re.findall("`([a-z_]+)`", options)) == set(FORMATS.get(name).options)
 
 
 def test_every_key_of_a_manifest() -> None:
@@ -40,7 +40,7 @@ def test_every_key_of_a_manifest() -> None:
         where = (
             section
             if key not in ("encoding", "escapes", "lemmas", "tag_column", "roots", "multiword")
-            and key not in DEFAULTS
+            and key not in BRACKET_OPTIONS
             else formats
         )
         assert re.search(rf"[`\[]{key}\b", where), key

@@ -106,7 +106,7 @@ def test_broken_sentences_are_left_out_counted_and_told(
     (root / "tiny_data" / "t.mrg").write_text("(S (N a))\n(S (N x) b)\n(S (N c))\n")
     split = {"splits.test": '{ files = ["t.mrg"], sentences = 2, skipped = 1 }'}
     manifests(**split)
-    with pytest.raises(ReadError, match=r"t\.mrg:2:10: sentence 2: found the word 'b' without a"):
+    with pytest.raises(ReadError, match=r"t\.mrg:2:10: sentence 2: found 'b' beside brackets"):
         open_treebank("tiny", root).split("test")
     manifests(on_error='"skip"', **split)
     for _ in range(2):  # read, and from the cache

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from spmrl_bench.readers import dialect, formats
+from spmrl_bench.readers import dialects
+from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.treebanks import golden
 from spmrl_bench.treebanks.golden import FIRST_VERSION, part_digest, reading_version
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.transforms import TRANSFORMS
 from tests.treebanks.conftest import WriteManifest
 
-PARTS = [*formats.FORMATS, *TRANSFORMS]
+PARTS = [*FORMATS.names(), *TRANSFORMS]
 
 
 @pytest.fixture(autouse=True)
 def _anew() -> Iterator[None]:
     """Digests and words are computed once in a process; here something changes in between."""
-    caches = (part_digest, dialect._dialect)
-    for cache in caches:
-        cache.cache_clear()
+    part_digest.cache_clear()
     yield
-    for cache in caches:
-        cache.cache_clear()
+    part_digest.cache_clear()
 
 
 def test_every_format_and_transform_has_its_digest() -> None:
@@ -36,7 +35,7 @@ def test_every_format_and_transform_has_its_digest() -> None:
     assert reading_version(PARTS) == 1
 
 
-@pytest.mark.parametrize("name", formats.FORMATS)
+@pytest.mark.parametrize("name", FORMATS.names())
 def test_every_format_reads_sentences_and_a_broken_one(name: str) -> None:
     read = golden._read(name, golden._OPTIONS.get(name, ({},))[0], name)
     assert sum(sentence is not None for sentence in read) >= 2
@@ -68,13 +67,8 @@ def test_a_change_separates_the_treebanks_that_it_concerns(
 
 
 def test_a_reader_that_reads_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    decoder = dialect._decoder
-
-    def shouting(escapes: str, replace: Mapping[str, str]) -> Callable[[str], str]:
-        decode = decoder(escapes, replace)
-        return lambda text: decode(text).upper()
-
-    monkeypatch.setattr(dialect, "_decoder", shouting)
+    shouting = SimpleNamespace(decode_word=str.upper)
+    monkeypatch.setattr(dialects, "escapes_named", lambda name: shouting)
     assert part_digest("psd") != FIRST_VERSION["psd"]
     assert reading_version(["dp", "psd"]) == reading_version(["psd"]) != 1
     assert reading_version(["dp", "strip-root"]) == 1

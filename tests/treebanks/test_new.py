@@ -161,7 +161,7 @@ def test_no_treebank(tmp_path: Path) -> None:
 
 
 def test_transforms_follow_from_the_trees() -> None:
-    brackets = FORMATS["brackets"]
+    brackets = FORMATS.get("brackets")
     plain = parse_brackets("( (S (NP (N a)) (VP (V b))))")
     assert guess_transforms(brackets, [plain]) == ["strip-root"]
     rich = parse_brackets("( (S (NP-SBJ (-NONE- *)) (VP (V b))))")

@@ -72,7 +72,7 @@ def test_every_problem_of_every_split_is_listed(manifests: WriteManifest, root: 
     (folder / "u.mrg").write_text("(S (N b) (N c))\n")
     result = check("tiny", root)
     assert not result.sound
-    no_tag = "found the word 'c' without a tag, expected '(TAG word)', '(' or ')'"
+    no_tag = "found 'c' beside brackets, expected '(' or ')'"
     assert [problem.replace(str(folder), "") for problem in result.problems] == [
         # The first tree is still open there.
         f"/a_1.mrg:2:10: sentence 1: {no_tag}; the tree begins at line 1",

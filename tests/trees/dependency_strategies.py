@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from spmrl_bench.trees.conll import TagColumn, conll_lines
+from spmrl_bench.readers.conll import TagColumn, conll_lines
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.readers.tigerxml import read_tiger_xml
+from spmrl_bench.readers.graphs import read_tiger_xml
 from spmrl_bench.trees.graph import (
     NO_PARENT,
     Graph,

@@ -1,0 +1,447 @@
+"""Bracket dialects of treebanks: what a leaf is in each, and how its trees are kept apart.
+
+Formats of nested brackets agree on ``(LABEL part part)`` and differ in what the innermost ones
+say: a word with its tag or with a lemma too, a bare mark, an empty element, a number that is no
+part of the sentence. A dialect is therefore a function from a leaf to a :class:`Leaf`, and a few
+words on what stands around a tree; the scanner does the rest. Those that many treebanks use have
+a reader of their own here. Of others some options of a manifest can tell, and for what they
+cannot, an installed package can register a format of one function (:func:`read_dialect`).
+
+An empty element is a word with the tag ``-NONE-`` below the node that the release writes it in,
+so that one transform removes the empty elements of every format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from os import PathLike
+from typing import Any
+
+from spmrl_bench.errors import ReadError, SpmrlError
+from spmrl_bench.readers.brackets import (
+    EMPTY,
+    Leaf,
+    ReadLeaf,
+    Scanner,
+    lines,
+    make_tree,
+    read_brackets_file,
+)
+from spmrl_bench.readers.text import (
+    LineIndex,
+    MistakeError,
+    OnError,
+    excerpt,
+    fail,
+    fields,
+    read_text,
+)
+from spmrl_bench.trees.escapes import escapes_named
+from spmrl_bench.trees.tree import Tree
+
+Path = str | PathLike[str]
+
+#: The options of the format ``brackets`` that tell a dialect, and their defaults: plain brackets.
+BRACKET_OPTIONS: Mapping[str, Any] = {"leaf": "{tag} {word}", "drop": [], "wrappers": [], "id": ""}
+
+_MARKER = re.compile(r"\*(?:[^*]+\*)?(?:[-=](?:\d+|[A-Z]+))*")
+
+
+def is_empty_element(text: str, parent: str = "") -> bool:
+    """Return whether the text in a node marks that nothing is said there, as in Penn treebanks.
+
+    Markers are ``*``, ``*pro*`` or ``*を*``, each perhaps with an index or a case (``*T*-1``,
+    ``*con*-D``), and ``0`` unless the node above is a numeral (NUM, CD). ``**`` is a word.
+    """
+    if text == "0":
+        return not parent.startswith(("NUM", "CD"))
+    return text.startswith("*") and _MARKER.fullmatch(text) is not None
+
+
+def read_dialect(
+    path: Path,
+    leaf: ReadLeaf,
+    *,
+    encoding: str = "utf-8",
+    prepare: Callable[[str], str] = str,
+    on_error: OnError = fail,
+    **options: Any,
+) -> Iterator[Tree]:
+    """Yield the trees of a file whose leaves a function reads, in order.
+
+    Args:
+        path, encoding: of the file.
+        leaf: from the label of an innermost bracket and the text after it to what it stands for.
+        prepare: changes the text before it is split into pieces.
+        on_error: takes the error of a tree; if it returns, the next one is read.
+        options: ``drop``, ``wrappers`` and ``id`` of a
+            :class:`~spmrl_bench.readers.brackets.Scanner`.
+
+    Raises:
+        ReadError: the file cannot be read or decoded; or from ``on_error``.
+    """
+    text = prepare(read_text(path, encoding))
+    return Scanner(text, path, leaf, on_error=on_error, **options).all_trees()
+
+
+def read_bracket_dialect(
+    path: Path,
+    *,
+    escapes: str = "ptb",
+    leaf: str = BRACKET_OPTIONS["leaf"],
+    drop: Collection[str] = (),
+    wrappers: Collection[str] = (),
+    id: str = "",
+    **options: Any,
+) -> Iterator[Tree]:
+    """Yield the trees of a file in plain brackets, or in a dialect that a few words describe.
+
+    Args:
+        path: of the file.
+        escapes: name of the escape policy of its words.
+        leaf: how a leaf is written, between its brackets (:func:`check_bracket_options`).
+        drop: labels of nodes that are left out with all below them.
+        wrappers: labels of brackets that hold trees and are no part of them.
+        id: the label of the node, left out too, that names a tree.
+        options: ``encoding``, ``prepare`` and ``on_error``, as :func:`read_dialect` has them.
+
+    Raises:
+        ReadError: the file cannot be read or decoded; or from ``on_error``.
+        SpmrlError: an option has a mistake.
+    """
+    if leaf == BRACKET_OPTIONS["leaf"] and not drop and not wrappers and not id:
+        return read_brackets_file(path, escapes=escapes, **options)
+    read = _leaf_of_template(leaf, escapes_named(escapes).decode_word)
+    return read_dialect(path, read, drop=drop, wrappers=wrappers, id=id, **options)
+
+
+def check_bracket_options(options: Mapping[str, Any]) -> None:
+    """Make sure of ``leaf``, ``drop``, ``wrappers``, ``id`` and ``escapes``, as far as given.
+
+    A leaf is written as it stands between its brackets, with ``{tag}``, ``{word}`` and ``{lemma}``
+    for what changes: ``{tag} {word}``, ``{word} {tag} {lemma}``, ``{tag} {word}/{lemma}``. Of parts
+    joined by marks only the word may hold such a mark. ``{word...}`` is a word with spaces, and
+    ``...`` stands for any other parts. Where the word has brackets of its own beside the lemma's,
+    ``{tag} (word {word...}) ...`` names its bracket, and the tag is the label around it.
+
+    Raises:
+        ValueError: one has a mistake; the message names the option and what is allowed.
+    """
+    for name in ("drop", "wrappers"):
+        labels = options.get(name, [])
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+            raise ValueError(f"{name} must be a list of labels, found {labels!r}")
+    for name in ("leaf", "id", "escapes"):
+        if not isinstance(options.get(name, ""), str):
+            raise ValueError(f"{name} must be a text, found {options[name]!r}")
+    try:
+        escapes_named(options.get("escapes", "none"))
+        _leaf_of_template(options.get("leaf", BRACKET_OPTIONS["leaf"]))
+    except SpmrlError as error:
+        raise ValueError(str(error)) from None
+
+
+_PLACEHOLDER = re.compile(r"\{(tag|lemma|word(\.\.\.)?)\}")
+_NESTED = re.compile(r"\{tag\} \(([^()]*)\)( \.\.\.)?")
+
+
+def _leaf_of_template(template: str, decode: Callable[[str], str] = str) -> ReadLeaf:
+    nested = _NESTED.fullmatch(template)
+    pattern = _pattern(template, nested[1], ["word"]) if nested else _pattern(template, template)
+
+    def leaf(label: str, rest: str) -> Leaf | None:
+        content = " ".join((*fields(label), *fields(rest)))
+        found = pattern.fullmatch(content)
+        if found is not None:
+            tag = None if nested else found["tag"]
+            return Leaf(decode(found["word"]), tag)
+        if nested and nested[2] and content:
+            return Leaf(None)
+        raise ValueError(f"found '({excerpt(content)})', expected '({template})'")
+
+    return leaf
+
+
+def _pattern(
+    template: str, text: str, required: Collection[str] = ("tag", "word")
+) -> re.Pattern[str]:
+    """What matches the content of a bracket, with single spaces, in time linear in its length."""
+    names = [name.removesuffix("...") for name, _ in _PLACEHOLDER.findall(text)]
+    parts = text.split()
+    once = len(set(names)) == len(names) and set(required) <= set(names)
+    wide = parts.count("...") + 2 * ("{word...}" in text)
+    if not once or wide > 2 or re.search(r"[(){}]", _PLACEHOLDER.sub("", text)):
+        raise SpmrlError(
+            f"found '{template}', expected a leaf with {{tag}} and {{word}} once each, such as "
+            "'{tag} {word}', '{tag} {word} {lemma}', '{tag} {word}-{lemma}' or '{tag} {word...}', "
+            "or a word in its own brackets as in '{tag} (word {word...}) ...'"
+        )
+    pattern = ""
+    for part in parts:
+        if part == "...":
+            pattern += "(?: .*)?"
+            continue
+        apart = f"[^ {re.escape(_PLACEHOLDER.sub('', part))}]+"
+        kinds = {"tag": apart, "lemma": apart, "word": "[^ ]+", "word...": ".+"}
+        pattern += " " if pattern else ""
+        for literal, name, dots in re.findall(r"([^{]*)(?:\{(\w+)(\.\.\.)?\})?", part):
+            pattern += re.escape(literal) + (f"(?P<{name}>{kinds[name + dots]})" if name else "")
+    return re.compile(pattern, re.DOTALL)
+
+
+def read_psd(path: Path, *, lemmas: bool = False, **options: Any) -> Iterator[Tree]:
+    """Yield the trees of a CorpusSearch file (``.psd``), as IcePaHC and Keyaki have them.
+
+    A bracket without a label wraps a tree and ``(ID name)``, which all trees of a file have or
+    none; ``(CODE ...)`` holds comments and marks of the edition, anywhere. Empty elements stand
+    directly in a node: ``(NP-SBJ *pro*)``, ``(C 0)``. Marks such as ``$`` stay.
+
+    Args:
+        path: of the file.
+        lemmas: whether leaves are ``(TAG word-lemma)``. The last hyphen separates them; ``---`` is
+            a dash with its lemma, ``-`` a dash without.
+        options: ``encoding`` and ``on_error``, as :func:`read_dialect` has them; so below.
+    """
+    decode = escapes_named("brackets").decode_word
+
+    def leaf(label: str, rest: str) -> Leaf:
+        parts = fields(rest)
+        word, lemma = (parts[0] if len(parts) == 1 else ""), "?"
+        if label and word and is_empty_element(word, label):
+            return Leaf(word, EMPTY, label)
+        if lemmas and word.strip("-"):
+            word, _, lemma = word.rpartition("-")
+        elif lemmas and len(word) > 2 and len(word) % 2:
+            word = word[: len(word) // 2]
+        if label and word and lemma:
+            return Leaf(decode(word).replace("<dash/>", "-"), label)
+        expected = "(TAG word-lemma)" if lemmas else "(TAG word)"
+        raise ValueError(f"found '({excerpt(f'{label} {rest}')})', expected '{expected}'")
+
+    return read_dialect(path, leaf, drop=["CODE"], id="ID", **options)
+
+
+def read_tbf(path: Path, **options: Any) -> Iterator[Tree]:
+    """Yield the trees of a TBF file of the CESS treebanks: ``(TAG word lemma)``, ``(NODE *0*)``.
+
+    Parentheses of the text are written as their tags.
+    """
+
+    def leaf(label: str, rest: str) -> Leaf:
+        parts = fields(rest)
+        if label and parts == ["*0*"]:
+            return Leaf("*0*", EMPTY, label)
+        if label and len(parts) == 2:
+            if parts[0] == "*0*":
+                return Leaf("*0*", EMPTY)
+            return Leaf(parts[0].replace("-Fpa-", "(").replace("-Fpt-", ")"), label)
+        raise ValueError(f"found '({excerpt(f'{label} {rest}')})', expected '(TAG word lemma)'")
+
+    return read_dialect(path, leaf, **options)
+
+
+def looks_like_psd(text: str) -> bool:
+    """Return whether the beginning of a file is of this format, told by its ID nodes."""
+    return text.lstrip(_BLANK).startswith("(") and _ID.search(text) is not None
+
+
+def looks_like_tbf(text: str) -> bool:
+    """Return whether the beginning of a file is of this format: most leaves have three parts."""
+    return _most_leaves_have(3, text)
+
+
+_BLANK = "\ufeff \t\r\n"
+_ID = re.compile(r"\(\s*ID\s[^()]*\)\s*\)")
+_INNERMOST = re.compile(r"\(([^()]*)\)")
+
+
+def _most_leaves_have(parts: int, text: str) -> bool:
+    if not text.lstrip(_BLANK + "\f\v").startswith("("):
+        return False
+    sizes = [len(fields(leaf)) for leaf in _INNERMOST.findall(text)]
+    return 2 * sizes.count(parts) > len(sizes)
+
+
+_NAME = re.compile(r"[ \t]*(?:([^()\s]+)\t[ \t]*)?")
+
+
+def read_bracketed_words(
+    path: Path, *, encoding: str = "utf-8", on_error: OnError = fail
+) -> Iterator[Tree]:
+    """Yield the trees of a file with every word in its own brackets: ``(NN (pesta olahraga))``.
+
+    Each line has a sentence, or several trees of one, in some files with its name and a tab in
+    front. Empty elements are those of the Penn Treebank.
+    """
+
+    def leaf(label: str, rest: str) -> Leaf:
+        word = " ".join((*fields(label), *fields(rest)))
+        if not word:
+            raise ValueError("found '()', expected '(TAG (word))'")
+        return Leaf(word.replace("&brl;", "(").replace("&brr;", ")"))
+
+    text = read_text(path, encoding)
+    scanner = Scanner(
+        text, path, leaf, is_empty=is_empty_element, limit="the line ends", on_error=on_error
+    )
+    for start, end in lines(text):
+        name = _NAME.match(text, start, end)
+        if name is not None and not text[start:end].isspace():
+            scanner.name = name[1]
+            yield from scanner.region(name.end(), start + len(text[start:end].rstrip()))
+
+
+def looks_like_bracketed_words(text: str) -> bool:
+    """Return whether the beginning of a file is of this format: most innermost brackets hold a
+    word."""
+    text = text.lstrip(_BLANK)
+    name = _NAME.match(text)
+    return _most_leaves_have(1, text[name.end() :] if name else text)
+
+
+_HEADER = re.compile(r"^#[^\n]*", re.MULTILINE)
+_ENTRY = re.compile(r"^#\d+[ \t]+(\S+)", re.MULTILINE)
+_ENTRY_AND_TREE = re.compile(r"^#\d+[ \t]+\S[^\n]*\n\s*\([^()\s]*(?:\+[^()\s]*|[^()\w\s]\))", re.M)
+
+
+def _visl_leaf(label: str, rest: str) -> Leaf:
+    parts = fields(rest)
+    if len(parts) == 1 and label:
+        return Leaf(parts[0], label)
+    if not parts and label and re.search(r"\w|.\+.", label) is None:  # a mark, not a label
+        return Leaf({"{": "(", "}": ")"}.get(label, label), label)
+    content = excerpt(f"{label} {rest}")
+    raise ValueError(f"found '({content})', expected a mark or a label and one word")
+
+
+def read_visl(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail) -> Iterator[Tree]:
+    """Yield the trees of a file of Floresta: a line with number, name and text before each tree.
+
+    ``#1 CP1-1 Um revivalismo`` is an entry's first line, whose text may hold any brackets. In the
+    tree a label is ``FUNCTION+form``, a mark is a bracket with nothing else in it, ``(,)``, and
+    parentheses of the text are ``({)`` and ``(})``. The tag of a mark is the mark as it is written.
+    Some entries lack closing brackets; such a mistake ends with its entry. What comes before the
+    first entry is a comment if its lines start with ``#``.
+
+    Raises:
+        ReadError: the file cannot be read or decoded; or from ``on_error``, which goes on at the
+            next entry: a first line without number or name, brackets that do not match, no tree
+            or several in an entry, a node without a word or with several.
+    """
+    text = read_text(path, encoding)
+    entry = _ENTRY.search(text)
+    first = entry.start() if entry else len(text)
+    text = _HEADER.sub(lambda line: " " * len(line[0]), text[:first]) + text[first:]
+    scanner = Scanner(text, path, _visl_leaf, limit="the next entry", on_error=on_error)
+    try:
+        for _ in scanner.trees(0, first):
+            begin = first - len(text[:first].lstrip())
+            scanner.fail(begin, "found a tree before the first entry, expected '#1 name text'")
+    except ReadError as error:
+        scanner.leave_out(error)
+    headers = list(_HEADER.finditer(text, first))
+    ends = [*(header.start() for header in headers), len(text)][1:]
+    for header, end in zip(headers, ends, strict=True):
+        named = _ENTRY.match(text, header.start(), header.end())
+        scanner.name = named[1] if named else None
+        try:
+            if named is None:
+                problem = f"found '{excerpt(header[0])}', expected '#number name text'"
+                scanner.fail(header.start(), f"{problem} to begin an entry")
+            trees = list(scanner.trees(header.end(), end))
+            if len(trees) != 1:
+                scanner.fail(header.start(), f"found {len(trees)} trees in the entry, expected one")
+        except ReadError as error:
+            scanner.leave_out(error)
+        else:
+            yield trees[0]
+
+
+def looks_like_visl(text: str) -> bool:
+    """Return whether a file begins like this format, told by its first entry and root label."""
+    text = text.removeprefix("\ufeff")
+    entry = _ENTRY_AND_TREE.search(text)
+    before = text[: entry.start()].splitlines() if entry else ["no entry"]
+    return all(line.startswith("#") or not line.strip() for line in before)
+
+
+# 1: a label and its bracket, 2: other text, 3: what separates nodes, 4: the end of a node
+_SINICA_PIECE = re.compile(r"([^()|]*+)\s*\(|([^()|]++)|(\|)|(\))")
+_SINICA_ENTRY = re.compile(r"[ \t]*#[^ \t]*[ \t]+")
+_SINICA_LEAF = re.compile(r"([^ ]*[^ :]):([^:]+)", re.DOTALL)
+_SINICA_START = re.compile(r"#\d+:[\d.]*\.\[\d+\][ \t]+")
+
+
+def read_sinica(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail) -> Iterator[Tree]:
+    """Yield the trees of a file of the Sinica Treebank, each on a line.
+
+    ``#1:1.[7] NP(property:A:大|Head:Nab:門)#、(PAUSECATEGORY)``: labels stand before their
+    brackets, and labels and tags keep their roles. Numbers repeat in a file: errors name the line.
+    """
+    text = read_text(path, encoding)
+    index = LineIndex(text)
+    filled = ((start, end) for start, end in lines(text) if text[start:end].strip())
+    for number, (start, end) in enumerate(filled, start=1):
+        entry = _SINICA_ENTRY.match(text, start, end)
+        last = text.rfind("#", entry.end(), end) if entry else -1
+        try:
+            if entry is None or last < 0:
+                found = excerpt(text[start:end])
+                raise MistakeError(f"found '{found}', expected '#number TREE#mark'", start)
+            yield _sinica_tree(text, entry.end(), last)
+        except MistakeError as mistake:
+            line, column = index.place(mistake.place)
+            on_error(
+                ReadError(mistake.problem, path=path, line=line, column=column, sentence=number)
+            )
+
+
+def _sinica_tree(text: str, start: int, end: int) -> Tree:
+    words: list[str] = []
+    tags: list[str] = []
+    labels: list[str] = []
+    bounds: list[int] = []
+    opened: list[tuple[int, int]] = []  # row and offset
+    complete = False  # whether a node has just ended, so that no other may follow at once
+    for piece in _SINICA_PIECE.finditer(text, start, end):
+        label, leaf, separator, _ = piece.groups()
+        place, found = piece.start(), f"found '{excerpt(piece[0])}'"
+        if leaf is not None and leaf.isspace():
+            continue
+        if label is None and leaf is None:
+            if not complete:
+                raise MistakeError(f"{found}, expected a node before it", place)
+            if not opened:
+                raise MistakeError(f"{found} but no bracket is open", place)
+            complete = separator is None
+            if complete:
+                bounds[2 * opened.pop()[0] + 1] = len(words)
+        elif complete:
+            expected = "'|' or ')'" if opened else "the end of the tree"
+            raise MistakeError(f"{found} after a node, expected {expected}", place)
+        elif label is not None:
+            label = label.strip()
+            if not label or label.endswith(":"):
+                raise MistakeError(f"{found}, expected a label before '('", place)
+            opened.append((len(labels), place))
+            labels.append(label)
+            bounds += (len(words), 0)
+        else:
+            parts = _SINICA_LEAF.fullmatch(" ".join(fields(leaf)))
+            if parts is None:
+                raise MistakeError(f"{found}, expected 'tag:word'", place)
+            tags.append(parts[1])
+            words.append(parts[2])
+            complete = True
+    if opened:
+        problem = "the node that starts here is not closed before the tree ends"
+        raise MistakeError(problem, opened[-1][1])
+    if not words:
+        raise MistakeError("found no word, expected a tree", start)
+    return make_tree(words, tags, labels, bounds)
+
+
+def looks_like_sinica(text: str) -> bool:
+    """Return whether the beginning of a file is of this format, told by its first line's number."""
+    return _SINICA_START.match(text.lstrip(_BLANK)) is not None

@@ -1,0 +1,291 @@
+"""All formats: what is recognised as each, encodings, layouts, mistakes, damage."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers import formats
+from spmrl_bench.readers.formats import FORMATS, Format, guess_format
+from spmrl_bench.registry import Registry
+from spmrl_bench.trees import Tree
+from spmrl_bench.trees.graph import to_tree
+from tests.conftest import shared_data
+from tests.readers.cases import (
+    DEEP,
+    FormatCase,
+    SentenceFormat,
+    TextFormat,
+    brackets,
+    damaged,
+    read_all,
+)
+from tests.readers.test_alpino import ALPINO
+from tests.readers.test_bracketed_words import BRACKETED_WORDS
+from tests.readers.test_conll import CONLL
+from tests.readers.test_dp import DP
+from tests.readers.test_negra_export import NEGRA
+from tests.readers.test_psd import PSD
+from tests.readers.test_sinica import SINICA
+from tests.readers.test_tbf import TBF
+from tests.readers.test_tigerxml import TIGER
+from tests.readers.test_visl import VISL
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (BRACKETED_WORDS, PSD, SINICA, TBF, VISL)
+SENTENCES = (ALPINO, CONLL, DP, NEGRA, TIGER)
+
+
+def each(cases: Sequence[FormatCase]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("form", cases, ids=lambda form: form.name)
+
+
+def test_every_format_is_described() -> None:
+    """Plain brackets have tests of their own."""
+    described = {form.name for form in (*TEXT, *SENTENCES)}
+    assert described | {"brackets"} == set(FORMATS.names())
+
+
+@each((*TEXT, *SENTENCES))
+def test_recognised(form: FormatCase) -> None:
+    looks_like = FORMATS.get(form.name).looks_like
+    assert [text for text in form.recognised if not looks_like(text)] == []
+    assert [text for text in form.others if looks_like(text)] == []
+
+
+def test_plain_brackets_are_asked_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind the formats of packages, which may be such brackets too."""
+    found = guess_format("( (S (A a)) (ID 1))")
+    assert found is not None
+    assert found.name == "psd"
+    own = {name: FORMATS.get(name) for name in FORMATS.names()}
+    plain = "(S (A a))"
+    other = Format("other", "", "trees", list, lambda text: text == plain, {})
+    monkeypatch.setattr(formats, "FORMATS", Registry("format", "none", own | {"other": other}))
+    assert guess_format(plain) is other
+
+
+def test_a_package_can_add_a_format(tmp_path: Path) -> None:
+    """As the page on treebanks says; it is listed and read as the program's own are."""
+    page = (ROOT / "docs/treebanks.md").read_text(encoding="utf-8")
+    code, entry = re.findall(
+        r"```(?:python|toml)\n(from functools.*?|\[project.*?)```", page, re.DOTALL
+    )
+    (tmp_path / "my_package.py").write_text(code)
+    ((group, points),) = tomllib.loads(entry)["project"]["entry-points"].items()
+    ((name, place),) = points.items()
+    info = tmp_path / "my_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my_package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {place}\n")
+    (tmp_path / "f").write_text("(S (NN=dog)\n (VB=barks))")
+    asked = (
+        "from spmrl_bench.readers.formats import FORMATS\n"
+        "name = FORMATS.names()[-1]\n"
+        "print(name, *FORMATS.get(name).read('f'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", asked],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (tmp_path, ROOT)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "equals (S (NN dog) (VB barks))\n", done.stderr
+
+
+@each([form for form in (*TEXT, *SENTENCES) if form.encoded])
+def test_another_encoding(form: FormatCase, tmp_path: Path) -> None:
+    assert form.encoded is not None
+    path = tmp_path / "f"
+    path.write_bytes(form.encoded.text.encode(next(iter(form.encoded.words))))
+    for encoding, words in form.encoded.words.items():
+        (sentence,) = form.read(path, encoding=encoding)
+        assert getattr(sentence, "tree", sentence).words == words
+    with pytest.raises(ReadError) as caught:
+        list(form.read(path, on_error=lambda _: None))
+    assert str(caught.value).startswith(f"{path}:{form.encoded.error}")
+
+
+@each((*TEXT, *SENTENCES))
+def test_unreadable_file(form: FormatCase, tmp_path: Path) -> None:
+    for path, problem in ((tmp_path / "none", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(ReadError) as caught:
+            list(form.read(path, on_error=lambda _: None))
+        assert str(caught.value).startswith(f"{path}: cannot be read: {problem}")
+
+
+@each((*TEXT, *SENTENCES))
+@given(data=st.data())
+def test_damaged_files_are_read_or_refused_with_a_line(form: Any, data: st.DataObject) -> None:
+    """And leaving sentences out changes nothing of what stands in front of the first mistake."""
+    is_text = isinstance(form, TextFormat)
+    whole = form.sample if is_text else form.damage or form.file(form.good, form.good)
+    damage = data.draw(damaged(whole.encode(), form.pieces if is_text else ""))
+    options = data.draw(st.sampled_from(form.options)) if is_text else {}
+    before: list[Any] = []
+    error = ""
+
+    def read(path: Path, **given: Any) -> Any:
+        nonlocal error
+        try:
+            for found in form.read(path, **given):
+                before.append(found)
+        except ReadError as caught:
+            error = str(caught).removeprefix(f"{path}:")
+        return iter(())
+
+    read_all(lambda path, on_error, **given: read(path, **given), damage, **options)
+    if "-8 text" in error:
+        return
+    found, errors = read_all(form.read, damage, **options)
+    assert errors[:1] == ([error] if error else [])
+    assert all(message.split(":")[0].isdigit() for message in errors)
+    assert list(map(repr, found[: len(before)])) == list(map(repr, before))
+    for sentence in found:
+        tree = sentence if is_text else form.to_tree(sentence)
+        assert len(tree) > 0
+        if isinstance(tree, Tree):
+            assert Tree.build(tree.words, tree.tags, tree.constituents()) == tree
+
+
+@each(TEXT)
+def test_layouts(form: TextFormat) -> None:
+    assert [(text, brackets(form.read, text)) for text, _ in form.layouts] == list(form.layouts)
+    unix = form.sample.replace("\r\n", "\n")
+    windows = unix.replace("\n", "\r\n")
+    expected = brackets(form.read, unix)
+    assert len(expected) > 1
+    for text in (windows, "\ufeff" + unix, "\ufeff" + windows, unix.rstrip("\n")):
+        assert brackets(form.read, text) == expected
+
+
+@each(TEXT)
+def test_malformed_text(form: TextFormat, tmp_path: Path) -> None:
+    wrong = []
+    path = tmp_path / "f"
+    for text, place, word in form.malformed:
+        path.write_bytes(text.encode())
+        try:
+            found = f"no error: {list(form.read(path))}"
+        except ReadError as error:
+            found = str(error)
+        if not (found.startswith(f"{path}:{place}: ") and word in found):
+            wrong.append((text, place, word, found))
+    assert wrong == []
+
+
+@each(TEXT)
+def test_a_broken_tree_costs_itself_only(form: TextFormat) -> None:
+    trees, errors = read_all(form.read, form.broken.text)
+    assert [tree.words for tree in trees] == form.broken.words
+    expected = form.broken.errors
+    assert [e[: len(begin)] for e, begin in zip(errors, expected, strict=True)] == expected
+
+
+@each(TEXT)
+def test_depth_and_many_errors(form: TextFormat) -> None:
+    for big in form.big:
+        start = time.process_time()
+        trees, errors = read_all(form.read, big.text)
+        assert (len(trees), len(errors)) == (big.trees, big.errors)
+        assert time.process_time() - start < (10 if big.errors < DEEP else 20)
+
+
+@each(SENTENCES)
+def test_one_sentence_in_many_ways(form: SentenceFormat, tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    for way, data in form.ways.items():
+        path.write_bytes(data)
+        assert [form.content(found) for found in form.read(path)] == [form.expected(1)], way
+
+
+@each(SENTENCES)
+def test_malformed_sentences(form: SentenceFormat) -> None:
+    """One is left out, and reported once; the next one is read."""
+    wrong = []
+    for name, (bad, line, problem) in form.malformed.items():
+        line += (form.head + form.good).count("\n")
+        place = f"{line}: sentence {form.bad_name}: "
+        files = [(form.file(form.good, bad, form.good), [1, 3])]
+        files.append((files[0][0].replace("\n", "\r\n"), [1, 3]))
+        if form.open_end:
+            files.append((form.file(form.good, bad.rstrip("\n")), [1]))
+        for text, numbers in files:
+            found, errors = read_all(form.read, text)
+            good = [form.content(sentence) for sentence in found] == list(
+                map(form.expected, numbers)
+            )
+            if not (
+                good and len(errors) == 1 and errors[0].startswith(place) and problem in errors[0]
+            ):
+                wrong.append((name, place, problem, errors))
+    assert wrong == []
+
+
+@each([form for form in SENTENCES if form.ending])
+def test_what_ends_the_file(form: SentenceFormat) -> None:
+    assert form.ending is not None
+    bad, problem = form.ending
+    found, errors = read_all(form.read, form.file(form.good, bad, form.good))
+    assert ([form.content(sentence) for sentence in found], errors) == (
+        [form.expected(1)],
+        [problem],
+    )
+
+
+@each([form for form in SENTENCES if form.deep])
+def test_deep_nodes(form: SentenceFormat, tmp_path: Path) -> None:
+    assert form.deep is not None
+    text, labels = form.deep
+    (graph,) = form.read_file(tmp_path, text)
+    assert to_tree(graph).labels == tuple(labels)
+
+
+L1, CP = {"encoding": "latin-1"}, {"encoding": "cp1252"}
+#: Files of a format, the options they are read with; sentences, words, empty elements and errors.
+RELEASES = [
+    ("psd", "keyaki_ja/treebank/*.psd", {}, 3589, 64220, 13313, 0),
+    # two of 6,329 IDs hold only CODE, one tree has no ID
+    ("psd", "icepahc_is/finished/*.psd", {"lemmas": True}, 6327, 78439, 6966, 1),
+    ("tbf", "cess_es/cess_esp/*.tbf", L1, 2285, 55360, 1702, 0),
+    # three lines have two trees; the number 0 in a CD is a word, not an empty element
+    ("bracketed-words", "idn_id/Indonesian_Treebank.bracket", {}, 1033, 27115, 2730, 0),
+    ("bracketed-words", "idn_id/Indonesian_Treebank_ID.bracket", {}, 1033, 27115, 2730, 0),
+    # 25 entries have unbalanced brackets, and #9348 a node with what is left of a tag
+    ("visl", "floresta_pt/Floresta_7.4.part1-1200.ptb", CP, 1189, 29890, 0, 11),
+    ("visl", "floresta_pt/Floresta_7.4.part8870-9369.ptb", CP, 485, 8641, 0, 15),
+    ("sinica", "sinica_zh/parsed", {}, 10000, 91634, 0, 0),
+    ("tiger-xml", "smultron_sv_de_en/smultron_sv_banana.xml", {}, 93, 1731, 0, 0),
+    ("tiger-xml", "smultron_sv_de_en/smultron_de_banana.xml", {}, 86, 1906, 0, 0),
+    ("tiger-xml", "smultron_sv_de_en/smultron_en_banana.xml", {}, 79, 1786, 90, 0),
+    ("tiger-xml", "squoia_de/*.xml", {}, 2824, 46857, 0, 0),
+]
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release[1])
+def test_releases_hold_what_they_say(release: tuple[str, str, dict[str, Any], int]) -> None:
+    name, files, options, *numbers = release
+    errors: list[ReadError] = []
+    read = FORMATS.get(name).read
+    found = [
+        sentence
+        for path in sorted(shared_data("treebanks").glob(files))
+        for sentence in read(path, on_error=errors.append, **options)
+    ]
+    gaps = sum(sentence.tags.count("-NONE-") for sentence in found)
+    total = sum(len(sentence.words) for sentence in found)
+    assert [len(found), total - gaps, gaps, len(errors)] == numbers
