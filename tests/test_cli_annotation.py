@@ -39,13 +39,13 @@ def fails(*arguments: str | Path) -> str:
 def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The splits whose sentences were read."""
     splits: set[str] = set()
-    real = Treebank._content
+    real = Treebank.data
 
     def noted(bank: Treebank, split: str, *rest: object) -> object:
         splits.add(split)
         return real(bank, split, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Treebank, "_content", noted)
+    monkeypatch.setattr(Treebank, "data", noted)
     return splits
 
 

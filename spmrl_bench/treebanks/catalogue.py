@@ -1,37 +1,51 @@
-"""The manifests by name: the files they are in, their editions, and the checksums beside them."""
+"""Treebanks by name: the manifests, their editions, and where the files of each should be.
+
+A manifest lies beside the program or in the user's own folder. One release may be used in several
+ways: with gold tags instead of predicted ones, or divided for constituency or for dependencies.
+Each such edition is a table of a few keys that replace those of the manifest, and a treebank of
+its own, ``NAME-EDITION``. A manifest with ``base = "NAME"`` replaces keys of another one likewise.
+What is wrong with one manifest hides no other treebank.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import TreebankError, unknown_name
-from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.storage.paths import check_name, data_dirs, path_fault
+from spmrl_bench.storage.paths import check_name, data_dir, data_dirs, path_fault, require_inside
 from spmrl_bench.storage.toml import read_toml, validated
-from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
+from spmrl_bench.treebanks.files import TreebankFiles
+from spmrl_bench.treebanks.manifest import SPLITS, Manifest
+from spmrl_bench.treebanks.patterns import ALTERNATIVE
+from spmrl_bench.trees.parse import Layer
+
+#: The environment variable that names the directory with treebanks.
+ROOT_VARIABLE = "TREEBANKS"
+
+Root = str | os.PathLike[str] | None
 
 _CHECKSUM = re.compile(r"([0-9a-f]{64}) [ *](\S.*)")
+
+
+# ---- Manifests ----
 
 
 def manifest_names() -> list[str]:
     """Names of all treebanks that have a manifest, editions included, sorted.
 
-    Raises:
-        TreebankError: a file is no TOML.
+    A file that cannot be read has no editions; it is an error when its treebank is asked for.
     """
-    found = []
-    for path in _paths():
-        editions = _editions(path)
-        found += [path.stem, *(f"{path.stem}-{edition}" for edition in editions)]
-    return sorted(found)
+    return sorted(_places())
 
 
 def is_known(name: str) -> bool:
     """Whether there is a manifest, or an edition of one, of that name."""
-    return _place(name) is not None
+    return _place_of(name) is not None
 
 
 def language_of(name: str) -> str | None:
@@ -40,16 +54,10 @@ def language_of(name: str) -> str | None:
     None if there is no manifest of that name, or it gives none.
 
     Raises:
-        TreebankError: a file is no TOML.
+        TreebankError: its file, or that of its base, is no TOML.
     """
-    place = _place(name)
-    if place is None:
-        return None
-    content = read_toml(place[0], TreebankError)
-    found = content.get("language")
-    if place[1] is not None:
-        edition = content["editions"][place[1]]
-        found = edition.get("language", found) if isinstance(edition, dict) else found
+    place = _place_of(name)
+    found = _content(*place).get("language") if place is not None else None
     return found if isinstance(found, str) else None
 
 
@@ -59,7 +67,7 @@ def load_manifest(name: str) -> Manifest:
     Raises:
         TreebankError: there is none of that name, or it has mistakes.
     """
-    place = _place(name)
+    place = _place_of(name)
     if place is None:
         raise TreebankError(unknown_name("treebank", name, manifest_names()))
     return read_manifest(*place)
@@ -75,17 +83,24 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
     Raises:
         TreebankError: the file is not TOML or has mistakes; all of them are named.
     """
+    content = _content(path, edition)
+    place = f"{path}, edition {edition}" if edition is not None else str(path)
+    name = path.stem if edition is None else f"{path.stem}-{edition}"
+    also = []
+    if isinstance(content.get("name"), str) and content["name"] != name:
+        also = [f"name: must be {name!r}, as the file is called; found {content['name']!r}"]
+        content["name"] = name  # it is said once
+    return validated(Manifest, content, place, TreebankError, also=also)
+
+
+def _content(
+    path: Path, edition: str | None = None, above: tuple[Path, ...] = ()
+) -> dict[str, Any]:
+    """The keys of a manifest, over those of its base, with the checksums beside the file.
+
+    ``above`` are the files that have led to this one as their base.
+    """
     content = read_toml(path, TreebankError)
-    forms = [*FORMATS, "mini"]
-    form = content.get("format")
-    if form not in forms:
-        found = f"; found {form!r}" if form is not None else "; missing"
-        raise TreebankError(f"{path}: format: must be one of {', '.join(forms)}{found}")
-    name = content.get("name")
-    misnamed = isinstance(name, str) and name != path.stem
-    also = [f"name: must be {path.stem!r}, as the file is called; found {name!r}"]
-    if misnamed:
-        content["name"] = name = path.stem  # it is said once
     editions = content.pop("editions", {})
     if not isinstance(editions, dict) or not all(isinstance(e, dict) for e in editions.values()):
         raise TreebankError(f"{path}: editions: must be tables, [editions.NAME]")
@@ -94,47 +109,52 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
             check_name(one)
         except ValueError as error:
             raise TreebankError(f"{path}: editions.{one}: {error}") from None
-    place: str | Path = path
-    if edition is not None:
-        content = _merged(content, editions[edition] | {"name": f"{name}-{edition}"})
-        place = f"{path}, edition {edition}"
-    model: type[Manifest] = MiniManifest if form == "mini" else FileManifest
     checksums = path.parent / "checksums" / f"{path.stem}.sha256"
     if checksums.is_file():
         content["sha256"] = _read_checksums(checksums)
-    # Left out in the file, these are checked all the same: whether they must be there depends on
-    # the format.
-    if form != "mini":
-        content = {"prm": None, "escapes": None} | content
-    return validated(model, content, place, TreebankError, also=also if misnamed else ())
+    if (base := content.pop("base", None)) is not None:
+        place = _place_of(base) if isinstance(base, str) else None
+        if place is None:
+            raise TreebankError(f"{path}: base: {unknown_name('treebank', base, manifest_names())}")
+        if place[0] in (path, *above):
+            raise TreebankError(f"{path}: base: {base} leads back to this file")
+        content = _merged(_content(*place, (path, *above)), content)
+    if edition is not None:
+        name = f"{content.get('name', path.stem)}-{edition}"
+        content = _merged(content, editions[edition] | {"name": name})
+    return content
 
 
-def _place(name: str) -> tuple[Path, str | None] | None:
+def _place_of(name: str) -> tuple[Path, str | None] | None:
     """The file of a treebank's manifest, and the edition if it is one."""
-    paths = {path.stem: path for path in _paths()}
-    if name in paths:
-        return paths[name], None
-    for cut in (match.start() for match in re.finditer("-", name)):
-        base, edition = name[:cut], name[cut + 1 :]
-        if base in paths and edition in _editions(paths[base]):
-            return paths[base], edition
-    return None
+    for folder in data_dirs("treebanks"):
+        path = folder / f"{name}.toml"
+        if path.stem == name and os.path.isfile(path):
+            return path, None
+    return _places().get(name)
 
 
-def _editions(path: Path) -> Collection[str]:
-    """Names of the editions in the file of a manifest, which may have mistakes."""
-    found = read_toml(path, TreebankError).get("editions", {})
-    return found if isinstance(found, dict) else ()
-
-
-def _paths() -> Iterator[Path]:
-    """The files of all manifests; a user's own cannot replace one of the program's."""
-    seen: set[str] = set()
+def _places() -> dict[str, tuple[Path, str | None]]:
+    """The file and edition of every treebank; a user's own cannot replace one of the program's."""
+    files: dict[str, Path] = {}
     for folder in data_dirs("treebanks"):
         for path in sorted(folder.glob("*.toml")):
-            if path.stem not in seen:
-                seen.add(path.stem)
-                yield path
+            files.setdefault(path.stem, path)
+    editions = {
+        f"{name}-{edition}": (path, edition)
+        for name, path in files.items()
+        for edition in _editions(path)
+    }
+    return editions | {name: (path, None) for name, path in files.items()}
+
+
+def _editions(path: Path) -> list[str]:
+    """Names of the editions in the file of a manifest, which may have mistakes."""
+    try:
+        found = read_toml(path, TreebankError).get("editions")
+    except TreebankError:
+        return []
+    return list(found) if isinstance(found, dict) else []
 
 
 def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,9 +164,10 @@ def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
         old = result.get(key)
         if isinstance(old, Mapping) and value is False:
             del result[key]
-            continue
-        both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        result[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
+        elif isinstance(old, Mapping) and isinstance(value, Mapping):
+            result[key] = _merged(old, value)
+        else:
+            result[key] = value
     return result
 
 
@@ -171,3 +192,151 @@ def _read_checksums(path: Path) -> dict[str, str]:
             )
         found[match[2]] = match[1]
     return found
+
+
+# ---- What is on this machine ----
+
+
+@dataclass(frozen=True, slots=True)
+class TreebankStatus:
+    """Whether a treebank can be used.
+
+    Attributes:
+        name, track, language: as in the manifest.
+        present: all files of its first layer are there.
+        where: the folder looked in, or why none was.
+        sentences: declared number of sentences by split; None where none is.
+        missing: what was not found, as written in the manifest.
+        layers: the layers of annotation that can be used; of an absent treebank, all.
+        layer_missing: what was not found of a second layer.
+        files: its files, if its folder is there.
+    """
+
+    name: str
+    track: str
+    language: str
+    present: bool
+    where: str
+    sentences: dict[str, int | None]
+    missing: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    layer_missing: tuple[str, ...]
+    files: TreebankFiles | None
+
+
+def treebank_statuses(root: Root = None) -> tuple[list[TreebankStatus], list[TreebankError]]:
+    """The status of every treebank with a manifest, sorted by name, and what is wrong with others.
+
+    One manifest with mistakes hides no other treebank.
+    """
+    found, wrong = [], []
+    for name in manifest_names():
+        try:
+            found.append(treebank_status(load_manifest(name), root))
+        except TreebankError as error:
+            wrong.append(error)
+    return found, wrong
+
+
+def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
+    """Whether the treebank of a manifest can be used.
+
+    Args:
+        manifest: of the treebank.
+        root: the directory with treebanks; without it, the one that ``TREEBANKS`` names.
+
+    Raises:
+        TreebankError: its folder may not be read.
+    """
+    folder, files = find_folder(manifest, root), None
+    missing: tuple[str, ...] = (f"{_first(manifest.path)}/",)
+    layer_missing: tuple[str, ...] = ()
+    if folder is not None and folder.is_dir():
+        layer = manifest.dependencies
+        beside = find_folder(manifest, root, layer.path) if layer and layer.path else folder
+        files = TreebankFiles(manifest, folder, beside)
+        missing = files.missing()
+        if layer is not None:
+            there = beside is not None and beside.is_dir()
+            layer_missing = (
+                files.missing("dependencies") if there else (f"{_first(layer.path or '')}/",)
+            )
+    declared = {name: manifest.splits[name].sentences for name in SPLITS}
+    unset = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
+    return TreebankStatus(
+        name=manifest.name,
+        track=manifest.track,
+        language=manifest.language,
+        present=not missing,
+        where=str(folder) if folder is not None else unset,
+        sentences={name: counts[0] if counts else None for name, counts in declared.items()},
+        missing=missing,
+        layers=manifest.layers[: 1 if layer_missing else None],
+        layer_missing=layer_missing,
+        files=files,
+    )
+
+
+def find_folder(manifest: Manifest, root: Root = None, path: str | None = None) -> Path | None:
+    """The first of a manifest's folders that exists, else the first; None if there is none.
+
+    The mini treebanks come with the program. All others lie under the directory of treebanks,
+    unless the manifest says an absolute path.
+
+    Args:
+        manifest: of the treebank.
+        root: the directory with treebanks; without it, the one that ``TREEBANKS`` names.
+        path: folders, as ``"A | B"``, in place of those of the manifest.
+
+    Raises:
+        TreebankError: what exists lies elsewhere, and the user has not listed it; see
+            :mod:`spmrl_bench.storage.paths`.
+    """
+    base = data_dir("treebanks") if manifest.track == "mini" else treebanks_root(root)
+    names = [Path(name) for name in (path or manifest.path).split(ALTERNATIVE)]
+    folders = [base / name if base is not None else name for name in names]
+    if base is None:
+        folders = [folder for folder in folders if folder.is_absolute()]
+    if not folders:
+        return None
+    found = next((folder for folder in folders if folder.is_dir()), None)
+    return require_inside(base, found, TreebankError) if found is not None else folders[0]
+
+
+def treebanks_root(root: Root = None) -> Path | None:
+    """The directory with treebanks: the one given, else the one that ``TREEBANKS`` names."""
+    chosen = root if root is not None else os.environ.get(ROOT_VARIABLE) or None
+    return Path(chosen).expanduser().absolute() if chosen is not None else None
+
+
+def missing_message(manifest: Manifest, status: TreebankStatus, root: Root = None) -> str:
+    """What to tell a user who asked for a treebank that is not there."""
+    shown = ", ".join(status.missing[:5])
+    if len(status.missing) > 5:
+        shown += f" and {len(status.missing) - 5} more"
+    folder = _first(manifest.path)
+    layout = dict.fromkeys(
+        f"{folder}/{name}" for split in SPLITS for name in manifest.splits[split].files
+    )
+    lines = [
+        f"treebank {status.name} is not present",
+        f"looked in: {status.where}",
+        f"missing: {shown}",
+        f"expected layout: {', '.join(layout)}",
+        f"how to get it: {manifest.obtain}",
+    ]
+    if manifest.fetch:
+        lines.append(f"or: spmrl-bench treebanks fetch {manifest.name}")
+    if treebanks_root(root) is None:
+        lines.append(f"then set {ROOT_VARIABLE} to the directory that has {folder}/")
+    others = [
+        other.name
+        for other in treebank_statuses(root)[0]
+        if other.language == status.language and other.present
+    ]
+    lines.append(f"present for {status.language}: {', '.join(others) or 'none'}")
+    return "\n  ".join(lines)
+
+
+def _first(alternatives: str) -> str:
+    return alternatives.split(ALTERNATIVE)[0]

@@ -31,7 +31,7 @@ from spmrl_bench.parsers.registry import kind_named, load_parser
 from spmrl_bench.treebanks.cache import digest
 from spmrl_bench.treebanks.manifest import MiniManifest
 from spmrl_bench.treebanks.mini.generate import generate
-from spmrl_bench.treebanks.reading import SplitContent, transform_parse
+from spmrl_bench.treebanks.reading import SplitData, transform_parse
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.parse import Layer, Parse
 from tests.annotation.planting import Planted, plant
@@ -56,13 +56,13 @@ class PlantedTreebank(Treebank):
         bank.planted = plant(whole.examples("train", [layer]), errors, seed, layer)[1]
         return bank
 
-    def _content(self, split: str, layer: Layer | None = None) -> SplitContent:
-        content: SplitContent = self._whole._content(split, layer)  # type: ignore[attr-defined]
+    def _content(self, split: str, layer: Layer | None = None) -> SplitData:
+        content: SplitData = self._whole._content(split, layer)  # type: ignore[attr-defined]
         errors, seed, own = self._errors  # type: ignore[attr-defined]
         if split != "train" or own not in content.sentences[0].layers:
             return content
         changed, _ = plant(content.sentences, errors, seed, own)
-        return SplitContent(changed, content.dropped, content.skipped)
+        return SplitData(changed, content.dropped, content.skipped)
 
     def fingerprint_of(self, layer: Layer) -> str:
         return digest([self._whole.fingerprint_of(layer), self._errors])  # type: ignore[attr-defined]

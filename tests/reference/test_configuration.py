@@ -21,8 +21,17 @@ from spmrl_bench.reference.configuration import configuration_page
 from spmrl_bench.reference.fields import entries
 from spmrl_bench.reference.settings import run_settings, settings_named
 from spmrl_bench.training.config import TrainConfig
-from spmrl_bench.treebanks.manifest import Attachment, Fetch, FileManifest, MiniManifest
-from spmrl_bench.treebanks.sources import DependencyLayer, FileSplits, MiniSplit, Rows, Split
+from spmrl_bench.treebanks.manifest import (
+    Attachment,
+    DependencyLayer,
+    Fetch,
+    Manifest,
+    MiniManifest,
+    MiniSplit,
+    Split,
+    Splits,
+    SplitTable,
+)
 
 MODELS: tuple[type[BaseModel], ...] = (
     *(kind.config_class for kind in trained_kinds()),
@@ -31,12 +40,12 @@ MODELS: tuple[type[BaseModel], ...] = (
     BaseRecipe,
     LanguageRecipe,
     Variant,
-    FileManifest,
+    Manifest,
     MiniManifest,
-    FileSplits,
+    Splits,
     Split,
     MiniSplit,
-    Rows,
+    SplitTable,
     DependencyLayer,
     Attachment,
     Fetch,
@@ -56,7 +65,7 @@ def test_every_key_has_a_meaning(model: type[BaseModel]) -> None:
 def test_every_key_is_on_the_page(model: type[BaseModel]) -> None:
     for name in model.model_fields:
         # The variant decides the inputs, and the splits are tables of their own.
-        if name != "lexical" and model is not FileSplits:
+        if name != "lexical" and model is not Splits:
             assert f"| `{name}` |" in PAGE, name
 
 

@@ -18,7 +18,7 @@ from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.experiments.recipe import list_recipes, load_recipe
 from spmrl_bench.experiments.recipe_layers import BaseRecipe, LanguageRecipe
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, read_manifest
-from spmrl_bench.treebanks.manifest import FileManifest, MiniManifest, Track
+from spmrl_bench.treebanks.manifest import Manifest, MiniManifest, Track
 from tests.reliability.mistakes import Mistake, fields_of, mistakes, to_toml, with_tables
 from tests.reliability.tally import Tally
 
@@ -74,7 +74,7 @@ BASE: dict[str, Any] = {
 }
 
 SCHEMAS: dict[str, tuple[type[BaseModel], Mapping[str, Any], str, type[SpmrlError]]] = {
-    "manifest": (FileManifest, MANIFEST, "tiny.toml", TreebankError),
+    "manifest": (Manifest, MANIFEST, "tiny.toml", TreebankError),
     "mini manifest": (MiniManifest, MINI, "tiny.toml", TreebankError),
     "recipe": (LanguageRecipe, LANGUAGE, "german.toml", RecipeError),
     "base recipe": (BaseRecipe, BASE, "base.toml", RecipeError),

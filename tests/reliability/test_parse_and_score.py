@@ -13,10 +13,9 @@ from spmrl_bench.parsers.streams import read_given
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.files import score_texts
 from spmrl_bench.scoring.prm import load_prm
-from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
-from spmrl_bench.treebanks.manifest import FileManifest, MiniManifest
-from spmrl_bench.treebanks.presence import find_folder
-from spmrl_bench.treebanks.split_files import split_files
+from spmrl_bench.treebanks.catalogue import find_folder, load_manifest, manifest_names
+from spmrl_bench.treebanks.files import split_files
+from spmrl_bench.treebanks.manifest import Manifest, MiniManifest
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.brackets import write_brackets
 from tests.conftest import shared_data
@@ -60,7 +59,7 @@ def test_gold_trees(name: str, tally: Tally) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_files_themselves(name: str, tally: Tally) -> None:
     manifest = load_manifest(name)
-    if not isinstance(manifest, FileManifest) or manifest.format != "brackets":
+    if not isinstance(manifest, Manifest) or manifest.format != "brackets":
         pytest.skip("its files are not brackets")
     open_present(name)
     folder = find_folder(manifest.path, shared_data("treebanks"))

@@ -15,8 +15,8 @@ from spmrl_bench.transitions import (
     oracle_actions,
     replay,
 )
+from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.mini.generate import generate
-from spmrl_bench.treebanks.sources import SPLITS
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.projective import is_projective

@@ -13,11 +13,11 @@ from spmrl_bench.readers.formats import FORMATS, guess_format
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.treebanks.bracket_proposals import proposed_format, proposed_options
 from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.treebanks.check import validate
 from spmrl_bench.treebanks.guessing import guess_files
+from spmrl_bench.treebanks.manifest import SourceFormat
 from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
-from spmrl_bench.treebanks.sources import InFormat
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.treebanks.validation import validate
 from spmrl_bench.trees.brackets import write_brackets
 from tests.readers.invented_dialects import INVENTED, OLD_ENGLISH, Invented, listed
 
@@ -54,7 +54,7 @@ def test_a_folder_of_a_dialect_becomes_a_treebank(
 @each_dialect
 def test_manifests_say_dialects(dialect: Invented, tmp_path: Path) -> None:
     content = {"format": "brackets"} | tomllib.loads(dialect.toml)
-    rules = validated(InFormat, content, "x.toml", TreebankError)
+    rules = validated(SourceFormat, content, "x.toml", TreebankError)
     path = tmp_path / "f"
     path.write_text(dialect.text, encoding="utf-8")
     trees = FORMATS["brackets"].read(path, **rules.options)
@@ -78,18 +78,18 @@ def test_manifests_say_dialects(dialect: Invented, tmp_path: Path) -> None:
 def test_mistakes_in_manifests(options: str, message: str) -> None:
     content = {"format": "brackets", "escapes": "none"} | tomllib.loads(options)
     with pytest.raises(TreebankError) as caught:
-        validated(InFormat, content, "x.toml", TreebankError)
+        validated(SourceFormat, content, "x.toml", TreebankError)
     assert message in str(caught.value)
     with pytest.raises(TreebankError, match="drop: format sinica has no such option"):
-        validated(InFormat, {"format": "sinica", "drop": ["X"]}, "x.toml", TreebankError)
+        validated(SourceFormat, {"format": "sinica", "drop": ["X"]}, "x.toml", TreebankError)
 
 
 def test_options_that_are_not_said_leave_settings_alone() -> None:
     """Fingerprints of before know the escapes only."""
     plain = {"format": "brackets", "escapes": "ptb"}
-    rules = validated(InFormat, plain, "x.toml", TreebankError)
+    rules = validated(SourceFormat, plain, "x.toml", TreebankError)
     assert rules.settings == {"encoding": "utf-8", "escapes": "ptb"}
-    more = validated(InFormat, plain | {"drop": ["X"]}, "x.toml", TreebankError)
+    more = validated(SourceFormat, plain | {"drop": ["X"]}, "x.toml", TreebankError)
     assert more.settings == rules.settings | {"drop": ["X"]}
 
 

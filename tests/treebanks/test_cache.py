@@ -11,7 +11,7 @@ import pytest
 from spmrl_bench.errors import ReadError
 from spmrl_bench.treebanks import cache
 from spmrl_bench.treebanks.cache import cached
-from spmrl_bench.treebanks.reading import SplitContent
+from spmrl_bench.treebanks.reading import SplitData
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
@@ -20,7 +20,7 @@ from tests.treebanks.test_manifest import MINI
 
 TREES = [Tree.build(["a", "b"], ["N", "N"], [(0, 2, "S")]), Tree.build(["c"], ["N"], [(0, 1, "S")])]
 PARSES = list(map(Parse.of, TREES))
-CONTENT = SplitContent(PARSES, 1, ("f:1: broken",))
+CONTENT = SplitData(PARSES, 1, ("f:1: broken",))
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ class Reads:
     def __init__(self) -> None:
         self.number = 0
 
-    def __call__(self) -> SplitContent:
+    def __call__(self) -> SplitData:
         self.number += 1
         return CONTENT
 
@@ -98,7 +98,7 @@ def test_every_flipped_byte_is_noticed() -> None:
 
 
 def test_an_interrupted_read_leaves_nothing() -> None:
-    def read() -> SplitContent:
+    def read() -> SplitData:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -154,7 +154,7 @@ def test_a_treebank_is_opened_from_the_cache_until_a_file_changes(
     manifests()
     first = open_treebank("tiny", root).split("dev")
 
-    def no_reading(*_: object) -> SplitContent:
+    def no_reading(*_: object) -> SplitData:
         raise AssertionError("read again")
 
     with monkeypatch.context() as patch:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spmrl_bench.treebanks.columns import from_bytes, to_bytes
+from spmrl_bench.treebanks.cache import from_bytes, to_bytes
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 from tests.trees.dependency_strategies import dependency_trees

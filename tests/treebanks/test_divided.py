@@ -8,12 +8,11 @@ import pytest
 
 from spmrl_bench.errors import SpmrlError, TreebankError
 from spmrl_bench.treebanks.catalogue import read_manifest
-from spmrl_bench.treebanks.manifest import FileManifest
+from spmrl_bench.treebanks.check import validate
+from spmrl_bench.treebanks.files import same_places, split_files
+from spmrl_bench.treebanks.manifest import Manifest
 from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
-from spmrl_bench.treebanks.overlap import same_places
-from spmrl_bench.treebanks.split_files import split_files
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.treebanks.validation import validate
 from tests.laboratory import make_trees
 
 HEAD = """\
@@ -49,17 +48,17 @@ def bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def manifest_of(bank: Path, *splits: str, more: str = "") -> FileManifest:
+def manifest_of(bank: Path, *splits: str, more: str = "") -> Manifest:
     path = bank.parent / "home" / "treebanks" / "divided.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     tables = zip(("train", "dev", "test"), splits, strict=True)
     path.write_text(HEAD + more + "".join(f"[splits.{name}]\n{text}\n" for name, text in tables))
     found = read_manifest(path)
-    assert isinstance(found, FileManifest)
+    assert isinstance(found, Manifest)
     return found
 
 
-def names(manifest: FileManifest, bank: Path) -> list[list[str]]:
+def names(manifest: Manifest, bank: Path) -> list[list[str]]:
     splits = (manifest.splits.train, manifest.splits.dev, manifest.splits.test)
     return [[path.stem[3:] for path in split_files(manifest, bank, each).paths] for each in splits]
 

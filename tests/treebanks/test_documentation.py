@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spmrl_bench.readers.dialect import DEFAULTS
 from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.treebanks.manifest import FileManifest
+from spmrl_bench.treebanks.manifest import Manifest
 from spmrl_bench.trees.transforms import TRANSFORMS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "treebanks.md").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ def test_every_format_with_its_options() -> None:
 def test_every_key_of_a_manifest() -> None:
     section = PAGE[PAGE.index("## The manifest") : PAGE.index("## What is kept")]
     formats = PAGE[PAGE.index("## Formats") : PAGE.index("## Transforms")]
-    keys = set(FileManifest.model_fields) - {"sha256"}
+    keys = set(Manifest.model_fields) - {"sha256"}
     for key in keys:
         where = (
             section

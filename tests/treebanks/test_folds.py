@@ -6,9 +6,9 @@ import pickle
 from collections import Counter
 
 import pytest
+from spmrl_bench.treebanks.folds import divided, fold_treebanks
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.treebanks.folds import divided, fold_treebanks
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
 from tests.laboratory import Laboratory
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from spmrl_bench.treebanks.golden import FIRST_VERSION, part_digest, reading_version
 
 from spmrl_bench.readers import dialect, formats
 from spmrl_bench.treebanks import golden
-from spmrl_bench.treebanks.golden import FIRST_VERSION, part_digest, reading_version
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.transforms import TRANSFORMS
 from tests.treebanks.conftest import WriteManifest

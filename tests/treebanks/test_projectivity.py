@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from spmrl_bench.treebanks.projectivity import Projectivity, projectivity
-from spmrl_bench.treebanks.survey import Survey
+
+from spmrl_bench.treebanks.check import TreebankStatistics
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.pseudo_projective import ENCODINGS
@@ -53,7 +53,7 @@ def test_parts_together() -> None:
 
 
 def test_a_survey_of_dependencies_has_them() -> None:
-    survey = Survey()
+    survey = TreebankStatistics()
     for tree in TREES:
         survey.add(tree)
     assert survey.projectivity == projectivity(TREES)
@@ -86,7 +86,7 @@ def test_real_treebanks(name: str) -> None:
 
 
 def test_mini_treebanks_are_projective() -> None:
-    survey = Survey()
+    survey = TreebankStatistics()
     survey.add_all(open_treebank("chinese-mini").examples("dev"), "dependencies")
     assert survey.projectivity.arcs > 0
     assert not survey.projectivity.crossing_arcs

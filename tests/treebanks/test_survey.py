@@ -7,12 +7,12 @@ from pathlib import Path
 from hypothesis import given
 
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.treebanks.survey import (
-    Survey,
+from spmrl_bench.treebanks.check import (
+    TreebankStatistics,
     inventories,
     shared_note,
     shared_sentences,
-    survey_table,
+    statistics_table,
 )
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import NO_PARENT, Graph
@@ -27,8 +27,8 @@ TREES = [
 ]
 
 
-def survey_of(trees: list[Tree]) -> Survey:
-    survey = Survey()
+def survey_of(trees: list[Tree]) -> TreebankStatistics:
+    survey = TreebankStatistics()
     survey.add_all(map(Parse.of, trees), "constituents")
     return survey
 
@@ -57,7 +57,7 @@ def test_gaps_of_a_graph() -> None:
         parents=(NO_PARENT, 0),
         edges=("", ""),
     )
-    survey = Survey()
+    survey = TreebankStatistics()
     survey.add_raw(graph)
     survey.add_raw(parse_brackets("(S (N a))"))
     assert (survey.discontinuous, survey.discontinuous_sentences) == (1, 1)
@@ -78,7 +78,7 @@ def test_gaps_and_height_of_dependencies(tree: DependencyTree) -> None:
     heads = tree.heads.tolist()
     yields = [dominated(heads, word) for word in range(1, len(heads) + 1)]
     gaps = sum(max(words) - min(words) + 1 != len(words) for words in yields)
-    survey = Survey()
+    survey = TreebankStatistics()
     survey.add_all([Parse.of(dependencies=tree)], "dependencies")
     assert (survey.discontinuous, survey.discontinuous_sentences) == (gaps, gaps > 0)
     arcs = [sum(word in words for words in yields) for word in range(1, len(heads) + 1)]
@@ -101,7 +101,7 @@ def test_shared_sentences() -> None:
 
 def test_tables() -> None:
     surveys = {"train": survey_of(TREES), "dev": survey_of(TREES[:1])}
-    lines = [line.split() for line in survey_table(surveys).splitlines()]
+    lines = [line.split() for line in statistics_table(surveys).splitlines()]
     assert ["tokens", "7", "5"] in lines
     assert ["unseen", "tokens", "0.0", "%"] in lines
     assert ["longest", "sentence", "5", "(no.", "1)", "5", "(no.", "1)"] in lines
@@ -115,6 +115,6 @@ def test_a_deep_tree_and_a_long_chain_take_no_stack(tmp_path: Path) -> None:
     survey = survey_of([deep])
     assert survey.deepest == 5000
     chain = DependencyTree.build(["w"] * 5000, ["t"] * 5000, list(range(5000)), ["r"] * 5000)
-    survey = Survey()
+    survey = TreebankStatistics()
     survey.add(chain)
     assert survey.deepest == 5000

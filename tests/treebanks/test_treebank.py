@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import ReadError, TreebankError
-from spmrl_bench.treebanks.presence import treebank_statuses
+from spmrl_bench.treebanks.catalogue import treebank_statuses
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.dependencies import DependencyTree

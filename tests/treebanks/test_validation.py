@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.treebanks.check import Validation, validate
 from spmrl_bench.treebanks.manifest import MiniManifest
-from spmrl_bench.treebanks.validation import Validation, validate
 from tests.conftest import shared_data
 from tests.treebanks.conftest import WriteManifest
 from tests.treebanks.test_manifest import MINI
