@@ -40,7 +40,7 @@ def manifest_names() -> list[str]:
 
     A file that cannot be read has no editions; it is an error when its treebank is asked for.
     """
-    return sorted(_places())
+    return list(_places())
 
 
 def is_known(name: str) -> bool:
@@ -113,9 +113,10 @@ def _content(
     if checksums.is_file():
         content["sha256"] = _read_checksums(checksums)
     if (base := content.pop("base", None)) is not None:
-        place = _place_of(base) if isinstance(base, str) else None
+        place = _place_of(str(base))
         if place is None:
-            raise TreebankError(f"{path}: base: {unknown_name('treebank', base, manifest_names())}")
+            unknown = unknown_name("treebank", str(base), manifest_names())
+            raise TreebankError(f"{path}: base: {unknown}")
         if place[0] in (path, *above):
             raise TreebankError(f"{path}: base: {base} leads back to this file")
         content = _merged(_content(*place, (path, *above)), content)
@@ -127,25 +128,35 @@ def _content(
 
 def _place_of(name: str) -> tuple[Path, str | None] | None:
     """The file of a treebank's manifest, and the edition if it is one."""
-    for folder in data_dirs("treebanks"):
-        path = folder / f"{name}.toml"
-        if path.stem == name and os.path.isfile(path):
-            return path, None
-    return _places().get(name)
+    files = _files()
+    if name in files:
+        return files[name], None
+    for base, path in files.items():
+        edition = name.removeprefix(f"{base}-")
+        if edition != name and edition in _editions(path):
+            return path, edition
+    return None
 
 
 def _places() -> dict[str, tuple[Path, str | None]]:
-    """The file and edition of every treebank; a user's own cannot replace one of the program's."""
-    files: dict[str, Path] = {}
-    for folder in data_dirs("treebanks"):
-        for path in sorted(folder.glob("*.toml")):
-            files.setdefault(path.stem, path)
-    editions = {
+    """The file and the edition of every treebank, sorted by name."""
+    files = _files()
+    places: dict[str, tuple[Path, str | None]] = {
         f"{name}-{edition}": (path, edition)
         for name, path in files.items()
         for edition in _editions(path)
     }
-    return editions | {name: (path, None) for name, path in files.items()}
+    places |= {name: (path, None) for name, path in files.items()}
+    return dict(sorted(places.items()))
+
+
+def _files() -> dict[str, Path]:
+    """The files of manifests by name; a user's own cannot replace one of the program's."""
+    files: dict[str, Path] = {}
+    for folder in data_dirs("treebanks"):
+        for path in sorted(folder.glob("*.toml")):
+            files.setdefault(path.stem, path)
+    return files
 
 
 def _editions(path: Path) -> list[str]:
@@ -230,9 +241,9 @@ def treebank_statuses(root: Root = None) -> tuple[list[TreebankStatus], list[Tre
     One manifest with mistakes hides no other treebank.
     """
     found, wrong = [], []
-    for name in manifest_names():
+    for path, edition in _places().values():
         try:
-            found.append(treebank_status(load_manifest(name), root))
+            found.append(treebank_status(read_manifest(path, edition), root))
         except TreebankError as error:
             wrong.append(error)
     return found, wrong
@@ -280,8 +291,8 @@ def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
 def find_folder(manifest: Manifest, root: Root = None, path: str | None = None) -> Path | None:
     """The first of a manifest's folders that exists, else the first; None if there is none.
 
-    The mini treebanks come with the program. All others lie under the directory of treebanks,
-    unless the manifest says an absolute path.
+    The mini treebanks lie in the program's own folder. All others lie under the directory of
+    treebanks, unless the manifest says an absolute path.
 
     Args:
         manifest: of the treebank.
@@ -292,7 +303,9 @@ def find_folder(manifest: Manifest, root: Root = None, path: str | None = None) 
         TreebankError: what exists lies elsewhere, and the user has not listed it; see
             :mod:`spmrl_bench.storage.paths`.
     """
-    base = data_dir("treebanks") if manifest.track == "mini" else treebanks_root(root)
+    base, own = treebanks_root(root), data_dir("treebanks")
+    if manifest.track == "mini" and (own / manifest.path).is_dir():
+        base = own
     names = [Path(name) for name in (path or manifest.path).split(ALTERNATIVE)]
     folders = [base / name if base is not None else name for name in names]
     if base is None:

@@ -109,10 +109,11 @@ class Treebank:
             ReadError: a file is malformed.
         """
         found = {layer: self.data(split, layer).sentences for layer in layers or self.layers}
-        sizes = {len(sentences) for sentences in found.values()}
-        if len(sizes) > 1:
-            raise TreebankError(f"{self.name}, split {split}: layers of {sizes} sentences")
-        (size,) = sizes
+        sizes = {layer: len(sentences) for layer, sentences in found.items()}
+        if len(set(sizes.values())) > 1:
+            numbers = ", ".join(f"{number} {layer}" for layer, number in sizes.items())
+            raise TreebankError(f"{self.name}, split {split}: sentences differ: {numbers}")
+        size = next(iter(sizes.values()))
         columns = (
             [parse.layer(layer) for parse in found[layer]] if layer in found else repeat(None, size)
             for layer in LAYERS

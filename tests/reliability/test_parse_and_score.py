@@ -59,13 +59,13 @@ def test_gold_trees(name: str, tally: Tally) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_files_themselves(name: str, tally: Tally) -> None:
     manifest = load_manifest(name)
-    if not isinstance(manifest, Manifest) or manifest.format != "brackets":
+    if manifest.format != "brackets":
         pytest.skip("its files are not brackets")
     open_present(name)
-    folder = find_folder(manifest.path, shared_data("treebanks"))
-    assert folder is not None
+    files = treebank_status(manifest, shared_data("treebanks")).files
+    assert files is not None
     assert manifest.prm is not None
-    for path in split_files(manifest, folder, manifest.splits.dev).paths[:20]:
+    for path in files.of("dev").paths[:20]:
         text = read_text(path, str(manifest.options["encoding"]).split(" | ")[0])
         sentences, lost = left_out(text, manifest.prm, list(manifest.transforms))
         assert not lost, path
@@ -73,8 +73,7 @@ def test_the_files_themselves(name: str, tally: Tally) -> None:
 
 
 def open_present(name: str) -> Treebank:
-    generated = isinstance(load_manifest(name), MiniManifest)
     try:
-        return open_treebank(name, None if generated else shared_data("treebanks"))
+        return open_treebank(name, None if name in MINIS else shared_data("treebanks"))
     except TreebankError as error:
         pytest.skip(f"not here: {error}"[:200])

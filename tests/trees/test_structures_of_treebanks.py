@@ -9,13 +9,11 @@ from collections import Counter
 
 import pytest
 
-from spmrl_bench.treebanks.mini.generate import generate
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Parse
 from spmrl_bench.trees.division_span import divided, undivided
 from spmrl_bench.trees.head_driven import HeadDriven, head_driven, several_headed, to_parse
 from tests.conftest import shared_data
-from tests.treebanks.mini.language import SEED
 
 SENTENCES = 100
 
@@ -33,8 +31,6 @@ MINI = {
     "polish": 51,
     "swedish": 75,
 }
-#: Reading the grammars of the others takes seconds.
-QUICK = ("chinese",)
 
 
 def there_and_back(parses: list[Parse]) -> Counter[str]:
@@ -59,12 +55,9 @@ def there_and_back(parses: list[Parse]) -> Counter[str]:
     return +seen
 
 
-@pytest.mark.parametrize(
-    "language",
-    [pytest.param(name, marks=[pytest.mark.campaign] * (name not in QUICK)) for name in MINI],
-)
+@pytest.mark.parametrize("language", MINI)
 def test_mini_treebanks(language: str) -> None:
-    parses = generate(language, {"dev": SENTENCES}, SEED)["dev"]
+    parses = open_treebank(f"{language}-mini").examples("dev")[:SENTENCES]
     assert there_and_back(parses) == {"sub-heads": MINI[language]}
 
 
