@@ -173,7 +173,7 @@ def _copy_new(source: Path, path: Path) -> bool:
 def _fetch_files(manifest: Manifest, source: Fetch, place: _Place, tell: _Tell) -> Iterator[Path]:
     for name, digest in manifest.sha256.items():
         if place.lacks(name, digest):
-            with _download(source.url + quote(name), digest, source.size, tell) as downloaded:
+            with _download(source.url + quote(name), digest, None, tell) as downloaded:
                 yield from place.put({name: downloaded})
 
 
@@ -189,11 +189,11 @@ def _fetch_archive(manifest: Manifest, source: Fetch, place: _Place, tell: _Tell
         name = _target(member, source.members)
         return name if not recorded or name in recorded else None  # a release may have more
 
-    with _download(source.url, source.sha256 or "", source.size, tell) as archive:
+    with _download(source.url, source.sha256 or "", None, tell) as archive:
         into = archive.parent / "unpacked"
         try:
             into.mkdir()
-            files = unpack(archive, into, target, name=source.url, size=source.size)
+            files = unpack(archive, into, target, name=source.url, size=None)
         except OSError as error:
             raise TreebankError(
                 f"{into}: the archive cannot be unpacked: {error.strerror}"

@@ -12,6 +12,7 @@ need not be in the order and shape of the trees'. What lies on the disk is not k
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -45,8 +46,6 @@ SplitName = Literal["train", "dev", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
 
-#: What the size of a download may be stated as, in bytes.
-LARGEST_STATED = 64 << 30
 _STAGES: tuple[Stage, ...] = ("text", "graph", "tree")
 #: The options that are in every fingerprint; one that came later is there where it is set.
 _FIRST_OPTIONS = ("encoding", "escapes", "lemmas", "tag_column", "roots")
@@ -62,16 +61,15 @@ def format_named(name: str) -> Format | None:
     return FORMATS.get(name)
 
 
-def _check_rule(metric: str, key: str, value: str) -> None:
-    """Raise a ValueError if a rule of a metric has no such value."""
-    if metric == "brackets":
-        known, kind = [path.stem for path in data_dir("evalb").glob("*.prm")], "parameter set"
-    elif key == "punctuation":
-        known, kind = [*PUNCTUATION_RULES], "punctuation rule"
-    else:
-        return
-    if value not in known:
-        raise ValueError(unknown_name(kind, value, known))
+def _check_rule(kind: str, name: str) -> str:
+    known = (
+        [path.stem for path in data_dir("evalb").glob("*.prm")]
+        if kind == "parameter set"
+        else [*PUNCTUATION_RULES]
+    )
+    if name not in known:
+        raise ValueError(unknown_name(kind, name, known))
+    return name
 
 
 def _check_folders(text: str) -> str:
@@ -164,9 +162,8 @@ class Splits(StrictModel):
     test: Split
     """Sentences to score in the end."""
 
-    def __getitem__(self, name: str) -> Split:
-        found: Split = getattr(self, name)
-        return found
+    def __getitem__(self, name: SplitName) -> Split:
+        return {"train": self.train, "dev": self.dev, "test": self.test}[name]
 
 
 class SourceFormat(StrictModel):
@@ -242,27 +239,23 @@ class SourceFormat(StrictModel):
         return name
 
     @property
+    def form(self) -> Format:
+        """The format itself."""
+        form = format_named(self.format)
+        assert form is not None  # it was validated
+        return form
+
+    @property
     def options(self) -> dict[str, Any]:
         """The options of the reader, with the format's defaults for those not set."""
-        defaults = _known_format(self.format).options
-        given = {name: getattr(self, name, None) for name in defaults}
-        return {name: defaults[name] if value is None else value for name, value in given.items()}
+        given = {name: getattr(self, name, None) for name in self.form.options}
+        return {**self.form.options, **{k: v for k, v in given.items() if v is not None}}
 
     @property
     def settings(self) -> dict[str, Any]:
         """The options as fingerprints have them."""
-        defaults = _known_format(self.format).options
-        return {
-            name: value
-            for name, value in self.options.items()
-            if name in _FIRST_OPTIONS or value != defaults[name]
-        }
-
-
-def _known_format(name: str) -> Format:
-    form = format_named(name)
-    assert form is not None  # the manifest was validated
-    return form
+        usual, options = self.form.options, self.options
+        return {k: v for k, v in options.items() if k in _FIRST_OPTIONS or v != usual[k]}
 
 
 def _format_of(info: ValidationInfo) -> Format | None:
@@ -350,17 +343,11 @@ def _with_ending(pattern: str, ending: str) -> str:
 class Attachment(StrictModel):
     """What decides its attachment scores besides the format, by the names of the scorer's rules."""
 
-    punctuation: Text = "none"
+    punctuation: Annotated[Text, AfterValidator(partial(_check_rule, "punctuation rule"))] = "none"
     """The rule by which words are punctuation: ``none``, ``ptb-ctb`` or ``unicode``."""
     relations: Relations = "whole"
     """How relations are compared: ``whole``, the part before a colon (``universal``), or not at
     all."""
-
-    @field_validator("punctuation", "relations")
-    @classmethod
-    def _rule_is_known(cls, value: str, info: ValidationInfo) -> str:
-        _check_rule("attachment", str(info.field_name), value)
-        return value
 
 
 class Fetch(StrictModel):
@@ -379,9 +366,6 @@ class Fetch(StrictModel):
     members: dict[InFolder, InFolder] = Field(default={}, validate_default=True)
     """Members of the archive, or folders of it with a slash at their end, and what they become
     under the treebank's folder."""
-    size: Annotated[int, Field(gt=0, le=LARGEST_STATED)] | None = None
-    """Bytes that the archive unpacks to, or that a single file has, at most; for a release that
-    is larger than usual."""
 
     @field_validator("members")
     @classmethod
@@ -486,9 +470,7 @@ class Manifest(SourceFormat):
         if form is not None and (name is None) != (form.yields == "dependencies"):
             needs = "has no brackets to score: leave it out" if name is not None else "missing"
             raise ValueError(needs)
-        if name is not None:
-            _check_rule("brackets", "prm", name)
-        return name
+        return name if name is None else _check_rule("parameter set", name)
 
     @field_validator("dependencies")
     @classmethod
@@ -522,7 +504,7 @@ class Manifest(SourceFormat):
     @property
     def layers(self) -> tuple[Layer, ...]:
         """Its layers of annotation, constituents first."""
-        if _known_format(self.format).yields == "dependencies":
+        if self.form.yields == "dependencies":
             return ("dependencies",)
         return LAYERS if self.dependencies is not None else ("constituents",)
 

@@ -26,7 +26,7 @@ from spmrl_bench.readers.formats import Format
 from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.treebanks.files import TreebankFiles, common_encoding, dependency_layer
-from spmrl_bench.treebanks.manifest import SourceFormat, Split, SplitName, format_named
+from spmrl_bench.treebanks.manifest import SourceFormat, Split, SplitName
 from spmrl_bench.treebanks.patterns import check_range
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import to_tree
@@ -87,17 +87,6 @@ class FirstLayer:
     results: Sequence[Parse | ReadError | None]
     places: Sequence[SentencePlace]
     chosen: Sequence[int]
-
-
-def read_split(
-    files: TreebankFiles,
-    split: SplitName,
-    *,
-    on_error: OnError | None = None,
-    watch: Callable[[Any], None] | None = None,
-) -> SplitData:
-    """The sentences of a split; arguments and errors as of :func:`read_first_layer`."""
-    return split_data(read_first_layer(files, split, on_error=on_error, watch=watch))
 
 
 def split_data(found: FirstLayer) -> SplitData:
@@ -279,11 +268,10 @@ def _parse_of(sentence: Any, steps: Iterable[Step]) -> Parse | None:
 
 def _reader_of(source: SourceFormat, paths: Sequence[Path]) -> tuple[Format, dict[str, Any]]:
     """A format and its options, with the first encoding that all files of the split decode in."""
-    form, options = format_named(source.format), source.options
-    assert form is not None  # the manifest was validated
+    options = source.options
     if "encoding" in options:
         options["encoding"] = common_encoding(paths, options["encoding"])
-    return form, options
+    return source.form, options
 
 
 # ---- Which sentences of the files are in the split ----

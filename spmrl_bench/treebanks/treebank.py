@@ -27,7 +27,6 @@ from spmrl_bench.treebanks.reading import (
     count_mistakes,
     read_first_layer,
     read_layer,
-    read_split,
     split_data,
 )
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse
@@ -139,13 +138,13 @@ class Treebank:
         return self._load(split, layer or self.layers[0])
 
     def places(self, split: str) -> Sequence[SentencePlace]:
-        """Where each sentence of a split stands in the files, which are read anew for it.
+        """Where each sentence of a split stands in the files, which are read for it.
 
         Raises:
             TreebankError, ReadError: as :meth:`examples` says.
         """
         self._check_open(split)
-        return read_split(self._files, _split_name(split)).places
+        return split_data(self._first_layer(_split_name(split))).places
 
     def _check_open(self, split: str) -> None:
         if self._test_closed and split == "test":

@@ -14,22 +14,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from spmrl_bench.annotation.compare import compared_layers, disagreements
-from spmrl_bench.annotation.cross_parsing import cross_parsed, folded
 from spmrl_bench.annotation.differences import ORDERS, ranked
 from spmrl_bench.annotation.treebank_variation import suspects
-from spmrl_bench.cli.options import parse_settings
-from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.experiments.run_folder import read_config
-from spmrl_bench.parsers.registry import kind_named, load_parser
-from spmrl_bench.treebanks.cache import digest
-from spmrl_bench.treebanks.manifest import MiniManifest
-from spmrl_bench.treebanks.mini.generate import generate
-from spmrl_bench.treebanks.reading import SplitData, transform_parse
+from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
-from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.parse import Layer
 from tests.annotation.planting import Planted, plant
 
 ERRORS = 50

@@ -13,9 +13,7 @@ from spmrl_bench.parsers.streams import read_given
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.files import score_texts
 from spmrl_bench.scoring.prm import load_prm
-from spmrl_bench.treebanks.catalogue import find_folder, load_manifest, manifest_names
-from spmrl_bench.treebanks.files import split_files
-from spmrl_bench.treebanks.manifest import Manifest, MiniManifest
+from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, treebank_status
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.brackets import write_brackets
 from tests.conftest import shared_data

@@ -13,7 +13,6 @@ from spmrl_bench.treebanks.cache import digest
 from spmrl_bench.treebanks.catalogue import treebank_statuses
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
-from tests.conftest import shared_data
 from tests.treebanks.conftest import WriteManifest
 
 
@@ -31,6 +30,8 @@ def test_splits_are_read_transformed_and_counted(
     assert treebank.split("test")[0].words == ("i", "(")
     assert [treebank.data(name).dropped for name in ("train", "dev", "test")] == [1, 0, 0]
     assert caplog.messages == ["tiny, split train: 1 sentence(s) without words left out"]
+    with pytest.raises(TreebankError, match=r"unknown split 'tests'\. Did you mean test\?"):
+        treebank.split("tests")
 
 
 def test_root_from_the_environment_may_be_relative(
@@ -42,12 +43,6 @@ def test_root_from_the_environment_may_be_relative(
     treebank = open_treebank("tiny")
     monkeypatch.chdir("/")
     assert len(treebank.split("test")) == 1
-
-
-def test_unknown_split(manifests: WriteManifest, root: Path) -> None:
-    manifests()
-    with pytest.raises(TreebankError, match=r"unknown split 'tests'\. Did you mean test\?"):
-        open_treebank("tiny", root).split("tests")
 
 
 def test_absent_folder_says_what_to_do(
@@ -87,13 +82,8 @@ def test_absent_files_are_named(manifests: WriteManifest, root: Path) -> None:
     ((status,), _) = treebank_statuses(root)
     assert not status.present
     assert status.missing == ("a_*.mrg", "d_09.mrg", "t.tsv")
-
-
-def test_status(manifests: WriteManifest, root: Path) -> None:
-    manifests()
-    ((tiny,), _) = treebank_statuses(root)
-    assert (tiny.name, tiny.present, tiny.where) == ("tiny", True, str(root / "tiny_data"))
-    assert tiny.sentences == {"train": 3, "dev": 3, "test": 1}
+    assert (status.name, status.where) == ("tiny", str(root / "tiny_data"))
+    assert status.sentences == {"train": 3, "dev": 3, "test": 1}
 
 
 def test_another_size_than_declared(manifests: WriteManifest, root: Path) -> None:
@@ -272,31 +262,3 @@ def test_the_fingerprint_of_a_mini_treebank_is_that_of_its_sentences(
         assert bank.fingerprint == digest(head | sentences)
     assert found[0][0] == found[1][0]
     assert found[0][1] != found[1][1]
-
-
-REAL = [
-    ("english-wsj-sample", "wsj_sample_en", {"train": (3396, 81793), "dev": (273, 6327),
-                                             "test": (245, 5964)}, 26, 45),
-    ("french-sequoia", "sequoia_fr", {"train": (2231, 48086), "dev": (412, 9488),
-                                      "test": (456, 9464)}, 12, 29),
-    ("german-squoia", "squoia_de", {"train": (1894, 30657), "dev": (422, 7209),
-                                    "test": (508, 8991)}, 24, 53),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "folder", "sizes", "labels", "tags"), REAL)
-def test_open_treebanks(
-    name: str, folder: str, sizes: dict[str, tuple[int, int]], labels: int, tags: int
-) -> None:
-    treebank = open_treebank(name, shared_data(f"treebanks/{folder}").parent)
-    trees = []
-    for split, (sentences, tokens) in sizes.items():
-        found = treebank.split(split)
-        assert (len(found), sum(map(len, found))) == (sentences, tokens)
-        assert treebank.data(split).left_out == {"without words": 0, "that break the format": 0}
-        trees += found
-    assert len({label for tree in trees for label in tree.labels}) == labels
-    assert len({tag for tree in trees for tag in tree.tags}) == tags
-    for tree in trees:
-        assert tuple(tree.spans[0]) == (0, len(tree))
-        assert Tree.build(tree.words, tree.tags, tree.constituents()) == tree
