@@ -187,9 +187,9 @@ name = "twenty-mini"
 base = "german-mini"
 title = "Twenty sentences"
 [splits]
-train = { range = "1..20", sentences = 20, tokens = 1 }
-dev = { range = "1..12", sentences = 12, tokens = 1 }
-test = { range = "1..12", sentences = 12, tokens = 1 }
+train = { range = "1..20", sentences = 20, tokens = 289 }
+dev = { range = "1..12", sentences = 12, tokens = 141 }
+test = { range = "1..12", sentences = 12, tokens = 129 }
 """
 BASE = """\
 select = "words.both"

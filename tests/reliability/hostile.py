@@ -268,14 +268,19 @@ def _(stage: Stage) -> None:
     stage.manifest(editions="3")
 
 
-@case("a grammar by its path", "open", "unknown mini grammar")
+@case("a mini treebank elsewhere", "open", "outside of")
 def _(stage: Stage) -> None:
-    _mini(stage, grammar='"../../outside/secret.toml"')
+    stage.manifest(track='"mini"', path=f'"{stage.folder / "outside"}"')
 
 
-@case("a mini treebank without end", "open", "less than or equal to 1000000")
+@case("a base by its path", "open", "unknown treebank '../../outside/secret'")
 def _(stage: Stage) -> None:
-    _mini(stage, **{"splits.train": "{ sentences = 999999999999 }"})
+    stage.manifest(base='"../../outside/secret"')
+
+
+@case("a base that is a circle", "open", "leads back to this file")
+def _(stage: Stage) -> None:
+    stage.manifest(base='"tiny"')
 
 
 @case("parameters by their path", "open", "unknown parameter set")
@@ -296,13 +301,6 @@ def _(stage: Stage) -> None:
 @case("an encoding with a NUL", "open", "no such text encoding")
 def _(stage: Stage) -> None:
     stage.manifest(encoding='"utf-8\\u0000"')
-
-
-def _mini(stage: Stage, **changes: str) -> None:
-    unused = dict.fromkeys(("path", "escapes", "obtain"))
-    splits = {f"splits.{name}": "{ sentences = 5 }" for name in ("train", "dev", "test")}
-    fields = {"format": '"mini"', "grammar": '"german"', "seed": "1"}
-    stage.manifest(**unused | splits | fields | changes)
 
 
 # ---- Patterns and numbers without end ----
