@@ -29,6 +29,7 @@ ROOT_VARIABLE = "TREEBANKS"
 
 Root = str | os.PathLike[str] | None
 
+_MOST_BASES = 8
 _CHECKSUM = re.compile(r"([0-9a-f]{64}) [ *](\S.*)")
 
 
@@ -93,12 +94,10 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
     return validated(Manifest, content, place, TreebankError, also=also)
 
 
-def _content(
-    path: Path, edition: str | None = None, above: tuple[Path, ...] = ()
-) -> dict[str, Any]:
+def _content(path: Path, edition: str | None = None, above: int = 0) -> dict[str, Any]:
     """The keys of a manifest, over those of its base, with the checksums beside the file.
 
-    ``above`` are the files that have led to this one as their base.
+    ``above`` is how many manifests stand on this one already.
     """
     content = read_toml(path, TreebankError)
     editions = content.pop("editions", {})
@@ -117,9 +116,12 @@ def _content(
         if place is None:
             unknown = unknown_name("treebank", str(base), manifest_names())
             raise TreebankError(f"{path}: base: {unknown}")
-        if place[0] in (path, *above):
-            raise TreebankError(f"{path}: base: {base} leads back to this file")
-        content = _merged(_content(*place, (path, *above)), content)
+        if above == _MOST_BASES:
+            raise TreebankError(
+                f"{path}: base: more than {_MOST_BASES} manifests stand on each other, or in a "
+                "circle"
+            )
+        content = _merged(_content(*place, above + 1), content)
     if edition is not None:
         name = f"{content.get('name', path.stem)}-{edition}"
         content = _merged(content, editions[edition] | {"name": name})

@@ -454,7 +454,7 @@ def test_what_cannot_be_fetched(
     with pytest.raises(TreebankError, match=r"tiny has no stable address\. Ask the elves"):
         fetch(tmp_path)
     manifests(**MINI)
-    with pytest.raises(TreebankError, match="is generated: there is nothing to download"):
+    with pytest.raises(TreebankError, match="comes with the program: there is nothing to download"):
         fetch(tmp_path)
     manifests(fetch=f'[{{ url = "http://x/y", sha256 = "{"0" * 64}", members = {{ "a" = "b" }} }}]')
     monkeypatch.delenv("TREEBANKS", raising=False)

@@ -106,7 +106,7 @@ MISTAKES: list[tuple[dict[str, str | None], str]] = [
     ({"editions": "3"}, "editions: must be tables, [editions.NAME]"),
     ({"base": '"nothing"'}, "base: unknown treebank 'nothing'"),
     ({"base": "3"}, "base: unknown treebank"),
-    ({"base": '"tiny"'}, "base: tiny leads back to this file"),
+    ({"base": '"tiny"'}, "base: more than 8 manifests stand on each other, or in a circle"),
 ]
 
 
@@ -209,5 +209,5 @@ def test_a_manifest_on_another_replaces_its_keys(manifests: WriteManifest, root:
     bank = open_treebank("again", root)
     assert [len(bank.split(name)) for name in ("train", "dev", "test")] == [1, 3, 1]
     path.with_name("mine.toml").write_text(text.format("mine", "again", 9, ""))
-    with pytest.raises(TreebankError, match=r"base: \w+ leads back to this file"):
+    with pytest.raises(TreebankError, match=r"base: .* in a circle"):
         load_manifest("mine")
