@@ -56,15 +56,12 @@ _log = logging.getLogger(__name__)
 
 
 def cached(name: str, key: Mapping[str, Any], read: Callable[[], SplitData]) -> SplitData:
-    """The data of a split, but for its places, from the cache or from ``read``, and then stored.
+    """Return the data of a split, but for its places, from the cache or else from ``read``.
 
     Args:
-        name: of treebank and split, for the name of the file; one file is kept for each name.
+        name: of treebank and split; one file is kept for each name.
         key: all that decides the data, besides the program itself.
-        read: reads it.
-
-    Raises:
-        SpmrlError: what ``read`` raises.
+        read: reads it; what it raises is raised.
     """
     if os.environ.get(CACHE_VARIABLE) == "0":
         return read()
@@ -77,7 +74,7 @@ def cached(name: str, key: Mapping[str, Any], read: Callable[[], SplitData]) -> 
 
 
 def folder() -> Path:
-    """Where the files are; it may not exist."""
+    """Return where the files are; it may not exist."""
     return home() / "cache"
 
 
@@ -120,7 +117,7 @@ def _code_digest() -> str:
 
 
 def digest(content: object) -> str:
-    """SHA-256 of a value's JSON form, in hex."""
+    """Return the SHA-256 of a value's JSON form, in hex."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -128,24 +125,32 @@ def digest(content: object) -> str:
 
 
 def to_bytes(data: SplitData) -> bytes:
-    """The data of a split, without its places, as bytes; all sentences have the same layers."""
-    sentences, strings = data.sentences, _Strings()
+    """Return the data of a split, but for its places, as bytes; all have the same layers."""
+    sentences = data.sentences
+    known: dict[str, int] = {}  # strings, numbered in order of their first use
+
+    def numbers(texts: Iterable[tuple[str, ...]]) -> NDArray[np.int32]:
+        found = [known.setdefault(text, len(known)) for text in chain.from_iterable(texts)]
+        return np.array(found, dtype=np.int32)
+
     arrays: _Arrays = {
-        "words": strings.numbers(sentence.words for sentence in sentences),
-        "tags": strings.numbers(sentence.tags for sentence in sentences),
+        "words": numbers(sentence.words for sentence in sentences),
+        "tags": numbers(sentence.tags for sentence in sentences),
         "token_ends": _ends(map(len, sentences)),
     }
     if trees := [sentence.tree for sentence in sentences if sentence.tree is not None]:
-        arrays["labels"] = strings.numbers(tree.labels for tree in trees)
+        arrays["labels"] = numbers(tree.labels for tree in trees)
         arrays["label_ends"] = _ends(len(tree.labels) for tree in trees)
         arrays["spans"] = np.concatenate([tree.spans for tree in trees])
     if layer := [one.dependencies for one in sentences if one.dependencies is not None]:
         arrays["heads"] = np.concatenate([tree.heads for tree in layer])
-        arrays["relations"] = strings.numbers(tree.relations for tree in layer)
-        layer_tags = strings.numbers(tree.tags for tree in layer)
+        arrays["relations"] = numbers(tree.relations for tree in layer)
+        layer_tags = numbers(tree.tags for tree in layer)
         if not np.array_equal(layer_tags, arrays["tags"]):
             arrays["layer_tags"] = layer_tags
-    arrays |= strings.arrays()
+    encoded = [text.encode() for text in known]
+    arrays["strings"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    arrays["string_ends"] = _ends(map(len, encoded))
     arrays[_NOTES] = np.frombuffer(
         json.dumps([data.dropped, data.skipped]).encode(), dtype=np.uint8
     )
@@ -153,7 +158,7 @@ def to_bytes(data: SplitData) -> bytes:
 
 
 def from_bytes(data: bytes) -> SplitData:
-    """What :func:`to_bytes` was given.
+    """Return what :func:`to_bytes` was given.
 
     Raises:
         ValueError: the bytes are not what :func:`to_bytes` makes.
@@ -168,7 +173,8 @@ def from_bytes(data: bytes) -> SplitData:
 
 
 def _sentences(arrays: _Arrays) -> list[Parse]:
-    strings = _strings(arrays)
+    text = arrays["strings"].tobytes()
+    strings = [text[part].decode() for part in _slices(arrays["string_ends"])]
     tokens = _slices(arrays["token_ends"])
     words, tags = (_parts(strings, arrays[name], tokens) for name in ("words", "tags"))
     trees: Iterable[Tree | None] = repeat(None)
@@ -184,32 +190,6 @@ def _sentences(arrays: _Arrays) -> list[Parse]:
         heads = frozen(arrays["heads"])
         layer = map(DependencyTree, words, own, [heads[part] for part in tokens], relations)
     return list(map(Parse, words, tags, trees, layer))
-
-
-class _Strings:
-    """Numbers strings in order of their first use."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def numbers(self, texts: Iterable[tuple[str, ...]]) -> NDArray[np.int32]:
-        """The numbers of all strings of all sentences, end to end."""
-        known = self._numbers
-        found = [known.setdefault(text, len(known)) for text in chain.from_iterable(texts)]
-        return np.array(found, dtype=np.int32)
-
-    def arrays(self) -> _Arrays:
-        """Every string once, as UTF-8 end to end, and where each ends."""
-        encoded = [text.encode() for text in self._numbers]
-        return {
-            "strings": np.frombuffer(b"".join(encoded), dtype=np.uint8),
-            "string_ends": _ends(map(len, encoded)),
-        }
-
-
-def _strings(arrays: _Arrays) -> list[str]:
-    data = arrays["strings"].tobytes()
-    return [data[part].decode() for part in _slices(arrays["string_ends"])]
 
 
 def _parts(

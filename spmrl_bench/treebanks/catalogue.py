@@ -33,24 +33,21 @@ _MOST_BASES = 8
 _CHECKSUM = re.compile(r"([0-9a-f]{64}) [ *](\S.*)")
 
 
-# ---- Manifests ----
-
-
 def manifest_names() -> list[str]:
-    """Names of all treebanks that have a manifest, editions included, sorted.
+    """Return the names of all treebanks that have a manifest, editions included, sorted.
 
-    A file that cannot be read has no editions; it is an error when its treebank is asked for.
+    A broken file has no editions; it is an error when its treebank is asked for.
     """
     return list(_places())
 
 
 def is_known(name: str) -> bool:
-    """Whether there is a manifest, or an edition of one, of that name."""
+    """Return whether there is a manifest, or an edition of one, of that name."""
     return _place_of(name) is not None
 
 
 def language_of(name: str) -> str | None:
-    """What the manifest of a treebank gives as its language, whatever else is wrong there.
+    """Return the language that a manifest gives, whatever else is wrong there.
 
     None if there is no manifest of that name, or it gives none.
 
@@ -63,7 +60,7 @@ def language_of(name: str) -> str | None:
 
 
 def load_manifest(name: str) -> Manifest:
-    """The manifest of a treebank.
+    """Return the manifest of a treebank.
 
     Raises:
         TreebankError: there is none of that name, or it has mistakes.
@@ -75,7 +72,7 @@ def load_manifest(name: str) -> Manifest:
 
 
 def read_manifest(path: Path, edition: str | None = None) -> Manifest:
-    """The manifest in a file, whose name must be the treebank's with ``.toml``.
+    """Return the manifest in a file, whose name must be the treebank's with ``.toml``.
 
     Args:
         path: of the file; ``checksums/NAME.sha256`` beside it is read too, if it is there.
@@ -129,7 +126,6 @@ def _content(path: Path, edition: str | None = None, above: int = 0) -> dict[str
 
 
 def _place_of(name: str) -> tuple[Path, str | None] | None:
-    """The file of a treebank's manifest, and the edition if it is one."""
     files = _files()
     if name in files:
         return files[name], None
@@ -238,7 +234,7 @@ class TreebankStatus:
 
 
 def treebank_statuses(root: Root = None) -> tuple[list[TreebankStatus], list[TreebankError]]:
-    """The status of every treebank with a manifest, sorted by name, and what is wrong with others.
+    """Return the status of every treebank, sorted by name, and what is wrong with others.
 
     One manifest with mistakes hides no other treebank.
     """
@@ -252,7 +248,7 @@ def treebank_statuses(root: Root = None) -> tuple[list[TreebankStatus], list[Tre
 
 
 def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
-    """Whether the treebank of a manifest can be used.
+    """Return whether the treebank of a manifest can be used.
 
     Args:
         manifest: of the treebank.
@@ -291,7 +287,7 @@ def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
 
 
 def find_folder(manifest: Manifest, root: Root = None, path: str | None = None) -> Path | None:
-    """The first of a manifest's folders that exists, else the first; None if there is none.
+    """Return the first of a manifest's folders that exists, else the first; None if none.
 
     The mini treebanks lie in the program's own folder. All others lie under the directory of
     treebanks, unless the manifest says an absolute path.
@@ -319,13 +315,13 @@ def find_folder(manifest: Manifest, root: Root = None, path: str | None = None) 
 
 
 def treebanks_root(root: Root = None) -> Path | None:
-    """The directory with treebanks: the one given, else the one that ``TREEBANKS`` names."""
+    """Return the directory with treebanks: the one given, else the one that ``TREEBANKS`` names."""
     chosen = root if root is not None else os.environ.get(ROOT_VARIABLE) or None
     return Path(chosen).expanduser().absolute() if chosen is not None else None
 
 
 def missing_message(manifest: Manifest, status: TreebankStatus, root: Root = None) -> str:
-    """What to tell a user who asked for a treebank that is not there."""
+    """Return what to tell a user who asked for a treebank that is not there."""
     shown = ", ".join(status.missing[:5])
     if len(status.missing) > 5:
         shown += f" and {len(status.missing) - 5} more"

@@ -112,7 +112,7 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
 def read_with_statistics(
     files: TreebankFiles, split: SplitName, broken: list[str]
 ) -> tuple[FirstLayer, TreebankStatistics]:
-    """What is in the files of a split, and the figures of its first layer.
+    """Return what is in the files of a split, and the figures of its first layer.
 
     Every sentence that breaks the format is left out, and its error added to ``broken``; raises
     as :func:`~spmrl_bench.treebanks.reading.read_first_layer`.
@@ -165,7 +165,6 @@ def _check_split(
 def _check_layer(
     result: Validation, files: TreebankFiles, split: SplitName, found: FirstLayer
 ) -> None:
-    """Read the dependencies beside the trees of a split, and compare the words."""
     missing = files.of(split, "dependencies").missing
     result.aligned = result.aligned or 0
     if missing:
@@ -185,7 +184,6 @@ def _check_layer(
 
 
 def _changed(files: TreebankFiles, split: SplitName, layer: Layer) -> list[str]:
-    """A problem for each file that is not the recorded one."""
     return [
         f"{split}: {changed} is not the file that the manifest was written for (SHA-256)"
         for changed in files.changed(split, layer)
@@ -196,7 +194,7 @@ def _changed(files: TreebankFiles, split: SplitName, layer: Layer) -> list[str]:
 
 
 def shared_sentences(splits: Mapping[str, Sequence[Parse]]) -> list[Shared]:
-    """Sentences of more than :data:`SHORT` words that occur in two splits.
+    """Return sentences of more than :data:`SHORT` words that occur in two splits.
 
     Returns:
         ``(split, number, earlier split, number there)`` for each sentence of a later split that
@@ -218,7 +216,7 @@ def shared_sentences(splits: Mapping[str, Sequence[Parse]]) -> list[Shared]:
 
 
 def many_shared(shared: Sequence[Shared], sizes: Mapping[str, int]) -> list[str]:
-    """Which splits have too many of the sentences of an earlier one, in words.
+    """Return in words which splits have too many of the sentences of an earlier one.
 
     Args:
         shared: as of :func:`shared_sentences`.
@@ -235,7 +233,7 @@ def many_shared(shared: Sequence[Shared], sizes: Mapping[str, int]) -> list[str]
 
 
 def shared_note(shared: list[Shared]) -> list[str]:
-    """What to say about sentences that stand in two splits."""
+    """Return what to say about sentences that stand in two splits."""
     if not shared:
         return []
     pairs = Counter((later, earlier) for later, _, earlier, _ in shared)
@@ -318,13 +316,13 @@ class TreebankStatistics:
         self.discontinuous_sentences += number > 0
 
     def unseen(self, known: TreebankStatistics) -> float:
-        """Percentage of tokens whose form does not occur in other sentences."""
+        """Return the percentage of tokens whose form does not occur in other sentences."""
         new = sum(count for form, count in self.forms.items() if form not in known.forms)
         return 100 * new / max(1, self.tokens)
 
 
 def statistics_table(splits: Mapping[str, TreebankStatistics]) -> str:
-    """One column for each split, one row for each figure; unseen forms are not in the first."""
+    """Return a column for each split, a row for each figure; the first has no unseen forms."""
     from tabulate import tabulate
 
     first = next(iter(splits.values()))
@@ -349,7 +347,7 @@ def statistics_table(splits: Mapping[str, TreebankStatistics]) -> str:
 
 
 def inventories(splits: Mapping[str, TreebankStatistics]) -> list[str]:
-    """The most frequent labels, tags and unary chains of all splits, a line for each kind."""
+    """Return lines with the most frequent labels, tags and unary chains of all splits."""
     together: dict[str, Counter[str]] = {kind: Counter() for kind in ("labels", "tags", "chains")}
     for one in splits.values():
         together["labels"].update(one.labels)
@@ -368,7 +366,6 @@ def _most_frequent(counts: Counter[str]) -> str:
 
 
 def _depth(rows: Sequence[tuple[int, int, str]]) -> int:
-    """The number of constituents around the word that has most."""
     ends: list[int] = []
     depth = 0
     for start, end, _ in rows:
@@ -380,7 +377,6 @@ def _depth(rows: Sequence[tuple[int, int, str]]) -> int:
 
 
 def _chains(rows: Sequence[tuple[int, int, str]]) -> list[tuple[str, ...]]:
-    """Each chain of two or more constituents over the same words."""
     runs = groupby(rows, key=lambda row: row[:2])
     chains = [tuple(label for _, _, label in run) for _, run in runs]
     return [chain for chain in chains if len(chain) > 1]

@@ -43,7 +43,7 @@ class TreebankFiles:
         self._hashes: dict[tuple[SplitName, Layer], list[tuple[str, str]]] = {}
 
     def of(self, split: SplitName, layer: Layer | None = None) -> MatchedFiles:
-        """The files of a split, in reading order; among the missing ones also its table.
+        """Return the files of a split, in reading order; among the missing ones also its table.
 
         Args:
             split: its name.
@@ -68,18 +68,18 @@ class TreebankFiles:
         return self._matches[key]
 
     def table_of(self, split: SplitName) -> Path | None:
-        """The table that marks the sentences of a split, if it has one."""
+        """Return the table that marks the sentences of a split, if it has one."""
         rows = self.manifest.splits[split].rows
         return self.folder / rows.table if rows is not None else None
 
     def missing(self, layer: Layer | None = None) -> tuple[str, ...]:
-        """What of a layer's files is not there, as the manifest writes it."""
+        """Return what of a layer's files is not there, as the manifest writes it."""
         return tuple(
             dict.fromkeys(text for split in SPLITS for text in self.of(split, layer).missing)
         )
 
     def digests(self, split: SplitName, layer: Layer) -> list[str]:
-        """SHA-256 of each file of a split, its table among them, compared with the recorded ones.
+        """Return the SHA-256 of each file of a split and its table; all are the recorded ones.
 
         Raises:
             ReadError: a file cannot be read.
@@ -95,7 +95,7 @@ class TreebankFiles:
         return [digest for _, digest in self._hashed(split, layer)]
 
     def changed(self, split: SplitName, layer: Layer) -> list[str]:
-        """Paths, under the folder, of the files that are not the recorded ones.
+        """Return the paths, under the folder, of the files that are not the recorded ones.
 
         Raises:
             ReadError: a file cannot be read.
@@ -105,7 +105,6 @@ class TreebankFiles:
         return [name for name, digest in files if recorded.get(name, digest) != digest]
 
     def _hashed(self, split: SplitName, layer: Layer) -> list[tuple[str, str]]:
-        """Path under the folder, and SHA-256, of each file that decides about a split."""
         if (split, layer) not in self._hashes:
             paths, folder = [*self.of(split, layer).paths], self._folder_of(layer)
             table = self.table_of(split)
@@ -121,7 +120,7 @@ class TreebankFiles:
 
 
 def dependency_layer(manifest: Manifest) -> DependencyLayer:
-    """The dependency layer beside the trees of a manifest.
+    """Return the dependency layer beside the trees of a manifest.
 
     Raises:
         TreebankError: the manifest has no such layer.
@@ -132,7 +131,7 @@ def dependency_layer(manifest: Manifest) -> DependencyLayer:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, in hex.
+    """Return SHA-256 of a file, in hex.
 
     Raises:
         ReadError: it cannot be read.
@@ -145,9 +144,10 @@ def file_digest(path: Path) -> str:
 
 
 def common_encoding(paths: Sequence[Path], names: str) -> str:
-    """The first of some encodings (``"utf-8 | gb18030"``) that all files decode in; else the last.
+    """Return the first of some encodings (``"utf-8 | gb18030"``) that all files decode in.
 
-    A file that cannot be read decodes in none; whoever reads it says so.
+    That is the last one if none fits. A file that cannot be read decodes in none; whoever reads it
+    says so.
     """
     *tried, last = names.split(ALTERNATIVE)
     for name in tried:
@@ -161,9 +161,10 @@ def common_encoding(paths: Sequence[Path], names: str) -> str:
 
 
 def same_places(files: TreebankFiles) -> list[str]:
-    """Where files or ranges give a sentence to two splits, in words; nothing where that is allowed.
+    """Return in words where files or ranges give a sentence to two splits.
 
-    Of splits that choose by a table nothing is said, nor of ranges of different lists of files.
+    Nothing is said where the manifest allows it, of splits that choose by a table, and of ranges of
+    different lists of files.
     """
     if files.manifest.shared == "allowed":
         return []

@@ -52,12 +52,12 @@ _FIRST_OPTIONS = ("encoding", "escapes", "lemmas", "tag_column", "roots")
 
 
 def format_names() -> list[str]:
-    """Names of the formats that a manifest may have."""
+    """Return the names of the formats that a manifest may have."""
     return list(FORMATS)
 
 
 def format_named(name: str) -> Format | None:
-    """The format of a name; None if there is none."""
+    """Return the format of a name; None if there is none."""
     return FORMATS.get(name)
 
 
@@ -319,7 +319,7 @@ class DependencyLayer(SourceFormat):
         return value
 
     def files(self, name: SplitName, split: Split) -> tuple[list[str], list[str]]:
-        """Patterns of its files for a split of the trees, and of those to leave out."""
+        """Return the patterns of its files for a split of the trees, and of those to leave out."""
         if self.ending is None:
             return getattr(self, name), []
         files, exclude = (
@@ -335,7 +335,6 @@ class DependencyLayer(SourceFormat):
 
 
 def _with_ending(pattern: str, ending: str) -> str:
-    """A pattern, or each of its alternatives, with another ending."""
     alternatives = pattern.split(ALTERNATIVE)
     return ALTERNATIVE.join(f"{one.rpartition('.')[0] or one}{ending}" for one in alternatives)
 
@@ -521,7 +520,6 @@ class Manifest(SourceFormat):
 
 
 def _stages(form: Format) -> tuple[Stage, ...]:
-    """What the transforms of a format's treebanks can apply to."""
     if form.yields == "dependencies":
         return ()
     if form.yields == "graphs":

@@ -47,7 +47,7 @@ class MatchedFiles:
 def find_files(
     folder: Path, patterns: Iterable[str], *, exclude: Iterable[str] = (), tags: str = "gold"
 ) -> MatchedFiles:
-    """The files under a folder that some patterns mean, without those of the patterns to exclude.
+    """Return the files under a folder that some patterns mean, less those to exclude.
 
     ``tags`` is what ``{tags}`` stands for.
     """
@@ -63,7 +63,7 @@ def find_files(
 
 
 def check_pattern(text: str) -> str:
-    """The text, if it is a pattern of paths that lead downwards, for a schema.
+    """Return the text, if it is a pattern of paths that lead downwards, for a schema.
 
     Raises:
         ValueError: one of its alternatives is none, or stands for too many names.
@@ -88,8 +88,7 @@ def check_pattern(text: str) -> str:
 
 
 def check_range(text: str) -> tuple[int, int | None]:
-    """The first and last number of ``"1..1000"``; of ``"1001.."`` the last is None, of ``"..10"``
-    the first is 1.
+    """Return the first number of ``"1..1000"`` or ``"1.."``, from 1, and the last one or None.
 
     Raises:
         ValueError: it is not of that form, or empty.
@@ -104,7 +103,6 @@ def check_range(text: str) -> tuple[int, int | None]:
 
 
 def _first_present(folder: Path, pattern: str) -> tuple[list[Path], list[str]]:
-    """The files of the first alternative that has any; else what the first one lacks."""
     results = [_matches(folder, alternative) for alternative in pattern.split(ALTERNATIVE)]
     for found, lacking in results:
         if found:

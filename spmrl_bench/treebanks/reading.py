@@ -90,7 +90,7 @@ class FirstLayer:
 
 
 def split_data(found: FirstLayer) -> SplitData:
-    """The sentences of a split, after the transforms; not yet compared with their numbers."""
+    """Return the sentences of a split, not yet compared with their numbers."""
     chosen = [(found.results[number], found.places[number]) for number in found.chosen]
     kept = [(parse, place) for parse, place in chosen if isinstance(parse, Parse)]
     skipped = tuple(str(error) for error, _ in chosen if isinstance(error, ReadError))
@@ -160,7 +160,7 @@ def read_first_layer(
 
 
 def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> SplitData:
-    """The dependencies of a split in the manifest's second layer, sentence by sentence.
+    """Return the dependencies of a split in the manifest's second layer, sentence by sentence.
 
     They are those of the sentences that :func:`split_data` gives: what a range, a table, the
     transforms or broken brackets leave out there is left out here. The layer's files have a
@@ -220,7 +220,7 @@ def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> Spl
 
 
 def count_mistakes(data: SplitData, split: Split) -> list[str]:
-    """Where a split has other numbers than the manifest declares, in words."""
+    """Return in words where a split has other numbers than the manifest declares."""
     tokens = sum(map(len, data.sentences))
     rows: list[tuple[str, int, Sequence[int | None]]] = [
         ("sentences", len(data.sentences), split.sentences or [None]),
@@ -236,7 +236,7 @@ def count_mistakes(data: SplitData, split: Split) -> list[str]:
 
 
 def transform_parse(transforms: Sequence[str], parse: Parse) -> Parse | None:
-    """A parse after the tree transforms among those named; None if no word is left."""
+    """Return a parse after the tree transforms among those named; None if no word is left."""
     tree = apply_all(_steps("tree", transforms), parse.tree)
     if tree is None:
         return None
@@ -244,7 +244,7 @@ def transform_parse(transforms: Sequence[str], parse: Parse) -> Parse | None:
 
 
 def apply_all(steps: Iterable[Step], value: Any) -> Any:
-    """What a value becomes by some steps, one after the other; None as soon as one gives None."""
+    """Return what a value becomes by some steps in turn; None as soon as one gives None."""
     for step in steps:
         if value is None:
             return None
@@ -253,7 +253,6 @@ def apply_all(steps: Iterable[Step], value: Any) -> Any:
 
 
 def _steps(stage: Stage, names: Iterable[str]) -> list[Step]:
-    """What the transforms of a stage among those named do, in their order."""
     found = map(transform_named, names)
     return [transform.apply for transform in found if transform.stage == stage]
 
@@ -324,7 +323,6 @@ def _column(path: Path, column: str, sentences: int) -> list[str]:
 
 
 def _layer_sentences(files: TreebankFiles, split: SplitName) -> list[DependencySentence]:
-    """All sentences in the layer's files of a split."""
     paths = files.of(split, "dependencies").paths
     form, options = _reader_of(dependency_layer(files.manifest), paths)
     changes = word_transforms(files.manifest.transforms)  # the words must be those of the trees
@@ -337,7 +335,7 @@ def _layer_sentences(files: TreebankFiles, split: SplitName) -> list[DependencyS
 def match_by_count(
     layer: Sequence[DependencySentence], kinds: Sequence[Sequence[int]]
 ) -> list[DependencySentence]:
-    """The sentences that are left, found by how many the layer has.
+    """Return the sentences that are left, found by how many the layer has.
 
     Args:
         layer: all sentences of the layer's files, in the order of the trees.
@@ -358,7 +356,7 @@ def match_by_count(
 def match_by_name(
     layer: Sequence[DependencySentence], names: Sequence[str]
 ) -> list[DependencySentence]:
-    """The sentences with these names, in their order.
+    """Return the sentences with these names, in their order.
 
     Raises:
         TreebankError: one is not there, or is there twice.
@@ -386,7 +384,7 @@ def align(
     parts: str | None = None,
     respelt: Mapping[str, str] | None = None,
 ) -> DependencyTree:
-    """The dependencies of a sentence, over the words of its tree.
+    """Return the dependencies of a sentence, over the words of its tree.
 
     Args:
         number: of the sentence, for error messages.
@@ -432,7 +430,6 @@ def align(
 
 
 def _joined(word: str) -> str:
-    """A word without what joins its parts."""
     return word.replace("_", "").replace(" ", "") or word
 
 

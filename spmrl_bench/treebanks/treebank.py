@@ -47,12 +47,10 @@ class Treebank:
     :mod:`spmrl_bench.treebanks.cache`).
 
     Nothing may be chosen by what the test split holds. So whatever trains, compares on dev or
-    selects (``train``, ``study``, ``multilingual``, all that is given a
-    :class:`~spmrl_bench.experiments.plan.Plan`) has a treebank whose test split is closed: asking
-    for its sentences is an error. ``eval`` opens it to score the selected variant. Commands that
-    choose nothing read all splits: ``validate`` and ``new-treebank``, which look for mistakes in
-    files, and the listings; and so does a program that opens a treebank by its name. The digest
-    of the test files is part of what a treebank is (:meth:`fingerprint_of`) and no sentence.
+    selects (all that is given a :class:`~spmrl_bench.experiments.plan.Plan`) has a treebank whose
+    test split is closed: asking for its sentences is an error. ``eval`` opens it to score the
+    selected variant. The digest of the test files is part of what a treebank is
+    (:meth:`fingerprint_of`) and no sentence.
 
     Attributes:
         manifest: what it declares.
@@ -79,11 +77,11 @@ class Treebank:
         return self.__dict__ | {"_data": {}, "_first": {}}
 
     def without_test(self) -> Self:
-        """The same treebank with the test split closed; it shares what has been read."""
+        """Return the same treebank with the test split closed; it shares what has been read."""
         return self._like_this(test_closed=True)
 
     def with_test(self) -> Self:
-        """The same treebank with the test split open, for what scores a parser in the end."""
+        """Return the same treebank with the test split open, for the scores in the end."""
         return self._like_this(test_closed=False)
 
     def _like_this(self, *, test_closed: bool) -> Self:
@@ -94,7 +92,7 @@ class Treebank:
         return other
 
     def examples(self, split: str, layers: Collection[Layer] | None = None) -> list[Parse]:
-        """The sentences of ``"train"``, ``"dev"`` or ``"test"`` after all transforms.
+        """Return the sentences of ``"train"``, ``"dev"`` or ``"test"`` after all transforms.
 
         Args:
             split: its name.
@@ -120,12 +118,12 @@ class Treebank:
         return [Parse.of(tree, layer) for tree, layer in zip(*columns, strict=True)]
 
     def split(self, name: str) -> list[Tree]:
-        """The trees of a split; raises as :meth:`examples` does."""
+        """Return the trees of a split; raises as :meth:`examples` does."""
         sentences = self.data(name, "constituents").sentences
         return [sentence.tree for sentence in sentences if sentence.tree is not None]
 
     def data(self, split: str, layer: Layer | None = None) -> SplitData:
-        """All that reading a layer of a split gave, what was left out among it.
+        """Return all that reading a layer of a split gave, what was left out among it.
 
         Args:
             split: its name.
@@ -138,7 +136,7 @@ class Treebank:
         return self._load(split, layer or self.layers[0])
 
     def places(self, split: str) -> Sequence[SentencePlace]:
-        """Where each sentence of a split stands in the files, which are read for it.
+        """Return where each sentence of a split stands in the files, which are read for it.
 
         Raises:
             TreebankError, ReadError: as :meth:`examples` says.
@@ -169,7 +167,7 @@ class Treebank:
         return self.fingerprint_of(self.layers[0])
 
     def fingerprint_of(self, layer: Layer) -> str:
-        """SHA-256, in hex, of what decides the annotation of a layer.
+        """Return the SHA-256, in hex, of what decides the annotation of a layer.
 
         That is the content of the files, how they are divided, the settings of the manifest that
         change trees, and the versions of readers and transforms; of a mini treebank, the
@@ -216,7 +214,6 @@ class Treebank:
         }
 
     def _division(self, split: SplitName, layer: Layer) -> list[object]:
-        """What is read for a split: which of the sentences of which bytes."""
         digests = self._files.digests(split, layer)
         if layer != self.layers[0]:  # what is left out is the trees' affair
             return [*digests]
@@ -225,7 +222,6 @@ class Treebank:
         return [rows, digests, *([chosen.range] if chosen.range is not None else [])]
 
     def _require(self, layer: Layer) -> None:
-        """Raise what tells that a layer is not here."""
         if layer in self.layers:
             return
         if layer in self.manifest.layers:
@@ -285,7 +281,7 @@ class Treebank:
 
 
 def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Treebank:
-    """The treebank of a name.
+    """Return the treebank of a name.
 
     Args:
         name: of a manifest, such as ``german-squoia``.
