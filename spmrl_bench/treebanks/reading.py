@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from spmrl_bench.readers.formats import Format
 from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.treebanks.files import TreebankFiles, common_encoding, dependency_layer
-from spmrl_bench.treebanks.manifest import SourceFormat, Split, SplitName
+from spmrl_bench.treebanks.manifest import DependencyLayer, SourceFormat, Split, SplitName
 from spmrl_bench.treebanks.patterns import check_range
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.graph import to_tree
@@ -195,14 +195,7 @@ def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> Spl
         else:
             beside = match_by_count(layer, [every, worded, within, left])
         aligned = [
-            align(
-                number,
-                tree,
-                sentence.tree,
-                merge=rules.words == "merged",
-                parts=rules.parts,
-                respelt=rules.respelt,
-            )
+            align(number, tree, sentence.tree, rules)
             for number, (tree, sentence) in enumerate(
                 zip(trees.values(), beside, strict=True), start=1
             )
@@ -376,13 +369,7 @@ def match_by_name(
 
 
 def align(
-    number: int,
-    tree: Tree,
-    dependencies: DependencyTree,
-    *,
-    merge: bool = False,
-    parts: str | None = None,
-    respelt: Mapping[str, str] | None = None,
+    number: int, tree: Tree, dependencies: DependencyTree, rules: DependencyLayer
 ) -> DependencyTree:
     """Return the dependencies of a sentence, over the words of its tree.
 
@@ -390,19 +377,17 @@ def align(
         number: of the sentence, for error messages.
         tree: its tree.
         dependencies: with the words of the tree, or with words to be merged or divided.
-        merge: whether words may have to be merged. Spaces and underscores, which join the parts
-            of a word, then do not count.
-        parts: the relation of the parts of a word that is to be divided; none may be without it.
-        respelt: words of the dependencies, after merging, that the tree spells otherwise.
+        rules: whether words may be merged or divided, and which are spelt otherwise. Where they
+            may, spaces and underscores, which join the parts of a word, do not count.
 
     Raises:
         TreebankError: the words are others.
     """
     if tree.words == dependencies.words:
         return dependencies
-    if not merge:
+    if rules.words == "same":
         raise TreebankError(_difference(number, tree.words, dependencies.words))
-    spellings = {_joined(word): _joined(other) for word, other in (respelt or {}).items()}
+    spellings = {_joined(word): _joined(other) for word, other in rules.respelt.items()}
     blocks: list[tuple[int, int]] = []  # words of the tree and of the dependencies, side by side
     place = at = 0
     while place < len(tree) and at < len(dependencies):
@@ -413,7 +398,7 @@ def align(
             if wanted == found or spellings.get(found) == wanted:
                 break
             coarse, fine = (coarse, fine + 1) if len(found) < len(wanted) else (coarse + 1, fine)
-            if (coarse > 1 and (fine > 1 or parts is None)) or (
+            if (coarse > 1 and (fine > 1 or rules.parts is None)) or (
                 place + coarse > len(tree) or at + fine > len(dependencies)
             ):
                 pieces = " ".join(dependencies.words[at : at + fine])
@@ -426,7 +411,7 @@ def align(
         raise TreebankError(_difference(number, tree.words, dependencies.words))
     coarse_sizes, fine_sizes = zip(*blocks, strict=True)
     whole = merged(dependencies, fine_sizes, [""] * len(blocks))
-    return parted(whole, coarse_sizes, tree.words, parts or "")
+    return parted(whole, coarse_sizes, tree.words, rules.parts or "")
 
 
 def _joined(word: str) -> str:
