@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from spmrl_bench.readers.dialect import DEFAULTS
 from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.treebanks.manifest import Manifest
+from spmrl_bench.treebanks.manifest import Manifest, SourceFormat
 from spmrl_bench.trees.transforms import TRANSFORMS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "treebanks.md").read_text(encoding="utf-8")
@@ -29,12 +28,6 @@ def test_every_format_with_its_options() -> None:
 def test_every_key_of_a_manifest() -> None:
     section = PAGE[PAGE.index("## The manifest") : PAGE.index("## What is kept")]
     formats = PAGE[PAGE.index("## Formats") : PAGE.index("## Transforms")]
-    keys = set(Manifest.model_fields) - {"sha256"}
-    for key in keys:
-        where = (
-            section
-            if key not in ("encoding", "escapes", "lemmas", "tag_column", "roots", "multiword")
-            and key not in DEFAULTS
-            else formats
-        )
-        assert re.search(rf"[`\[]{key}\b", where), key
+    options = set(SourceFormat.model_fields) - {"format"}
+    for key in set(Manifest.model_fields) - {"sha256"}:
+        assert re.search(rf"[`\[]{key}\b", formats if key in options else section), key
