@@ -49,6 +49,7 @@ Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
 _STAGES: tuple[Stage, ...] = ("text", "graph", "tree")
 #: The options that are in every fingerprint; one that came later is there where it is set.
 _FIRST_OPTIONS = ("encoding", "escapes", "lemmas", "tag_column", "roots")
+_OPTIONS = (*_FIRST_OPTIONS, "multiword", "leaf", "wrappers", "drop", "id")
 
 
 def format_names() -> list[str]:
@@ -204,39 +205,27 @@ class SourceFormat(StrictModel):
     def _may_be(cls, form: Format) -> bool:
         return True
 
-    @field_validator(
-        "encoding", "lemmas", "tag_column", "roots", "multiword", "leaf", "wrappers", "drop", "id"
-    )
+    @field_validator(*_OPTIONS)
     @classmethod
     def _is_option(cls, value: Any, info: ValidationInfo) -> Any:
-        form = _format_of(info)
+        form, name = _format_of(info), str(info.field_name)
         if form is None or value is None:
-            return value
-        _check_option(form, str(info.field_name))
-        if info.field_name == "leaf":
-            try:
-                check_option("leaf", value, {})
-            except SpmrlError as error:
-                raise ValueError(str(error)) from None
-        if info.field_name == "encoding" and not all(map(is_encoding, value.split(ALTERNATIVE))):
-            raise ValueError("no such text encoding")
-        return value
-
-    @field_validator("escapes")
-    @classmethod
-    def _escapes_are_known(cls, name: str | None, info: ValidationInfo) -> str | None:
-        form = _format_of(info)
-        if name is None:
-            if form is not None and form.options.get("escapes") is ...:
+            if form is not None and form.options.get(name) is ...:
                 raise ValueError("missing")
-            return None
+            return value
+        if name not in form.options:
+            options = ", ".join(form.options) or "none"
+            raise ValueError(f"format {form.name} has no such option; it has {options}")
         try:
-            escapes_named(name)
+            if name == "escapes":
+                escapes_named(value)
+            elif name == "leaf":
+                check_option("leaf", value, {})
         except SpmrlError as error:
             raise ValueError(str(error)) from None
-        if form is not None:
-            _check_option(form, "escapes")
-        return name
+        if name == "encoding" and not all(map(is_encoding, value.split(ALTERNATIVE))):
+            raise ValueError("no such text encoding")
+        return value
 
     @property
     def form(self) -> Format:
@@ -261,12 +250,6 @@ class SourceFormat(StrictModel):
 def _format_of(info: ValidationInfo) -> Format | None:
     """The format that a table names in front of a key; None if that is wrong itself."""
     return format_named(info.data.get("format", ""))
-
-
-def _check_option(form: Format, name: str) -> None:
-    if name not in form.options:
-        options = ", ".join(form.options) or "none"
-        raise ValueError(f"format {form.name} has no such option; it has {options}")
 
 
 class DependencyLayer(SourceFormat):
