@@ -229,13 +229,7 @@ class Treebank:
                 f"the dependencies of {self.name} are not present: "
                 f"{', '.join(self._layer_missing[:5])} in {self._files.layer_folder}"
             )
-        message = f"treebank {self.name} has {self.layers[0]} only, no {layer}"
-        if layer == "constituents":
-            message += (
-                ": it cannot train or score a constituency parser. 'spmrl-bench validate' and "
-                "'spmrl-bench score-dependencies' work on it"
-            )
-        raise TreebankError(message)
+        raise TreebankError(f"treebank {self.name} has {self.layers[0]} only, no {layer}")
 
     def _load(self, split: str, layer: Layer) -> SplitData:
         """The data of a layer of a split, read once and compared with the declared numbers."""
