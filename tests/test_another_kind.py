@@ -184,22 +184,12 @@ words = {__name__}:METRIC
 """
 MANIFEST = """\
 name = "twenty-mini"
-title = "Twenty generated sentences"
-language = "german"
-track = "mini"
-format = "mini"
-grammar = "german"
-seed = 3
-transforms = ["strip-root"]
-tags = "gold"
-prm = "spmrl"
-licence = "MIT, with the program"
-citation = "None."
-source = "None."
+base = "german-mini"
+title = "Twenty sentences"
 [splits]
-train = { sentences = 20 }
-dev = { sentences = 12 }
-test = { sentences = 12 }
+train = { range = "1..20", sentences = 20, tokens = 289 }
+dev = { range = "1..12", sentences = 12, tokens = 141 }
+test = { range = "1..12", sentences = 12, tokens = 129 }
 """
 BASE = """\
 select = "words.both"

@@ -49,13 +49,13 @@ def refuses(cases: dict[tuple[object, ...], str]) -> None:
 def opened(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The splits whose sentences were read."""
     splits: set[str] = set()
-    real = Treebank._content
+    real = Treebank.data
 
     def noted(bank: Treebank, split: str, *rest: object) -> object:
         splits.add(split)
         return real(bank, split, *rest)
 
-    monkeypatch.setattr(Treebank, "_content", noted)
+    monkeypatch.setattr(Treebank, "data", noted)
     return splits
 
 
@@ -87,7 +87,7 @@ def test_disagreements_of_a_run_in_all_forms(laboratory: Laboratory, opened: set
     works("disagreements", RUN, "--split", "test")
     assert opened == {"dev", "test"}
     seen = works("disagreements", RUN, "--split", "train", "--treebank", "tiny-mini")
-    assert "--folds looks at them" in seen.stderr
+    assert "a parser has learnt the errors in its own training sentences" in seen.stderr
     Path("empty").mkdir()
     refuses({
         ("disagreements", "german"): "german: no such run folder",
@@ -97,28 +97,6 @@ def test_disagreements_of_a_run_in_all_forms(laboratory: Laboratory, opened: set
         ("disagreements", RUN, "--seed", "2"): "--seed is about trainings",
         ("disagreements", RUN, "--layer", "dependencies"): "--layer dependencies",
     })  # fmt: skip
-
-
-def test_folds_are_trained_once_and_cover_the_training_split(
-    laboratory: Laboratory, opened: set[str]
-) -> None:
-    command = ("disagreements", laboratory.recipe, "--folds", "2", "--variant", "charlstm")
-    command = (*command, "--output", "list.csv", "--worst", "100", "--jobs", "1")
-    assert "without 20 sentences" in works(*command).stderr
-    folders = [Path(f"runs/tiny-open+fold{k}of2/small-charlstm-seed1") for k in (1, 2)]
-    assert all((folder / "best").is_dir() for folder in folders)
-    table, rows = Path("list.csv").read_bytes(), rows_of("list.csv")
-    # One epoch on twenty sentences teaches nothing, so that nearly all of both folds differ.
-    assert len({row["sentence"] for row in rows}) > 30
-    lines = (laboratory.treebanks / "tiny-open" / "train.mrg").read_text().splitlines()
-    for row in rows:
-        words = re.findall(r"([^ ()]+)\)", lines[int(row["sentence"]) - 1])
-        assert row["text"].split() == words
-    assert works(*command).stderr.count("already trained") == 2
-    assert Path("list.csv").read_bytes() == table
-    assert "test" not in opened
-    assert "variants charlstm, word-charlstm: name one" in refused(*command[:4])
-    assert refused(*command, "--split", "dev").startswith("--folds 2 and --split dev")
 
 
 def test_variation_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:

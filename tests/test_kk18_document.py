@@ -17,7 +17,7 @@ from spmrl_bench.parsers.kind_configs import ChartParserConfig
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.schedule import Progress, learning_rate
 from spmrl_bench.treebanks.catalogue import read_manifest
-from spmrl_bench.treebanks.manifest import FileManifest
+from spmrl_bench.treebanks.manifest import Manifest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "kk18.md").read_text(encoding="utf-8")
@@ -180,7 +180,7 @@ def test_the_editions_with_words_as_they_stand() -> None:
     assert len(paths) == 10
     for path in paths:
         edition = read_manifest(path, "kk18")
-        assert isinstance(edition, FileManifest)
+        assert isinstance(edition, Manifest)
         assert edition.options["escapes"] == "none"
         functions = {"strip-functions", "strip-tag-functions"} & set(edition.transforms)
         assert not functions or path.stem == "english-ptb"  # whose files have none

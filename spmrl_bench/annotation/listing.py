@@ -14,7 +14,7 @@ from pathlib import Path
 
 from spmrl_bench.errors import RecordError, SpmrlError, remedy
 from spmrl_bench.files import write_text
-from spmrl_bench.treebanks.reading import Origin
+from spmrl_bench.treebanks.reading import SentencePlace
 
 #: Endings of file names, and what they stand for.
 ENDINGS = {".txt": "text", ".html": "page", ".csv": "table"}
@@ -35,7 +35,7 @@ class Heading:
     notes: tuple[str, ...]
     treebank: str
     split: str
-    origins: Sequence[Origin] | None = None
+    origins: Sequence[SentencePlace] | None = None
 
     def sentence(self, number: int) -> str:
         """A sentence by its number, from 1, and where it stands."""

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import (
-    Device,
-    Jobs,
-    RunsFolder,
-    Seed,
-    Settings,
-    Size,
-    Track,
-    Variant,
-    check_choice,
-    chosen_seeds,
-    parse_settings,
-)
+from spmrl_bench.cli.options import Device, check_choice
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.annotation.differences import Disagreement, Order
     from spmrl_bench.annotation.listing import Heading
     from spmrl_bench.annotation.treebank_variation import Annotation, Units
-    from spmrl_bench.treebanks.reading import Origin
+    from spmrl_bench.treebanks.reading import SentencePlace
     from spmrl_bench.treebanks.treebank import Treebank
     from spmrl_bench.trees.parse import Layer
 
@@ -52,15 +41,12 @@ def disagreements(
         str,
         typer.Argument(
             metavar="RUN",
-            help="A run folder of `train`; with --folds a language or a recipe file instead.",
+            help="A run folder of `train`.",
         ),
     ],
     treebank: Annotated[
         str | None,
-        typer.Option(
-            help="Treebank whose sentences are looked at. Default: that of the run; with --folds "
-            "the first one present in the recipe."
-        ),
+        typer.Option(help="Treebank whose sentences are looked at. Default: that of the run."),
     ] = None,
     split: Split = None,
     worst: Worst = 50,
@@ -78,24 +64,6 @@ def disagreements(
         typer.Option(help="Only `constituents` or `dependencies`, of a parser that finds both."),
     ] = None,
     output: Output = None,
-    folds: Annotated[
-        int | None,
-        typer.Option(
-            min=2,
-            help="Divide the training sentences into so many folds, train a parser without each, "
-            "and look at all training sentences, each with the parser that has not seen it.",
-        ),
-    ] = None,
-    track: Track = None,
-    variant: Variant = None,
-    size: Size = None,
-    seed: Seed = None,
-    jobs: Jobs = None,
-    settings: Settings = None,
-    runs: RunsFolder = Path("runs"),
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="With --folds: train all of them anew.")
-    ] = False,
     device: Device = "auto",
 ) -> None:
     """List the sentences where a trained parser is surest that the annotation is wrong.
@@ -103,16 +71,13 @@ def disagreements(
     Each constituent, or each head and relation, on which gold and parser differ has a margin: what
     the parser would give up to decide as gold does. The default order looks at the largest margin
     of a sentence; it finds errors far better than the number of differences, most of which are
-    the parser's own. Look at dev with a parser of `train`, and at the training sentences with
-    --folds: a parser has learnt the errors that it was trained on.
+    the parser's own. A parser has learnt the errors that it was trained on; look at others.
 
     Examples:
 
         spmrl-bench disagreements runs/german-mini/small-charlstm-seed1 --worst 20
 
         spmrl-bench disagreements runs/NAME --output errors.html
-
-        spmrl-bench disagreements german --folds 5 --variant bilstm --jobs 2 --output errors.csv
     """
     from spmrl_bench.annotation.differences import ORDERS, ranked
     from spmrl_bench.annotation.disagreement_list import as_page, as_table, as_text
@@ -124,38 +89,7 @@ def disagreements(
         check_choice("layer", layer, LAYERS)
     if output is not None:
         check_ending(output)
-    if folds is None:
-        for_folds = {
-            "track": track, "variant": variant, "size": size, "seed": seed, "jobs": jobs,
-            "set": settings, "fresh": fresh or None,
-        }  # fmt: skip
-        given = [name for name, value in for_folds.items() if value is not None]
-        if given:
-            raise SpmrlError(f"--{given[0]} is about trainings; give --folds too, or leave it out")
-        heading, found = _of_run(Path(what), treebank, split or "dev", device)
-    else:
-        if split not in (None, "train"):
-            raise SpmrlError(
-                f"--folds {folds} and --split {split}: folds are of the training sentences. A run "
-                "of 'spmrl-bench train', without --folds, looks at the others"
-            )
-        from spmrl_bench.experiments.plan import make_plan
-
-        work = make_plan(
-            what,
-            treebank=treebank,
-            track=track,
-            variants=variant,
-            size=size,
-            seeds=chosen_seeds(seed, None),
-            settings=parse_settings(settings),
-        )
-        from spmrl_bench.annotation.cross_parsing import cross_parsed, folded
-
-        trainings = folded(work, folds)
-        found = list(cross_parsed(trainings, runs_dir=runs, device=device, jobs=jobs, fresh=fresh))
-        name = f"{work.configs[0].name}, {folds} folds, seed {work.configs[0].seed}"
-        heading = _heading(work.treebank, "train", name, len(found), trainings.origins)
+    heading, found = _of_run(Path(what), treebank, split or "dev", device)
     kept = ranked(found, cast("Order", by), cast("Layer | None", layer))
     if layer is not None and found and not kept:
         raise SpmrlError(f"--layer {layer}: the parser finds none, or they do not differ")
@@ -184,8 +118,7 @@ def _of_run(
 
     if not run.is_dir():
         raise SpmrlError(
-            f"{run}: no such run folder. 'spmrl-bench train' makes one, runs/TREEBANK/NAME; for a "
-            "language or recipe, say how many --folds of its treebank are to be trained"
+            f"{run}: no such run folder. 'spmrl-bench train' makes one, runs/TREEBANK/NAME"
         )
     name = treebank or read_config(run / "run.json").treebank
     bank = _open(name, split)
@@ -193,11 +126,10 @@ def _of_run(
     examples = bank.examples(split, compared_layers(parser))
     check_lengths(parser, bank, split, examples)
     found = list(compared(parser, examples))
-    heading = _heading(bank, split, str(run), len(found), bank.origins(split))
+    heading = _heading(bank, split, str(run), len(found), bank.places(split))
     if split == "train":
         typer.echo(
-            "spmrl-bench: a parser has learnt the errors in its own training sentences; --folds "
-            "looks at them with parsers that have not seen them",
+            "spmrl-bench: a parser has learnt the errors in its own training sentences",
             err=True,
         )
     return heading, found
@@ -212,11 +144,11 @@ def _open(name: str, split: str) -> Treebank:
 
 
 def _heading(
-    bank: Treebank, split: str, parser: str, differing: int, origins: list[Origin] | None
+    bank: Treebank, split: str, parser: str, differing: int, origins: Sequence[SentencePlace]
 ) -> Heading:
     from spmrl_bench.annotation.listing import Heading
 
-    sentences = len(bank.content(split).sentences)
+    sentences = len(bank.data(split).sentences)
     return Heading(
         f"Where {bank.name}, {split}, and a parser disagree",
         (
@@ -311,7 +243,7 @@ def variation(
         ),
         bank.name,
         split,
-        bank.origins(split),
+        bank.places(split),
     )
     words, kept = [each.words for each in sentences], found[:worst]
     _give(

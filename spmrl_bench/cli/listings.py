@@ -106,7 +106,7 @@ def recipes() -> None:
         spmrl-bench recipes
     """
     from spmrl_bench.experiments.recipe import list_recipes, load_recipe
-    from spmrl_bench.treebanks.presence import treebank_statuses
+    from spmrl_bench.treebanks.catalogue import treebank_statuses
 
     statuses, broken = treebank_statuses()
     wrong: list[SpmrlError] = [*broken]

@@ -14,16 +14,14 @@ from spmrl_bench.cli.options import check_choice, first_of, print_rows, raise_al
 from spmrl_bench.errors import SpmrlError, TreebankError
 
 if TYPE_CHECKING:
+    from spmrl_bench.treebanks.check import TreebankStatistics, Validation
+    from spmrl_bench.treebanks.manifest import SplitName
     from spmrl_bench.treebanks.new import NewTreebank
-    from spmrl_bench.treebanks.sources import SplitName
-    from spmrl_bench.treebanks.survey import Survey
-    from spmrl_bench.treebanks.validation import Validation
 
 _VALIDATED = (
     "treebank", "split", "sentences", "tokens", "broken", "no words", "relations",
     "not projective", "arcs not projective", "state",
 )  # fmt: skip
-_ENCODED = ("treebank", "encoding", "relations", "arcs that come back", "of those lifted")
 _SHOWN = 20  # errors printed unless all are asked for
 
 treebanks = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
@@ -45,7 +43,7 @@ def listing(context: typer.Context) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from spmrl_bench.treebanks.presence import treebank_statuses
+    from spmrl_bench.treebanks.catalogue import treebank_statuses
 
     statuses, wrong = treebank_statuses()
     rows = [
@@ -98,14 +96,6 @@ def validate(
     figures: Annotated[
         bool, typer.Option("--figures", help="Print the figures of every split.")
     ] = False,
-    accept: Annotated[
-        bool,
-        typer.Option(
-            "--accept-counts",
-            help="From now on expect the numbers of sentences that these treebanks have, in place "
-            "of those that their manifests declare; signatures of scores say so.",
-        ),
-    ] = False,
     every: Annotated[
         bool, typer.Option("--every-error", help=f"Print every error, not only {_SHOWN}.")
     ] = False,
@@ -116,9 +106,8 @@ def validate(
     tokens that the manifest declares, the root of every tree, sentences that two splits have, the
     sentences and words of a second layer, and whether the recipes that name the treebank have room
     for its sentences. Of dependencies the table says how many relations there are, and how many
-    sentences and arcs are not projective. Where some are, a second table says of each encoding of
-    such arcs how many relations there are to learn, and how many arcs come back from the encoded
-    trees of all splits.
+    sentences and arcs are not projective. Where the numbers of sentences are not the declared ones,
+    it prints a manifest of your own, based on the treebank's, that declares those that are there.
     The status is 1 if anything is wrong, or if a treebank that was named is absent.
 
     Examples:
@@ -128,11 +117,9 @@ def validate(
         TREEBANKS=~/treebanks spmrl-bench validate german-spmrl --figures
     """
     from spmrl_bench.experiments.readiness import recipe_problems
-    from spmrl_bench.treebanks.accepted import accept_counts
-    from spmrl_bench.treebanks.catalogue import load_manifest
-    from spmrl_bench.treebanks.presence import treebank_statuses
-    from spmrl_bench.treebanks.survey import inventories, shared_note, survey_table
-    from spmrl_bench.treebanks.validation import validate as check
+    from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
+    from spmrl_bench.treebanks.check import inventories, shared_note, statistics_table
+    from spmrl_bench.treebanks.check import validate as check
 
     everything = not names or names == ["all"]
     wrong: list[TreebankError] = []
@@ -140,40 +127,30 @@ def validate(
         statuses, wrong = treebank_statuses()
         names = [status.name for status in statuses if status.present]
     manifests = [load_manifest(name) for name in names or ()]
-    if accept and everything:
-        raise SpmrlError("--accept-counts: name the treebanks whose numbers shall be accepted")
     results = []
     for manifest in manifests:
         result = check(manifest)
         if result.present:
-            longest = {split: survey.longest for split, survey in result.surveys.items()}
+            longest = {split: one.longest for split, one in result.statistics.items()}
             result.problems += recipe_problems(manifest.name, longest)
-        if accept and result.deviating and result.deviating == result.problems:
-            path = accept_counts(result.name, result.counts)
-            typer.echo(f"{result.name}: accepted from now on, in {path}:")
-            _print_errors(result.deviating, every, err=False)
-            typer.echo()
-            result.problems = []
         results.append(result)
         if result.present and figures:
-            for surveys, layer in _layers(result):
-                typer.echo(f"{result.name}{layer}\n\n{survey_table(surveys)}\n")
-                for line in inventories(surveys):
+            for statistics, layer in _layers(result):
+                typer.echo(f"{result.name}{layer}\n\n{statistics_table(statistics)}\n")
+                for line in inventories(statistics):
                     typer.echo(line)
                 typer.echo()
             for line in shared_note(result.shared):
                 typer.echo(f"{line}\n")
     rows = [row for result in results for row in _validation_rows(result)]
     print_rows(_VALIDATED, rows)
-    encoded = [row for result in results for row in _encoding_rows(result)]
-    if encoded:
-        typer.echo()
-        print_rows(_ENCODED, encoded)
     failed = [result for result in results if not result.sound]
     for result in failed:
         problems = result.problems or ["not present: 'spmrl-bench treebanks' says what is missing"]
         typer.echo(f"\n{result.name}: {len(problems)} problem(s)", err=True)
         _print_errors(problems, every)
+        if result.deviating:
+            typer.echo(_own_manifest(result), err=True)
     if failed:
         names_ = ", ".join(result.name for result in failed)
         unsound = f"{len(failed)} of {len(results)} treebanks are not sound: {names_}"
@@ -297,7 +274,7 @@ def _wanted(found: NewTreebank) -> bool:
 
 
 def _print_new(found: NewTreebank, every: bool) -> None:
-    from spmrl_bench.treebanks.survey import inventories, shared_note, survey_table
+    from spmrl_bench.treebanks.check import inventories, shared_note, statistics_table
 
     files, proposal = found.files, found.proposal
     encoding = f", {files.encoding}" if files.encoding else ""
@@ -311,7 +288,7 @@ def _print_new(found: NewTreebank, every: bool) -> None:
         typer.echo(f"  {note}")
     passed_over = sorted({*files.others, *proposal.unused} - _lists(found))
     typer.echo(f"passed over: {_names(passed_over, every) or 'nothing'}\n")
-    typer.echo(survey_table(found.surveys))
+    typer.echo(statistics_table(found.surveys))
     typer.echo()
     for line in inventories(found.surveys) + shared_note(found.shared):
         typer.echo(line)
@@ -336,11 +313,11 @@ def _print_errors(errors: list[str], every: bool, err: bool = True) -> None:
         typer.echo(f"  ... and {len(errors) - len(shown)} more (--every-error)", err=err)
 
 
-def _layers(result: Validation) -> list[tuple[dict[str, Survey], str]]:
+def _layers(result: Validation) -> list[tuple[dict[str, TreebankStatistics], str]]:
     """The figures of each layer, and what to write behind the name of the treebank."""
-    if result.dependencies in ({}, result.surveys):
-        return [(result.surveys, "")]
-    return [(result.surveys, ", constituents"), (result.dependencies, ", dependencies")]
+    if result.dependencies in ({}, result.statistics):
+        return [(result.statistics, "")]
+    return [(result.statistics, ", constituents"), (result.dependencies, ", dependencies")]
 
 
 def _validation_rows(result: Validation) -> list[tuple[str, ...]]:
@@ -351,47 +328,37 @@ def _validation_rows(result: Validation) -> list[tuple[str, ...]]:
     if result.aligned is not None and result.sound:
         state += f"; {result.aligned:,} tokens aligned with the dependencies"
     rows: list[tuple[str, ...]] = []
-    for split, survey in result.surveys.items():
-        counts = [f"{survey.sentences:,}", f"{survey.tokens:,}"]
+    for split, statistics in result.statistics.items():
+        counts = [f"{statistics.sentences:,}", f"{statistics.tokens:,}"]
         counts += map(str, result.left_out.get(split, (0, 0)))
         counts += _dependency_figures(result.dependencies.get(split))
         rows.append((result.name, split, *counts, "" if rows else state))
     return rows or [(result.name, *nothing, state)]
 
 
-def _dependency_figures(survey: Survey | None) -> tuple[str, str, str]:
+def _dependency_figures(statistics: TreebankStatistics | None) -> tuple[str, str, str]:
     """The number of relations, and of sentences and arcs that are not projective."""
     from spmrl_bench.readers.conll import UNSPECIFIED
 
-    if survey is None:
+    if statistics is None:
         return "", "", ""
-    figures = survey.projectivity
     return (
-        str(len(survey.labels.keys() - {UNSPECIFIED})),
-        _share(figures.crossing_sentences, figures.sentences),
-        _share(figures.crossing_arcs, figures.arcs),
+        str(len(statistics.labels.keys() - {UNSPECIFIED})),
+        _share(statistics.discontinuous_sentences, statistics.sentences),
+        _share(statistics.discontinuous, statistics.tokens),
     )
 
 
-def _encoding_rows(result: Validation) -> list[tuple[str, ...]]:
-    """A row for each encoding of crossing arcs, of all splits together, if there are such arcs."""
-    from spmrl_bench.treebanks.projectivity import Projectivity
-
-    figures = Projectivity()
-    for survey in result.dependencies.values():
-        figures.add_figures(survey.projectivity)
-    if not figures.crossing_arcs:
-        return []
-    return [
-        (
-            result.name,
-            name,
-            str(len(relations)),
-            f"{figures.recovery(name):.3f} %",
-            f"{figures.recovered[name]:,} of {figures.lifted_arcs:,}",
-        )
-        for name, relations in figures.relations.items()
-    ]
+def _own_manifest(result: Validation) -> str:
+    """What to write into a manifest for a release with other numbers."""
+    lines = [f'name = "{result.name}-own"', f'base = "{result.name}"']
+    for counts in result.deviating.values():
+        lines += counts.splitlines()
+    text = "\n".join(f"    {line}" for line in lines)
+    return (
+        "If this is another release that you want to use as it is, treebanks/"
+        f"{result.name}-own.toml in your own folder ($SPMRL_BENCH_HOME) says so:\n{text}"
+    )
 
 
 def _share(count: int, whole: int) -> str:

@@ -71,8 +71,6 @@ class DaskExecutor:
     """The workers of a Dask cluster."""
 
     makes_room = False
-    #: Whether workers have to see the driver's folder.
-    needs_folder = True
 
     def __init__(
         self,
@@ -113,7 +111,7 @@ class DaskExecutor:
         self._looked = float("-inf")
         shared.mkdir(parents=True, exist_ok=True)
         self._sign = shared.absolute() / f".driver-{self._token}"
-        self._to_see = str(self._sign) if self.needs_folder else ""
+        self._to_see = str(self._sign)
         self._cluster = self._set_up(jobs) if self._here else None
         where = self._cluster if address is None else address
         try:
@@ -271,8 +269,7 @@ class DaskExecutor:
         if not facts.sees:
             return (
                 f"{place}: does not see {self._sign.parent}: workers need the runs on a folder "
-                "that all machines share; name one with --runs, or have all sent: "
-                "--on dask://HOST:PORT,send=open"
+                "that all machines share; name one with --runs"
             )
         return ""
 
@@ -324,9 +321,9 @@ def _facts(sign: str) -> _Facts:
 
 
 def _sees(sign: str) -> bool:
-    """Whether the file of the driver's is there; there may be none."""
+    """Whether the file of the driver's is there."""
     try:
-        return not sign or Path(sign).exists()
+        return Path(sign).exists()
     except OSError:  # the file system is gone
         return False
 

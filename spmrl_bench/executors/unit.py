@@ -12,10 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from spmrl_bench.executors.parcel import Parcel
+from typing import Any, Literal, NamedTuple, Protocol
 
 #: How a unit has ended: it is ``done``; it ``failed`` by an error of its own, which it would again;
 #: somebody else has it in work (``owned``); it was asked to end and left all in order
@@ -34,8 +31,6 @@ class Unit:
         arguments: which another process can be given.
         cost: how long it takes, compared with others.
         folder: that it works in.
-        pack: gives what is sent of it where machines share no folder; it is told whether licensed
-            treebanks may be. None if it cannot be sent.
         at_once: the option of the command line that says how many units are in work at once.
         work: stands for what it does there. Where one of the same folder was handed to a batch
             system earlier, this says whether that was to do the same.
@@ -46,7 +41,6 @@ class Unit:
     arguments: tuple[Any, ...]
     cost: float = 1.0
     folder: Path | None = None
-    pack: Callable[[Unit, bool], Parcel] | None = None
     at_once: str = "--jobs"
     work: str = ""
 

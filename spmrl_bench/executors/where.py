@@ -1,11 +1,10 @@
 """``--on WHERE``: which executor does the work.
 
 ``local`` is this machine. ``dask`` is a cluster of workers that is set up here, ``dask://HOST:PORT``
-the one whose scheduler is there. Its workers see the folders that are seen here; where they do
-not, ``dask://HOST:PORT,send=open`` sends the sentences and brings the trained parsers, ``send=all``
-those of licensed treebanks too. ``slurm`` is the batch system that this machine can hand jobs to;
-its settings are those of the section ``slurm`` in ``config.toml`` of the user's own folder, and
-what stands behind a colon changes them: ``slurm:partition=gpu,gpus=1``.
+the one whose scheduler is there; its workers see the folders that are seen here. ``slurm`` is the
+batch system that this machine can hand jobs to; its settings are those of the section ``slurm`` in
+``config.toml`` of the user's own folder, and what stands behind a colon changes them:
+``slurm:partition=gpu,gpus=1``.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.executors.unit import Executor
@@ -25,8 +24,6 @@ KINDS = ("local", "dask", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,...")
 
 CONFIG = "config.toml"
 
-_SEND: dict[str, Literal["open", "all"]] = {"send=open": "open", "send=all": "all"}
-
 
 @dataclass(frozen=True)
 class Where:
@@ -36,14 +33,11 @@ class Where:
         kind: ``local``, ``dask`` or ``slurm``.
         address: of a Dask scheduler; empty for a cluster that is set up here.
         settings: of SLURM.
-        send: whose sentences are sent to workers that see nothing of what is here: none, those of
-            ``open`` treebanks, or of ``all``.
     """
 
     kind: str = "local"
     address: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    send: Literal["", "open", "all"] = ""
 
     @property
     def is_local(self) -> bool:
@@ -71,11 +65,8 @@ def parse_where(text: str | None) -> Where:
         return Where("dask")
     for scheme in ("dask://", "tcp://", "tls://"):
         if text.startswith(scheme) and text != scheme:
-            address, comma, send = text.removeprefix("dask://").partition(",")
-            if comma and send not in _SEND:
-                raise RecipeError(f"--on {text}: {unknown_name('option', send, _SEND)}")
-            address = address if "://" in address else f"tcp://{address}"
-            return Where("dask", address, send=_SEND.get(send, ""))
+            address = text.removeprefix("dask://")
+            return Where("dask", address if "://" in address else f"tcp://{address}")
     kind, _, changes = text.partition(":")
     if kind != "slurm":
         raise RecipeError(f"--on: {unknown_name('place to work', text, KINDS)}")
@@ -113,11 +104,6 @@ def executor_for(
     Raises:
         SpmrlError: it is not to be had.
     """
-    if where.send:
-        from spmrl_bench.executors.sending import SendingExecutor
-
-        licensed = where.send == "all"
-        return SendingExecutor(where.address, shared, licensed=licensed, device=device, say=say)
     if where.kind == "dask":
         from spmrl_bench.executors.dask import DaskExecutor
 

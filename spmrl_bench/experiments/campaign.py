@@ -33,7 +33,6 @@ from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
 from spmrl_bench.experiments.run_notes import withdraw_cancel
-from spmrl_bench.experiments.sent_run import parcel_of
 from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.notes import remove_waiting, write_waiting
 from spmrl_bench.parsers.device import cards, choose_device
@@ -224,7 +223,6 @@ def _unit(run: Run, note: str | None, fresh: str) -> Unit:
         arguments=(run, fresh, note),
         cost=float(sentences) * run.config.train.max_epochs * run.config.model.cost,
         folder=run.folder,
-        pack=parcel_of,
         work=f"{fresh} {run.config.model_dump_json()}",
     )
 

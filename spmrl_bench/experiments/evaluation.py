@@ -159,7 +159,6 @@ def signed_result(
         treebank=bank.name,
         fingerprint="+".join(bank.fingerprint_of(layer) for layer in metric.layers) or None,
         split=split,
-        counts="accepted" if bank.counts_accepted else None,
         transforms=tuple(bank.manifest.transforms),
     )
     return MetricResult.of(metric, counts, sign(metric, counts, rules, **whole.values()))

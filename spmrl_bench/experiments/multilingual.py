@@ -18,9 +18,8 @@ from spmrl_bench.experiments.plan import Plan, layers_of, learnable, make_plan
 from spmrl_bench.experiments.recipe import list_recipes, load_recipe
 from spmrl_bench.experiments.run import evaluate_all
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.treebanks.catalogue import is_known, load_manifest
+from spmrl_bench.treebanks.catalogue import is_known, load_manifest, treebank_status
 from spmrl_bench.treebanks.manifest import Track
-from spmrl_bench.treebanks.presence import status_of
 
 
 class TrackPlan(NamedTuple):
@@ -68,7 +67,7 @@ def plan_track(
             )
     work = TrackPlan([], [])
     for name in chosen:
-        statuses = [status_of(load_manifest(bank)) for bank in _banks(name, track, variants)]
+        statuses = [treebank_status(load_manifest(bank)) for bank in _banks(name, track, variants)]
         # Of a language that was named, the plan says where its treebank was looked for.
         if languages or any(status.present for status in statuses):
             plan = make_plan(

@@ -16,8 +16,7 @@ from spmrl_bench.experiments.recipe_layers import Size
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import run_name
 from spmrl_bench.parsers.registry import kind_named
-from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names
-from spmrl_bench.treebanks.presence import status_of
+from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names, treebank_status
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.parse import Layer
 
@@ -152,7 +151,7 @@ def choose_treebank(
     if unknown:
         known = manifest_names()
         raise RecipeError(f"{recipe.path}: {unknown_name('treebank', unknown[0], known)}")
-    statuses = {bank: status_of(load_manifest(bank)) for bank in listed}
+    statuses = {bank: treebank_status(load_manifest(bank)) for bank in listed}
     if track is not None:
         tracks = {statuses[bank].track for bank in listed}
         if track not in tracks:

@@ -111,8 +111,6 @@ def evaluate_all(
         The records of all, in the order of the plans and their runs, and what kept others from
         having one.
     """
-    if on.send:  # what was trained elsewhere is here
-        on = LOCAL
     if on.is_here:
         choose_device(device)
     if not on.is_local:

@@ -45,10 +45,8 @@ from spmrl_bench.packages.wheel import wheel_name, write_wheel
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import load_parser
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.treebanks.accepted import accepted_counts, expected
 from spmrl_bench.treebanks.catalogue import load_manifest
-from spmrl_bench.treebanks.manifest import FileManifest, Manifest
-from spmrl_bench.treebanks.sources import SPLITS
+from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _LONGEST_NAME = 80
@@ -197,7 +195,7 @@ def _description(
             licence=manifest.licence,
             source=manifest.source,
             citation=manifest.citation,
-            commit=manifest.commit if isinstance(manifest, FileManifest) else None,
+            commit=manifest.commit,
             fingerprints=record.treebank.fingerprints,
             transforms=manifest.transforms,
             sentences=_sentences(manifest, record),
@@ -211,16 +209,12 @@ def _description(
 def _sentences(manifest: Manifest, record: Record) -> dict[str, list[int]]:
     """The sentences of each split: as they were scored, or as the manifest declares them."""
     found: dict[str, list[int]] = {}
-    accepted = accepted_counts(manifest.name)
     for split in SPLITS:
         scored = record.result(split) if split != "train" else None
         if scored is not None:
             found[split] = [scored.sentences]
-        elif isinstance(manifest, FileManifest):
-            declared = expected(manifest.splits[split], accepted.get(split)).sentences
-            found[split] = list(declared or ())
         else:
-            found[split] = [manifest.splits[split].sentences]
+            found[split] = list(manifest.splits[split].sentences or ())
     return found
 
 

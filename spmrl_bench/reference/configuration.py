@@ -21,14 +21,15 @@ from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.reference.fields import REQUIRED, entries, summary, value_text
 from spmrl_bench.reference.settings import Setting, base_recipe, changed_by, run_settings
-from spmrl_bench.treebanks.manifest import Attachment, Fetch, FileManifest, MiniManifest
-from spmrl_bench.treebanks.sources import (
+from spmrl_bench.treebanks.manifest import (
+    Attachment,
     DependencyLayer,
-    FileSplits,
-    InFormat,
-    MiniSplit,
-    Rows,
+    Fetch,
+    Manifest,
+    SourceFormat,
     Split,
+    Splits,
+    SplitTable,
 )
 
 _INTRODUCTION = """\
@@ -88,12 +89,12 @@ def configuration_page() -> str:
             "The variants of `recipes/base.toml`:\n",
             _variants(base_recipe()),
             _MANIFESTS,
-            _keys(FileManifest, without=InFormat),
+            _keys(Manifest, without=SourceFormat),
             *_sections({"A split of a treebank: `[splits.NAME]`": Split}),
-            "There is one table for each of " + _names(FileSplits) + ".\n",
+            "There is one table for each of " + _names(Splits) + ".\n",
             *_sections(
                 {
-                    "The rows of a table: `[splits.NAME.rows]`": Rows,
+                    "The rows of a table: `[splits.NAME.rows]`": SplitTable,
                     "A second layer: `[dependencies]`": DependencyLayer,
                     "Rules of attachment scores: `[attachment]`": Attachment,
                     "Downloads: `[[fetch]]`": Fetch,
@@ -102,10 +103,7 @@ def configuration_page() -> str:
             "### Formats and their options\n",
             _formats(),
             "What the options mean; one that is not set has the default of the format:\n",
-            _keys(InFormat),
-            *_sections({"Generated treebanks": MiniManifest}),
-            "Each of `[splits.NAME]` has one key:\n",
-            _keys(MiniSplit),
+            _keys(SourceFormat),
         ]
     )
 
@@ -149,7 +147,7 @@ def _setting_row(setting: Setting) -> tuple[str, ...]:
 def _sections(models: dict[str, type[BaseModel]]) -> Iterator[str]:
     for title, model in models.items():
         yield f"### {title}\n\n{summary(model)}\n"
-        yield _keys(model, without=InFormat if model is DependencyLayer else None)
+        yield _keys(model, without=SourceFormat if model is DependencyLayer else None)
         if model is DependencyLayer:
             yield "It has `format` and its options too ([below](#formats-and-their-options)).\n"
 

@@ -71,11 +71,6 @@ def run_search(
         Interrupted: Ctrl-C or SIGTERM; every trial has saved where it is.
     """
     require_optuna()
-    if on.send:
-        raise RecipeError(
-            "--on: trials tell each other their scores through the folder of the search, so all "
-            f"machines have to see it: leave out send={on.send}"
-        )
     if on.is_here:
         choose_device(device)
     folder = work.folder(runs_dir if on.is_local else runs_dir.absolute())

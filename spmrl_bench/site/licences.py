@@ -14,8 +14,7 @@ from typing import Any
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest
-from spmrl_bench.treebanks.manifest import FileManifest, Manifest
-from spmrl_bench.treebanks.sources import SPLITS
+from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 
 _SHOWN = ("open", "mini")
 
@@ -48,9 +47,7 @@ class Facts:
         found = []
         for name in SPLITS:
             split = self.manifest.splits[name]
-            counts = split.sentences
-            sentences = counts if isinstance(counts, int) else (counts or (None,))[0]
-            found.append(SplitSize(name, sentences, getattr(split, "tokens", None)))
+            found.append(SplitSize(name, (split.sentences or (None,))[0], split.tokens))
         return found
 
     @property
@@ -61,14 +58,12 @@ class Facts:
     @property
     def obtain(self) -> str:
         """How to get it."""
-        if isinstance(self.manifest, FileManifest):
-            return self.manifest.obtain
-        return "Nothing to get: the program generates the sentences, the same on every machine."
+        return self.manifest.obtain
 
     @property
     def command(self) -> str:
         """That downloads it; empty where none does."""
-        if isinstance(self.manifest, FileManifest) and self.manifest.fetch:
+        if self.manifest.fetch:
             return f"spmrl-bench treebanks fetch {self.manifest.name}"
         return ""
 

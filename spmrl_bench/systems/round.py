@@ -25,9 +25,8 @@ from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.environment import version_of
 from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.systems.together import score_systems, train_systems
-from spmrl_bench.treebanks.catalogue import is_known, load_manifest
+from spmrl_bench.treebanks.catalogue import is_known, load_manifest, treebank_status
 from spmrl_bench.treebanks.manifest import Track
-from spmrl_bench.treebanks.presence import status_of
 from spmrl_bench.trees.parse import Layer
 
 
@@ -80,7 +79,7 @@ def plan_round(
             manifest = load_manifest(bank)
             if manifest.track != track or (treebanks and bank not in treebanks):
                 continue
-            if not status_of(manifest).present:
+            if not treebank_status(manifest).present:
                 continue
             for layer in manifest.layers:
                 own = _variants(recipe, layer, variants, recipe.size_of(manifest.track, size))

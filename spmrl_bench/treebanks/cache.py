@@ -10,6 +10,10 @@ Files appear under their names only when they are whole, and carry a checksum. S
 processes may therefore read and write at the same time, and one that is stopped while it
 writes leaves nothing behind that could be taken for a split. A file that is damaged counts as
 absent.
+
+Forty thousand trees are millions of small objects. A file holds them as columns (every distinct
+string once, words and labels as numbers into that list, spans end to end), in the safetensors
+format: loading it runs no code.
 """
 
 from __future__ import annotations
@@ -18,53 +22,63 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate, chain, repeat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
 import spmrl_bench
 from spmrl_bench.files import write_bytes
+from spmrl_bench.garbage import no_collection
+from spmrl_bench.json_files import parsed_json
 from spmrl_bench.storage.paths import home
-from spmrl_bench.treebanks.columns import from_bytes, to_bytes
-from spmrl_bench.treebanks.reading import SplitContent
+from spmrl_bench.treebanks.reading import SplitData
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 #: Set to ``0`` in the environment, nothing is kept and nothing kept is used.
 CACHE_VARIABLE = "SPMRL_BENCH_CACHE"
 
 _DIGEST_SIZE = 32
 _CODE = ("readers", "trees", "treebanks")
+_NOTES = "notes"  # the array that holds what is no array, as JSON
+
+_Arrays = dict[str, NDArray[Any]]
 
 _log = logging.getLogger(__name__)
 
 
-def cached(name: str, key: Mapping[str, Any], read: Callable[[], SplitContent]) -> SplitContent:
-    """The content of a split, from the cache or from ``read``, which is then stored.
+def cached(name: str, key: Mapping[str, Any], read: Callable[[], SplitData]) -> SplitData:
+    """Return the data of a split, but for its places, from the cache or else from ``read``.
 
     Args:
-        name: of treebank and split, for the name of the file; one file is kept for each name.
-        key: all that decides the content, besides the program itself.
-        read: reads it.
-
-    Raises:
-        SpmrlError: what ``read`` raises.
+        name: of treebank and split; one file is kept for each name.
+        key: all that decides the data, besides the program itself.
+        read: reads it; what it raises is raised.
     """
     if os.environ.get(CACHE_VARIABLE) == "0":
         return read()
     path = folder() / f"{name}.{digest({**key, 'code': _code_digest()})[:24]}.safetensors"
-    content = _load(path)
-    if content is None:
-        content = read()
-        _store(name, path, content)
-    return content
+    found = _load(path)
+    if found is None:
+        found = read()
+        _store(name, path, found)
+    return found
 
 
 def folder() -> Path:
-    """Where the files are; it may not exist."""
+    """Return where the files are; it may not exist."""
     return home() / "cache"
 
 
-def _load(path: Path) -> SplitContent | None:
+def _load(path: Path) -> SplitData | None:
     try:
         data = path.read_bytes()
     except OSError:
@@ -73,14 +87,12 @@ def _load(path: Path) -> SplitContent | None:
     if hashlib.sha256(payload).digest() != stored:
         _log.warning("%s is damaged; reading the treebank again", path)
         return None
-    sentences, notes = from_bytes(payload)
-    return SplitContent(sentences, notes["dropped"], tuple(notes["skipped"]))
+    return from_bytes(payload)
 
 
-def _store(name: str, path: Path, content: SplitContent) -> None:
+def _store(name: str, path: Path, data: SplitData) -> None:
     """Write a file and remove those of the same name; a failure costs time only."""
-    notes = {"dropped": content.dropped, "skipped": content.skipped}
-    payload = to_bytes(content.sentences, notes)
+    payload = to_bytes(data)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, hashlib.sha256(payload).digest() + payload)
@@ -105,5 +117,93 @@ def _code_digest() -> str:
 
 
 def digest(content: object) -> str:
-    """SHA-256 of a value's JSON form, in hex."""
+    """Return the SHA-256 of a value's JSON form, in hex."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+# ---- Columns ----
+
+
+def to_bytes(data: SplitData) -> bytes:
+    """Return the data of a split, but for its places, as bytes; all have the same layers."""
+    sentences = data.sentences
+    known: dict[str, int] = {}  # strings, numbered in order of their first use
+
+    def numbers(texts: Iterable[tuple[str, ...]]) -> NDArray[np.int32]:
+        found = [known.setdefault(text, len(known)) for text in chain.from_iterable(texts)]
+        return np.array(found, dtype=np.int32)
+
+    arrays: _Arrays = {
+        "words": numbers(sentence.words for sentence in sentences),
+        "tags": numbers(sentence.tags for sentence in sentences),
+        "token_ends": _ends(map(len, sentences)),
+    }
+    if trees := [sentence.tree for sentence in sentences if sentence.tree is not None]:
+        arrays["labels"] = numbers(tree.labels for tree in trees)
+        arrays["label_ends"] = _ends(len(tree.labels) for tree in trees)
+        arrays["spans"] = np.concatenate([tree.spans for tree in trees])
+    if layer := [one.dependencies for one in sentences if one.dependencies is not None]:
+        arrays["heads"] = np.concatenate([tree.heads for tree in layer])
+        arrays["relations"] = numbers(tree.relations for tree in layer)
+        layer_tags = numbers(tree.tags for tree in layer)
+        if not np.array_equal(layer_tags, arrays["tags"]):
+            arrays["layer_tags"] = layer_tags
+    encoded = [text.encode() for text in known]
+    arrays["strings"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    arrays["string_ends"] = _ends(map(len, encoded))
+    arrays[_NOTES] = np.frombuffer(
+        json.dumps([data.dropped, data.skipped]).encode(), dtype=np.uint8
+    )
+    return save(arrays)
+
+
+def from_bytes(data: bytes) -> SplitData:
+    """Return what :func:`to_bytes` was given.
+
+    Raises:
+        ValueError: the bytes are not what :func:`to_bytes` makes.
+    """
+    try:
+        arrays = load(data)
+        dropped, skipped = parsed_json(arrays[_NOTES].tobytes())
+        with no_collection():
+            return SplitData(_sentences(arrays), dropped, tuple(skipped))
+    except (SafetensorError, KeyError, IndexError, UnicodeDecodeError) as error:
+        raise ValueError(f"no stored sentences: {error}") from error
+
+
+def _sentences(arrays: _Arrays) -> list[Parse]:
+    text = arrays["strings"].tobytes()
+    strings = [text[part].decode() for part in _slices(arrays["string_ends"])]
+    tokens = _slices(arrays["token_ends"])
+    words, tags = (_parts(strings, arrays[name], tokens) for name in ("words", "tags"))
+    trees: Iterable[Tree | None] = repeat(None)
+    layer: Iterable[DependencyTree | None] = repeat(None)
+    if "labels" in arrays:
+        constituents = _slices(arrays["label_ends"])
+        labels = _parts(strings, arrays["labels"], constituents)
+        spans = readonly_int32(arrays["spans"])
+        trees = map(Tree, words, tags, labels, [spans[part] for part in constituents])
+    if "heads" in arrays:
+        own = _parts(strings, arrays["layer_tags"], tokens) if "layer_tags" in arrays else tags
+        relations = _parts(strings, arrays["relations"], tokens)
+        heads = readonly_int32(arrays["heads"])
+        layer = map(DependencyTree, words, own, [heads[part] for part in tokens], relations)
+    return list(map(Parse, words, tags, trees, layer))
+
+
+def _parts(
+    strings: Sequence[str], numbers: NDArray[Any], parts: Sequence[slice]
+) -> list[tuple[str, ...]]:
+    """The strings of some numbers, part by part."""
+    found = tuple(map(strings.__getitem__, numbers.tolist()))  # its slices are tuples already
+    return [found[part] for part in parts]
+
+
+def _ends(lengths: Iterable[int]) -> NDArray[np.int64]:
+    return np.fromiter(accumulate(lengths), dtype=np.int64)
+
+
+def _slices(ends: NDArray[Any]) -> list[slice]:
+    borders = [0, *ends.tolist()]
+    return list(map(slice, borders, borders[1:]))

@@ -1,72 +1,78 @@
-"""The manifests by name: the files they are in, their editions, and the checksums beside them."""
+"""Treebanks by name: the manifests, their editions, and where the files of each should be.
+
+A manifest lies beside the program or in the user's own folder. One release may be used in several
+ways: with gold tags instead of predicted ones, or divided for constituency or for dependencies.
+Each such edition is a table of a few keys that replace those of the manifest, and a treebank of
+its own, ``NAME-EDITION``. A manifest with ``base = "NAME"`` replaces keys of another one likewise.
+What is wrong with one manifest hides no other treebank.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import TreebankError, unknown_name
-from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.storage.paths import check_name, data_dirs, path_fault
+from spmrl_bench.storage.paths import check_name, data_dir, data_dirs, path_fault, require_inside
 from spmrl_bench.storage.toml import read_toml, validated
-from spmrl_bench.treebanks.manifest import FileManifest, Manifest, MiniManifest
+from spmrl_bench.treebanks.files import TreebankFiles
+from spmrl_bench.treebanks.manifest import SPLITS, Manifest
+from spmrl_bench.treebanks.patterns import ALTERNATIVE
+from spmrl_bench.trees.parse import Layer
 
+#: The environment variable that names the directory with treebanks.
+ROOT_VARIABLE = "TREEBANKS"
+
+Root = str | os.PathLike[str] | None
+
+_MOST_BASES = 8
 _CHECKSUM = re.compile(r"([0-9a-f]{64}) [ *](\S.*)")
 
 
 def manifest_names() -> list[str]:
-    """Names of all treebanks that have a manifest, editions included, sorted.
+    """Return the names of all treebanks that have a manifest, editions included, sorted.
 
-    Raises:
-        TreebankError: a file is no TOML.
+    A broken file has no editions; it is an error when its treebank is asked for.
     """
-    found = []
-    for path in _paths():
-        editions = _editions(path)
-        found += [path.stem, *(f"{path.stem}-{edition}" for edition in editions)]
-    return sorted(found)
+    return list(_places())
 
 
 def is_known(name: str) -> bool:
-    """Whether there is a manifest, or an edition of one, of that name."""
-    return _place(name) is not None
+    """Return whether there is a manifest, or an edition of one, of that name."""
+    return _place_of(name) is not None
 
 
 def language_of(name: str) -> str | None:
-    """What the manifest of a treebank gives as its language, whatever else is wrong there.
+    """Return the language that a manifest gives, whatever else is wrong there.
 
     None if there is no manifest of that name, or it gives none.
 
     Raises:
-        TreebankError: a file is no TOML.
+        TreebankError: its file, or that of its base, is no TOML.
     """
-    place = _place(name)
-    if place is None:
-        return None
-    content = read_toml(place[0], TreebankError)
-    found = content.get("language")
-    if place[1] is not None:
-        edition = content["editions"][place[1]]
-        found = edition.get("language", found) if isinstance(edition, dict) else found
+    place = _place_of(name)
+    found = _content(*place).get("language") if place is not None else None
     return found if isinstance(found, str) else None
 
 
 def load_manifest(name: str) -> Manifest:
-    """The manifest of a treebank.
+    """Return the manifest of a treebank.
 
     Raises:
         TreebankError: there is none of that name, or it has mistakes.
     """
-    place = _place(name)
+    place = _place_of(name)
     if place is None:
         raise TreebankError(unknown_name("treebank", name, manifest_names()))
     return read_manifest(*place)
 
 
 def read_manifest(path: Path, edition: str | None = None) -> Manifest:
-    """The manifest in a file, whose name must be the treebank's with ``.toml``.
+    """Return the manifest in a file, whose name must be the treebank's with ``.toml``.
 
     Args:
         path: of the file; ``checksums/NAME.sha256`` beside it is read too, if it is there.
@@ -75,17 +81,22 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
     Raises:
         TreebankError: the file is not TOML or has mistakes; all of them are named.
     """
+    content = _content(path, edition)
+    place = f"{path}, edition {edition}" if edition is not None else str(path)
+    name = path.stem if edition is None else f"{path.stem}-{edition}"
+    also = []
+    if isinstance(content.get("name"), str) and content["name"] != name:
+        also = [f"name: must be {name!r}, as the file is called; found {content['name']!r}"]
+        content["name"] = name  # it is said once
+    return validated(Manifest, content, place, TreebankError, also=also)
+
+
+def _content(path: Path, edition: str | None = None, above: int = 0) -> dict[str, Any]:
+    """The keys of a manifest, over those of its base, with the checksums beside the file.
+
+    ``above`` is how many manifests stand on this one already.
+    """
     content = read_toml(path, TreebankError)
-    forms = [*FORMATS.names(), "mini"]
-    form = content.get("format")
-    if form not in forms:
-        found = f"; found {form!r}" if form is not None else "; missing"
-        raise TreebankError(f"{path}: format: must be one of {', '.join(forms)}{found}")
-    name = content.get("name")
-    misnamed = isinstance(name, str) and name != path.stem
-    also = [f"name: must be {path.stem!r}, as the file is called; found {name!r}"]
-    if misnamed:
-        content["name"] = name = path.stem  # it is said once
     editions = content.pop("editions", {})
     if not isinstance(editions, dict) or not all(isinstance(e, dict) for e in editions.values()):
         raise TreebankError(f"{path}: editions: must be tables, [editions.NAME]")
@@ -94,47 +105,65 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
             check_name(one)
         except ValueError as error:
             raise TreebankError(f"{path}: editions.{one}: {error}") from None
-    place: str | Path = path
-    if edition is not None:
-        content = _merged(content, editions[edition] | {"name": f"{name}-{edition}"})
-        place = f"{path}, edition {edition}"
-    model: type[Manifest] = MiniManifest if form == "mini" else FileManifest
     checksums = path.parent / "checksums" / f"{path.stem}.sha256"
     if checksums.is_file():
         content["sha256"] = _read_checksums(checksums)
-    # Left out in the file, these are checked all the same: whether they must be there depends on
-    # the format.
-    if form != "mini":
-        content = {"prm": None, "escapes": None} | content
-    return validated(model, content, place, TreebankError, also=also if misnamed else ())
+    if (base := content.pop("base", None)) is not None:
+        place = _place_of(str(base))
+        if place is None:
+            unknown = unknown_name("treebank", str(base), manifest_names())
+            raise TreebankError(f"{path}: base: {unknown}")
+        if above == _MOST_BASES:
+            raise TreebankError(
+                f"{path}: base: more than {_MOST_BASES} manifests stand on each other, or in a "
+                "circle"
+            )
+        content = _merged(_content(*place, above + 1), content)
+    if edition is not None:
+        name = f"{content.get('name', path.stem)}-{edition}"
+        content = _merged(content, editions[edition] | {"name": name})
+    return content
 
 
-def _place(name: str) -> tuple[Path, str | None] | None:
-    """The file of a treebank's manifest, and the edition if it is one."""
-    paths = {path.stem: path for path in _paths()}
-    if name in paths:
-        return paths[name], None
-    for cut in (match.start() for match in re.finditer("-", name)):
-        base, edition = name[:cut], name[cut + 1 :]
-        if base in paths and edition in _editions(paths[base]):
-            return paths[base], edition
+def _place_of(name: str) -> tuple[Path, str | None] | None:
+    files = _files()
+    if name in files:
+        return files[name], None
+    for base, path in files.items():
+        edition = name.removeprefix(f"{base}-")
+        if edition != name and edition in _editions(path):
+            return path, edition
     return None
 
 
-def _editions(path: Path) -> Collection[str]:
-    """Names of the editions in the file of a manifest, which may have mistakes."""
-    found = read_toml(path, TreebankError).get("editions", {})
-    return found if isinstance(found, dict) else ()
+def _places() -> dict[str, tuple[Path, str | None]]:
+    """The file and the edition of every treebank, sorted by name."""
+    files = _files()
+    places: dict[str, tuple[Path, str | None]] = {
+        f"{name}-{edition}": (path, edition)
+        for name, path in files.items()
+        for edition in _editions(path)
+    }
+    places |= {name: (path, None) for name, path in files.items()}
+    return dict(sorted(places.items()))
 
 
-def _paths() -> Iterator[Path]:
-    """The files of all manifests; a user's own cannot replace one of the program's."""
-    seen: set[str] = set()
+def _files() -> dict[str, Path]:
+    """The files of manifests by name; a user's own cannot replace one of the program's."""
+    files: dict[str, Path] = {}
     for folder in data_dirs("treebanks"):
         for path in sorted(folder.glob("*.toml")):
-            if path.stem not in seen:
-                seen.add(path.stem)
-                yield path
+            files.setdefault(path.stem, path)
+    return files
+
+
+def _editions(path: Path) -> list[str]:
+    """Names of the editions in the file of a manifest, which may have mistakes."""
+    try:
+        found = read_toml(path, TreebankError).get("editions")
+    except TreebankError:
+        return []
+    return list(found) if isinstance(found, dict) else []
 
 
 def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,9 +173,10 @@ def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
         old = result.get(key)
         if isinstance(old, Mapping) and value is False:
             del result[key]
-            continue
-        both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        result[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
+        elif isinstance(old, Mapping) and isinstance(value, Mapping):
+            result[key] = _merged(old, value)
+        else:
+            result[key] = value
     return result
 
 
@@ -171,3 +201,153 @@ def _read_checksums(path: Path) -> dict[str, str]:
             )
         found[match[2]] = match[1]
     return found
+
+
+# ---- What is on this machine ----
+
+
+@dataclass(frozen=True, slots=True)
+class TreebankStatus:
+    """Whether a treebank can be used.
+
+    Attributes:
+        name, track, language: as in the manifest.
+        present: all files of its first layer are there.
+        where: the folder looked in, or why none was.
+        sentences: declared number of sentences by split; None where none is.
+        missing: what was not found, as written in the manifest.
+        layers: the layers of annotation that can be used; of an absent treebank, all.
+        layer_missing: what was not found of a second layer.
+        files: its files, if its folder is there.
+    """
+
+    name: str
+    track: str
+    language: str
+    present: bool
+    where: str
+    sentences: dict[str, int | None]
+    missing: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    layer_missing: tuple[str, ...]
+    files: TreebankFiles | None
+
+
+def treebank_statuses(root: Root = None) -> tuple[list[TreebankStatus], list[TreebankError]]:
+    """Return the status of every treebank, sorted by name, and what is wrong with others.
+
+    One manifest with mistakes hides no other treebank.
+    """
+    found, wrong = [], []
+    for path, edition in _places().values():
+        try:
+            found.append(treebank_status(read_manifest(path, edition), root))
+        except TreebankError as error:
+            wrong.append(error)
+    return found, wrong
+
+
+def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
+    """Return whether the treebank of a manifest can be used.
+
+    Args:
+        manifest: of the treebank.
+        root: the directory with treebanks; without it, the one that ``TREEBANKS`` names.
+
+    Raises:
+        TreebankError: its folder may not be read.
+    """
+    folder, files = find_folder(manifest, root), None
+    missing: tuple[str, ...] = (f"{_first(manifest.path)}/",)
+    layer_missing: tuple[str, ...] = ()
+    if folder is not None and folder.is_dir():
+        layer = manifest.dependencies
+        beside = find_folder(manifest, root, layer.path) if layer and layer.path else folder
+        files = TreebankFiles(manifest, folder, beside)
+        missing = files.missing()
+        if layer is not None:
+            there = beside is not None and beside.is_dir()
+            layer_missing = (
+                files.missing("dependencies") if there else (f"{_first(layer.path or '')}/",)
+            )
+    declared = {name: manifest.splits[name].sentences for name in SPLITS}
+    unset = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
+    return TreebankStatus(
+        name=manifest.name,
+        track=manifest.track,
+        language=manifest.language,
+        present=not missing,
+        where=str(folder) if folder is not None else unset,
+        sentences={name: counts[0] if counts else None for name, counts in declared.items()},
+        missing=missing,
+        layers=manifest.layers[: 1 if layer_missing else None],
+        layer_missing=layer_missing,
+        files=files,
+    )
+
+
+def find_folder(manifest: Manifest, root: Root = None, path: str | None = None) -> Path | None:
+    """Return the first of a manifest's folders that exists, else the first; None if none.
+
+    The mini treebanks lie in the program's own folder. All others lie under the directory of
+    treebanks, unless the manifest says an absolute path.
+
+    Args:
+        manifest: of the treebank.
+        root: the directory with treebanks; without it, the one that ``TREEBANKS`` names.
+        path: folders, as ``"A | B"``, in place of those of the manifest.
+
+    Raises:
+        TreebankError: what exists lies elsewhere, and the user has not listed it; see
+            :mod:`spmrl_bench.storage.paths`.
+    """
+    base, own = treebanks_root(root), data_dir("treebanks")
+    if manifest.track == "mini" and (own / manifest.path).is_dir():
+        base = own
+    names = [Path(name) for name in (path or manifest.path).split(ALTERNATIVE)]
+    folders = [base / name if base is not None else name for name in names]
+    if base is None:
+        folders = [folder for folder in folders if folder.is_absolute()]
+    if not folders:
+        return None
+    found = next((folder for folder in folders if folder.is_dir()), None)
+    return require_inside(base, found, TreebankError) if found is not None else folders[0]
+
+
+def treebanks_root(root: Root = None) -> Path | None:
+    """Return the directory with treebanks: the one given, else the one that ``TREEBANKS`` names."""
+    chosen = root if root is not None else os.environ.get(ROOT_VARIABLE) or None
+    return Path(chosen).expanduser().absolute() if chosen is not None else None
+
+
+def missing_message(manifest: Manifest, status: TreebankStatus, root: Root = None) -> str:
+    """Return what to tell a user who asked for a treebank that is not there."""
+    shown = ", ".join(status.missing[:5])
+    if len(status.missing) > 5:
+        shown += f" and {len(status.missing) - 5} more"
+    folder = _first(manifest.path)
+    layout = dict.fromkeys(
+        f"{folder}/{name}" for split in SPLITS for name in manifest.splits[split].files
+    )
+    lines = [
+        f"treebank {status.name} is not present",
+        f"looked in: {status.where}",
+        f"missing: {shown}",
+        f"expected layout: {', '.join(layout)}",
+        f"how to get it: {manifest.obtain}",
+    ]
+    if manifest.fetch:
+        lines.append(f"or: spmrl-bench treebanks fetch {manifest.name}")
+    if treebanks_root(root) is None:
+        lines.append(f"then set {ROOT_VARIABLE} to the directory that has {folder}/")
+    others = [
+        other.name
+        for other in treebank_statuses(root)[0]
+        if other.language == status.language and other.present
+    ]
+    lines.append(f"present for {status.language}: {', '.join(others) or 'none'}")
+    return "\n  ".join(lines)
+
+
+def _first(alternatives: str) -> str:
+    return alternatives.split(ALTERNATIVE)[0]

@@ -24,10 +24,10 @@ from urllib.parse import quote
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.storage.paths import check_path, home, require_inside
 from spmrl_bench.treebanks.archives import UNPACKED, unpack
-from spmrl_bench.treebanks.checksums import file_digest
-from spmrl_bench.treebanks.manifest import Fetch, FileManifest, Manifest, MiniManifest
+from spmrl_bench.treebanks.catalogue import ROOT_VARIABLE, Root, treebanks_root
+from spmrl_bench.treebanks.files import file_digest
+from spmrl_bench.treebanks.manifest import Fetch, Manifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE
-from spmrl_bench.treebanks.presence import ROOT_VARIABLE, Root, treebanks_root
 
 _TIMEOUT = 60.0  # seconds in which something must arrive
 _CHUNK = 1 << 18
@@ -52,8 +52,8 @@ def fetch_treebank(manifest: Manifest, root: Root = None, tell: _Tell = print) -
             fails or is not what it should be, an archive is unsafe, or another file is in
             the way.
     """
-    if isinstance(manifest, MiniManifest):
-        raise TreebankError(f"{manifest.name} is generated: there is nothing to download")
+    if manifest.track == "mini":
+        raise TreebankError(f"{manifest.name} comes with the program: there is nothing to download")
     if not manifest.fetch:
         raise TreebankError(f"{manifest.name} has no stable address. {manifest.obtain}")
     base = treebanks_root(root)
@@ -170,16 +170,14 @@ def _copy_new(source: Path, path: Path) -> bool:
         Path(name).unlink(missing_ok=True)
 
 
-def _fetch_files(
-    manifest: FileManifest, source: Fetch, place: _Place, tell: _Tell
-) -> Iterator[Path]:
+def _fetch_files(manifest: Manifest, source: Fetch, place: _Place, tell: _Tell) -> Iterator[Path]:
     for name, digest in manifest.sha256.items():
         if place.lacks(name, digest):
-            with _download(source.url + quote(name), digest, source.size, tell) as downloaded:
+            with _download(source.url + quote(name), digest, None, tell) as downloaded:
                 yield from place.put({name: downloaded})
 
 
-def _fetch_archive(manifest: FileManifest, source: Fetch, place: _Place, tell: _Tell) -> list[Path]:
+def _fetch_archive(manifest: Manifest, source: Fetch, place: _Place, tell: _Tell) -> list[Path]:
     recorded = {
         name: digest for name, digest in manifest.sha256.items() if _comes_from(source, name)
     }
@@ -191,11 +189,11 @@ def _fetch_archive(manifest: FileManifest, source: Fetch, place: _Place, tell: _
         name = _target(member, source.members)
         return name if not recorded or name in recorded else None  # a release may have more
 
-    with _download(source.url, source.sha256 or "", source.size, tell) as archive:
+    with _download(source.url, source.sha256 or "", None, tell) as archive:
         into = archive.parent / "unpacked"
         try:
             into.mkdir()
-            files = unpack(archive, into, target, name=source.url, size=source.size)
+            files = unpack(archive, into, target, name=source.url, size=None)
         except OSError as error:
             raise TreebankError(
                 f"{into}: the archive cannot be unpacked: {error.strerror}"

@@ -18,11 +18,14 @@ from spmrl_bench.errors import TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.readers.text import check_encoding
 from spmrl_bench.treebanks.encodings import guess_encoding, marked_encoding
+from spmrl_bench.treebanks.manifest import SplitName
 from spmrl_bench.treebanks.nearest_format import nearest_format
-from spmrl_bench.treebanks.patterns import documents
-from spmrl_bench.treebanks.sources import SplitName
-from spmrl_bench.treebanks.split_files import LONGEST_LIST, listed_documents
-from spmrl_bench.treebanks.split_names import split_of_list
+from spmrl_bench.treebanks.split_names import (
+    LONGEST_LIST,
+    documents,
+    listed_documents,
+    split_of_list,
+)
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
 

@@ -1,120 +1,84 @@
 """What a treebank is, as data: one validated TOML file for each.
 
-A treebank differs from the next in its files, format, splits and conventions, not in code.
-A manifest states them all, with the licence, the citation and the numbers of sentences that
-its splits must have, so that a wrong release or a half-copied folder is noticed before
-anything is trained on it. Unknown keys are errors, and all mistakes of a file are reported
-together.
+A treebank differs from the next in its files, format, splits and conventions, not in code. A
+manifest states them all, with the licence, the citation and the numbers of sentences that its
+splits must have, so that a wrong release or a half-copied folder is noticed before anything is
+trained on it. Unknown keys are errors, and all mistakes of a file are reported together.
 
-One release may be used in several ways: with gold tags instead of predicted ones, or divided
-for constituency or for dependencies. Each such edition is a table of a few keys that replace
-those of the manifest, and a treebank of its own, ``NAME-EDITION``.
+A treebank of trees may have its dependencies in files of another format, whose sentences and words
+need not be in the order and shape of the trees'. What lies on the disk is not known here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.readers.conll import MultiwordTokens
+from spmrl_bench.readers.dialects import check_bracket_options
 from spmrl_bench.readers.formats import FORMATS, Format
-from spmrl_bench.scoring.attachment import PUNCTUATION_RULES, AttachmentRules, Relations
-from spmrl_bench.storage.paths import check_name, data_dir
-from spmrl_bench.treebanks.mini.generate import available_grammars
-from spmrl_bench.treebanks.patterns import ALTERNATIVE
-from spmrl_bench.treebanks.sources import (
-    SPLITS,
-    Closed,
-    DependencyLayer,
-    FileSplits,
-    Folders,
-    InFolder,
-    InFormat,
-    MiniSplits,
-    Sha256,
-    Text,
-    format_of,
-)
+from spmrl_bench.readers.text import is_encoding
+from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.storage.paths import check_folder, check_name, check_path, data_dir
+from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_pattern, check_range
 from spmrl_bench.trees.parse import LAYERS, Layer
 from spmrl_bench.trees.transforms import Stage, transform_named
 
-#: What the size of a download may be stated as, in bytes.
-LARGEST_STATED = 64 << 30
-
+SplitName = Literal["train", "dev", "test"]
+SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
 
+_STAGES: tuple[Stage, ...] = ("text", "graph", "tree")
+#: The options that are in every fingerprint; one that came later is there where it is set.
+_FIRST_OPTIONS = ("encoding", "escapes", "lemmas", "tag_column", "roots")
+_OPTIONS = (*_FIRST_OPTIONS, "multiword", "leaf", "wrappers", "drop", "id")
 
-def _known_parameters(name: str) -> str:
+
+def format_named(name: str) -> Format | None:
+    """Return the format of a name; None if there is none."""
+    return FORMATS.get(name) if name in FORMATS.names() else None
+
+
+def _check_parameters(name: str) -> str:
     known = [path.stem for path in data_dir("evalb").glob("*.prm")]
     if name not in known:
         raise ValueError(unknown_name("parameter set", name, known))
     return name
 
 
-Parameters = Annotated[Text, AfterValidator(_known_parameters)]
+def _check_folders(text: str) -> str:
+    for one in text.split(ALTERNATIVE):
+        check_folder(one)
+    return text
 
 
-class _Manifest(Closed):
-    """What every treebank declares."""
-
-    name: Annotated[Text, AfterValidator(check_name)]
-    """Name of the treebank, that of the file."""
-    title: Text
-    """Human name of the treebank."""
-    language: Text
-    """English name of the language in small letters, as recipes use it."""
-    track: Track
-    """The track that it belongs to; scores of different tracks never share a table."""
-    tags: Literal["gold", "predicted", "none"]
-    """Where the part-of-speech tags come from."""
-    licence: Text
-    """Under which licence it is, in words."""
-    citation: Text
-    """The publication to cite with it."""
-    source: Text
-    """Where it comes from: an address, or who distributes it."""
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
-def _check_transforms(names: list[str], stages: tuple[Stage, ...]) -> list[str]:
-    order = ("text", "graph", "tree")
-    last = 0
-    for name in names:
-        try:
-            stage = transform_named(name).stage
-        except SpmrlError as error:
-            raise ValueError(str(error)) from None
-        if stage not in stages:
-            raise ValueError(f"{name} applies to a {stage}, which this format does not have")
-        if order.index(stage) < last:
-            raise ValueError(
-                f"{name} applies to a {stage}: it must stand before those for a {order[last]}"
-            )
-        last = order.index(stage)
-    return names
+def _as_counts(value: Any) -> tuple[int, ...]:
+    found = value if isinstance(value, list) else [value]
+    if not found or any(type(number) is not int or number < 1 for number in found):
+        raise PydanticCustomError("numbers", "expected a number from 1, or a list of such numbers")
+    return tuple(found)
 
 
-class Attachment(Closed):
-    """What decides its attachment scores besides the format, by the names of the scorer's rules."""
-
-    punctuation: Text = "none"
-    """The rule by which words are punctuation: ``none``, ``ptb-ctb`` or ``unicode``."""
-    relations: Relations = "whole"
-    """How relations are compared: ``whole``, the part before a colon (``universal``), or not at
-    all."""
-
-    @field_validator("punctuation")
-    @classmethod
-    def _punctuation_is_known(cls, name: str) -> str:
-        if name not in PUNCTUATION_RULES:
-            raise ValueError(unknown_name("punctuation rule", name, PUNCTUATION_RULES))
-        return name
-
-
-def _address(text: str) -> str:
+def _check_address(text: str) -> str:
     try:
         found = urlsplit(text)
         _ = found.port  # is checked when it is asked for
@@ -125,15 +89,247 @@ def _address(text: str) -> str:
     return text
 
 
-class Fetch(Closed):
+Text = Annotated[str, Field(min_length=1)]
+Texts = Annotated[list[Text], BeforeValidator(_as_list)]
+InFolder = Annotated[Text, AfterValidator(check_path)]  # a path under a folder
+Folders = Annotated[Text, AfterValidator(_check_folders)]  # one or several to look for in turn
+Pattern = Annotated[Text, AfterValidator(check_pattern)]
+Patterns = Annotated[list[Pattern], Field(min_length=1)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class StrictModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class SplitTable(StrictModel):
+    """The sentences of a split when files hold several: those that a side table marks.
+
+    The table has tab-separated columns with names in its first line, and one line for each
+    sentence of the files, in their order.
+    """
+
+    table: InFolder
+    """The file with the table, under the treebank's folder."""
+    column: Text
+    """Name of the column that marks them."""
+    equals: Text
+    """What stands in that column for sentences of this split."""
+
+
+class Split(StrictModel):
+    """The files of one split and what they must hold after the transforms."""
+
+    files: Patterns
+    """Patterns of paths under the treebank's folder, read in the order given: ``*``, ``{01..09}``,
+    ``a | b`` for the first of two that matches."""
+    exclude: list[Pattern] = []
+    """Patterns of files to leave out."""
+    range: Annotated[str, AfterValidator(lambda text: (check_range(text), text)[1])] | None = None
+    """``"1..1000"``: only these sentences of the files, counted from 1 before anything is left
+    out; ``"1001.."`` all from there on."""
+    rows: SplitTable | None = None
+    """Only the sentences that a table marks."""
+    sentences: Annotated[tuple[int, ...], BeforeValidator(_as_counts)] | None = None
+    """The number of sentences, or a list of those of sources that differ; the first is the usual
+    one. Nothing is compared where nothing is declared."""
+    tokens: PositiveInt | None = None
+    """The number of words; nothing is compared where none is declared."""
+    skipped: NonNegativeInt = 0
+    """How many sentences break the format and are left out (``on_error = "skip"``)."""
+    dropped: NonNegativeInt | None = None
+    """How many sentences have no word left after the transforms, where that is known."""
+
+
+class Splits(StrictModel):
+    """A table for each split."""
+
+    train: Split
+    """Sentences to learn from."""
+    dev: Split
+    """Sentences to select by."""
+    test: Split
+    """Sentences to score in the end."""
+
+    def __getitem__(self, name: SplitName) -> Split:
+        return {"train": self.train, "dev": self.dev, "test": self.test}[name]
+
+
+class SourceFormat(StrictModel):
+    """A file format and the options of its reader."""
+
+    format: Text
+    """Name of the file format."""
+    encoding: str | None = None
+    """One text encoding, or several to try in turn: ``"utf-8 | gb18030"``."""
+    escapes: str | None = Field(None, validate_default=True)
+    """What undoes the escapes of words: ``ptb``, ``brackets`` or ``none``."""
+    lemmas: bool | None = None
+    """Whether leaves are ``word-lemma``."""
+    tag_column: Literal["upos", "xpos"] | None = None
+    """Which column of a CoNLL file has the tags."""
+    roots: Literal["one", "several"] | None = None
+    """Whether sentences of a CoNLL file may have several roots."""
+    multiword: MultiwordTokens | None = None
+    """Whether a multiword token of a CoNLL-U file is its words or one word."""
+    leaf: Text | None = None
+    """How brackets write a word: a template such as ``{tag} {word} {lemma}``."""
+    wrappers: Annotated[list[str], BeforeValidator(_as_list)] | None = None
+    """Labels of brackets that hold trees and are no part of them."""
+    drop: Texts | None = None
+    """Labels of nodes that are left out with all below them."""
+    id: Text | None = None
+    """The label of the node, left out too, that names a tree."""
+
+    @field_validator("format")
+    @classmethod
+    def _format_is_known(cls, name: str) -> str:
+        form = format_named(name)
+        if form is None or not cls._may_be(form):
+            known = [one for one in FORMATS.names() if cls._may_be(FORMATS.get(one))]
+            raise ValueError(f"must be one of {', '.join(known)}")
+        return name
+
+    @classmethod
+    def _may_be(cls, form: Format) -> bool:
+        return True
+
+    @field_validator(*_OPTIONS)
+    @classmethod
+    def _is_option(cls, value: Any, info: ValidationInfo) -> Any:
+        form, name = _format_of(info), str(info.field_name)
+        if form is None or value is None:
+            if form is not None and form.options.get(name) is ...:
+                raise ValueError("missing")
+            return value
+        if name not in form.options:
+            options = ", ".join(form.options) or "none"
+            raise ValueError(f"format {form.name} has no such option; it has {options}")
+        check_bracket_options({name: value})
+        if name == "encoding" and not all(map(is_encoding, value.split(ALTERNATIVE))):
+            raise ValueError("no such text encoding")
+        return value
+
+    @property
+    def form(self) -> Format:
+        """The format itself."""
+        form = format_named(self.format)
+        assert form is not None  # it was validated
+        return form
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the reader, with the format's defaults for those not set."""
+        given = {name: getattr(self, name, None) for name in self.form.options}
+        return {**self.form.options, **{k: v for k, v in given.items() if v is not None}}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The options as fingerprints have them."""
+        usual, options = self.form.options, self.options
+        return {k: v for k, v in options.items() if k in _FIRST_OPTIONS or v != usual[k]}
+
+
+def _format_of(info: ValidationInfo) -> Format | None:
+    """The format that a table names in front of a key; None if that is wrong itself."""
+    return format_named(info.data.get("format", ""))
+
+
+class DependencyLayer(SourceFormat):
+    """The sentences of a constituency treebank a second time, as dependencies.
+
+    Their words must be those of the trees, at least after merging.
+    """
+
+    path: Folders | None = None
+    """Its folder under the directory of treebanks, if not that of the trees."""
+    train: Patterns | None = None
+    """Patterns of the files of training."""
+    dev: Patterns | None = None
+    """Patterns of the files of dev."""
+    test: Patterns | None = None
+    """Patterns of the files of test."""
+    ending: Annotated[str, Field(pattern=r"^\.\w+$")] | None = Field(None, validate_default=True)
+    """In place of patterns: the ending by which the files are called otherwise than those of the
+    trees, such as ``".conllx"``."""
+    ids: Text | None = None
+    """The column of the table of each split's ``rows`` that has the names of the sentences, where
+    they stand in another order than the trees."""
+    words: Literal["same", "merged"] = "same"
+    """Whether words that make up one of the trees' are merged into it."""
+    parts: Text | None = None
+    """Where words are merged, the relation by which the parts of a word that the trees cut into
+    several hang from the last of them; without it there can be none."""
+    respelt: dict[Text, Text] = {}
+    """Words that the trees spell otherwise, and how, where words are merged."""
+
+    @classmethod
+    def _may_be(cls, form: Format) -> bool:
+        return form.yields == "dependencies"
+
+    @field_validator("ending")
+    @classmethod
+    def _has_files(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if not set(SPLITS) <= info.data.keys():
+            return value  # one of them has a mistake of its own
+        named = [name for name in SPLITS if info.data[name] is not None]
+        if (value is None and len(named) < len(SPLITS)) or (value is not None and named):
+            raise ValueError("needs the files of train, dev and test, or else their ending")
+        return value
+
+    @field_validator("parts", "respelt")
+    @classmethod
+    def _only_merged_words_have_others(cls, value: Any, info: ValidationInfo) -> Any:
+        if value and info.data.get("words") != "merged":
+            raise ValueError("is for words that are merged (words = 'merged'): leave it out")
+        return value
+
+    def files(self, name: SplitName, split: Split) -> tuple[list[str], list[str]]:
+        """Return the patterns of its files for a split of the trees, and of those to leave out."""
+        if self.ending is None:
+            return getattr(self, name), []
+        files, exclude = (
+            [_with_ending(pattern, self.ending) for pattern in patterns]
+            for patterns in (split.files, split.exclude)
+        )
+        return files, exclude
+
+    @property
+    def alignment(self) -> dict[str, Any]:
+        """What decides which of its sentences and words stand beside those of the trees."""
+        return self.model_dump(include={"ids", "words", "parts", "respelt"}, exclude_defaults=True)
+
+
+def _with_ending(pattern: str, ending: str) -> str:
+    alternatives = pattern.split(ALTERNATIVE)
+    return ALTERNATIVE.join(f"{one.rpartition('.')[0] or one}{ending}" for one in alternatives)
+
+
+class Attachment(StrictModel):
+    """What decides its attachment scores besides the format, by the names of the scorer's rules."""
+
+    punctuation: Text = "none"
+    """The rule by which words are punctuation: ``none``, ``ptb-ctb`` or ``unicode``."""
+    relations: Text = "whole"
+    """How relations are compared: ``whole``, the part before a colon (``universal``), or not at
+    all (``none``)."""
+
+    @field_validator("punctuation", "relations")
+    @classmethod
+    def _is_rule(cls, value: str, info: ValidationInfo) -> str:
+        metric_named("attachment").check_rules({str(info.field_name): value})
+        return value
+
+
+class Fetch(StrictModel):
     """Where files of a treebank can be downloaded.
 
     Either an archive, of which some members are taken, or a folder of single files: those whose
     SHA-256 the manifest records.
     """
 
-    url: Annotated[str, Field(pattern="^https?://"), AfterValidator(_address)]
-    """Address of the archive (zip or tar), or of the folder, then with a slash at its end."""
+    url: Annotated[str, Field(pattern="^https?://"), AfterValidator(_check_address)]
+    """Address of the archive, or of the folder, then with a slash at its end."""
     path: InFolder | None = None
     """The folder under the directory of treebanks, if not that of the treebank."""
     sha256: Sha256 | None = None
@@ -141,9 +337,6 @@ class Fetch(Closed):
     members: dict[InFolder, InFolder] = Field(default={}, validate_default=True)
     """Members of the archive, or folders of it with a slash at their end, and what they become
     under the treebank's folder."""
-    size: Annotated[int, Field(gt=0, le=LARGEST_STATED)] | None = None
-    """Bytes that the archive unpacks to, or that a single file has, at most; for a release that
-    is larger than usual."""
 
     @field_validator("members")
     @classmethod
@@ -165,16 +358,33 @@ class Fetch(Closed):
         return value
 
 
-class FileManifest(_Manifest, InFormat):
-    """A treebank that lies in files."""
+class Manifest(SourceFormat):
+    """What a treebank declares."""
 
+    name: Annotated[Text, AfterValidator(check_name)]
+    """Name of the treebank, that of the file."""
+    title: Text
+    """Human name of the treebank."""
+    language: Text
+    """English name of the language in small letters, as recipes use it."""
+    track: Track
+    """The track that it belongs to; scores of different tracks never share a table."""
+    tags: Literal["gold", "predicted", "none"]
+    """Where the part-of-speech tags come from."""
+    licence: Text
+    """Under which licence it is, in words."""
+    citation: Text
+    """The publication to cite with it."""
+    source: Text
+    """Where it comes from: an address, or who distributes it."""
     path: Folders
-    """Its folder under the directory of treebanks, or several to look for in turn; or absolute."""
+    """Its folder under the directory of treebanks, or several to look for in turn; or absolute.
+    Of the track ``mini``, under the program's own folder."""
     transforms: list[str] = Field(default_factory=list)
     """Names of transforms, in the order in which they apply."""
     on_error: Literal["fail", "skip"] = "fail"
     """Whether a sentence that breaks the format stops the reading or is left out and counted."""
-    prm: Parameters | None = None
+    prm: Text | None = Field(None, validate_default=True)
     """The evalb parameter set of its scores; a dependency treebank has none."""
     commit: Text | None = None
     """The revision of the source, where that is a repository."""
@@ -182,7 +392,7 @@ class FileManifest(_Manifest, InFormat):
     """How to get it, for the message when it is absent."""
     fetch: list[Fetch] = Field(default_factory=list)
     """Where it can be downloaded, if it can."""
-    splits: FileSplits
+    splits: Splits
     """Which files are for training, dev and test: a table each."""
     shared: Literal["refused", "allowed"] = "refused"
     """Whether splits may have the same sentences."""
@@ -208,46 +418,64 @@ class FileManifest(_Manifest, InFormat):
     def _transforms_are_known_and_in_order(
         cls, names: list[str], info: ValidationInfo
     ) -> list[str]:
-        form = format_of(info)
-        return names if form is None else _check_transforms(names, _stages(form))
+        form = _format_of(info)
+        last = 0
+        for name in names if form is not None else ():
+            try:
+                stage = transform_named(name).stage
+            except SpmrlError as error:
+                raise ValueError(str(error)) from None
+            if form is not None and stage not in _stages(form):
+                raise ValueError(f"{name} applies to a {stage}, which this format does not have")
+            if _STAGES.index(stage) < last:
+                raise ValueError(
+                    f"{name} applies to a {stage}: it must stand before those for a {_STAGES[last]}"
+                )
+            last = _STAGES.index(stage)
+        return names
 
-    @field_validator("prm", mode="before")
+    @field_validator("prm")
     @classmethod
-    def _only_trees_have_brackets(cls, value: Any, info: ValidationInfo) -> Any:
-        form = format_of(info)
-        if form is not None and (value is None) != (form.yields == "dependencies"):
-            needs = "has no brackets to score: leave it out" if value is not None else "missing"
+    def _only_trees_have_brackets(cls, name: str | None, info: ValidationInfo) -> str | None:
+        form = _format_of(info)
+        if form is not None and (name is None) != (form.yields == "dependencies"):
+            needs = "has no brackets to score: leave it out" if name is not None else "missing"
             raise ValueError(needs)
-        return value
+        return name if name is None else _check_parameters(name)
 
-    @field_validator("dependencies", "attachment")
+    @field_validator("dependencies")
     @classmethod
-    def _fits_the_layers(cls, value: Any, info: ValidationInfo) -> Any:
-        form = format_of(info)
-        if form is None or value is None:
-            return value
-        first = form.yields == "dependencies"
-        if info.field_name == "dependencies" and first:
+    def _stands_beside_trees(
+        cls, layer: DependencyLayer | None, info: ValidationInfo
+    ) -> DependencyLayer | None:
+        form, splits = _format_of(info), info.data.get("splits")
+        if form is None or layer is None:
+            return layer
+        if form.yields == "dependencies":
             raise ValueError(f"{form.name} has dependencies, and they are the first layer")
-        if (
-            info.field_name == "attachment"
-            and not first
-            and not info.data.get("dependencies", True)
-        ):
-            raise ValueError("has no dependencies to score: leave it out")
-        splits = info.data.get("splits")
-        if isinstance(value, DependencyLayer) and value.ids and splits is not None:
+        if layer.ids and splits is not None:
             without = [name for name in SPLITS if splits[name].rows is None]
             if without:
                 raise ValueError(
                     f"ids names a column of the table of rows, which split {without[0]} has not"
                 )
-        return value
+        return layer
+
+    @field_validator("attachment")
+    @classmethod
+    def _is_of_dependencies(
+        cls, rules: Attachment | None, info: ValidationInfo
+    ) -> Attachment | None:
+        form = _format_of(info)
+        trees = form is not None and form.yields != "dependencies"
+        if rules is not None and trees and not info.data.get("dependencies", True):
+            raise ValueError("has no dependencies to score: leave it out")
+        return rules
 
     @property
     def layers(self) -> tuple[Layer, ...]:
         """Its layers of annotation, constituents first."""
-        if FORMATS.get(self.format).yields == "dependencies":
+        if self.form.yields == "dependencies":
             return ("dependencies",)
         return LAYERS if self.dependencies is not None else ("constituents",)
 
@@ -264,51 +492,8 @@ class FileManifest(_Manifest, InFormat):
 
 
 def _stages(form: Format) -> tuple[Stage, ...]:
-    """What the transforms of a format's treebanks can apply to."""
     if form.yields == "dependencies":
         return ()
     if form.yields == "graphs":
         return ("graph", "tree")
     return ("text", "tree") if form.name == "brackets" else ("tree",)
-
-
-class MiniManifest(_Manifest):
-    """A treebank that the program generates."""
-
-    format: Literal["mini"]
-    """The format of treebanks that are not read but generated."""
-    grammar: Text
-    """Name of the grammar, a file of ``treebanks/mini/``."""
-    seed: int
-    """Where the random numbers of the sentences come from."""
-    transforms: list[str] = Field(default_factory=list)
-    """Names of transforms, in the order in which they apply."""
-    prm: Parameters
-    """The evalb parameter set of its scores."""
-    splits: MiniSplits
-    """How many sentences each split has: a table each."""
-
-    @field_validator("grammar")
-    @classmethod
-    def _grammar_is_known(cls, name: str) -> str:
-        if name not in available_grammars():
-            raise ValueError(unknown_name("mini grammar", name, available_grammars()))
-        return name
-
-    @field_validator("transforms")
-    @classmethod
-    def _transforms_are_known(cls, names: list[str]) -> list[str]:
-        return _check_transforms(names, ("tree",))
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """Its layers of annotation, constituents first."""
-        return LAYERS
-
-    @property
-    def rules(self) -> dict[str, dict[str, str]]:
-        """The rules by which each of its layers is scored, by the name of the metric."""
-        return {"brackets": {"prm": self.prm}, "attachment": asdict(AttachmentRules())}
-
-
-Manifest = FileManifest | MiniManifest

@@ -21,8 +21,14 @@ from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.files import write_text
 from spmrl_bench.storage.paths import check_name, data_dir, home, list_folder
 from spmrl_bench.storage.toml import toml_text, validated
-from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest
-from spmrl_bench.treebanks.checksums import file_digest
+from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root
+from spmrl_bench.treebanks.check import (
+    TreebankStatistics,
+    many_shared,
+    read_with_statistics,
+    shared_sentences,
+)
+from spmrl_bench.treebanks.files import TreebankFiles, file_digest, same_places
 from spmrl_bench.treebanks.guessing import (
     GuessedFiles,
     guess_files,
@@ -30,16 +36,11 @@ from spmrl_bench.treebanks.guessing import (
     guess_options,
     guess_transforms,
 )
-from spmrl_bench.treebanks.manifest import FileManifest
-from spmrl_bench.treebanks.overlap import many_shared, same_places
+from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import find_files
-from spmrl_bench.treebanks.presence import treebanks_root
-from spmrl_bench.treebanks.reading import SplitContent
-from spmrl_bench.treebanks.sources import SPLITS, SplitName
+from spmrl_bench.treebanks.reading import SplitData, split_data
 from spmrl_bench.treebanks.split_names import Files
 from spmrl_bench.treebanks.split_proposals import Proposal, ProposedSplit, propose_splits
-from spmrl_bench.treebanks.survey import Survey, shared_sentences
-from spmrl_bench.treebanks.validation import read_surveyed
 
 # How many sentences the transforms are guessed from.
 _SAMPLE = 500
@@ -73,7 +74,7 @@ class NewTreebank:
     folder: Path
     files: GuessedFiles
     proposal: Proposal
-    surveys: dict[str, Survey] = field(default_factory=dict)
+    surveys: dict[str, TreebankStatistics] = field(default_factory=dict)
     shared: list[tuple[str, int, str, int]] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -125,17 +126,17 @@ def inspect_folder(
     result = NewTreebank(name, language, folder, files, proposal)
     splits = proposal.splits
     content = _settings(result, folder, options, splits)
-    contents: dict[str, SplitContent] = {}
-    draft = validated(FileManifest, content, f"{name}.toml", TreebankError)
+    contents: dict[str, SplitData] = {}
+    tree_files = TreebankFiles(validated(Manifest, content, f"{name}.toml", TreebankError), folder)
     for split_name in SPLITS:
-        split = draft.splits[split_name]
-        found, survey = read_surveyed(draft, folder, split, result.errors)
-        contents[split_name], result.surveys[split_name] = found, survey
+        first, survey = read_with_statistics(tree_files, split_name, result.errors)
+        contents[split_name] = found = split_data(first)
+        result.surveys[split_name] = survey
         _declare(content["splits"][split_name], found)
     result.errors = list(dict.fromkeys(result.errors))  # splits may share files
     result.shared = shared_sentences({key: value.sentences for key, value in contents.items()})
     sizes = {key: len(value.sentences) for key, value in contents.items()}
-    result.overlaps = [*same_places(draft, folder), *many_shared(result.shared, sizes)]
+    result.overlaps = [*same_places(tree_files), *many_shared(result.shared, sizes)]
     if result.overlaps and allow_shared:
         content["shared"] = "allowed"
         result.overlaps = []
@@ -348,7 +349,7 @@ def _pattern_of(path: str) -> str:
     return (file.parent / f"*{file.suffix}").as_posix()
 
 
-def _declare(entry: dict[str, Any], content: SplitContent) -> None:
+def _declare(entry: dict[str, Any], content: SplitData) -> None:
     entry["sentences"] = len(content.sentences)
     entry["tokens"] = sum(map(len, content.sentences))
     if content.skipped:

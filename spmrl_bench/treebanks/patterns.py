@@ -17,12 +17,12 @@ by patterns:
 
 from __future__ import annotations
 
-import fnmatch
+import glob
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from spmrl_bench.storage.paths import check_path
 
@@ -37,7 +37,7 @@ _WILD = 8  # folders of a path that may have a star
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFiles:
+class MatchedFiles:
     """The files of a list of patterns, in reading order, and the patterns without any."""
 
     paths: tuple[Path, ...]
@@ -46,8 +46,8 @@ class FoundFiles:
 
 def find_files(
     folder: Path, patterns: Iterable[str], *, exclude: Iterable[str] = (), tags: str = "gold"
-) -> FoundFiles:
-    """The files under a folder that some patterns mean, without those of the patterns to exclude.
+) -> MatchedFiles:
+    """Return the files under a folder that some patterns mean, less those to exclude.
 
     ``tags`` is what ``{tags}`` stands for.
     """
@@ -59,11 +59,11 @@ def find_files(
         missing += lacking
     unwanted = {path for pattern in exclude for path in _matches(folder, pattern)[0]}
     wanted = tuple(path for path in paths if path not in unwanted)
-    return FoundFiles(wanted, tuple(missing))
+    return MatchedFiles(wanted, tuple(missing))
 
 
 def check_pattern(text: str) -> str:
-    """The text, if it is a pattern of paths that lead downwards, for a schema.
+    """Return the text, if it is a pattern of paths that lead downwards, for a schema.
 
     Raises:
         ValueError: one of its alternatives is none, or stands for too many names.
@@ -88,8 +88,7 @@ def check_pattern(text: str) -> str:
 
 
 def check_range(text: str) -> tuple[int, int | None]:
-    """The first and last number of ``"1..1000"``; of ``"1001.."`` the last is None, of ``"..10"``
-    the first is 1.
+    """Return the first number of ``"1..1000"`` or ``"1.."``, from 1, and the last one or None.
 
     Raises:
         ValueError: it is not of that form, or empty.
@@ -103,30 +102,7 @@ def check_range(text: str) -> tuple[int, int | None]:
     return int(match[1] or 1), int(match[2]) if match[2] else None
 
 
-def documents(paths: Sequence[str], ids: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The documents that a list names, in the order of the files, and its lines that name none.
-
-    A line is the path of a file, its name, or its name without the ending (all endings, or the
-    last); or a pattern of these with ``*``, ``?`` and ``[...]``.
-    """
-    places: dict[str, list[str]] = {}
-    for path in paths:
-        name = PurePosixPath(path)
-        bare = name.name.partition(".")[0]
-        for form in {path, str(name.with_suffix("")), name.name, name.stem, bare}:
-            places.setdefault(form, []).append(path)
-    chosen: set[str] = set()
-    unknown: list[str] = []
-    for line in ids:
-        forms = [line] if line in places else fnmatch.filter(places, line)
-        chosen.update(path for form in forms for path in places[form])
-        if not forms:
-            unknown.append(line)
-    return [path for path in paths if path in chosen], unknown
-
-
 def _first_present(folder: Path, pattern: str) -> tuple[list[Path], list[str]]:
-    """The files of the first alternative that has any; else what the first one lacks."""
     results = [_matches(folder, alternative) for alternative in pattern.split(ALTERNATIVE)]
     for found, lacking in results:
         if found:
@@ -140,7 +116,8 @@ def _matches(folder: Path, pattern: str) -> tuple[list[Path], list[str]]:
     missing: list[str] = []
     for name, needed in _numbered(pattern):
         if "*" in name:
-            found = sorted(path for path in folder.glob(name) if path.is_file())
+            only_stars = glob.escape(name).replace("[*]", "*")  # '[' and '?' stand for themselves
+            found = sorted(path for path in folder.glob(only_stars) if path.is_file())
         else:
             found = [folder / name] if (folder / name).is_file() else []
         paths += found

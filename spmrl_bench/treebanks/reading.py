@@ -1,170 +1,44 @@
-"""From a manifest and a folder to the sentences of a split.
+"""From the files of a treebank to the sentences of a split.
 
-The manifest says what should be there; this module finds it, reads it with the reader of its
-format, applies the transforms in order and compares the result with the numbers that the
-manifest promises. Anything else than what was promised is an error: scores on another set of
-sentences would look like any other score.
+The manifest says what should be there; this module reads it with the reader of its format, applies
+the transforms in order and compares the result with the numbers that the manifest promises.
+Anything else than what was promised is an error: scores on another set of sentences would look
+like any other score.
+
+A second layer comes in files of its own. These may lack sentences that are of no use, have them in
+another order under the same names, or cut them into smaller words. What may differ is said by the
+manifest; everything else that does is an error, since a tree beside the dependencies of another
+sentence would be learnt and scored like any other.
 """
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from spmrl_bench.errors import ReadError, TreebankError, TreeError
 from spmrl_bench.readers.conll import DependencySentence
-from spmrl_bench.readers.formats import FORMATS
+from spmrl_bench.readers.formats import Format
 from spmrl_bench.readers.text import OnError, fail, read_text
-from spmrl_bench.treebanks.alignment import aligned, by_name, by_number
-from spmrl_bench.treebanks.encodings import all_decode
-from spmrl_bench.treebanks.manifest import FileManifest
-from spmrl_bench.treebanks.patterns import (
-    ALTERNATIVE,
-    FoundFiles,
-    check_range,
-    find_files,
-)
-from spmrl_bench.treebanks.sources import DependencyLayer, Rows, Split
-from spmrl_bench.treebanks.split_files import TAGS_IN_NAMES, split_files
-from spmrl_bench.treebanks.tag_files import with_tags
-from spmrl_bench.trees.graph import Graph, to_tree
+from spmrl_bench.treebanks.files import TreebankFiles, common_encoding, dependency_layer
+from spmrl_bench.treebanks.manifest import DependencyLayer, SourceFormat, Split, SplitName
+from spmrl_bench.treebanks.patterns import check_range
+from spmrl_bench.trees.dependencies import DependencyTree, merge_words, split_words
+from spmrl_bench.trees.graph import to_tree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.transforms import Stage, transform_named, word_transforms
 from spmrl_bench.trees.tree import Tree
 
-_Item = TypeVar("_Item")
+Step = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class SplitContent:
-    """What reading a split gave.
-
-    Attributes:
-        sentences: with the layers that were read, the same for all.
-        dropped: how many sentences the transforms left without words.
-        skipped: the errors of the sentences that break the format and were left out.
-    """
-
-    sentences: Sequence[Parse]
-    dropped: int
-    skipped: tuple[str, ...]
-
-    @property
-    def left_out(self) -> dict[str, int]:
-        """How many sentences were left out, by the reason."""
-        return {"without words": self.dropped, "that break the format": len(self.skipped)}
-
-
-def layer_files(manifest: FileManifest, folder: Path, split_name: str) -> FoundFiles:
-    """The files of a split in the manifest's dependency layer; raises as :func:`second_layer`."""
-    layer = second_layer(manifest)
-    files, exclude = layer.files(split_name, manifest.splits[split_name])
-    return find_files(folder, files, exclude=exclude, tags=TAGS_IN_NAMES[manifest.tags])
-
-
-def read_split(
-    manifest: FileManifest,
-    folder: Path,
-    split: Split,
-    *,
-    on_error: OnError | None = None,
-    watch: Callable[[Any], None] | None = None,
-) -> SplitContent:
-    """The sentences of a split, after the transforms; not yet compared with their numbers.
-
-    Args:
-        manifest, folder, split: of the treebank.
-        on_error: what to do with a sentence that breaks the format, besides leaving it out;
-            without it, as the manifest says.
-        watch: is given each sentence as the reader yields it, before the transforms; those outside
-            the split's range are left out, those that a table leaves out are not.
-
-    Raises:
-        ReadError: a file is malformed or empty, or the files of tags do not fit the sentences.
-        TreebankError: the manifest's range or table does not fit the files.
-    """
-    chosen = _chosen(_items(manifest, folder, split, on_error, watch), folder, split)
-    skipped = tuple(str(item) for item in chosen if isinstance(item, ReadError))
-    kept = [item for item in chosen if isinstance(item, Parse)]
-    dropped = len(chosen) - len(kept) - len(skipped)
-    return SplitContent(_tagged(kept, folder, split), dropped, skipped)
-
-
-def read_layer(
-    manifest: FileManifest,
-    folder: Path,
-    layer_folder: Path,
-    split_name: str,
-    *,
-    on_error: OnError | None = None,
-) -> SplitContent:
-    """The dependencies of a split in the manifest's second layer, sentence by sentence.
-
-    They are those of the sentences that :func:`read_split` gives: what a range, a table, the
-    transforms or broken brackets leave out there is left out here. The layer's files have a
-    sentence for each one of the trees' files, or lack those that have no words, or those
-    outside the range and table too, or all that were left out; their number tells which. Where
-    the manifest says that the table names them, they are found by their names instead.
-
-    Args:
-        manifest, folder, split_name: of the treebank and its trees.
-        layer_folder: of the dependencies.
-        on_error: as for :func:`read_split`, of sentences in the trees' files.
-
-    Raises:
-        ReadError: a file is malformed or empty.
-        TreebankError: the manifest has no such layer, or its sentences or words are not those
-            of the trees.
-    """
-    split = manifest.splits[split_name]
-    items = _items(manifest, folder, split, on_error)
-    layer = _layer_sentences(manifest, layer_folder, split_name)
-    trees = {
-        number: item.tree
-        for number, item in enumerate(items)
-        if isinstance(item, Parse) and item.tree is not None
-    }
-    every = range(len(items))
-    worded = [number for number in every if items[number] is not None]
-    chosen = set(_chosen(every, folder, split))
-    within = [number for number in worded if number in chosen]
-    left = [number for number in within if number in trees]
-    rules = second_layer(manifest)
-    try:
-        if rules.ids is not None and split.rows is not None:
-            listed = _in_range(every, folder, split)
-            column = _column(folder / split.rows.table, rules.ids, len(listed))
-            names = dict(zip(listed, column, strict=True))
-            found = by_name(layer, [names[number] for number in left])
-        else:
-            found = by_number(layer, [every, worded, within, left])
-        beside = [
-            aligned(
-                place,
-                trees[number],
-                sentence.tree,
-                merge=rules.words == "merged",
-                parts=rules.parts,
-                respelt=rules.respelt,
-            )
-            for place, (number, sentence) in enumerate(zip(left, found, strict=True), start=1)
-        ]
-    except TreebankError as error:
-        raise TreebankError(
-            f"{manifest.name}, split {split_name}: the trees and the dependencies differ: {error}"
-        ) from None
-    kept = _tagged([Parse.of(dependencies=tree) for tree in beside], folder, split)
-    return SplitContent(kept, sum(items[number] is None for number in chosen), ())
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
+class SentencePlace:
     """Where a sentence stands.
 
     Attributes:
@@ -176,22 +50,175 @@ class Origin:
     name: str
 
 
-def sentence_origins(manifest: FileManifest, folder: Path, split: Split) -> list[Origin]:
-    """Where each of the sentences stands that :func:`read_split` gives; raises as it does."""
-    origins: list[Origin] = []
-    items = _items(manifest, folder, split, None, origins=origins)
-    pairs = _chosen(list(zip(items, origins, strict=True)), folder, split)
-    return [origin for item, origin in pairs if isinstance(item, Parse)]
+@dataclass(frozen=True, slots=True)
+class SplitData:
+    """What reading a layer of a split gave.
+
+    Attributes:
+        sentences: with the layer that was read.
+        dropped: how many sentences the transforms left without words.
+        skipped: the errors of the sentences that break the format and were left out.
+        places: of the sentences, where they were read from the files of the first layer.
+    """
+
+    sentences: Sequence[Parse]
+    dropped: int
+    skipped: tuple[str, ...]
+    places: Sequence[SentencePlace] = ()
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many sentences were left out, by the reason."""
+        return {"without words": self.dropped, "that break the format": len(self.skipped)}
 
 
-def count_mistakes(content: SplitContent, split: Split) -> list[str]:
-    """Where a split has other numbers than the manifest declares, in words."""
-    tokens = sum(map(len, content.sentences))
+@dataclass(frozen=True, slots=True)
+class FirstLayer:
+    """What became of each sentence in the files of a split, before any is left out.
+
+    Attributes:
+        results: by number from 0 the sentence, None if it has no word left, or the error if it
+            breaks the format.
+        places: where each of them stands.
+        chosen: numbers of those that are in the split's range and marked by its table, ascending.
+    """
+
+    results: Sequence[Parse | ReadError | None]
+    places: Sequence[SentencePlace]
+    chosen: Sequence[int]
+
+
+def split_data(found: FirstLayer) -> SplitData:
+    """Return the sentences of a split, not yet compared with their numbers."""
+    chosen = [(found.results[number], found.places[number]) for number in found.chosen]
+    kept = [(parse, place) for parse, place in chosen if isinstance(parse, Parse)]
+    skipped = tuple(str(error) for error, _ in chosen if isinstance(error, ReadError))
+    return SplitData(
+        sentences=[parse for parse, _ in kept],
+        dropped=len(chosen) - len(kept) - len(skipped),
+        skipped=skipped,
+        places=[place for _, place in kept],
+    )
+
+
+def read_first_layer(
+    files: TreebankFiles,
+    split: SplitName,
+    *,
+    on_error: OnError | None = None,
+    watch: Callable[[Any], None] | None = None,
+) -> FirstLayer:
+    """Read all sentences of a split's files, and apply the transforms.
+
+    Args:
+        files: of the treebank.
+        split: its name.
+        on_error: what to do with a sentence that breaks the format, besides leaving it out;
+            without it, as the manifest says.
+        watch: is given each sentence as the reader yields it, before the transforms; those outside
+            the split's range are left out, those that a table leaves out are not.
+
+    Raises:
+        ReadError: a file is malformed or empty.
+        TreebankError: the manifest's range or table does not fit the files.
+    """
+    manifest = files.manifest
+    results: list[Parse | ReadError | None] = []
+    places: list[SentencePlace] = []
+
+    def leave_out(error: ReadError) -> None:
+        if on_error is not None:
+            on_error(error)
+        results.append(error)  # so that the sentences after it keep their numbers
+
+    handler = leave_out if on_error is not None or manifest.on_error == "skip" else fail
+    paths = files.of(split).paths
+    form, options = _reader_of(manifest, paths)
+    if text_steps := _steps("text", manifest.transforms):
+        options["prepare"] = partial(apply_all, text_steps)
+    steps = _steps("tree", manifest.transforms)
+    if form.yields == "graphs":
+        steps = [*_steps("graph", manifest.transforms), to_tree, *steps]
+    first, last = _range_of(manifest.splits[split])
+    for path in paths:
+        before = len(results)
+        names = {}
+        for sentence in form.read(path, on_error=handler, **options):
+            names[len(results)] = getattr(sentence, "name", "")
+            if watch is not None and first <= len(results) + 1 <= last:
+                watch(sentence)
+            try:
+                results.append(_parse_of(sentence, steps))
+            except TreeError as error:
+                handler(ReadError(str(error), path=path, sentence=names[len(results)]))
+        if len(results) == before:
+            raise ReadError("found no sentence in the file", path=path)
+        numbers = range(before, len(results))
+        places += [SentencePlace(path, names.get(n) or str(n - before + 1)) for n in numbers]
+    return FirstLayer(results, places, _chosen(files, split, len(results)))
+
+
+def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> SplitData:
+    """Return the dependencies of a split in the manifest's second layer, sentence by sentence.
+
+    They are those of the sentences that :func:`split_data` gives: what a range, a table, the
+    transforms or broken brackets leave out there is left out here. The layer's files have a
+    sentence for each one of the trees' files, or lack those that have no words, or those
+    outside the range and table too, or all that were left out; their number tells which. Where
+    the manifest says that the table names them, they are found by their names instead.
+
+    Args:
+        files: of the treebank.
+        split: its name.
+        found: what was read of its trees.
+
+    Raises:
+        ReadError: a file is malformed or empty.
+        TreebankError: the manifest has no such layer, or its sentences or words are not those
+            of the trees.
+    """
+    manifest, rules = files.manifest, dependency_layer(files.manifest)
+    layer = _layer_sentences(files, split)
+    every = range(len(found.results))
+    worded = [number for number in every if found.results[number] is not None]
+    within = [number for number in found.chosen if found.results[number] is not None]
+    parses = {number: found.results[number] for number in within}
+    trees = {number: one.tree for number, one in parses.items() if isinstance(one, Parse)}
+    left = list(trees)
+    table, rows = files.table_of(split), manifest.splits[split].rows
+    try:
+        if rules.ids is not None and table is not None and rows is not None:
+            in_range = _in_range(files, split, len(every))
+            names = dict(zip(in_range, _column(table, rules.ids, len(in_range)), strict=True))
+            beside = match_by_name(layer, [names[number] for number in left])
+        else:
+            beside = match_by_count(layer, [every, worded, within, left])
+        aligned = [
+            align(number, tree, sentence.tree, rules)
+            for number, (tree, sentence) in enumerate(
+                zip(trees.values(), beside, strict=True), start=1
+            )
+            if tree is not None
+        ]
+    except TreebankError as error:
+        raise TreebankError(
+            f"{manifest.name}, split {split}: the trees and the dependencies differ: {error}"
+        ) from None
+    return SplitData(
+        sentences=[Parse.of(dependencies=tree) for tree in aligned],
+        dropped=len(found.chosen) - len(within),
+        skipped=(),
+    )
+
+
+def count_mistakes(data: SplitData, split: Split) -> list[str]:
+    """Return in words where a split has other numbers than the manifest declares."""
+    tokens = sum(map(len, data.sentences))
     rows: list[tuple[str, int, Sequence[int | None]]] = [
-        ("sentences", len(content.sentences), split.sentences or [None]),
+        ("sentences", len(data.sentences), split.sentences or [None]),
         ("tokens", tokens, [split.tokens]),
-        ("broken sentences", len(content.skipped), [split.skipped]),
-        ("sentences without words", content.dropped, [split.dropped]),
+        ("broken sentences", len(data.skipped), [split.skipped]),
+        ("sentences without words", data.dropped, [split.dropped]),
     ]
     return [
         f"expected {' or '.join(map(str, expected))} {what}, found {found}"
@@ -200,125 +227,16 @@ def count_mistakes(content: SplitContent, split: Split) -> list[str]:
     ]
 
 
-def _items(
-    manifest: FileManifest,
-    folder: Path,
-    split: Split,
-    on_error: OnError | None,
-    watch: Callable[[Any], None] | None = None,
-    origins: list[Origin] | None = None,
-) -> list[Parse | ReadError | None]:
-    """What becomes of each sentence in the files of a split, before any is left out.
-
-    None stands for one without words, an error for one that breaks the format. ``origins`` gets
-    where each of them stands.
-    """
-    items: list[Parse | ReadError | None] = []
-
-    def leave_out(error: ReadError) -> None:
-        if on_error is not None:
-            on_error(error)
-        items.append(error)  # so that the sentences after it keep their numbers
-
-    lenient = on_error is not None or manifest.on_error == "skip"
-    handler = leave_out if lenient else fail
-    paths = split_files(manifest, folder, split).paths
-    form = FORMATS.get(manifest.format)
-    options = _with_encoding(manifest.options, paths)
-    if steps := _of_stage("text", manifest.transforms):
-        options["prepare"] = partial(_through, steps)
-    finish = _finisher(manifest)
-    first, last = check_range(split.range) if split.range is not None else (1, None)
-    last = last or sys.maxsize
-    for path in paths:
-        before, names = len(items), {}
-        for sentence in form.read(path, on_error=handler, **options):
-            names[len(items)] = getattr(sentence, "name", "")
-            if watch is not None and first <= len(items) + 1 <= last:
-                watch(sentence)
-            try:
-                items.append(finish(sentence, path))
-            except ReadError as error:
-                handler(error)
-        if len(items) == before:
-            raise ReadError("found no sentence in the file", path=path)
-        if origins is not None:
-            origins += [
-                Origin(path, names.get(place) or str(place - before + 1))
-                for place in range(before, len(items))
-            ]
-    return items
-
-
-def _layer_sentences(
-    manifest: FileManifest, folder: Path, split_name: str
-) -> list[DependencySentence]:
-    """All sentences in the layer's files of a split."""
-    layer = second_layer(manifest)
-    paths = layer_files(manifest, folder, split_name).paths
-    options = _with_encoding(layer.options, paths)
-    read = FORMATS.get(layer.format).read
-    changes = word_transforms(manifest.transforms)  # the words must be those of the trees
-    return [
-        replace(sentence, tree=_through(changes, sentence.tree))
-        for path in paths
-        for sentence in read(path, on_error=fail, **options)
-    ]
-
-
-def _tagged(sentences: list[Parse], folder: Path, split: Split) -> list[Parse]:
-    """The sentences with the tags of the split's own files, if it has some."""
-    if split.tag_files is None:
-        return sentences
-    return with_tags(sentences, find_files(folder, split.tag_files).paths)
-
-
 def transform_parse(transforms: Sequence[str], parse: Parse) -> Parse | None:
-    """A generated sentence after the tree transforms among those named; None if no word is left."""
-    tree = _through(_of_stage("tree", transforms), parse.tree)
+    """Return a parse after the tree transforms among those named; None if no word is left."""
+    tree = apply_all(_steps("tree", transforms), parse.tree)
     if tree is None:
         return None
-    return Parse.of(tree, _through(word_transforms(transforms), parse.dependencies))
+    return Parse.of(tree, apply_all(word_transforms(transforms), parse.dependencies))
 
 
-def second_layer(manifest: FileManifest) -> DependencyLayer:
-    """The dependency layer beside the trees of a manifest.
-
-    Raises:
-        TreebankError: the manifest has no such layer.
-    """
-    if manifest.dependencies is None:
-        raise TreebankError(f"treebank {manifest.name} has no dependencies, only constituents")
-    return manifest.dependencies
-
-
-def _of_stage(stage: Stage, names: Iterable[str]) -> list[Callable[..., Any]]:
-    """What the transforms of a stage among those named do, in their order."""
-    found = map(transform_named, names)
-    return [transform.apply for transform in found if transform.stage == stage]
-
-
-def _finisher(manifest: FileManifest) -> Callable[[Any, Path], Parse | None]:
-    """What makes the result of a reader a sentence of the split, or None if no word is left."""
-    tree_steps = _of_stage("tree", manifest.transforms)
-    graph_steps = _of_stage("graph", manifest.transforms)
-
-    def finish(sentence: Any, path: Path) -> Parse | None:
-        if isinstance(sentence, DependencySentence):
-            return Parse.of(dependencies=sentence.tree)
-        if isinstance(sentence, Graph):
-            try:
-                sentence = to_tree(_through(graph_steps, sentence))
-            except TreeError as error:
-                raise ReadError(str(error), path=path, sentence=sentence.name) from error
-        tree: Tree | None = _through(tree_steps, sentence)
-        return Parse.of(tree) if tree is not None else None
-
-    return finish
-
-
-def _through(steps: Iterable[Callable[..., Any]], value: Any) -> Any:
-    """What a value becomes by some steps, one after the other; None as soon as one gives None."""
+def apply_all(steps: Iterable[Step], value: Any) -> Any:
+    """Return what a value becomes by some steps in turn; None as soon as one gives None."""
     for step in steps:
         if value is None:
             return None
@@ -326,40 +244,55 @@ def _through(steps: Iterable[Callable[..., Any]], value: Any) -> Any:
     return value
 
 
-def _with_encoding(options: Mapping[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
-    """The options with the first encoding that all files of the split decode in."""
-    result = dict(options)
-    names = str(result.get("encoding", "")).split(ALTERNATIVE)
-    if len(names) > 1:
-        fitting = (name for name in names[:-1] if all_decode(paths, name))
-        result["encoding"] = next(fitting, names[-1])
-    return result
+def _steps(stage: Stage, names: Iterable[str]) -> list[Step]:
+    found = map(transform_named, names)
+    return [transform.apply for transform in found if transform.stage == stage]
 
 
-def _chosen(items: Sequence[_Item], folder: Path, split: Split) -> Sequence[_Item]:
-    """The sentences that the manifest's range and side table leave."""
-    items = _in_range(items, folder, split)
-    return items if split.rows is None else list(_marked(items, folder, split.rows))
+def _parse_of(sentence: Any, steps: Iterable[Step]) -> Parse | None:
+    """What a reader gave, as a sentence of the split; None if no word is left."""
+    if isinstance(sentence, DependencySentence):
+        return Parse.of(dependencies=sentence.tree)
+    tree: Tree | None = apply_all(steps, sentence)
+    return Parse.of(tree) if tree is not None else None
 
 
-def _in_range(items: Sequence[_Item], folder: Path, split: Split) -> Sequence[_Item]:
-    """The sentences that the manifest's range leaves."""
-    if split.range is None:
-        return items
-    first, last = check_range(split.range)
-    if max(first, last or 1) > len(items):
-        where = ", ".join(split.files)
+def _reader_of(source: SourceFormat, paths: Sequence[Path]) -> tuple[Format, dict[str, Any]]:
+    """A format and its options, with the first encoding that all files of the split decode in."""
+    options = source.options
+    if "encoding" in options:
+        options["encoding"] = common_encoding(paths, options["encoding"])
+    return source.form, options
+
+
+# ---- Which sentences of the files are in the split ----
+
+
+def _range_of(split: Split) -> tuple[int, int]:
+    first, last = check_range(split.range) if split.range is not None else (1, None)
+    return first, last or sys.maxsize
+
+
+def _in_range(files: TreebankFiles, split: SplitName, total: int) -> Sequence[int]:
+    """Numbers of the sentences, from 0, that the manifest's range leaves of so many."""
+    chosen = files.manifest.splits[split]
+    first, last = _range_of(chosen)
+    if chosen.range is not None and (first > total or total < last < sys.maxsize):
         raise TreebankError(
-            f"{folder}: the range {split.range} of {where} {'ends' if last else 'begins'} beyond "
-            f"the last of {len(items)} sentences"
+            f"{files.folder}: the range {chosen.range} of {', '.join(chosen.files)} "
+            f"{'ends' if last < sys.maxsize else 'begins'} beyond the last of {total} sentences"
         )
-    return items[first - 1 : last]
+    return range(total)[first - 1 : last]
 
 
-def _marked(sentences: Sequence[_Item], folder: Path, rows: Rows) -> Iterable[_Item]:
-    """The sentences whose line in the side table has the value wanted."""
-    marks = _column(folder / rows.table, rows.column, len(sentences))
-    return compress(sentences, [mark == rows.equals for mark in marks])
+def _chosen(files: TreebankFiles, split: SplitName, total: int) -> Sequence[int]:
+    """Numbers of the sentences, from 0, that the manifest's range and side table leave."""
+    numbers = _in_range(files, split, total)
+    table, rows = files.table_of(split), files.manifest.splits[split].rows
+    if table is None or rows is None:
+        return numbers
+    marks = _column(table, rows.column, len(numbers))
+    return [number for number, mark in zip(numbers, marks, strict=True) if mark == rows.equals]
 
 
 def _column(path: Path, column: str, sentences: int) -> list[str]:
@@ -376,3 +309,118 @@ def _column(path: Path, column: str, sentences: int) -> list[str]:
             path=path,
         )
     return values
+
+
+# ---- The second layer ----
+
+
+def _layer_sentences(files: TreebankFiles, split: SplitName) -> list[DependencySentence]:
+    paths = files.of(split, "dependencies").paths
+    form, options = _reader_of(dependency_layer(files.manifest), paths)
+    changes = word_transforms(files.manifest.transforms)  # the words must be those of the trees
+    found = [sentence for path in paths for sentence in form.read(path, on_error=fail, **options)]
+    if not changes:
+        return found
+    return [replace(sentence, tree=apply_all(changes, sentence.tree)) for sentence in found]
+
+
+def match_by_count(
+    layer: Sequence[DependencySentence], kinds: Sequence[Sequence[int]]
+) -> list[DependencySentence]:
+    """Return the sentences that are left, found by how many the layer has.
+
+    Args:
+        layer: all sentences of the layer's files, in the order of the trees.
+        kinds: numbers of sentences in the trees' files: all of them; those that any layer can have;
+            and so on, each holding the next, to those that are left.
+
+    Raises:
+        TreebankError: the layer has as many sentences as none of them.
+    """
+    numbers = next((numbers for numbers in kinds if len(numbers) == len(layer)), None)
+    if numbers is None:
+        expected = " or ".join(map(str, dict.fromkeys(map(len, kinds))))
+        raise TreebankError(f"there are {expected} and {len(layer)} sentences")
+    found = dict(zip(numbers, layer, strict=True))
+    return [found[number] for number in kinds[-1]]
+
+
+def match_by_name(
+    layer: Sequence[DependencySentence], names: Sequence[str]
+) -> list[DependencySentence]:
+    """Return the sentences with these names, in their order.
+
+    Raises:
+        TreebankError: one is not there, or is there twice.
+    """
+    found: dict[str, DependencySentence] = {}
+    for sentence in layer:
+        if sentence.name in found:
+            raise TreebankError(f"two sentences of the dependencies are called '{sentence.name}'")
+        found[sentence.name] = sentence
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise TreebankError(
+            f"{len(missing)} of {len(names)} sentences are not among the {len(layer)} of the "
+            f"dependencies, '{missing[0]}' first"
+        )
+    return [found[name] for name in names]
+
+
+def align(
+    number: int, tree: Tree, dependencies: DependencyTree, rules: DependencyLayer
+) -> DependencyTree:
+    """Return the dependencies of a sentence, over the words of its tree.
+
+    Args:
+        number: of the sentence, for error messages.
+        tree: its tree.
+        dependencies: with the words of the tree, or with words to be merged or divided.
+        rules: whether words may be merged or divided, and which are spelt otherwise. Where they
+            may, spaces and underscores, which join the parts of a word, do not count.
+
+    Raises:
+        TreebankError: the words are others.
+    """
+    if tree.words == dependencies.words:
+        return dependencies
+    if rules.words == "same":
+        raise TreebankError(_difference(number, tree.words, dependencies.words))
+    spellings = {_joined(word): _joined(other) for word, other in rules.respelt.items()}
+    blocks: list[tuple[int, int]] = []  # words of the tree and of the dependencies, side by side
+    place = at = 0
+    while place < len(tree) and at < len(dependencies):
+        coarse, fine = 1, 1
+        while True:
+            wanted = "".join(map(_joined, tree.words[place : place + coarse]))
+            found = "".join(map(_joined, dependencies.words[at : at + fine]))
+            if wanted == found or spellings.get(found) == wanted:
+                break
+            coarse, fine = (coarse, fine + 1) if len(found) < len(wanted) else (coarse + 1, fine)
+            if (coarse > 1 and (fine > 1 or rules.parts is None)) or (
+                place + coarse > len(tree) or at + fine > len(dependencies)
+            ):
+                pieces = " ".join(dependencies.words[at : at + fine])
+                raise TreebankError(
+                    f"word {place + 1} of sentence {number} is '{tree.words[place]}' and '{pieces}'"
+                )
+        blocks.append((coarse, fine))
+        place, at = place + coarse, at + fine
+    if place < len(tree) or at < len(dependencies):
+        raise TreebankError(_difference(number, tree.words, dependencies.words))
+    coarse_sizes, fine_sizes = zip(*blocks, strict=True)
+    whole = merge_words(dependencies, fine_sizes, [""] * len(blocks))
+    return split_words(whole, coarse_sizes, tree.words, rules.parts or "")
+
+
+def _joined(word: str) -> str:
+    return word.replace("_", "").replace(" ", "") or word
+
+
+def _difference(number: int, words: Sequence[str], others: Sequence[str]) -> str:
+    """The first place where a sentence has not the same words in two layers."""
+    pairs = enumerate(zip(words, others, strict=False), start=1)
+    for place, (word, other) in pairs:
+        if word != other:
+            return f"word {place} of sentence {number} is '{word}' and '{other}'"
+    return f"sentence {number} has {len(words)} and {len(others)} words"

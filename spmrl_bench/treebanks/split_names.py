@@ -16,15 +16,19 @@ but for those around all files. A word counts alone (``x.train``), with what cor
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
+from spmrl_bench.bounded_files import read_within
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.treebanks.sources import SPLITS, SplitName
+from spmrl_bench.treebanks.manifest import SPLITS, SplitName
+
+LONGEST_LIST = 1 << 20
 
 _WORDS: dict[str, SplitName] = {
     **dict.fromkeys(("train", "trn", "training"), "train"),
@@ -227,3 +231,36 @@ def _numbers(path: str) -> set[str]:
 def _sections(path: str) -> set[SplitName]:
     """The splits of the sections that a path names."""
     return {_SECTIONS[number] for number in _numbers(path) if number in _SECTIONS}
+
+
+def documents(paths: Sequence[str], ids: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The documents that a list names, in the order of the files, and its lines that name none.
+
+    A line is the path of a file, its name, or its name without the ending (all endings, or the
+    last); or a pattern of these with ``*``, ``?`` and ``[...]``.
+    """
+    places: dict[str, list[str]] = {}
+    for path in paths:
+        name = PurePosixPath(path)
+        bare = name.name.partition(".")[0]
+        for form in {path, str(name.with_suffix("")), name.name, name.stem, bare}:
+            places.setdefault(form, []).append(path)
+    chosen: set[str] = set()
+    unknown: list[str] = []
+    for line in ids:
+        forms = [line] if line in places else fnmatch.filter(places, line)
+        chosen.update(path for form in forms for path in places[form])
+        if not forms:
+            unknown.append(line)
+    return [path for path in paths if path in chosen], unknown
+
+
+def listed_documents(path: Path) -> tuple[str, ...]:
+    """The lines of a list of documents, without comments (``#``) and blank ones.
+
+    Raises:
+        TreebankError: the file cannot be read, or is too large for a list.
+    """
+    text = read_within(path, TreebankError, LONGEST_LIST).decode("utf-8-sig", errors="replace")
+    lines = (line.strip() for line in text.splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))

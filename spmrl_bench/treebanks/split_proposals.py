@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.treebanks.patterns import documents
-from spmrl_bench.treebanks.sources import SPLITS, SplitName
-from spmrl_bench.treebanks.split_names import Files, NamedSplits, named_splits
+from spmrl_bench.treebanks.manifest import SPLITS, SplitName
+from spmrl_bench.treebanks.split_names import Files, NamedSplits, documents, named_splits
 
 #: With fewer files than this, whole files make no sensible dev and test sets.
 FILES_TO_DIVIDE = 10

@@ -17,14 +17,16 @@ from spmrl_bench.annotation.tree_text import columns, side_by_side, tree_lines
 from spmrl_bench.annotation.treebank_variation import suspects
 from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.treebanks.reading import Origin
+from spmrl_bench.treebanks.reading import SentencePlace
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 
 GOLD = parse_brackets("(S (NP (P we)) (VP (V saw) (NP (NP (N dogs)) (PP (I in) (NP (N town))))))")
 FOUND = parse_brackets("(S (NP (P we)) (VP (V saw) (NP (N dogs)) (PP (I in) (NP (N town)))))")
-HEADING = Heading("A <title>", ("One note.",), "tiny", "dev", [Origin(Path("x/a&b.mrg"), "s7")] * 3)
+HEADING = Heading(
+    "A <title>", ("One note.",), "tiny", "dev", [SentencePlace(Path("x/a&b.mrg"), "s7")] * 3
+)
 SPANS = (
     Difference("constituents", 2, 5, "NP", "", 1.5),
     Difference("constituents", 0, 1, "N<P>", "NP", 0.25, known=False),

@@ -19,8 +19,15 @@ from spmrl_bench.reference.configuration import configuration_page
 from spmrl_bench.reference.fields import entries
 from spmrl_bench.reference.settings import run_settings, settings_named
 from spmrl_bench.training.config import TrainConfig
-from spmrl_bench.treebanks.manifest import Attachment, Fetch, FileManifest, MiniManifest
-from spmrl_bench.treebanks.sources import DependencyLayer, FileSplits, MiniSplit, Rows, Split
+from spmrl_bench.treebanks.manifest import (
+    Attachment,
+    DependencyLayer,
+    Fetch,
+    Manifest,
+    Split,
+    Splits,
+    SplitTable,
+)
 from tests.builders import cli
 
 MODELS: tuple[type[BaseModel], ...] = (
@@ -30,12 +37,10 @@ MODELS: tuple[type[BaseModel], ...] = (
     BaseRecipe,
     LanguageRecipe,
     Variant,
-    FileManifest,
-    MiniManifest,
-    FileSplits,
+    Manifest,
+    Splits,
     Split,
-    MiniSplit,
-    Rows,
+    SplitTable,
     DependencyLayer,
     Attachment,
     Fetch,
@@ -55,7 +60,7 @@ def test_every_key_has_a_meaning(model: type[BaseModel]) -> None:
 def test_every_key_is_on_the_page(model: type[BaseModel]) -> None:
     for name in model.model_fields:
         # The variant decides the inputs, and the splits are tables of their own.
-        if name != "lexical" and model is not FileSplits:
+        if name != "lexical" and model is not Splits:
             assert f"| `{name}` |" in PAGE, name
 
 

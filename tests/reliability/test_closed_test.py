@@ -37,13 +37,13 @@ limit = { content = "none" }
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The splits whose sentences were read, in order."""
     splits: list[str] = []
-    real = Treebank._content
+    real = Treebank.data
 
     def noted(bank: Treebank, split: str, *rest: object) -> object:
         splits.append(split)
         return real(bank, split, *rest)
 
-    monkeypatch.setattr(Treebank, "_content", noted)
+    monkeypatch.setattr(Treebank, "data", noted)
     return splits
 
 
@@ -108,7 +108,7 @@ def test_a_plan_has_no_test_whatever_it_was_made_of(laboratory: Laboratory, tall
     banks = [plan.treebank for plan in plans]
     banks += [pickle.loads(pickle.dumps(banks[0])), copy.copy(banks[0]), banks[0].without_test()]
     for bank in banks:
-        for ask in (bank.examples, bank.split, bank.content):
+        for ask in (bank.examples, bank.split, bank.data):
             held.add()
             with pytest.raises(ClosedSplitError, match="tiny-open: the test split was asked for"):
                 ask("test")

@@ -20,11 +20,10 @@ import pytest
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
+from spmrl_bench.treebanks.check import validate
 from spmrl_bench.treebanks.download import fetch_treebank
-from spmrl_bench.treebanks.presence import treebank_statuses
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.treebanks.validation import validate
 from tests.conftest import PATIENCE
 from tests.reliability.hostile import CASES, Case, Stage, set_stage
 from tests.reliability.tally import Tally

@@ -18,7 +18,7 @@ from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.experiments.recipe import list_recipes, load_recipe
 from spmrl_bench.experiments.recipe_layers import BaseRecipe, LanguageRecipe
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, read_manifest
-from spmrl_bench.treebanks.manifest import FileManifest, MiniManifest, Track
+from spmrl_bench.treebanks.manifest import Manifest, Track
 from tests.reliability.mistakes import Mistake, fields_of, mistakes, to_toml, with_tables
 from tests.reliability.tally import Tally
 
@@ -51,16 +51,6 @@ MANIFEST: dict[str, Any] = {
     "attachment": {},
     "sha256": {"a": DIGEST},
 }
-MINI: dict[str, Any] = {
-    key: value
-    for key, value in MANIFEST.items()
-    if key in ("name", "title", "language", "track", "tags", "licence", "citation", "source", "prm")
-} | {
-    "format": "mini",
-    "grammar": "german",
-    "seed": 1,
-    "splits": {name: {"sentences": 3} for name in ("train", "dev", "test")},
-}
 LANGUAGE: dict[str, Any] = {
     "base": "base",
     "language": "german",
@@ -74,8 +64,7 @@ BASE: dict[str, Any] = {
 }
 
 SCHEMAS: dict[str, tuple[type[BaseModel], Mapping[str, Any], str, type[SpmrlError]]] = {
-    "manifest": (FileManifest, MANIFEST, "tiny.toml", TreebankError),
-    "mini manifest": (MiniManifest, MINI, "tiny.toml", TreebankError),
+    "manifest": (Manifest, MANIFEST, "tiny.toml", TreebankError),
     "recipe": (LanguageRecipe, LANGUAGE, "german.toml", RecipeError),
     "base recipe": (BaseRecipe, BASE, "base.toml", RecipeError),
 }
@@ -112,7 +101,7 @@ def test_every_mistake_of_every_field(
         raise AssertionError("work was begun")
 
     monkeypatch.setattr("spmrl_bench.experiments.plan.open_treebank", untouched)
-    monkeypatch.setattr("spmrl_bench.treebanks.treebank.read_split", untouched)
+    monkeypatch.setattr("spmrl_bench.treebanks.treebank.read_first_layer", untouched)
     model, document, file, error = SCHEMAS[name]
     held = tally("R22", f"mistakes in a {name}")
     counts: Counter[str] = Counter()

@@ -13,10 +13,7 @@ from spmrl_bench.parsers.streams import read_given
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.prm import load_prm
 from spmrl_bench.scoring.texts import score_texts
-from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
-from spmrl_bench.treebanks.manifest import FileManifest, MiniManifest
-from spmrl_bench.treebanks.presence import find_folder
-from spmrl_bench.treebanks.split_files import split_files
+from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, treebank_status
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from tests.conftest import shared_data
@@ -60,13 +57,13 @@ def test_gold_trees(name: str, tally: Tally) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_files_themselves(name: str, tally: Tally) -> None:
     manifest = load_manifest(name)
-    if not isinstance(manifest, FileManifest) or manifest.format != "brackets":
+    if manifest.format != "brackets":
         pytest.skip("its files are not brackets")
     open_present(name)
-    folder = find_folder(manifest.path, shared_data("treebanks"))
-    assert folder is not None
+    files = treebank_status(manifest, shared_data("treebanks")).files
+    assert files is not None
     assert manifest.prm is not None
-    for path in split_files(manifest, folder, manifest.splits.dev).paths[:20]:
+    for path in files.of("dev").paths[:20]:
         text = read_text(path, str(manifest.options["encoding"]).split(" | ")[0])
         sentences, lost = left_out(text, manifest.prm, list(manifest.transforms))
         assert not lost, path
@@ -74,8 +71,7 @@ def test_the_files_themselves(name: str, tally: Tally) -> None:
 
 
 def open_present(name: str) -> Treebank:
-    generated = isinstance(load_manifest(name), MiniManifest)
     try:
-        return open_treebank(name, None if generated else shared_data("treebanks"))
+        return open_treebank(name, None if name in MINIS else shared_data("treebanks"))
     except TreebankError as error:
         pytest.skip(f"not here: {error}"[:200])

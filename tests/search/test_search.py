@@ -259,7 +259,6 @@ def test_another_search_has_another_folder_or_is_refused(
         (("--set", "train.checkpoint_minutes=1:2"), "it does not change what is learnt"),
         (("--set", "model.layers=1|2", "--pruner", "medium"), "Did you mean median"),
         (("--set", "model.layers=1"), "nothing to search"),
-        (("--set", "model.layers=1|2", "--on", "dask://there:1,send=all"), "leave out send=all"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_trained(

@@ -15,13 +15,11 @@ from spmrl_bench.transitions import (
     oracle_actions,
     replay,
 )
-from spmrl_bench.treebanks.mini.generate import generate
-from spmrl_bench.treebanks.sources import SPLITS
+from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.projective import encoding_named, is_projective
 from tests.conftest import shared_data
-from tests.treebanks.mini.language import SEED
 
 MINI = (
     "arabic",
@@ -36,8 +34,6 @@ MINI = (
     "polish",
     "swedish",
 )
-#: Reading the grammars of the others takes seconds.
-QUICK = ("chinese",)
 
 
 def there_and_back(trees: Sequence[DependencyTree]) -> tuple[int, int]:
@@ -77,13 +73,11 @@ def comes_back(
     assert np.array_equal(made.relations, relations)
 
 
-@pytest.mark.parametrize(
-    "language",
-    [pytest.param(name, marks=[pytest.mark.campaign] * (name not in QUICK)) for name in MINI],
-)
+@pytest.mark.parametrize("language", MINI)
 def test_mini_treebanks(language: str) -> None:
-    parses = generate(language, {"train": 300, "dev": 100}, SEED)
-    trees: list[Any] = [parse.dependencies for split in parses.values() for parse in split]
+    bank = open_treebank(f"{language}-mini")
+    parses = [*bank.examples("train")[:300], *bank.examples("dev")[:100]]
+    trees: list[Any] = [parse.dependencies for parse in parses]
     assert there_and_back(trees) == (400, 0)
 
 

@@ -7,20 +7,23 @@ import multiprocessing
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.treebanks import cache
-from spmrl_bench.treebanks.cache import cached
-from spmrl_bench.treebanks.reading import SplitContent
+from spmrl_bench.treebanks.cache import cached, from_bytes, to_bytes
+from spmrl_bench.treebanks.reading import SplitData
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 from tests.treebanks.conftest import WriteManifest
-from tests.treebanks.test_manifest import MINI
+from tests.trees.dependency_strategies import dependency_trees
+from tests.trees.strategies import trees
 
 TREES = [Tree.build(["a", "b"], ["N", "N"], [(0, 2, "S")]), Tree.build(["c"], ["N"], [(0, 1, "S")])]
 PARSES = list(map(Parse.of, TREES))
-CONTENT = SplitContent(PARSES, 1, ("f:1: broken",))
+CONTENT = SplitData(PARSES, 1, ("f:1: broken",))
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +37,7 @@ class Reads:
     def __init__(self) -> None:
         self.number = 0
 
-    def __call__(self) -> SplitContent:
+    def __call__(self) -> SplitData:
         self.number += 1
         return CONTENT
 
@@ -64,52 +67,31 @@ def test_another_key_is_read_and_replaces_the_old_file() -> None:
     assert len(stored()) == 2
 
 
-def test_changed_code_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    reads = Reads()
-    cached("tiny-train", {"file": "x"}, reads)
-    monkeypatch.setattr(cache, "_code_digest", lambda: "other")
-    cached("tiny-train", {"file": "x"}, reads)
-    assert reads.number == 2
-
-
-@pytest.mark.parametrize("keep", [0, 10, 100, -1])
-def test_a_damaged_file_counts_as_absent(keep: int, caplog: pytest.LogCaptureFixture) -> None:
-    reads = Reads()
-    cached("tiny-train", {}, reads)
-    (path,) = stored()
-    data = path.read_bytes()
-    path.write_bytes(data[:keep])
-    with caplog.at_level(logging.WARNING):
-        assert list(cached("tiny-train", {}, reads).sentences) == PARSES
-    assert reads.number == 2
-    assert "is damaged; reading the treebank again" in caplog.text
-    assert path.read_bytes() == data
-
-
-def test_every_flipped_byte_is_noticed() -> None:
+def test_damage_is_noticed_and_counts_as_absent(caplog: pytest.LogCaptureFixture) -> None:
     cached("tiny-train", {}, Reads())
     (path,) = stored()
     data = path.read_bytes()
-    for place in range(0, len(data), 17):
+    flipped = (
+        data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        for place in range(0, len(data), 17)
+    )
+    for damaged in (b"", data[:10], data[:100], data[:-1], *flipped):
         reads = Reads()
-        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-        assert list(cached("tiny-train", {}, reads).sentences) == PARSES
+        path.write_bytes(damaged)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            assert list(cached("tiny-train", {}, reads).sentences) == PARSES
         assert reads.number == 1
+        assert "is damaged; reading the treebank again" in caplog.text
+        assert path.read_bytes() == data
 
 
-def test_an_interrupted_read_leaves_nothing() -> None:
-    def read() -> SplitContent:
+def test_what_is_interrupted_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> SplitData:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cached("tiny-train", {}, read)
-    assert stored() == []
-
-
-def test_an_interrupted_write_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
+        cached("tiny-train", {}, stop)
     monkeypatch.setattr("os.replace", stop)
     with pytest.raises(KeyboardInterrupt):
         cached("tiny-train", {}, Reads())
@@ -154,11 +136,11 @@ def test_a_treebank_is_opened_from_the_cache_until_a_file_changes(
     manifests()
     first = open_treebank("tiny", root).split("dev")
 
-    def no_reading(*_: object) -> SplitContent:
+    def no_reading(*_: object) -> SplitData:
         raise AssertionError("read again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("spmrl_bench.treebanks.treebank.read_split", no_reading)
+        patch.setattr("spmrl_bench.treebanks.treebank.read_first_layer", no_reading)
         assert open_treebank("tiny", root).split("dev") == first
         (root / "tiny_data" / "d_08.mrg").write_text("(S (N z))")
         with pytest.raises(AssertionError, match="read again"):
@@ -174,20 +156,41 @@ def test_a_broken_treebank_is_not_kept(manifests: WriteManifest, root: Path) -> 
     assert stored() == []
 
 
-def test_a_generated_treebank_is_made_once(
-    manifests: WriteManifest, monkeypatch: pytest.MonkeyPatch
+# ---- Columns ----
+
+
+@st.composite
+def both(draw: st.DrawFn) -> Parse:
+    """A sentence with two layers, whose tags may differ."""
+    dependencies = draw(dependency_trees())
+    words, n = dependencies.words, len(dependencies)
+    tags = draw(st.just(dependencies.tags) | st.lists(st.text(), min_size=n, max_size=n))
+    return Parse.of(Tree.build(words, tags, [(0, n, draw(st.text()))]), dependencies)
+
+
+KINDS = [
+    trees().map(Parse.of),
+    dependency_trees().map(lambda tree: Parse.of(dependencies=tree)),
+    both(),
+]
+
+
+@pytest.mark.parametrize("sentences", KINDS)
+@given(drawn=st.data())
+def test_sentences_come_back_from_their_columns(
+    sentences: st.SearchStrategy[Parse], drawn: st.DataObject
 ) -> None:
-    manifests("young", **MINI)
-    monkeypatch.setattr(
-        "spmrl_bench.treebanks.treebank.generate",
-        lambda grammar, sizes, seed: dict.fromkeys(sizes, PARSES),
-    )
-    monkeypatch.setattr("spmrl_bench.treebanks.treebank.grammar_digest", lambda grammar: "x")
-    bank = open_treebank("young")
-    assert all(bank.split(name) == TREES for name in ("train", "dev", "test"))
-    monkeypatch.setattr("spmrl_bench.treebanks.treebank.generate", None)
-    again = open_treebank("young")
-    assert again.fingerprint == bank.fingerprint
-    monkeypatch.setattr("spmrl_bench.treebanks.treebank.grammar_digest", lambda grammar: "y")
-    with pytest.raises(TypeError):
-        open_treebank("young").split("dev")
+    parses = drawn.draw(st.lists(sentences, max_size=6))
+    data = SplitData(parses, 2, ("ä",))
+    assert from_bytes(to_bytes(data)) == data
+
+
+def test_what_comes_back_cannot_be_changed_nor_be_a_part() -> None:
+    data = to_bytes(CONTENT)
+    tree = from_bytes(data).sentences[0].tree
+    assert tree is not None
+    with pytest.raises(ValueError, match="read-only"):
+        tree.spans[0, 0] = 1
+    for length in (0, 1, 7, 8, 100, -1):
+        with pytest.raises(ValueError, match="no stored sentences"):
+            from_bytes(data[:length])

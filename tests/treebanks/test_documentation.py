@@ -6,9 +6,8 @@ import re
 from inspect import cleandoc
 from pathlib import Path
 
-from spmrl_bench.readers.dialects import BRACKET_OPTIONS
 from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.treebanks.manifest import FileManifest
+from spmrl_bench.treebanks.manifest import Manifest, SourceFormat
 from spmrl_bench.trees.transforms import TRANSFORMS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "treebanks.md").read_text(encoding="utf-8")
@@ -35,12 +34,6 @@ def test_every_format_with_its_options() -> None:
 def test_every_key_of_a_manifest() -> None:
     section = PAGE[PAGE.index("## The manifest") : PAGE.index("## What is kept")]
     formats = PAGE[PAGE.index("## Formats") : PAGE.index("## Transforms")]
-    keys = set(FileManifest.model_fields) - {"sha256"}
-    for key in keys:
-        where = (
-            section
-            if key not in ("encoding", "escapes", "lemmas", "tag_column", "roots", "multiword")
-            and key not in BRACKET_OPTIONS
-            else formats
-        )
-        assert re.search(rf"[`\[]{key}\b", where), key
+    options = set(SourceFormat.model_fields) - {"format"}
+    for key in set(Manifest.model_fields) - {"sha256"}:
+        assert re.search(rf"[`\[]{key}\b", formats if key in options else section), key

@@ -32,7 +32,6 @@ from tests.conftest import PATIENCE
 from tests.reliability.tally import Tally
 from tests.treebanks.conftest import FILES, WriteManifest
 from tests.treebanks.serving import Server, serving
-from tests.treebanks.test_manifest import MINI
 
 
 @pytest.fixture
@@ -372,30 +371,6 @@ def test_without_checksums_nothing_is_replaced_either(
     assert fetch(tmp_path / "new") == sorted(FILES)
 
 
-def test_the_stated_size_allows_more(
-    manifests: WriteManifest,
-    server: Server,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("spmrl_bench.treebanks.archives.UNPACKED", 1000)
-    monkeypatch.setattr("spmrl_bench.treebanks.archives.MEMBERS", 2)
-    data = zip_of({"x": b"", "y": b"", "release/data/a": bytes(range(256)) * 20})
-    server.files["/r.zip"] = data
-    for size, says in (
-        (None, "has more than 2 members. If that is meant, state in the manifest"),
-        (3 * 4096, None),
-    ):
-        stated = f", size = {size}" if size else ""
-        entry = f'url = "{server.url}/r.zip", sha256 = "{sha256(data)}"{stated}'
-        manifests(fetch=f'[{{ {entry}, members = {{ "release/data/a" = "a" }} }}]')
-        if says:
-            with pytest.raises(TreebankError, match=says):
-                fetch(tmp_path / "new")
-        else:
-            assert fetch(tmp_path / "new") == ["a"]
-
-
 def test_folders_of_killed_downloads_are_removed_after_a_day(
     archive: ArchiveMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -453,8 +428,8 @@ def test_what_cannot_be_fetched(
     manifests()
     with pytest.raises(TreebankError, match=r"tiny has no stable address\. Ask the elves"):
         fetch(tmp_path)
-    manifests(**MINI)
-    with pytest.raises(TreebankError, match="is generated: there is nothing to download"):
+    manifests(track='"mini"')
+    with pytest.raises(TreebankError, match="comes with the program: there is nothing to download"):
         fetch(tmp_path)
     manifests(fetch=f'[{{ url = "http://x/y", sha256 = "{"0" * 64}", members = {{ "a" = "b" }} }}]')
     monkeypatch.delenv("TREEBANKS", raising=False)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from spmrl_bench.errors import RecipeError, TreebankError
+from spmrl_bench.errors import ReadError, RecipeError, TreebankError
 from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.treebanks import cache
-from spmrl_bench.treebanks.catalogue import load_manifest
-from spmrl_bench.treebanks.presence import treebank_statuses
+from spmrl_bench.treebanks.cache import digest
+from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
+from spmrl_bench.treebanks.check import validate
+from spmrl_bench.treebanks.files import file_digest
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
-from spmrl_bench.treebanks.validation import validate
 from spmrl_bench.trees.parse import Parse
 from tests.conftest import shared_data
 from tests.treebanks.conftest import WriteManifest
@@ -88,57 +89,48 @@ def test_what_is_left_out_of_the_trees_is_left_out_of_the_dependencies(
     (trees,) = {parse.layers for parse in bank.examples(split, ["constituents"])}
     assert trees == ("constituents",)
     assert bank.examples(split, []) == both
-    left_out = bank.content(split).left_out
+    left_out = bank.data(split).left_out
     assert left_out == {"without words": 1, "that break the format": int(split == "dev")}
     assert sum("without words" in message for message in caplog.messages) == 1
 
 
-@pytest.mark.parametrize(
-    ("split", "sentences"),
-    [
+def test_files_that_lack_sentences_already(bank: Treebank, root: Path) -> None:
+    for split, sentences in (
         ("train", "abcef"),  # all but the one without words
         ("train", "abc"),  # those in the range, with words
         ("dev", "bcef"),  # likewise; the broken one is here
         ("dev", "bcf"),  # those that are left
         ("test", "af"),
-    ],
-)
-def test_files_that_lack_sentences_already(
-    bank: Treebank, root: Path, split: str, sentences: str
-) -> None:
-    write(root, *sentences)
-    assert words(bank.examples(split)) == EXPECTED[split]
+    ):
+        write(root, *sentences)
+        found = open_treebank("tiny", root).examples(split)
+        assert words(found) == EXPECTED[split], sentences
 
 
-@pytest.mark.parametrize(
-    ("sentences", "message"),
-    [
+def test_other_sentences_are_refused(bank: Treebank, root: Path) -> None:
+    for sentences, message in (
         ("ab", "there are 6 or 5 or 3 and 2 sentences"),
         ("abf", "word 1 of sentence 3 is 'c' and 'f'"),
         ("ab*cc", "sentence 3 has 2 and 1 words|word 1 of sentence 3 is 'c' and '\\*'"),
-    ],
-)
-def test_other_sentences_are_refused(
-    bank: Treebank, root: Path, sentences: str, message: str
-) -> None:
-    write(root, *sentences)
-    with pytest.raises(TreebankError, match=f"tiny, split train: the trees and .*: ({message})"):
-        bank.examples("train")
-    assert words(bank.examples("train", ["constituents"])) == EXPECTED["train"]
+    ):
+        write(root, *sentences)
+        other = open_treebank("tiny", root)
+        place = f"tiny, split train: the trees and .*: ({message})"
+        with pytest.raises(TreebankError, match=place):
+            other.examples("train")
+        assert words(other.examples("train", ["constituents"])) == EXPECTED["train"]
 
 
-def test_tag_files_replace_the_tags_of_both_layers(
-    bank: Treebank, manifests: WriteManifest, root: Path
+def test_layers_of_different_length_are_refused(
+    bank: Treebank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tagged = '{ files = ["x.mrg"], sentences = 3, range = "1..4", tag_files = ["x.tags"] }'
-    manifest(manifests, **{"splits.train": tagged})
-    (root / "tiny_data/x.tags").write_text("X\nY\nZ W\n")
-    for layers in (None, ["dependencies"]):
-        parse = open_treebank("tiny", root).examples("train", layers)[2]  # type: ignore[arg-type]
-        assert parse.tags == ("Z", "W")
-        assert parse.dependencies is not None
-        assert parse.dependencies.tags == ("Z", "W")
-    assert bank.examples("train")[2].tags == ("N", "V")
+    """None of the sentences is left out in silence, whatever a layer was read as."""
+    first = bank.data("train", "dependencies")
+    shorter = replace(first, sentences=first.sentences[:-1])
+    monkeypatch.setattr("spmrl_bench.treebanks.treebank.read_layer", lambda *_: shorter)
+    monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
+    with pytest.raises(TreebankError, match=r"split train: .* 3 constituents, 2 dependencies"):
+        open_treebank("tiny", bank._files.folder.parent).examples("train")
 
 
 def test_the_second_layer_is_read_once(
@@ -163,17 +155,8 @@ def test_an_absent_layer(bank: Treebank, root: Path) -> None:
     with pytest.raises(TreebankError, match=r"dependencies of tiny are not present: x\.dp in .*da"):
         without.examples("train", ["dependencies"])
     ((status,), _) = treebank_statuses(root)
-    assert (status.present, status.layers, status.layer_missing) == (
-        True,
-        ("constituents",),
-        ("x.dp",),
-    )
-
-
-def test_layers_that_there_are_not(manifests: WriteManifest, root: Path) -> None:
-    manifests()
-    with pytest.raises(TreebankError, match="tiny has constituents only, no dependencies"):
-        open_treebank("tiny", root).examples("train", ["dependencies"])
+    assert status.present
+    assert (status.layers, status.layer_missing) == (("constituents",), ("x.dp",))
 
 
 CONLL = "1\ta\t_\tU\tX\t_\t2\tdet:x\t_\t_\n2\tb\t_\tV\tY\t_\t0\troot\t_\t_\n\n"
@@ -199,7 +182,7 @@ def test_a_treebank_of_dependencies(manifests: WriteManifest, root: Path) -> Non
         }
     }  # fmt: skip
     for ask in (lambda: bank.examples("train", ["constituents"]), lambda: bank.split("train")):
-        with pytest.raises(TreebankError, match="tiny has dependencies only, no constituents: it"):
+        with pytest.raises(TreebankError, match="tiny has dependencies only, no constituents"):
             ask()
     result = validate(load_manifest("tiny"), root)
     assert result.sound
@@ -215,28 +198,18 @@ def test_rules_of_both_metrics(bank: Treebank, manifests: WriteManifest, root: P
 
 
 def test_rules_of_shipped_treebanks() -> None:
-    rules = {
-        name: tuple(load_manifest(name).rules["attachment"].values())
-        for name in ("german-spmrl", "german-mini", "hungarian-ud-szeged", "english-ptb-predicted")
-    }
-    assert {name: sorted(values) for name, values in rules.items()} == {
-        "german-spmrl": ["none", "several", "whole", "xpos"],
-        "german-mini": ["none", "one", "whole", "xpos"],
-        "hungarian-ud-szeged": ["none", "one", "upos", "whole"],
-        "english-ptb-predicted": ["one", "ptb-ctb", "whole", "xpos"],
-    }
-
-
-def digest(content: object) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def file_digest(root: Path, name: str) -> str:
-    return hashlib.sha256((root / "tiny_data" / name).read_bytes()).hexdigest()
+    usual = {"punctuation": "none", "tags": "xpos", "relations": "whole", "roots": "one"}
+    for name, changes in {
+        "german-spmrl": {"roots": "several"},
+        "german-mini": {},
+        "hungarian-ud-szeged": {"tags": "upos"},
+        "english-ptb-predicted": {"punctuation": "ptb-ctb"},
+    }.items():
+        assert load_manifest(name).rules["attachment"] == usual | changes
 
 
 def test_the_fingerprint_of_trees_is_that_of_the_first_version(bank: Treebank, root: Path) -> None:
-    trees, table = file_digest(root, "x.mrg"), file_digest(root, "x.tsv")
+    trees, table = (file_digest(root / "tiny_data" / name) for name in ("x.mrg", "x.tsv"))
     expected = {
         "version": 1,
         "format": "brackets",
@@ -252,82 +225,9 @@ def test_the_fingerprint_of_trees_is_that_of_the_first_version(bank: Treebank, r
     layer = {
         "version": 1, "format": "dp", "transforms": [], "encoding": "utf-8",
         "trees": digest(expected),
-        **{name: [file_digest(root, "x.dp")] for name in ("train", "dev", "test")},
+        **{name: [file_digest(root / "tiny_data/x.dp")] for name in ("train", "dev", "test")},
     }  # fmt: skip
     assert bank.fingerprint_of("dependencies") == digest(layer)
-
-
-def test_what_changes_the_fingerprint_of_dependencies(
-    bank: Treebank, manifests: WriteManifest, root: Path
-) -> None:
-    first, trees = bank.fingerprint_of("dependencies"), bank.fingerprint
-    dev = '{ files = ["x.mrg"], sentences = 2, skipped = 1, range = "4..6" }'
-    rows = '{ table = "x.tsv", column = "s", equals = "o" }'
-    changes: list[dict[str, str | None]] = [
-        {"dependencies": LAYER.replace('"dp"', '"dp", encoding = "latin-1"')},
-        {"splits.dev": dev},
-        {"splits.test": f'{{ files = ["x.mrg"], sentences = 2, rows = {rows} }}'},
-        {"on_error": None},
-        {"transforms": '["strip-root"]'},
-    ]
-    found = []
-    for change in changes:
-        manifest(manifests, **change)
-        found.append(open_treebank("tiny", root).fingerprint_of("dependencies"))
-    manifest(manifests, attachment='{ punctuation = "unicode" }')
-    assert open_treebank("tiny", root).fingerprint_of("dependencies") == first
-    write(root, "a", "b", "*", "c", "e", "a")
-    changed = open_treebank("tiny", root)
-    assert changed.fingerprint == trees
-    found.append(changed.fingerprint_of("dependencies"))
-    assert len({*found, first}) == len(changes) + 2
-
-
-# Made before there were layers, and held by records.
-FINGERPRINTS = {
-    "english-wsj-sample": "0a58f596ea5b0275584ec4ed47b2bfcbc4d8fb05378241fb687d05f98340dc06",
-    "basque-ud-bdt": "0d625a0bc571fe39c20f81b9b02ccaa9013f9b7350551f3b6ca6bf0eb6e3b82e",
-    "french-sequoia": "75d2a4c7cb1bf25d729f5a8aa8cc672ab574673f4b87d238cd0b90ad6c14b6d9",
-    "german-squoia": "ad5b24995b90a4626d8e033d6edec49bece38fb542e24e0aab4092d6e11b0d03",
-    "dutch-alpino-sample": "bb4c0e09b2c18f8360ba84744db69f22d26d402dd18dd01de35e08e3364a3bfd",
-    "spanish-cess": "10e3246ba3a51120b20bf70a4052491a66d4b5df3f6194323bba18079a7880f7",
-}
-
-
-@pytest.mark.parametrize("name", FINGERPRINTS)
-def test_fingerprints_stay(name: str) -> None:
-    assert open_treebank(name, shared_data("treebanks")).fingerprint == FINGERPRINTS[name]
-
-
-def plainly(path: Path) -> list[list[tuple[str, int, str]]]:
-    """Word, head and relation of each sentence, read without the reader."""
-    found = []
-    for block in path.read_text(encoding="utf-8").strip("\n").split("\n\n"):
-        rows = [line.split("\t") for line in block.split("\n") if line[0] != "#"]
-        found.append([(row[1], int(row[6]), row[7]) for row in rows if row[0].isdecimal()])
-    return found
-
-
-@pytest.mark.parametrize(
-    ("name", "folder", "prefix"),
-    [
-        ("basque-ud-bdt", "ud_basque_bdt", "eu_bdt"),
-        ("korean-ud-gsd", "ud_korean_gsd", "ko_gsd"),
-    ],
-)
-def test_treebanks_of_universal_dependencies(name: str, folder: str, prefix: str) -> None:
-    root = shared_data("treebanks")
-    bank = open_treebank(name, root)
-    dev, test = (plainly(root / folder / f"{prefix}-ud-{part}.conllu") for part in ("dev", "test"))
-    size = len(bank.examples("train"))
-    expected = {"train": dev[:size], "dev": dev[size:], "test": test}
-    for split, sentences in expected.items():
-        found = [
-            list(zip(tree.words, tree.heads.tolist(), tree.relations, strict=True))
-            for parse in bank.examples(split)
-            if (tree := parse.dependencies) is not None
-        ]
-        assert found == sentences
 
 
 def test_dependencies_alone_are_learnt_where_there_is_nothing_else(
@@ -345,9 +245,144 @@ def test_dependencies_alone_are_learnt_where_there_is_nothing_else(
     assert "dependencies" not in {config.variant for config in usual.configs}
 
 
-def test_the_two_layers_of_the_wsj_sample() -> None:
-    bank = open_treebank("english-wsj-sample", shared_data("treebanks"))
-    examples = bank.examples("dev")
-    assert len(examples) == 273
-    assert all(parse.layers == ("constituents", "dependencies") for parse in examples)
-    assert bank.rules["attachment"]["punctuation"] == "ptb-ctb"
+# ---- Other words, and another order ----
+
+TREES_TO_ALIGN = """\
+(S (N du) (N pain))
+(S (N parce_que) (V va))
+(S (N ex-) (N roi))
+(S (N C02))
+"""
+# a: amalgam; b: compound; c: a word that the trees cut; d: another spelling
+BLOCKS = {
+    "a": ["1-2 du", "1 de 3 case", "2 le 3 det", "3 pain 0 root"],
+    "b": ["1 parce 3 mark", "2 que 1 fixed", "3 va 0 root"],
+    "c": ["1 ex-roi 0 root"],
+    "d": ["1 C 0 root", "2 O2 1 flat"],
+}
+KEYS = {
+    "multiword": '"whole"', "ids": '"id"', "words": '"merged"', "parts": '"part"',
+    "respelt": '{ CO2 = "C02" }',
+}  # fmt: skip
+
+
+def block(name: str) -> str:
+    lines = [f"# sent_id = {name}"]
+    for row in BLOCKS[name]:
+        number, form, head, relation = [*row.split(), "_", "_"][:4]
+        lines.append("\t".join([number, form, "_", "X", "Y", "_", head, relation, "_", "_"]))
+    return "\n".join(lines) + "\n\n"
+
+
+@pytest.fixture
+def align(manifests: WriteManifest, root: Path) -> Callable[..., None]:
+    def make(order: str = "dbca", **changes: str | None) -> None:
+        keys = {key: value for key, value in (KEYS | changes).items() if value is not None}
+        layer = "".join(f", {key} = {value}" for key, value in keys.items())
+        files = 'format = "conll", train = ["x.conllu"], dev = ["x.conllu"], test = ["x.conllu"]'
+        rows = '{ table = "x.tsv", column = "split", equals = "train" }'
+        split = f'{{ files = ["x.mrg"], sentences = 3, rows = {rows} }}'
+        manifests(
+            dependencies=f"{{ {files}{layer} }}",
+            transforms="[]",
+            **{f"splits.{name}": split for name in ("train", "dev", "test")},
+        )
+        folder = root / "tiny_data"
+        (folder / "x.mrg").write_text(TREES_TO_ALIGN)
+        table = ["id\tsplit", *(f"{n}\t{'dev' if n == 'b' else 'train'}" for n in "abcd")]
+        (folder / "x.tsv").write_text("\n".join(table) + "\n")
+        (folder / "x.conllu").write_text("".join(map(block, order)))
+
+    return make
+
+
+def heads(root: Path) -> list[str]:
+    return [
+        " ".join(
+            f"{word}/{relation}/{head}"
+            for word, relation, head in zip(
+                parse.words, parse.dependencies.relations, parse.dependencies.heads, strict=True
+            )
+        )
+        for parse in open_treebank("tiny", root).examples("train")
+        if parse.dependencies is not None
+    ]
+
+
+ALIGNED = ["du/case/2 pain/root/0", "ex-/part/2 roi/root/0", "C02/root/0"]
+
+
+def test_sentences_in_another_order_with_other_words(
+    align: Callable[..., None], root: Path
+) -> None:
+    align()
+    assert heads(root) == ALIGNED
+    align("acd")
+    assert heads(root) == ALIGNED
+
+
+def test_what_else_differs_is_refused(align: Callable[..., None], root: Path) -> None:
+    plain = dict.fromkeys(("ids", "words", "parts", "respelt"))
+    for order, changes, message in (
+        ("dba", {}, "1 of 3 sentences are not among the 3 of the dependencies, 'c' first"),
+        ("dbcad", {}, "two sentences of the dependencies are called 'd'"),
+        ("dbca", {"multiword": None}, "word 1 of sentence 1 is 'du' and 'de le'"),
+        ("dbca", {"parts": None}, "word 1 of sentence 2 is 'ex-' and 'ex-roi'"),
+        ("dbca", {"respelt": None}, "word 1 of sentence 3 is 'C02' and 'C O2'"),
+        ("acd", plain, "sentence 2 is 'ex-'"),
+        ("ac", {"ids": None}, "there are 4 or 3 and 2 sentences"),
+        ("dbca", {"ids": '"name"'}, "found the columns id, split, expected 'name'"),
+    ):
+        align(order, **changes)
+        with pytest.raises((TreebankError, ReadError), match=message):
+            open_treebank("tiny", root).examples("train")
+
+
+def test_each_key_changes_the_fingerprint(align: Callable[..., None], root: Path) -> None:
+    align()
+    bank = open_treebank("tiny", root)
+    for key in KEYS:
+        others = ("parts", "respelt") if key == "words" else ()
+        align(**dict.fromkeys((key, *others)))
+        other = open_treebank("tiny", root)
+        assert other.fingerprint == bank.fingerprint
+        assert other.fingerprint_of("dependencies") != bank.fingerprint_of("dependencies"), key
+
+
+def test_files_with_another_ending(manifests: WriteManifest, root: Path) -> None:
+    splits = {
+        name: f'{{ files = ["{name}_*.mrg"], exclude = ["{name}_2.mrg"], sentences = 1 }}'
+        for name in ("train", "dev", "test")
+    }
+    manifests(
+        dependencies='{ format = "dp", path = "beside", ending = ".dp" }',
+        **{f"splits.{name}": split for name, split in splits.items()},
+    )
+    (root / "beside").mkdir()
+    for name in splits:
+        for number in (1, 2):
+            (root / f"tiny_data/{name}_{number}.mrg").write_text(f"(S (N {name}{number}))\n")
+            (root / f"beside/{name}_{number}.dp").write_text(f"{name}{number}\tN\t0\n")
+    bank = open_treebank("tiny", root)
+    assert bank.layers == ("constituents", "dependencies")
+    for name in splits:
+        (parse,) = bank.examples(name)
+        assert parse.words == (f"{name}1",)
+    (root / "beside/dev_1.dp").unlink()
+    (root / "beside/dev_2.dp").unlink()
+    assert open_treebank("tiny", root).layers == ("constituents",)
+
+
+def test_sequoia_has_both_layers() -> None:
+    bank = open_treebank("french-sequoia", shared_data("treebanks"))
+    original = open_treebank("french-ud-sequoia", shared_data("treebanks"))
+    divided = 0
+    for split, sentences in (("train", 2231), ("dev", 412), ("test", 456)):
+        found, known = (
+            [tree.relations for one in each.examples(split) if (tree := one.dependencies)]
+            for each in (bank, original)
+        )
+        assert len(found) == sentences
+        divided += sum(relations.count("compound") for relations in found)
+        assert set().union(*found) <= set().union(*known) | {"compound"}
+    assert divided == 77

@@ -13,14 +13,14 @@ from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.treebanks.check import validate
 from spmrl_bench.treebanks.guessing import (
     guess_files,
     guess_transforms,
 )
-from spmrl_bench.treebanks.manifest import FileManifest
+from spmrl_bench.treebanks.manifest import Manifest
 from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.treebanks.validation import validate
 from tests.conftest import shared_data
 from tests.laboratory import make_trees
 
@@ -77,7 +77,7 @@ def test_broken_sentences_are_all_listed_and_declared(folder: Path, home: Path) 
     assert len(found.errors) == 2
     write_new_treebank(found, home)
     manifest = load_manifest("elvish-my-trees")
-    assert isinstance(manifest, FileManifest)
+    assert isinstance(manifest, Manifest)
     assert manifest.on_error == "skip"
     splits = (manifest.splits.train, manifest.splits.dev, manifest.splits.test)
     assert [split.skipped for split in splits] == [1, 0, 1]

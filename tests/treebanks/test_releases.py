@@ -28,7 +28,8 @@ from tests.treebanks.releases import (
 
 Use = Callable[..., None]
 
-SMALL_ONLY = ("Hebrew", "Swedish")
+SPLITS = ("train", "dev", "test")
+SMALL_ONLY = ("Hebrew", "Swedish")  # which have train5k only
 SIZES = {"train": 3, "dev": 2, "test": 1, "train5k.train": 2}
 
 
@@ -49,7 +50,7 @@ def texts(treebank: Treebank, split: str) -> list[str]:
 
 
 def written(language: str, tmp_path: Path, use: Use, **options: Any) -> None:
-    """A release of the shared task and its manifest; Hebrew and Swedish have train5k only."""
+    """A release of the shared task and its manifest."""
     small = language in SMALL_ONLY
     if small:
         options.setdefault("folders", ("train5k", "dev", "test"))
@@ -106,90 +107,81 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@pytest.mark.parametrize("language", EXPECTED)
-def test_trees_with_predicted_tags(tmp_path: Path, use: Use, language: str, line_end: str) -> None:
-    written(language, tmp_path, use, line_end=line_end)
-    treebank = open_treebank(f"{language.lower()}-spmrl", tmp_path)
-    assert (treebank.track, treebank.rules["brackets"]) == ("spmrl", {"prm": "spmrl"})
-    assert texts(treebank, "train") == EXPECTED[language]
-    assert texts(treebank, "dev")[0] == EXPECTED[language][0]
-    assert texts(treebank, "test") == [EXPECTED[language][1]]
-    assert len(treebank.split("dev")) == 2
+def editions(language: str) -> list[str]:
+    found = ["", "-gold", "-functions"]
+    found += ["-train5k"] if language not in SMALL_ONLY else []
+    return found + (["-script"] if language in ("Arabic", "Hebrew") else [])
 
 
 @pytest.mark.parametrize("language", EXPECTED)
-def test_gold_tags(tmp_path: Path, use: Use, language: str) -> None:
-    written(language, tmp_path, use)
-    gold = open_treebank(f"{language.lower()}-spmrl-gold", tmp_path)
-    predicted = open_treebank(f"{language.lower()}-spmrl", tmp_path)
-    for split in ("train", "dev", "test"):
-        for one, other in zip(gold.split(split), predicted.split(split), strict=True):
+def test_a_release_of_the_shared_task(tmp_path: Path, use: Use, language: str) -> None:
+    name, tokens = f"{language.lower()}-spmrl", SENTENCES[language][0].tokens
+    for line_end in ("\n", "\r\n"):
+        written(language, tmp_path, use, line_end=line_end)
+        bank = open_treebank(name, tmp_path)
+        assert (bank.track, bank.rules["brackets"]) == ("spmrl", {"prm": "spmrl"})
+        assert texts(bank, "train") == EXPECTED[language]
+        assert texts(bank, "dev")[0] == EXPECTED[language][0]
+        assert texts(bank, "test") == [EXPECTED[language][1]]
+        assert len(bank.split("dev")) == 2
+    gold = open_treebank(f"{name}-gold", tmp_path)
+    for split in SPLITS:
+        for one, other in zip(gold.split(split), bank.split(split), strict=True):
             assert (one.words, one.labels) == (other.words, other.labels)
-    tags = [token.gold for token in SENTENCES[language][0].tokens]
-    assert gold.split("train")[0].tags == gold.split("dev")[0].tags == tuple(tags)
-    assert gold.split("train")[0].tags != predicted.split("train")[0].tags
-    assert gold.fingerprint != predicted.fingerprint
+    tags = tuple(token.gold for token in tokens)
+    assert gold.split("train")[0].tags == gold.split("dev")[0].tags == tags
+    assert bank.split("train")[0].tags != tags
+    assert gold.fingerprint != bank.fingerprint
+    for edition in editions(language):
+        bank = open_treebank(f"{name}{edition}", tmp_path)
+        for split in SPLITS:
+            for parse in bank.examples(split):
+                assert parse.tree is not None
+                assert parse.dependencies is not None
+                assert parse.tree.tags == parse.dependencies.tags
+            assert [parse.tree for parse in bank.examples(split)] == bank.split(split)
+        first = bank.examples("dev", ["dependencies"])[0].dependencies
+        assert first is not None
+        assert first.heads.tolist() == [token.head for token in tokens]
+        assert first.relations == tuple(token.relation for token in tokens)
+        if edition == "-train5k":
+            assert texts(bank, "train") == EXPECTED[language][:2]
+    (tmp_path / f"{language.upper()}_SPMRL/pred/ptb/test/test.{language}.pred.ptb").unlink()
+    with pytest.raises(TreebankError, match=rf"missing: pred/ptb/test/test\.{language}\.pred\.ptb"):
+        open_treebank(name, tmp_path)
+    assert len(open_treebank(f"{name}-gold", tmp_path).split("test")) == 1
 
 
-@pytest.mark.parametrize(
-    ("language", "edition"),
-    [(language, edition) for language in EXPECTED for edition in ("", "-gold", "-functions")]
-    + [(language, "-train5k") for language in EXPECTED if language not in SMALL_ONLY]
-    + [(language, "-script") for language in ("Arabic", "Hebrew")],
-)
-def test_dependencies_are_of_the_same_words(
-    tmp_path: Path, use: Use, language: str, edition: str
+@pytest.mark.parametrize("language", EXPECTED)
+def test_another_number_of_sentences_is_refused_in_every_split(
+    tmp_path: Path, language: str
 ) -> None:
-    written(language, tmp_path, use)
-    treebank = open_treebank(f"{language.lower()}-spmrl{edition}", tmp_path)
-    for split in ("train", "dev", "test"):
-        for parse in treebank.examples(split):
-            assert parse.tree is not None
-            assert parse.dependencies is not None
-            assert parse.tree.tags == parse.dependencies.tags
-        assert [parse.tree for parse in treebank.examples(split)] == treebank.split(split)
-    first = treebank.examples("dev", ["dependencies"])[0].dependencies
-    assert first is not None
-    tokens = SENTENCES[language][0].tokens
-    assert first.heads.tolist() == [token.head for token in tokens]
-    assert first.relations == tuple(token.relation for token in tokens)
+    """The program's own manifest, whose numbers are those of the releases."""
+    small = language in SMALL_ONLY
+    folders = ("train5k", "dev", "test") if small else SPLITS
+    write_spmrl(tmp_path, language, folders=folders)
+    treebank = open_treebank(f"{language.lower()}-spmrl", tmp_path)
+    text = (data_dir("treebanks") / f"{language.lower()}-spmrl.toml").read_text("utf-8")
+    counts = re.findall(r"^sentences = (\d+)", text, re.MULTILINE)
+    assert len(counts) == 3
+    for split, wanted, number in zip(SPLITS, counts, (2 if small else 3, 2, 1), strict=True):
+        with pytest.raises(TreebankError, match=f"expected {wanted} sentences, found {number}"):
+            treebank.split(split)
 
 
-def test_layers_with_other_words_are_refused(tmp_path: Path, use: Use) -> None:
+def test_a_second_layer_with_other_words_or_none(tmp_path: Path, use: Use) -> None:
     written("French", tmp_path, use)
     file = tmp_path / "FRENCH_SPMRL/pred/conll/dev/dev.French.pred.conll"
     file.write_text(file.read_text("utf-8").replace("dort", "court"), encoding="utf-8")
-    treebank = open_treebank("french-spmrl", tmp_path)
     message = "split dev: .* word 3 of sentence 1 is 'dort' and 'court'"
     with pytest.raises(TreebankError, match=message):
-        treebank.examples("dev")
-
-
-def test_trees_can_be_used_without_the_dependencies(tmp_path: Path, use: Use) -> None:
-    written("French", tmp_path, use)
-    file = tmp_path / "FRENCH_SPMRL/pred/conll/dev/dev.French.pred.conll"
+        open_treebank("french-spmrl", tmp_path).examples("dev")
     file.unlink()
     treebank = open_treebank("french-spmrl", tmp_path)
     assert treebank.layers == ("constituents",)
     assert len(treebank.examples("dev")) == 2
     with pytest.raises(TreebankError, match=re.escape("pred/conll/dev/dev.French.pred.conll")):
         treebank.examples("dev", ["dependencies"])
-
-
-def test_labels_with_functions_as_kitaev_and_klein_trained_on_them(
-    tmp_path: Path, use: Use
-) -> None:
-    written("German", tmp_path, use)
-    trees = texts(open_treebank("german-spmrl-functions", tmp_path), "train")
-    assert trees[0].startswith("(VROOT (S (NP-SB (PDS Der)")
-    assert trees[1] == "(VROOT (NN Inhalt))"
-
-
-def leaves(line: str) -> list[tuple[str, str]]:
-    """Tags and words of a line of brackets, which nothing is done to but to take out features."""
-    text = "".join(line.split("##")[::2])
-    return re.findall(r"\(([^ ()]+) ([^ ()]+)\)", text)
 
 
 @pytest.mark.parametrize("language", EXPECTED)
@@ -201,97 +193,53 @@ def test_words_as_they_stand_as_the_code_of_kitaev_and_klein_reads_them(
     as_they_stand = open_treebank(f"{name}-kk18", tmp_path)
     assert as_they_stand.layers == ("constituents",)
     with_functions = open_treebank(f"{name}-functions", tmp_path)
-    for split, folder in (("dev", "dev"), ("test", "test")):
-        file = tmp_path / f"{language.upper()}_SPMRL/pred/ptb/{folder}/{folder}.{language}.pred.ptb"
-        lines = file.read_text(encoding="utf-8").splitlines()
+    for split in ("dev", "test"):
+        file = tmp_path / f"{language.upper()}_SPMRL/pred/ptb/{split}/{split}.{language}.pred.ptb"
+        lines = ["".join(line.split("##")[::2]) for line in file.read_text("utf-8").splitlines()]
+        leaves = [re.findall(r"\(([^ ()]+) ([^ ()]+)\)", line) for line in lines]
         trees = as_they_stand.split(split)
-        expected = [leaves(line) for line in lines]
-        assert [list(zip(tree.tags, tree.words, strict=True)) for tree in trees] == expected
+        assert [list(zip(tree.tags, tree.words, strict=True)) for tree in trees] == leaves
         for tree, other in zip(trees, with_functions.split(split), strict=True):
             assert (tree.labels, tree.spans.tolist()) == (other.labels, other.spans.tolist())
     if language == "German":
         assert as_they_stand.split("dev")[0].words[3:6] == ("-LRB-", "laut", "-RRB-")
         assert with_functions.split("dev")[0].words[3:6] == ("(", "laut", ")")
+        trained_on = texts(with_functions, "train")
+        assert trained_on[0].startswith("(VROOT (S (NP-SB (PDS Der)")
+        assert trained_on[1] == "(VROOT (NN Inhalt))"
 
 
-@pytest.mark.parametrize("language", [name for name in EXPECTED if name not in SMALL_ONLY])
-def test_small_training_set(tmp_path: Path, use: Use, language: str) -> None:
-    written(language, tmp_path, use)
-    treebank = open_treebank(f"{language.lower()}-spmrl-train5k", tmp_path)
-    assert texts(treebank, "train") == EXPECTED[language][:2]
-    assert len(treebank.split("dev")) == 2
-
-
-@pytest.mark.parametrize("language", SMALL_ONLY)
-def test_full_training_set_is_preferred_where_there_is_one(
-    tmp_path: Path, use: Use, language: str
-) -> None:
-    write_spmrl(tmp_path, language)
-    use(f"{language.lower()}-spmrl", train=3)
-    assert len(open_treebank(f"{language.lower()}-spmrl", tmp_path).split("train")) == 3
-
-
-@pytest.mark.parametrize("edition", ["", "-gold"])
-def test_swedish_in_small_letters(tmp_path: Path, use: Use, edition: str) -> None:
-    written("Swedish", tmp_path, use, name="swedish")
-    treebank = open_treebank(f"swedish-spmrl{edition}", tmp_path)
-    assert [tree.words for tree in treebank.split("train")] == [
-        ("Den", "hunden", "skällde", "igår", "."), ("stora", "hus")
-    ]  # fmt: skip
-    assert len(treebank.examples("train", ["dependencies"])) == 2
-
-
-def test_folders_of_the_whole_task(tmp_path: Path, use: Use) -> None:
+def test_other_layouts_of_the_shared_task(tmp_path: Path, use: Use) -> None:
+    for language in SMALL_ONLY:  # the full training set is preferred where there is one
+        write_spmrl(tmp_path, language)
+        use(f"{language.lower()}-spmrl", train=3)
+        assert len(open_treebank(f"{language.lower()}-spmrl", tmp_path).split("train")) == 3
     written("Polish", tmp_path, use, path="SPMRL_SHARED_2014_NO_ARABIC/POLISH_SPMRL")
     assert texts(open_treebank("polish-spmrl", tmp_path), "train") == EXPECTED["Polish"]
+    small = tmp_path / "small letters"
+    written("Swedish", small, use, name="swedish")
+    for name in ("swedish-spmrl", "swedish-spmrl-gold"):
+        parses = open_treebank(name, small).examples("train")
+        assert [" ".join(parse.words) for parse in parses] == [
+            "Den hunden skällde igår .", "stora hus"
+        ]  # fmt: skip
 
 
-def test_arabic_script(tmp_path: Path, use: Use) -> None:
+def test_scripts(tmp_path: Path, use: Use) -> None:
     written("Arabic", tmp_path, use)
     trees = open_treebank("arabic-spmrl-script", tmp_path).split("train")
     assert [tree.words for tree in trees] == [
         ("كتب", "الولد", "رسالة", "."), ("بيت", "أحمد"), ("شكر",)
     ]  # fmt: skip
-
-
-def test_hebrew_script_from_both_kinds_of_copies(tmp_path: Path, use: Use) -> None:
     written("Hebrew", tmp_path, use)
     first = open_treebank("hebrew-spmrl-script", tmp_path).split("train")
     assert [tree.words for tree in first] == [("ה", "ילד", "אכל", "לחם", "."), ("50%", 'צה"ל')]
-    other = tmp_path / "other"
+    other = tmp_path / "other"  # copies that are not transliterated
     sentences = [in_hebrew_script(line) for line in SENTENCES["Hebrew"]]
     written("Hebrew", other, use, sentences=sentences)
     assert open_treebank("hebrew-spmrl-script", other).split("train") == first
     assert open_treebank("hebrew-spmrl", other).split("train") == first
     assert len(open_treebank("hebrew-spmrl", other).examples("train")) == 2
-
-
-@pytest.mark.parametrize("language", EXPECTED)
-def test_a_missing_file_is_named(tmp_path: Path, use: Use, language: str) -> None:
-    written(language, tmp_path, use)
-    (tmp_path / f"{language.upper()}_SPMRL/pred/ptb/test/test.{language}.pred.ptb").unlink()
-    with pytest.raises(TreebankError) as caught:
-        open_treebank(f"{language.lower()}-spmrl", tmp_path)
-    (line,) = [line for line in str(caught.value).splitlines() if "missing: " in line]
-    assert line.startswith(f"  missing: pred/ptb/test/test.{language}.pred.ptb")
-    assert len(open_treebank(f"{language.lower()}-spmrl-gold", tmp_path).split("test")) == 1
-
-
-@pytest.mark.parametrize("language", EXPECTED)
-def test_another_number_of_sentences_is_refused_in_every_split(
-    tmp_path: Path, language: str
-) -> None:
-    """The program's own manifest, whose numbers are those of the releases."""
-    folders = ("train5k", "dev", "test") if language in SMALL_ONLY else ("train", "dev", "test")
-    write_spmrl(tmp_path, language, folders=folders)
-    treebank = open_treebank(f"{language.lower()}-spmrl", tmp_path)
-    text = (data_dir("treebanks") / f"{language.lower()}-spmrl.toml").read_text("utf-8")
-    counts = re.findall(r"^sentences = (\d+)", text, re.MULTILINE)
-    assert len(counts) == 3
-    found = (2 if language in SMALL_ONLY else 3, 2, 1)
-    for split, wanted, number in zip(("train", "dev", "test"), counts, found, strict=True):
-        with pytest.raises(TreebankError, match=f"expected {wanted} sentences, found {number}"):
-            treebank.split(split)
 
 
 PTB_EXPECTED = [
@@ -301,30 +249,21 @@ PTB_EXPECTED = [
 ]
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("inner", ["parsed/mrg/wsj", "PARSED/MRG/WSJ", "wsj", "WSJ", ""])
-def test_penn_treebank(tmp_path: Path, use: Use, inner: str, line_end: str) -> None:
-    write_ptb(tmp_path, inner=inner, line_end=line_end)
+def test_penn_treebank(tmp_path: Path, use: Use, inner: str) -> None:
     use("english-ptb", train=60, dev=3, test=3)
-    treebank = open_treebank("english-ptb", tmp_path)
-    section = "(S (NP (NNP Section) (CD {})) (VP (VBZ ends)) (. .))"
-    assert texts(treebank, "train") == [
-        text for number in range(2, 22) for text in (*PTB_EXPECTED, section.format(f"{number:02}"))
-    ]
-    assert texts(treebank, "dev") == [*PTB_EXPECTED, section.format(22)]
-    assert texts(treebank, "test") == [*PTB_EXPECTED, section.format(23)]
+    section = "(S (NP (NNP Section) (CD {:02})) (VP (VBZ ends)) (. .))"
+    for line_end in ("\n", "\r\n", "\r"):
+        write_ptb(tmp_path, inner=inner, line_end=line_end)
+        treebank = open_treebank("english-ptb", tmp_path)
+        for split, sections in {"train": range(2, 22), "dev": (22,), "test": (23,)}.items():
+            assert texts(treebank, split) == [
+                text for number in sections for text in (*PTB_EXPECTED, section.format(number))
+            ]
 
 
-def test_penn_treebank_without_a_section(tmp_path: Path) -> None:
+def test_penn_treebank_of_another_size_or_without_a_section(tmp_path: Path) -> None:
     release = write_ptb(tmp_path)
-    for file in (release / "parsed/mrg/wsj/07").iterdir():
-        file.unlink()
-    with pytest.raises(TreebankError, match=re.escape("missing: parsed/mrg/wsj/07/*.mrg\n")):
-        open_treebank("english-ptb", tmp_path)
-
-
-def test_penn_treebank_of_another_size(tmp_path: Path) -> None:
-    write_ptb(tmp_path)
     treebank = open_treebank("english-ptb", tmp_path)
     for split, message in {
         "train": "expected 39832 or 39831 sentences, found 60",
@@ -333,6 +272,10 @@ def test_penn_treebank_of_another_size(tmp_path: Path) -> None:
     }.items():
         with pytest.raises(TreebankError, match=message):
             treebank.split(split)
+    for file in (release / "parsed/mrg/wsj/07").iterdir():
+        file.unlink()
+    with pytest.raises(TreebankError, match=re.escape("missing: parsed/mrg/wsj/07/*.mrg\n")):
+        open_treebank("english-ptb", tmp_path)
 
 
 def test_merged_penn_files_with_predicted_tags(tmp_path: Path, use: Use) -> None:
@@ -447,10 +390,6 @@ def test_chinese_treebank_with_mistakes(tmp_path: Path, use: Use) -> None:
     file.write_bytes(b"\xff\xff")
     with pytest.raises(ReadError, match=r"chtb_301\.fid:1: byte 0xff is not gb18030 text"):
         open_treebank("chinese-ctb", tmp_path).split("dev")
-
-
-def test_chinese_treebank_without_a_range(tmp_path: Path) -> None:
-    release = write_ctb(tmp_path)
     for number in (301, 325):
         (release / f"data/bracketed/chtb_{number}.fid").unlink()
     with pytest.raises(TreebankError, match=r"missing: data/bracketed/chtb_\{301\.\.325\?\}\.fid"):

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from spmrl_bench.errors import ReadError, TreebankError
-from spmrl_bench.treebanks.presence import treebank_statuses
+from spmrl_bench.treebanks.cache import digest
+from spmrl_bench.treebanks.catalogue import treebank_statuses
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
-from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Parse
-from tests.conftest import shared_data
 from tests.treebanks.conftest import WriteManifest
-from tests.treebanks.test_manifest import MINI
 
 
 def test_splits_are_read_transformed_and_counted(
@@ -32,8 +28,10 @@ def test_splits_are_read_transformed_and_counted(
     assert train[0] == Tree.build(["a"], ["N"], [(0, 1, "S")])
     assert [tree.words for tree in treebank.split("dev")] == [("f",), ("g",), ("h",)]
     assert treebank.split("test")[0].words == ("i", "(")
-    assert [treebank.content(name).dropped for name in ("train", "dev", "test")] == [1, 0, 0]
+    assert [treebank.data(name).dropped for name in ("train", "dev", "test")] == [1, 0, 0]
     assert caplog.messages == ["tiny, split train: 1 sentence(s) without words left out"]
+    with pytest.raises(TreebankError, match=r"unknown split 'tests'\. Did you mean test\?"):
+        treebank.split("tests")
 
 
 def test_root_from_the_environment_may_be_relative(
@@ -45,12 +43,6 @@ def test_root_from_the_environment_may_be_relative(
     treebank = open_treebank("tiny")
     monkeypatch.chdir("/")
     assert len(treebank.split("test")) == 1
-
-
-def test_unknown_split(manifests: WriteManifest, root: Path) -> None:
-    manifests()
-    with pytest.raises(TreebankError, match=r"unknown split 'tests'\. Did you mean test\?"):
-        open_treebank("tiny", root).split("tests")
 
 
 def test_absent_folder_says_what_to_do(
@@ -90,77 +82,104 @@ def test_absent_files_are_named(manifests: WriteManifest, root: Path) -> None:
     ((status,), _) = treebank_statuses(root)
     assert not status.present
     assert status.missing == ("a_*.mrg", "d_09.mrg", "t.tsv")
+    assert (status.name, status.where) == ("tiny", str(root / "tiny_data"))
+    assert status.sentences == {"train": 3, "dev": 3, "test": 1}
 
 
-def test_status(manifests: WriteManifest, root: Path) -> None:
-    manifests()
-    manifests("young", **MINI)
-    (tiny, young), _ = treebank_statuses(root)
-    assert (tiny.name, tiny.present, tiny.where) == ("tiny", True, str(root / "tiny_data"))
-    assert tiny.sentences == {"train": 3, "dev": 3, "test": 1}
-    assert (young.present, young.where) == (True, "generated, needs no files")
-
-
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
+def test_another_size_than_declared(manifests: WriteManifest, root: Path) -> None:
+    for sizes, message in (
         ("sentences = 4", "expected 4 sentences, found 3 (1 without words left out). The files"),
-        ("sentences = 3, tokens = 9", "expected 9 tokens, found 5 (1 with"),
+        ("sentences = [4, 5]", "expected 4 or 5 sentences, found 3"),
         ("sentences = 4, tokens = 9", "expected 4 sentences, found 3; expected 9 tokens, found 5"),
-    ],
-)
-def test_another_size_than_declared(
-    manifests: WriteManifest, root: Path, sizes: str, message: str
-) -> None:
-    manifests(**{"splits.train": f'{{ files = ["a_*.mrg"], {sizes} }}'})
-    with pytest.raises(TreebankError) as caught:
-        open_treebank("tiny", root).split("train")
-    assert f"tiny, split train in {root}/tiny_data: {message}" in str(caught.value)
+    ):
+        manifests(**{"splits.train": f'{{ files = ["a_*.mrg"], {sizes} }}'})
+        with pytest.raises(TreebankError) as caught:
+            open_treebank("tiny", root).split("train")
+        assert f"tiny, split train in {root}/tiny_data: {message}" in str(caught.value)
+    manifests(**{"splits.train": '{ files = ["a_*.mrg"], sentences = [4, 3] }'})
+    assert len(open_treebank("tiny", root).split("train")) == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_bad_files(manifests: WriteManifest, root: Path) -> None:
+    manifests()
+    for text, message in (
         ("\n \n", r"t\.mrg: found no sentence in the file"),
         ("", r"t\.mrg: found no sentence in the file"),
-        ("(S (N i)", r"t\.mrg:1:1: sentence 1: the tree that starts here is not closed"),
-    ],
-)
-def test_bad_file(manifests: WriteManifest, root: Path, text: str, message: str) -> None:
-    manifests()
-    (root / "tiny_data" / "t.mrg").write_text(text)
-    with pytest.raises(ReadError, match=message):
-        open_treebank("tiny", root).split("test")
-
-
-ROWS = '{{ files = ["a_2.mrg", "d_08.mrg", "t.mrg"], sentences = {}, rows = {} }}'
-
-
-def by_rows(value: str, sentences: int) -> dict[str, str]:
-    rows = f'{{ table = "ids.tsv", column = "split", equals = "{value}" }}'
-    return {f"splits.{name}": ROWS.format(sentences, rows) for name in ("train", "dev", "test")}
+        ("(S (N i)", r"t\.mrg:1:1: sentence 1: "),
+    ):
+        (root / "tiny_data" / "t.mrg").write_text(text)
+        with pytest.raises(ReadError, match=message):
+            open_treebank("tiny", root).split("test")
 
 
 def test_rows_of_a_table_choose_sentences(manifests: WriteManifest, root: Path) -> None:
-    manifests(**by_rows("x", 2))
-    (root / "tiny_data" / "ids.tsv").write_text('id\tsplit\n"1\tx\n2\ty\n3\tx\n')
-    trees = open_treebank("tiny", root).split("dev")
-    assert [tree.words for tree in trees] == [("d", "e"), ("i", "(")]
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
+    rows = '{ table = "ids.tsv", column = "split", equals = "x" }'
+    split = f'{{ files = ["a_2.mrg", "d_08.mrg", "t.mrg"], sentences = 2, rows = {rows} }}'
+    manifests(**{f"splits.{name}": split for name in ("train", "dev", "test")})
+    table = root / "tiny_data" / "ids.tsv"
+    table.write_text('id\tsplit\n"1\tx\n2\ty\n3\tx\n')
+    bank = open_treebank("tiny", root)
+    assert [tree.words for tree in bank.split("dev")] == [("d", "e"), ("i", "(")]
+    assert [(place.path.name, place.name) for place in bank.places("dev")] == [
+        ("a_2.mrg", "1"), ("t.mrg", "1")
+    ]  # fmt: skip
+    for text, message in (
         ("id\tset\n1\tx\n", r"ids\.tsv:1: found the columns id, set, expected 'split'"),
         ("", r"ids\.tsv:1: found the columns none, expected 'split'"),
         ("split\nx\nx\n", r"ids\.tsv: found 2 lines below the first, expected 3"),
-    ],
-)
-def test_bad_table(manifests: WriteManifest, root: Path, table: str, message: str) -> None:
-    manifests(**by_rows("x", 2))
-    (root / "tiny_data" / "ids.tsv").write_text(table)
-    with pytest.raises(ReadError, match=message):
-        open_treebank("tiny", root).split("dev")
+    ):
+        table.write_text(text)
+        with pytest.raises(ReadError, match=message):
+            open_treebank("tiny", root).split("dev")
+
+
+def test_the_first_folder_and_encoding_that_fit(manifests: WriteManifest, root: Path) -> None:
+    manifests(path='"TINY | tiny_data"', encoding='"utf-8 | gb18030"')
+    for text, encoding in (("(S (N 中) (N 文))", "gb18030"), ("(S (N 中) (N 国))", "utf-8")):
+        (root / "tiny_data" / "t.mrg").write_bytes(text.encode(encoding))
+        assert str(open_treebank("tiny", root).split("test")[0]) == text
+
+
+def test_range_counts_before_anything_is_left_out(manifests: WriteManifest, root: Path) -> None:
+    text = "(S (N a))\n(S (-NONE- *))\n(S (N b)\n(S (N c))\n(S (N d))\n"
+    (root / "tiny_data" / "r.mrg").write_text(text)
+    manifests(
+        on_error='"skip"',
+        shared='"allowed"',
+        **{
+            "splits.train": '{ files = ["r.mrg"], range = "2..4", sentences = 1, skipped = 1, '
+            "dropped = 1 }",
+            "splits.dev": '{ files = ["r.mrg"], range = "5..5", sentences = 1 }',
+            "splits.test": '{ files = ["r.mrg"], range = "5..6", sentences = 1 }',
+        },
+    )
+    bank = open_treebank("tiny", root)
+    assert [tree.words for tree in bank.split("train")] == [("c",)]
+    assert [tree.words for tree in bank.split("dev")] == [("d",)]
+    assert [place.name for place in bank.places("train")] == ["4"]
+    with pytest.raises(TreebankError, match=r"range 5\.\.6 of r\.mrg ends beyond the last of 5"):
+        bank.split("test")
+
+
+def test_broken_sentences_are_left_out_counted_and_told(
+    manifests: WriteManifest, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (root / "tiny_data" / "t.mrg").write_text("(S (N a))\n(S (N x) b)\n(S (N c))\n")
+    split = {"splits.test": '{ files = ["t.mrg"], sentences = 2, skipped = 1 }'}
+    manifests(**split)
+    with pytest.raises(ReadError, match=r"t\.mrg:2:10: sentence 2: "):
+        open_treebank("tiny", root).split("test")
+    manifests(on_error='"skip"', **split)
+    for _ in range(2):  # read, and from the cache
+        caplog.clear()
+        bank = open_treebank("tiny", root)
+        with caplog.at_level(logging.WARNING):
+            assert [tree.words for tree in bank.split("test")] == [("a",), ("c",)]
+        assert caplog.messages == ["tiny, split test: 1 sentence(s) that break the format left out"]
+        assert "t.mrg:2:10: sentence 2: " in bank.data("test").skipped[0]
+    manifests(on_error='"skip"', **{"splits.test": '{ files = ["t.mrg"], sentences = 2 }'})
+    with pytest.raises(TreebankError, match="expected 0 broken sentences, found 1"):
+        open_treebank("tiny", root).split("test")
 
 
 def test_text_transforms_come_before_reading(manifests: WriteManifest, root: Path) -> None:
@@ -213,65 +232,33 @@ def test_fingerprint_follows_content_and_what_changes_trees(
     assert len(changed - {first}) == 5
 
 
-def fake_generate(
-    grammar: str, sizes: dict[str, int], seed: int, relation: str = "root"
-) -> dict[str, list[Parse]]:
-    def parse(word: str) -> Parse:
-        tree = Tree.build([word], ["N"], [(0, 1, "TOP"), (0, 1, "S")])
-        return Parse.of(tree, DependencyTree.build([word], ["N"], [0], [relation]))
+def test_mini_treebanks_come_with_the_program(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever lies under the directory of treebanks, or none is named."""
+    (root / "mini" / "german").mkdir(parents=True)
+    for directory in (None, str(root)):
+        if directory is None:
+            monkeypatch.delenv("TREEBANKS", raising=False)
+        else:
+            monkeypatch.setenv("TREEBANKS", directory)
+        bank = open_treebank("german-mini")
+        assert [len(bank.examples(split)) for split in ("train", "dev", "test")] == [2000, 300, 300]
+        assert bank.layers == bank.examples("dev")[0].layers == ("constituents", "dependencies")
 
-    return {
-        name: [parse(f"{grammar}{name}{seed}-{i}") for i in range(size)]
-        for name, size in sizes.items()
-    }
 
-
-def test_mini_treebanks_are_generated(
-    manifests: WriteManifest, monkeypatch: pytest.MonkeyPatch
+def test_the_fingerprint_of_a_mini_treebank_is_that_of_its_sentences(
+    manifests: WriteManifest, root: Path
 ) -> None:
-    monkeypatch.delenv("TREEBANKS", raising=False)
-    monkeypatch.setattr("spmrl_bench.treebanks.treebank.generate", fake_generate)
-    manifests(**MINI)
-    treebank = open_treebank("tiny")
-    assert len(treebank.split("train")) == 5
-    assert treebank.split("dev")[4] == Tree.build(["germandev1-4"], ["N"], [(0, 1, "S")])
-    first = treebank.fingerprint
-    assert open_treebank("tiny").fingerprint == first
-    assert str(treebank.examples("dev", ["dependencies"])[4]) == "germandev1-4/root/0"
-    assert treebank.layers == treebank.examples("dev")[0].layers
-    other = partial(fake_generate, relation="dep")
-    monkeypatch.setattr("spmrl_bench.treebanks.treebank.generate", other)
-    monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
-    changed = open_treebank("tiny")
-    assert changed.fingerprint == first
-    assert changed.fingerprint_of("dependencies") != treebank.fingerprint_of("dependencies")
-    manifests(**{**MINI, "seed": "2"})
-    assert open_treebank("tiny").fingerprint != first
-
-
-REAL = [
-    ("english-wsj-sample", "wsj_sample_en", {"train": (3396, 81793), "dev": (273, 6327),
-                                             "test": (245, 5964)}, 26, 45),
-    ("french-sequoia", "sequoia_fr", {"train": (2231, 48086), "dev": (412, 9488),
-                                      "test": (456, 9464)}, 12, 29),
-    ("german-squoia", "squoia_de", {"train": (1894, 30657), "dev": (422, 7209),
-                                    "test": (508, 8991)}, 24, 53),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "folder", "sizes", "labels", "tags"), REAL)
-def test_open_treebanks(
-    name: str, folder: str, sizes: dict[str, tuple[int, int]], labels: int, tags: int
-) -> None:
-    treebank = open_treebank(name, shared_data(f"treebanks/{folder}").parent)
-    trees = []
-    for split, (sentences, tokens) in sizes.items():
-        found = treebank.split(split)
-        assert (len(found), sum(map(len, found))) == (sentences, tokens)
-        assert treebank.content(split).left_out == {"without words": 0, "that break the format": 0}
-        trees += found
-    assert len({label for tree in trees for label in tree.labels}) == labels
-    assert len({tag for tree in trees for tag in tree.tags}) == tags
-    for tree in trees:
-        assert tuple(tree.spans[0]) == (0, len(tree))
-        assert Tree.build(tree.words, tree.tags, tree.constituents()) == tree
+    layer = '{ format = "dp", train = ["a.dp"], dev = ["a.dp"], test = ["a.dp"] }'
+    split = '{ files = ["a_2.mrg"], sentences = 1 }'
+    splits = {f"splits.{name}": split for name in ("train", "dev", "test")}
+    found = []
+    for heads in (("2", "0"), ("0", "1")):
+        manifests(track='"mini"', dependencies=layer, shared='"allowed"', **splits)
+        (root / "tiny_data/a.dp").write_text(f"d\tN\t{heads[0]}\ne\tN\t{heads[1]}\n")
+        bank = open_treebank("tiny", root)
+        found.append((bank.fingerprint, bank.fingerprint_of("dependencies")))
+        sentences = dict.fromkeys(("train", "dev", "test"), digest(["(S (N d) (N e))"]))
+        head = {"format": "mini", "transforms": ["drop-traces", "strip-root"], "version": 1}
+        assert bank.fingerprint == digest(head | sentences)
+    assert found[0][0] == found[1][0]
+    assert found[0][1] != found[1][1]

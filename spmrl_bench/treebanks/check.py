@@ -1,0 +1,382 @@
+"""Is a treebank what its manifest says, down to the last sentence, and what is in it?
+
+Opening a treebank stops at the first thing that is wrong, as a training should. Whoever
+prepares or receives one wants the complete list instead: every file that is missing or
+changed, every sentence that breaks the format, every number that differs from the declared
+one, every place where two layers disagree, every sentence that two splits have.
+
+Beside it stand the figures that a treebank's builders publish and that its users need first: most
+mistakes of a conversion show in one of them, as a label set of hundreds, or a depth of a thousand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.treebanks.catalogue import Root, treebank_status
+from spmrl_bench.treebanks.files import ALLOW_SHARED, TreebankFiles, same_places
+from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
+from spmrl_bench.treebanks.reading import (
+    FirstLayer,
+    SplitData,
+    count_mistakes,
+    read_first_layer,
+    read_layer,
+    split_data,
+)
+from spmrl_bench.trees.dependencies import DependencyTree, depths
+from spmrl_bench.trees.graph import Graph
+from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.projective import nonprojective_words
+from spmrl_bench.trees.tree import Tree
+
+#: Sentences of at most this many words may well occur in two splits.
+SHORT = 3
+#: Share of a split's sentences that an earlier split may have too, and a number that is chance.
+MOST_SHARED = 0.1
+BY_CHANCE = 2
+
+_SHOWN = 12  # labels, tags and chains of an inventory
+
+#: A sentence of two splits: split, number from 1, earlier split, number there.
+Shared = tuple[str, int, str, int]
+
+
+@dataclass
+class Validation:
+    """What was found of one treebank.
+
+    Attributes:
+        name: of the treebank.
+        present: whether its files are there; if not, nothing else was looked at.
+        statistics: of each split that could be read, of its first layer.
+        dependencies: those of its dependencies; where these are its only layer, the same.
+        left_out: sentences of each split that were left out, as the manifest declares: those
+            that break the format and those without words.
+        shared: sentences that occur in two splits; see :func:`shared_sentences`.
+        aligned: number of words that are the same in two layers.
+        deviating: the lines of a manifest that would declare the numbers that were found, by
+            split, where it declares others.
+        problems: all that is wrong, each with its place.
+    """
+
+    name: str
+    present: bool
+    statistics: dict[str, TreebankStatistics] = field(default_factory=dict)
+    dependencies: dict[str, TreebankStatistics] = field(default_factory=dict)
+    left_out: dict[str, tuple[int, int]] = field(default_factory=dict)
+    shared: list[Shared] = field(default_factory=list)
+    aligned: int | None = None
+    deviating: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """The treebank is here, and nothing is wrong with it."""
+        return self.present and not self.problems
+
+
+def validate(manifest: Manifest, root: Root = None) -> Validation:
+    """Read all of a treebank, from its files and not from the cache, and list what is wrong.
+
+    Raises:
+        TreebankError: its folder may not be read.
+    """
+    status = treebank_status(manifest, root)
+    result = Validation(manifest.name, status.present)
+    if not status.present or status.files is None:
+        return result
+    files = status.files
+    sentences: dict[str, Sequence[Parse]] = {}
+    result.problems += same_places(files)
+    for split in SPLITS:
+        found = _check_split(result, files, split)
+        if found is not None:
+            first, data = found
+            sentences[split] = data.sentences
+            if len(manifest.layers) > 1:
+                _check_layer(result, files, split, first)
+    if manifest.layers[0] == "dependencies":
+        result.dependencies = result.statistics
+    result.shared = shared_sentences(sentences)
+    if manifest.shared == "refused":
+        sizes = {name: len(found) for name, found in sentences.items()}
+        result.problems += many_shared(result.shared, sizes)
+    return result
+
+
+def read_with_statistics(
+    files: TreebankFiles, split: SplitName, broken: list[str]
+) -> tuple[FirstLayer, TreebankStatistics]:
+    """Return what is in the files of a split, and the figures of its first layer.
+
+    Every sentence that breaks the format is left out, and its error added to ``broken``; raises
+    as :func:`~spmrl_bench.treebanks.reading.read_first_layer`.
+    """
+    statistics = TreebankStatistics()
+    found = read_first_layer(
+        files,
+        split,
+        on_error=lambda error: broken.append(str(error)),
+        watch=statistics.add_raw,
+    )
+    statistics.add_all(split_data(found).sentences, files.manifest.layers[0])
+    return found, statistics
+
+
+def _check_split(
+    result: Validation, files: TreebankFiles, split: SplitName
+) -> tuple[FirstLayer, SplitData] | None:
+    """What was read of a split, whose mistakes go into the result; None if nothing could be."""
+    manifest = files.manifest
+    declared = manifest.splits[split]
+    broken: list[str] = []
+    try:
+        result.problems += _changed(files, split, manifest.layers[0])
+        found, statistics = read_with_statistics(files, split, broken)
+    except SpmrlError as error:
+        result.problems += [*broken, str(error)]
+        return None
+    data = split_data(found)
+    if manifest.on_error == "fail":
+        result.problems += broken
+        data = SplitData(data.sentences, data.dropped, ())
+    result.statistics[split] = statistics
+    result.left_out[split] = (len(data.skipped), data.dropped)
+    if statistics.several_roots:
+        result.problems.append(
+            f"{split}: {statistics.several_roots} trees have no single constituent over all words: "
+            "add a root transform to the manifest"
+        )
+    if wrong := count_mistakes(data, declared):
+        result.problems += [f"{split}: {mistake}" for mistake in wrong]
+        counts = {"sentences": statistics.sentences, "tokens": statistics.tokens}
+        counts |= {"skipped": len(data.skipped)} if data.skipped or declared.skipped else {}
+        counts |= {"dropped": data.dropped} if declared.dropped is not None else {}
+        lines = (f"splits.{split}.{key} = {number}" for key, number in counts.items())
+        result.deviating[split] = "\n".join(lines)
+    return found, data
+
+
+def _check_layer(
+    result: Validation, files: TreebankFiles, split: SplitName, found: FirstLayer
+) -> None:
+    missing = files.of(split, "dependencies").missing
+    result.aligned = result.aligned or 0
+    if missing:
+        result.problems.append(
+            f"{split}: the dependencies lack {', '.join(missing[:5])} in {files.layer_folder}"
+        )
+        return
+    try:
+        result.problems += _changed(files, split, "dependencies")
+        data = read_layer(files, split, found)
+    except SpmrlError as error:
+        result.problems.append(str(error))
+        return
+    result.dependencies[split] = statistics = TreebankStatistics()
+    statistics.add_all(data.sentences, "dependencies")
+    result.aligned += statistics.tokens
+
+
+def _changed(files: TreebankFiles, split: SplitName, layer: Layer) -> list[str]:
+    return [
+        f"{split}: {changed} is not the file that the manifest was written for (SHA-256)"
+        for changed in files.changed(split, layer)
+    ]
+
+
+# ---- Sentences that two splits have ----
+
+
+def shared_sentences(splits: Mapping[str, Sequence[Parse]]) -> list[Shared]:
+    """Return sentences of more than :data:`SHORT` words that occur in two splits.
+
+    Returns:
+        ``(split, number, earlier split, number there)`` for each sentence of a later split that
+        an earlier one has too, numbers from 1.
+    """
+    first: dict[tuple[str, ...], tuple[str, int]] = {}
+    found = []
+    for split, sentences in splits.items():
+        here: dict[tuple[str, ...], tuple[str, int]] = {}
+        for number, sentence in enumerate(sentences, start=1):
+            if len(sentence) <= SHORT:
+                continue
+            if sentence.words in first:
+                found.append((split, number, *first[sentence.words]))
+            else:
+                here.setdefault(sentence.words, (split, number))
+        first |= here
+    return found
+
+
+def many_shared(shared: Sequence[Shared], sizes: Mapping[str, int]) -> list[str]:
+    """Return in words which splits have too many of the sentences of an earlier one.
+
+    Args:
+        shared: as of :func:`shared_sentences`.
+        sizes: number of sentences of each split.
+    """
+    counts = Counter((split, earlier) for split, _, earlier, _ in shared)
+    examples = {(split, earlier): (n, m) for split, n, earlier, m in reversed(shared)}
+    return [
+        f"{count} of the {sizes[split]} sentences of {split} are in {earlier} too, such as {split} "
+        f"{examples[split, earlier][0]} = {earlier} {examples[split, earlier][1]}. {ALLOW_SHARED}"
+        for (split, earlier), count in counts.items()
+        if count > max(BY_CHANCE, MOST_SHARED * sizes[split])
+    ]
+
+
+def shared_note(shared: list[Shared]) -> list[str]:
+    """Return what to say about sentences that stand in two splits."""
+    if not shared:
+        return []
+    pairs = Counter((later, earlier) for later, _, earlier, _ in shared)
+    counts = ", ".join(f"{n} of {later} in {earlier}" for (later, earlier), n in pairs.items())
+    split, number, other, there = shared[0]
+    return [
+        f"sentences of more than {SHORT} words in two splits: {counts} "
+        f"(the first: {split} {number} is {other} {there})"
+    ]
+
+
+# ---- Figures ----
+
+
+@dataclass
+class TreebankStatistics:
+    """Figures of some sentences; :meth:`add` takes them one by one.
+
+    Attributes:
+        sentences, tokens: how many.
+        forms, tags: how often each word form and each tag occurs.
+        labels: how often each label of a constituent occurs; of dependencies, each relation.
+        longest: number of words of the longest sentence, and its number from 1.
+        deepest: number of constituents around a word, at most; of dependencies, of arcs above it.
+        chains: how often each chain of constituents over the same words occurs, top-down.
+        one_word: sentences of one word.
+        several_roots: trees without a single constituent over all words.
+        discontinuous: constituents whose words have a gap between them, in the sentences given to
+            :meth:`add_raw`; of dependencies, arcs that are not projective.
+        discontinuous_sentences: sentences with at least one.
+    """
+
+    sentences: int = 0
+    tokens: int = 0
+    forms: Counter[str] = field(default_factory=Counter)
+    tags: Counter[str] = field(default_factory=Counter)
+    labels: Counter[str] = field(default_factory=Counter)
+    longest: tuple[int, int] = (0, 0)
+    deepest: int = 0
+    chains: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    one_word: int = 0
+    several_roots: int = 0
+    discontinuous: int = 0
+    discontinuous_sentences: int = 0
+
+    def add(self, sentence: Tree | DependencyTree) -> None:
+        """Count a sentence as it is trained on."""
+        self.sentences += 1
+        n = len(sentence)
+        self.tokens += n
+        self.one_word += n == 1
+        self.longest = max(self.longest, (n, self.sentences), key=lambda pair: pair[0])
+        self.forms.update(sentence.words)
+        self.tags.update(sentence.tags)
+        if isinstance(sentence, DependencyTree):
+            self.labels.update(sentence.relations)
+            self.deepest = max(self.deepest, max(depths(sentence.heads.tolist())))
+            self._add_discontinuous(len(nonprojective_words(sentence.heads.tolist())))
+            return
+        self.labels.update(sentence.labels)
+        rows = list(sentence.constituents())
+        self.several_roots += not rows or rows[0][:2] != (0, n)
+        self.deepest = max(self.deepest, _depth(rows))
+        self.chains.update(_chains(rows))
+
+    def add_all(self, sentences: Iterable[Parse], layer: Layer) -> None:
+        """Count one layer of all sentences."""
+        for sentence in sentences:
+            found = sentence.layer(layer)
+            if found is not None:
+                self.add(found)
+
+    def add_raw(self, sentence: object) -> None:
+        """Count the crossing branches of a sentence as its file has it, before any transform."""
+        if isinstance(sentence, Graph):
+            self._add_discontinuous(sum(extent.has_gap for extent in sentence.extents()))
+
+    def _add_discontinuous(self, number: int) -> None:
+        self.discontinuous += number
+        self.discontinuous_sentences += number > 0
+
+    def unseen(self, known: TreebankStatistics) -> float:
+        """Return the percentage of tokens whose form does not occur in other sentences."""
+        new = sum(count for form, count in self.forms.items() if form not in known.forms)
+        return 100 * new / max(1, self.tokens)
+
+
+def statistics_table(splits: Mapping[str, TreebankStatistics]) -> str:
+    """Return a column for each split, a row for each figure; the first has no unseen forms."""
+    from tabulate import tabulate
+
+    first = next(iter(splits.values()))
+    figures: list[tuple[str, Callable[[TreebankStatistics], object]]] = [
+        ("sentences", lambda s: f"{s.sentences:,}"),
+        ("tokens", lambda s: f"{s.tokens:,}"),
+        ("word forms", lambda s: f"{len(s.forms):,}"),
+        ("unseen tokens", lambda s: "" if s is first else f"{s.unseen(first):.1f} %"),
+        ("tags", lambda s: len(s.tags)),
+        ("labels", lambda s: len(s.labels)),
+        ("longest sentence", lambda s: f"{s.longest[0]} (no. {s.longest[1]})"),
+        ("deepest", lambda s: s.deepest),
+        ("sentences of one word", lambda s: s.one_word),
+        ("unary chains", lambda s: sum(s.chains.values())),
+        ("discontinuous", lambda s: f"{s.discontinuous} in {s.discontinuous_sentences}"),
+    ]
+    rows = [[name, *(figure(one) for one in splits.values())] for name, figure in figures]
+    return tabulate(
+        rows, headers=["", *splits], tablefmt="simple", disable_numparse=True,
+        colalign=["left", *["right"] * len(splits)],
+    )  # fmt: skip
+
+
+def inventories(splits: Mapping[str, TreebankStatistics]) -> list[str]:
+    """Return lines with the most frequent labels, tags and unary chains of all splits."""
+    together: dict[str, Counter[str]] = {kind: Counter() for kind in ("labels", "tags", "chains")}
+    for one in splits.values():
+        together["labels"].update(one.labels)
+        together["tags"].update(one.tags)
+        together["chains"].update({" over ".join(c): n for c, n in one.chains.items()})
+    return [
+        f"{kind} ({len(counts)}): {_most_frequent(counts)}"
+        for kind, counts in together.items()
+        if counts
+    ]
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    shown = ", ".join(name or "(none)" for name, _ in counts.most_common(_SHOWN))
+    return shown + (", ..." if len(counts) > _SHOWN else "")
+
+
+def _depth(rows: Sequence[tuple[int, int, str]]) -> int:
+    ends: list[int] = []
+    depth = 0
+    for start, end, _ in rows:
+        while ends and ends[-1] <= start:
+            ends.pop()
+        ends.append(end)
+        depth = max(depth, len(ends))
+    return depth
+
+
+def _chains(rows: Sequence[tuple[int, int, str]]) -> list[tuple[str, ...]]:
+    runs = groupby(rows, key=lambda row: row[:2])
+    chains = [tuple(label for _, _, label in run) for _, run in runs]
+    return [chain for chain in chains if len(chain) > 1]
