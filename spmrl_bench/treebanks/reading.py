@@ -22,7 +22,6 @@ from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.readers.sentences import DependencySentence
 from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.treebanks.alignment import aligned, by_name, by_number
-from spmrl_bench.treebanks.encodings import all_decode
 from spmrl_bench.treebanks.manifest import FileManifest
 from spmrl_bench.treebanks.patterns import (
     ALTERNATIVE,
@@ -334,6 +333,16 @@ def _with_encoding(options: Mapping[str, Any], paths: Sequence[Path]) -> dict[st
         fitting = (name for name in names[:-1] if all_decode(paths, name))
         result["encoding"] = next(fitting, names[-1])
     return result
+
+
+def all_decode(paths: Sequence[Path], encoding: str) -> bool:
+    """Whether all files can be read and are text in an encoding."""
+    try:
+        for path in paths:
+            path.read_bytes().decode(encoding)
+    except (OSError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def _chosen(items: Sequence[_Item], folder: Path, split: Split) -> Sequence[_Item]:
