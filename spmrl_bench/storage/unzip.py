@@ -82,7 +82,7 @@ def unzip(
     try:
         with archive.open("rb") as begin:
             if not begin.read(4).startswith(_BEGIN):  # the last file of another archive may be one
-                raise broken("it does not begin as one")
+                raise broken("it does not begin as one; other archives are for you to unpack")
         opened = zipfile.ZipFile(_Headers(archive))
     except _BROKEN as problem:
         raise broken(problem) from problem

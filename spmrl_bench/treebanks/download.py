@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from urllib.parse import quote
 
 from spmrl_bench.errors import TreebankError
+from spmrl_bench.files import create
 from spmrl_bench.storage.paths import check_path, require_inside
 from spmrl_bench.storage.unzip import UNPACKED, unzip
 from spmrl_bench.treebanks.checksums import file_digest
@@ -107,8 +108,8 @@ class _Place:
             )
         return False
 
-    def put(self, name: str, source: Path) -> list[Path]:
-        """Put a whole file in its place; returns it unless somebody else was faster.
+    def put(self, name: str, source: Path, digest: str) -> Iterator[Path]:
+        """Put a whole file in its place, and yield it unless somebody else was faster.
 
         Raises:
             TreebankError: another file is there, the place is not in the directory of treebanks,
@@ -117,13 +118,16 @@ class _Place:
         path = self._path(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if _copy_new(source, path):
-                return [path]
+            with source.open("rb") as file:
+                empty = os.fstat(file.fileno()).st_size == 0
+                data = b"" if empty else memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+                create(path, data, forced=True)
         except OSError as error:
+            if isinstance(error, FileExistsError) and not self.lacks(name, digest):
+                return
             place = error.filename2 or error.filename or path
             raise TreebankError(f"{place}: cannot be written: {error.strerror}") from error
-        self.lacks(name, file_digest(source))
-        return []
+        yield path
 
     def _path(self, name: str) -> Path:
         try:
@@ -133,35 +137,13 @@ class _Place:
         return require_inside(self._root, path, TreebankError, to="write")
 
 
-def _copy_new(source: Path, path: Path) -> bool:
-    """Copy a file to where there is none, whole or not at all; False if there is one."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file, source.open("rb") as content:
-            shutil.copyfileobj(content, file, _CHUNK)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        try:
-            os.link(name, path)  # unlike a renaming, it replaces nothing
-        except FileExistsError:
-            return False
-        except OSError:  # a file system without links
-            if os.path.lexists(path):
-                return False
-            os.replace(name, path)
-        return True
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
 def _fetch_files(
     source: Fetch, recorded: Mapping[str, str], place: _Place, tell: _Tell
 ) -> Iterator[Path]:
     for name, digest in recorded.items():
         if place.lacks(name, digest):
             with _download(source.url + quote(name), digest, tell) as downloaded:
-                yield from place.put(name, downloaded)
+                yield from place.put(name, downloaded, digest)
 
 
 def _fetch_archive(
@@ -192,7 +174,7 @@ def _fetch_archive(
                 f"{source.url}: {other[0]}: the download has another file of this name (SHA-256)"
             )
         for name in [name for name in files if place.lacks(name, digests[name])]:
-            yield from place.put(name, files[name])
+            yield from place.put(name, files[name], digests[name])
 
 
 def _target(name: str, members: Mapping[str, str]) -> str | None:
@@ -216,18 +198,12 @@ def _download(url: str, digest: str, tell: _Tell) -> Iterator[Path]:
     tell(f"downloading {url}")
     logger = pooch.get_logger()
     level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        own = tempfile.TemporaryDirectory(prefix="spmrl-bench-")
-    except OSError as error:
-        raise TreebankError(
-            f"{tempfile.gettempdir()}: cannot keep the download: {error}"
-        ) from error
-    with own:
+    with ExitStack() as used:
         try:
-            name = pooch.retrieve(
-                url, f"sha256:{digest}", fname="file", path=own.name, downloader=_get
-            )
+            own = used.enter_context(tempfile.TemporaryDirectory(prefix="spmrl-bench-"))
+            logger.setLevel(logging.ERROR)
+            used.callback(logger.setLevel, level)
+            name = pooch.retrieve(url, f"sha256:{digest}", fname="file", path=own, downloader=_get)
         except (RequestException, HTTPError) as error:
             raise TreebankError(f"{url}: the download failed: {error}") from error
         except ValueError as error:
@@ -236,9 +212,7 @@ def _download(url: str, digest: str, tell: _Tell) -> Iterator[Path]:
                 "differs): it was cut short, or the server has another one now"
             ) from error
         except OSError as error:
-            raise TreebankError(f"{own.name}: cannot keep the download: {error}") from error
-        finally:
-            logger.setLevel(level)
+            raise TreebankError(f"cannot keep the download of {url}: {error}") from error
         yield Path(name)
 
 
