@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from spmrl_bench.cli import app
+from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.trees.conll import conll_lines
 from tests.laboratory import SIZES, TRAIN, Laboratory, make_trees
@@ -227,12 +228,14 @@ def test_dependencies_alone_get_a_recipe_with_room(own: Path, tmp_path: Path) ->
         words = [f"{split}{k}" for k in range(n)]
         lines = conll_lines(words, "T" * n, map(str, range(n)), "r" * n)
         (folder / f"{split}.conll").write_text(lines)
-    result = run("new-treebank", str(folder), "--language", "elvish", "--into", "there", "--yes")
+    home = own.parent / "home"
+    result = run("new-treebank", str(folder), "--language", "elvish", "--into", str(home), "--yes")
     assert result.exit_code == 0, result.output
-    recipe = load_recipe("there/recipes/elvish.toml")
-    assert recipe.language.treebanks == ["elvish-arcs"]
-    assert recipe.language.model.max_positions == 402
-    assert result.stdout.splitlines()[-1] == "next: spmrl-bench train there/recipes/elvish.toml"
+    assert result.stdout.endswith("next: spmrl-bench train elvish\n")
+    plan = make_plan("elvish")
+    assert plan.treebank.layers == ("dependencies",)
+    assert "biaffine" in {config.kind for config in plan.configs}
+    assert {config.model.max_positions for config in plan.configs} == {402}
 
 
 def test_a_recipe_is_called_as_the_language_or_the_treebank(own: Path) -> None:

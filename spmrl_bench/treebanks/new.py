@@ -298,8 +298,9 @@ def _layer(found: NewTreebank, content: Mapping[str, Any], beside: Source) -> di
         split: _patterns(found.folder, [alike[path] for path in found.files(split)])
         for split in SPLITS
     }
-    table = {"dependencies": {"format": beside.form.name, **beside.options, **files}}
-    draft = validated(FileManifest, {**content, **table}, f"{found.name}.toml", TreebankError)
+    layer: dict[str, Any] = {"format": beside.form.name, **beside.options, **files}
+    both = {**content, "dependencies": layer}
+    draft = validated(FileManifest, both, f"{found.name}.toml", TreebankError)
     try:
         for split in SPLITS:
             read_layer(draft, found.folder, found.folder, split, on_error=lambda error: None)
@@ -307,4 +308,4 @@ def _layer(found: NewTreebank, content: Mapping[str, Any], beside: Source) -> di
         found.notes.append(f"the {beside.form.name} files are not taken as a layer: {error}")
         return {}
     found.notes.append(f"dependencies of the same sentences: {beside.form.title}")
-    return table
+    return {"dependencies": layer}

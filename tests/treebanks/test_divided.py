@@ -9,7 +9,6 @@ import pytest
 from spmrl_bench.errors import SpmrlError, TreebankError
 from spmrl_bench.treebanks.catalogue import read_manifest
 from spmrl_bench.treebanks.manifest import FileManifest
-from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
 from spmrl_bench.treebanks.overlap import same_places
 from spmrl_bench.treebanks.split_files import split_files
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -158,51 +157,3 @@ def test_a_dev_set_that_stands_in_train_is_a_mistake(bank: Path) -> None:
     found = manifest_of(bank, train, 'files = ["copy.mrg"]', files[2])
     (problem,) = validate(found).problems
     assert "of the 10 sentences of dev are in train too, such as dev" in problem
-
-
-def test_a_folder_with_lists_becomes_a_treebank_with_lists(bank: Path) -> None:
-    (bank / "ids-dev.txt").write_text("doc0\n")
-    (bank / "ids-test.txt").write_text("doc1\n")
-    (bank / "ids-train.txt").write_text("doc2\nthat is no document\n")
-    found = inspect_folder(bank, language="elvish")
-    assert found.proposal.how == "by the lists of documents"
-    write_new_treebank(found, bank.parent / "home")
-    opened = open_treebank(found.name)
-    assert list(opened.split("dev")) == TREES[:10]
-    assert list(opened.split("train")) == TREES[20:]
-    assert validate(opened.manifest).sound
-
-
-def test_what_is_missing_is_cut_from_the_end_of_train(bank: Path) -> None:
-    for number, name in enumerate(("x.train", "x.gold")):
-        (bank / f"doc{number}.mrg").rename(bank / name)
-    for number in range(2, 6):
-        (bank / f"doc{number}.mrg").unlink()
-    found = inspect_folder(bank, language="elvish")
-    write_new_treebank(found, bank.parent / "home")
-    opened = open_treebank(found.name)
-    assert [list(opened.split(name)) for name in ("train", "dev", "test")] == [
-        TREES[:9], TREES[9:10], TREES[10:20]
-    ]  # fmt: skip
-
-
-def test_the_user_names_files_or_folders(bank: Path) -> None:
-    (bank / "late").mkdir()
-    (bank / "doc5.mrg").rename(bank / "late" / "doc5.mrg")
-    found = inspect_folder(
-        bank, given={"test": ["late"], "dev": ["doc4*"], "train": ["doc[0-2].mrg"]}
-    )
-    splits = {name: split.files for name, split in found.proposal.splits.items()}
-    assert splits["train"] == ("doc0.mrg", "doc1.mrg", "doc2.mrg")
-    assert (splits["dev"], splits["test"]) == (("doc4.mrg",), ("late/doc5.mrg",))
-    assert found.proposal.unused == ("doc3.mrg",)
-    with pytest.raises(TreebankError, match=r"--dev nothing\*: none of the 6 files"):
-        inspect_folder(bank, given={"dev": ["nothing*"]})
-
-
-def test_a_name_that_is_taken_or_none_is_said_first(bank: Path) -> None:
-    (bank / "doc0.mrg").write_text("nothing that can be read")
-    with pytest.raises(TreebankError, match="there is a treebank 'german-squoia' already"):
-        inspect_folder(bank, name="german-squoia")
-    with pytest.raises(TreebankError, match="--name 'a b/2': expected a name"):
-        inspect_folder(bank, name="a b/2")
