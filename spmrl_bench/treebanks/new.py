@@ -298,7 +298,8 @@ def _layer(found: NewTreebank, content: Mapping[str, Any], beside: Source) -> di
         split: _patterns(found.folder, [alike[path] for path in found.files(split)])
         for split in SPLITS
     }
-    layer: dict[str, Any] = {"format": beside.form.name, **beside.options, **files}
+    layer: dict[str, Any] = {"format": beside.form.name, **beside.options}
+    layer |= files
     both = {**content, "dependencies": layer}
     draft = validated(FileManifest, both, f"{found.name}.toml", TreebankError)
     try:
