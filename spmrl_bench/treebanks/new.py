@@ -294,12 +294,9 @@ def _numbers(content: SplitContent) -> dict[str, int]:
 def _layer(found: NewTreebank, content: Mapping[str, Any], beside: Source) -> dict[str, Any]:
     """Return the table of the dependencies beside the trees, if they have the same words."""
     alike = partners(found.source.paths, beside.paths) or {}
-    files = {
-        split: _patterns(found.folder, [alike[path] for path in found.files(split)])
-        for split in SPLITS
-    }
     layer: dict[str, Any] = {"format": beside.form.name, **beside.options}
-    layer |= files
+    for split in SPLITS:
+        layer[split] = _patterns(found.folder, [alike[path] for path in found.files(split)])
     both = {**content, "dependencies": layer}
     draft = validated(FileManifest, both, f"{found.name}.toml", TreebankError)
     try:
