@@ -13,16 +13,16 @@ import codecs
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from spmrl_bench.bounded_files import read_within
-from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
+from spmrl_bench.errors import SpmrlError, TreebankError
 from spmrl_bench.readers.encoding_names import check_encoding
-from spmrl_bench.readers.formats import FORMATS, Format, guess_format
+from spmrl_bench.readers.formats import FORMATS, Format, Yields, guess_format
 from spmrl_bench.treebanks.sources import SPLITS, SplitName
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
@@ -97,8 +97,9 @@ def guess_sources(
 ) -> tuple[Source, Source | None, tuple[str, ...]]:
     """Return the treebank's files, those of the dependencies beside its trees, and all others.
 
-    The treebank's are those of the format with most bytes, or trees if each of their files has a
-    file of dependencies that is called alike. Hidden files and documentation are passed over.
+    The treebank's are those of the format with most bytes, or trees if each of their files has one
+    of dependencies that is called alike; these are then in the order of the trees. Hidden files and
+    documentation are passed over.
 
     Raises:
         TreebankError: no file is of a known format, or of the one asked for; a file is not UTF-8
@@ -107,58 +108,63 @@ def guess_sources(
     """
     if encoding is not None:
         check_encoding(encoding)
+    forms: dict[str, Format] = {}
     found: dict[str, list[str]] = defaultdict(list)
-    bytes_of: Counter[str] = Counter()
-    for path in sorted(folder.rglob("*")):
+    sizes: Counter[str] = Counter()
+    others: list[str] = []
+    for path in sorted(folder.rglob("*"), key=lambda path: path.as_posix()):
         name = path.relative_to(folder).as_posix()
         if not path.is_file() or any(part.startswith(".") for part in PurePosixPath(name).parts):
             continue
-        form = None if _DOCUMENTATION.search(path.name) else guess_format(_begin(path, encoding))
-        found[form.name if form is not None else ""].append(name)
-        if form is not None:
-            bytes_of[form.name] += path.stat().st_size
-    best = format_name or max(bytes_of, key=bytes_of.__getitem__, default="")
-    if best not in bytes_of:
+        text = "" if _DOCUMENTATION.search(path.name) else _begin(path, encoding)
+        form = guess_format(text)
+        if format_name is not None:
+            form = next((form for form in _formats(format_name) if form.looks_like(text)), None)
+        if form is None:
+            others.append(name)
+        else:
+            forms[form.name] = form
+            found[form.name].append(name)
+            sizes[form.name] += path.stat().st_size
+    if not found:
         kind = f"of the format {format_name}" if format_name else "of a known format"
-        texts = [folder / name for name in found[""] if not _DOCUMENTATION.search(name)]
+        texts = [folder / name for name in others if not _DOCUMENTATION.search(name)]
         raise TreebankError(
-            f"{folder}: found no file {kind} among {sum(map(len, found.values()))} files."
-            f"{_nearest(texts, format_name)}"
+            f"{folder}: found no file {kind} among {len(others)} files."
+            f"{_nearest(texts, _formats(format_name))}"
         )
-    beside = None
-    if format_name is None:
-        kinds = {form: FORMATS[form].yields for form in bytes_of}
-        trees, arcs = (
-            max((f for f in kinds if (kinds[f] == "dependencies") == wanted),
-                key=bytes_of.__getitem__, default="")
-            for wanted in (False, True)
-        )  # fmt: skip
-        if trees and arcs and partners(found[trees], found[arcs]) is not None:
-            best, beside = trees, arcs
 
-    def source(form: str) -> Source:
-        paths = tuple(sorted(found.pop(form)))
-        return Source(FORMATS[form], paths, _options(FORMATS[form], folder, paths, encoding))
+    def largest(yields: tuple[Yields, ...]) -> Format | None:
+        some = [name for name in sizes if forms[name].yields in yields]
+        return forms[max(some, key=sizes.__getitem__)] if some else None
 
-    sources = source(best), source(beside) if beside is not None else None
-    return *sources, tuple(sorted(name for names in found.values() for name in names))
+    best, beside = forms[max(sizes, key=sizes.__getitem__)], None
+    trees, arcs = largest(("trees", "graphs")), largest(("dependencies",))
+    if trees and arcs and (alike := _partners(found[trees.name], found[arcs.name])):
+        best, beside = trees, Source(arcs, alike, _options(arcs, folder, alike, encoding))
+    paths = tuple(found.pop(best.name))
+    source = Source(best, paths, _options(best, folder, paths, encoding))
+    unused = {name for names in found.values() for name in names}
+    unused -= set(beside.paths if beside is not None else ())
+    return source, beside, tuple(sorted(unused.union(others)))
 
 
-def partners(paths: Sequence[str], others: Sequence[str]) -> dict[str, str] | None:
+def _formats(name: str | None) -> list[Format]:
+    """Return the format of a name, or all without one."""
+    return [FORMATS[name]] if name is not None else list(FORMATS.values())
+
+
+def _partners(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | None:
     """Return of each file the one among others that is called alike; None if one has none.
 
-    Two are called alike if their names differ in the ending only, and their folders, too, where
-    names alone are not unique.
+    Two are called alike if their names differ in the ending only, and where names alone are not
+    unique, those of their folders do not.
     """
-    keys: tuple[Callable[[PurePosixPath], str], ...] = (
-        lambda path: path.stem,
-        lambda path: f"{path.parent.name}/{path.stem}",
-    )
-    for key in keys:
-        by_key = {key(PurePosixPath(other)): other for other in others}
-        found = {path: by_key.get(key(PurePosixPath(path)), "") for path in paths}
-        if len(by_key) == len(others) and len(set(found.values()) - {""}) == len(paths):
-            return found
+    for parts in (1, 2):
+        keys = ["/".join(PurePosixPath(path).with_suffix("").parts[-parts:]) for path in paths]
+        by_key = {"/".join(PurePosixPath(o).with_suffix("").parts[-parts:]): o for o in others}
+        if len(by_key) == len(others) and len(set(keys) & by_key.keys()) == len(paths):
+            return tuple(by_key[key] for key in keys)
     return None
 
 
@@ -172,23 +178,24 @@ def _begin(path: Path, encoding: str | None) -> str:
     return text.removeprefix("\ufeff")[:_BEGINNING]
 
 
-def _nearest(paths: Sequence[Path], format_name: str | None) -> str:
+def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:
     """Say which format reads most of the largest files, and where it fails."""
-    best: tuple[float, str, ReadError] | None = None
-    for path in sorted(paths, key=lambda path: -path.stat().st_size)[:3]:
-        for form in FORMATS.values() if _begin(path, None) else ():
-            errors: list[ReadError] = []
+    best, said = -1.0, ""
+    texts = [path for path in paths if _begin(path, None)]
+    for path in sorted(texts, key=lambda path: -path.stat().st_size)[:3]:
+        for form in forms:
+            errors: list[SpmrlError] = []
             required = {"escapes": "brackets"} if form.options.get("escapes") is ... else {}
             count = 0
             try:
                 for _ in islice(form.read(path, on_error=errors.append, **required), _TRIED):
                     count += 1
             except SpmrlError as error:
-                errors += [error] if isinstance(error, ReadError) else []
+                errors.append(error)
             share = count / (1 + len(errors))
-            if errors and format_name in (None, form.name) and (best is None or share > best[0]):
-                best = share, form.name, errors[0]
-    return "" if best is None else f" The nearest is {best[1]}, which fails: {best[2]}"
+            if errors and share > best:
+                best, said = share, f" The nearest is {form.name}, which fails: {errors[0]}"
+    return said
 
 
 # ---- Encoding, options, transforms ----

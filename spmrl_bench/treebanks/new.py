@@ -26,7 +26,6 @@ from spmrl_bench.treebanks.guess import (
     divide,
     guess_sources,
     guess_transforms,
-    partners,
 )
 from spmrl_bench.treebanks.manifest import FileManifest
 from spmrl_bench.treebanks.overlap import many_shared, same_places
@@ -293,7 +292,7 @@ def _numbers(content: SplitContent) -> dict[str, int]:
 
 def _layer(found: NewTreebank, content: Mapping[str, Any], beside: Source) -> dict[str, Any]:
     """Return the table of the dependencies beside the trees, if they have the same words."""
-    alike = partners(found.source.paths, beside.paths) or {}
+    alike = dict(zip(found.source.paths, beside.paths, strict=True))
     layer: dict[str, Any] = {"format": beside.form.name, **beside.options}
     for split in SPLITS:
         layer[split] = _patterns(found.folder, [alike[path] for path in found.files(split)])
