@@ -366,7 +366,7 @@ def test_what_cannot_be_fetched(
     manifests()
     with pytest.raises(TreebankError, match=r"tiny has no stable address\. Ask the elves"):
         fetch(tmp_path)
-    with pytest.raises(TreebankError, match="german-mini .* nothing to download"):
+    with pytest.raises(TreebankError, match=r"german-mini .* nothing to download"):
         fetch_treebank(read_manifest(data_dir("treebanks") / "german-mini.toml"))
     manifests(fetch=f'[{{ url = "http://x/y", sha256 = "{"0" * 64}", members = {{ "a" = "b" }} }}]')
     monkeypatch.delenv("TREEBANKS", raising=False)
