@@ -13,7 +13,7 @@ import codecs
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -300,27 +300,31 @@ def divide(
         paths: of the files, relative to the folder.
         given: what the user says of some splits, each of: a path or a name, with or without its
             ending; a pattern of these with ``*``; a folder; ``@FILE`` with one of these a line.
-            Of what is given for train, files of the other two are left out.
+            A pattern takes no file that names claim for a split of which nothing is said, and for
+            train none that is taken for another.
         folder: in which ``FILE`` is looked for, if it is not in the working directory.
 
     Raises:
         TreebankError: names and user leave open what is for training, or for what a file is;
             something given matches no file; several treebanks lie in the folder.
     """
-    files: dict[SplitName, tuple[str, ...]] = {
-        split: _matching(paths, f"--{split}", given[split], folder) for split in given
+    starred = {split: [one for one in given[split] if "*" in one] for split in given}
+    chosen = {
+        split: _matching(paths, split, [one for one in given[split] if "*" not in one], folder)
+        for split in given
     }
-    others = {path for split, some in files.items() if split != "train" for path in some}
-    if "train" in files:
-        files["train"] = tuple(path for path in files["train"] if path not in others)
-    if len(given) < len(SPLITS):
-        taken = others.union(files.get("train", ()))
-        files = {**named_splits([path for path in paths if path not in taken]), **files}
+    left = _without(paths, chosen.values())
+    named = named_splits(left) if len(given) < len(SPLITS) else {}
+    files = {split: some for split, some in named.items() if split not in given}
+    left = _without(left, files.values())
+    for split in (split for split in reversed(SPLITS) if split in given):  # train has what is left
+        some = chosen[split] | _matching(left, split, starred[split], folder)
+        left = _without(left, [some])
+        files[split] = tuple(path for path in paths if path in some)
     how = "as you said" if given else "by the names of the files"
     if not files and len(paths) == 1:
         files, how = {"train": tuple(paths)}, "one file, divided: 80 % train, 10 % dev, 10 % test"
-    taken = {path for some in files.values() for path in some}
-    unused = tuple(path for path in paths if path not in taken)
+    unused = tuple(_without(paths, files.values()))
     cut = tuple(split for split in SPLITS if split not in files)
     if not files.get("train") or (cut and unused and "train" not in given):
         told = "; ".join(f"{split}: {_some(files[split])}" for split in SPLITS if files.get(split))
@@ -409,10 +413,15 @@ def _meanings(tokens: Iterable[str]) -> dict[str, SplitName]:
     return {token: splits.pop() for token, splits in meant.items() if len(splits) == 1}
 
 
+def _without(paths: Iterable[str], taken: Iterable[Collection[str]]) -> list[str]:
+    every = {path for some in taken for path in some}
+    return [path for path in paths if path not in every]
+
+
 def _matching(
-    paths: Sequence[str], option: str, wanted: Sequence[str], folder: Path
-) -> tuple[str, ...]:
-    """Return the files that the user means, in the order of the files."""
+    paths: Sequence[str], split: SplitName, wanted: Sequence[str], folder: Path
+) -> set[str]:
+    """Return the files that the user means."""
     forms: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         name = PurePosixPath(path)
@@ -428,11 +437,11 @@ def _matching(
                 found = [path for form in forms if pattern.fullmatch(form) for path in forms[form]]
             if not found:
                 raise TreebankError(
-                    f"{option} {given}: '{line}' is none of the {len(paths)} files of the "
-                    f"treebank; there are {_some(paths)}"
+                    f"--{split} {given}: '{line}' is none of the files that are left: "
+                    f"{_some(paths) or 'none'}"
                 )
             chosen.update(found)
-    return tuple(path for path in paths if path in chosen)
+    return chosen
 
 
 def _listed(name: str, folder: Path) -> list[str]:

@@ -142,12 +142,18 @@ def test_the_user_decides(tmp_path: Path) -> None:
     ]  # fmt: skip
     listed.write_text("nowhere\n")
     for given in ({"dev": [f"@{listed}"]}, {"dev": ["nowhere"]}):
-        with pytest.raises(TreebankError, match=r"--dev .*'nowhere' is none of the 2 files"):
+        with pytest.raises(
+            TreebankError, match=r"--dev .*'nowhere' is none of the files that are left: a, b"
+        ):
             divided("a b", **given)
     with pytest.raises(TreebankError, match=r"gone: cannot be read"):
         divided("a b", dev=["@gone"])
-    with pytest.raises(TreebankError, match="told of dev: a, b; not of others"):
-        divided("a b", train=["a"], dev=["*"])
+    assert divided("a b x-dev x-test", train=["*"]) == ["a b", "x-dev", "x-test", ""]
+    assert divided("a-dev a-train b-dev b-train c", train=["a-train"], dev=["*"], test=["c"]) == [
+        "a-train", "a-dev b-dev b-train", "c", ""
+    ]  # fmt: skip
+    with pytest.raises(TreebankError, match=r"--train \*: '\*' is none .* left: none"):
+        divided("x-dev x-test", train=["*"])
 
 
 ENCODED = {

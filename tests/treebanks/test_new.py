@@ -179,7 +179,7 @@ REAL = [
     ("sequoia_fr", {}, "brackets", "2481 309 309"),
     ("sinica_zh", {}, "sinica", "8000 1000 1000"),
     ("squoia_de", {"given": EVERY}, "tiger-xml", "2260 282 282"),
-    ("ud_basque_bdt", {"given": {"train": ["*dev*"]}}, "conll", "1619 179 1799"),
+    ("ud_basque_bdt", {"given": {"train": ["eu_bdt-ud-dev"]}}, "conll", "1619 179 1799"),
     ("ud_hungarian_szeged", {}, "conll", "910 441 449"),
     ("wsj_sample_dep_en", {"given": EVERY}, "dp", "3132 391 391"),
     (
