@@ -318,7 +318,9 @@ def _print_new(found: NewTreebank, every: bool) -> None:
     for name in SPLITS:
         first, last = found.ranges.get(name, (0, 0))
         part = f", sentences {first} to {last}" if last else ""
-        typer.echo(f"  {name}: {_names(found.files(name), every)}{part}")
+        cut = name in found.division.cut
+        files = "the same files" if cut else _names(found.division.files[name], every)
+        typer.echo(f"  {name}: {files}{part}")
     passed_over = sorted({*found.others, *found.division.unused})
     typer.echo(f"passed over: {_names(passed_over, every) or 'nothing'}\n")
     typer.echo(survey_table(found.surveys))
