@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from spmrl_bench.bounded_files import read_within
-from spmrl_bench.errors import SpmrlError, TreebankError
+from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
 from spmrl_bench.readers.encoding_names import check_encoding
 from spmrl_bench.readers.formats import FORMATS, Format, Yields, guess_format
 from spmrl_bench.treebanks.sources import SPLITS, SplitName
@@ -40,8 +40,8 @@ _MARKS = (
 
 _WORDS: dict[str, SplitName] = {
     **dict.fromkeys(("train", "trn"), "train"),
-    **dict.fromkeys(("dev", "devel", "development", "tune", "heldout"), "dev"),
-    **dict.fromkeys(("val", "valid", "validation"), "dev"),
+    **dict.fromkeys(("dev", "devel", "development", "val", "valid", "validation"), "dev"),
+    **dict.fromkeys(("tune", "heldout"), "dev"),
     **dict.fromkeys(("test", "tst"), "test"),
 }
 # Gold trees are what a test set is scored against, but training data are gold too.
@@ -104,7 +104,7 @@ def guess_sources(
     Raises:
         TreebankError: no file is of a known format, or of the one asked for; a file is not UTF-8
             and no encoding is given.
-        SpmrlError: there is no such encoding.
+        SpmrlError: there is no such encoding, or a file cannot be read.
     """
     if encoding is not None:
         check_encoding(encoding)
@@ -169,8 +169,11 @@ def _partners(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | 
 
 
 def _begin(path: Path, encoding: str | None) -> str:
-    with path.open("rb") as file:
-        data = file.read(2 * _BEGINNING)
+    try:
+        with path.open("rb") as file:
+            data = file.read(2 * _BEGINNING)
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
     encoding = encoding or _marked(data)
     if b"\0" in data and encoding is None:
         return ""  # an archive or an image
@@ -234,7 +237,7 @@ def _likely(data: bytes, place: int) -> str:
     except ImportError:  # it comes with requests, but requests can do without
         return ", such as cp1252 for the languages of Western Europe"
     start = max(data.rfind(byte, 0, place) for byte in (b" ", b"\n", b"\t", b"(")) + 1
-    word = data[start:].split()[0].strip(b"()")
+    word = (data[start:].split() or [b""])[0].strip(b"()")
     guesses = [match.encoding for match in from_bytes(data[: 1 << 16])][:3]
     shown = ", ".join(f"{name} ({word.decode(name, errors='replace')})" for name in guesses)
     return f"; it may be {shown}" if shown else ""
