@@ -43,9 +43,6 @@ from spmrl_bench.treebanks.sources import (
 from spmrl_bench.trees.parse import LAYERS, Layer
 from spmrl_bench.trees.transforms import Stage, transform_named
 
-#: What the size of a download may be stated as, in bytes.
-LARGEST_STATED = 64 << 30
-
 Track = Literal["spmrl", "ptb", "ctb", "open", "mini"]
 
 
@@ -134,7 +131,7 @@ class Fetch(Closed):
     """
 
     url: Annotated[str, Field(pattern="^https?://"), AfterValidator(_address)]
-    """Address of the archive (zip or tar), or of the folder, then with a slash at its end."""
+    """Address of the zip archive, or of the folder, then with a slash at its end."""
     path: InFolder | None = None
     """The folder under the directory of treebanks, if not that of the treebank."""
     sha256: Sha256 | None = None
@@ -142,9 +139,6 @@ class Fetch(Closed):
     members: dict[InFolder, InFolder] = Field(default={}, validate_default=True)
     """Members of the archive, or folders of it with a slash at their end, and what they become
     under the treebank's folder."""
-    size: Annotated[int, Field(gt=0, le=LARGEST_STATED)] | None = None
-    """Bytes that the archive unpacks to, or that a single file has, at most; for a release that
-    is larger than usual."""
 
     @field_validator("members")
     @classmethod
