@@ -108,7 +108,7 @@ def put(path: Path, pieces: Iterable[Data], *, forced: bool = False) -> None:
         raise
 
 
-def create(path: Path, data: bytes, *, forced: bool = False) -> None:
+def create(path: Path, data: Data, *, forced: bool = False) -> None:
     """Write a file that is not there yet, of which nobody ever sees a part.
 
     Args:

@@ -94,7 +94,6 @@ def test_disagreements_of_a_run_in_all_forms(laboratory: Laboratory, opened: set
         ("disagreements", "empty"): "empty: not trained yet",
         ("disagreements", RUN, "--by", "size"): "--by: unknown",
         ("disagreements", RUN, "--output", "x.pdf"): "x.pdf",
-        ("disagreements", RUN, "--seed", "2"): "--seed is about trainings",
         ("disagreements", RUN, "--layer", "dependencies"): "--layer dependencies",
     })  # fmt: skip
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.readers.conll import conll_lines
 from tests.builders import cli
 from tests.laboratory import SIZES, TRAIN, Laboratory, make_trees
@@ -138,8 +140,9 @@ def test_a_new_treebank_trains_at_once(own: Path) -> None:
     result = run(*arguments, "--yes")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[:6] == [
-        "format: brackets, bracketed trees (Penn Treebank, SPMRL; others by description), utf-8",
+    assert lines[0].startswith("format: brackets, ")
+    assert lines[0].endswith(", utf-8")
+    assert lines[1:6] == [
         "splits: by the names of the files",
         "  train: train.mrg",
         "  dev: dev.mrg",
@@ -193,41 +196,90 @@ def test_another_release_has_a_manifest_of_its_own(own: Path) -> None:
     assert sound.exit_code == 0, sound.output
 
 
-def test_a_release_with_predicted_tags_and_features(own: Path) -> None:
+def test_dependencies_alone_get_a_recipe_with_room(own: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "arcs"
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        n = 400 if split == "train" else 4
+        words = [f"{split}{k}" for k in range(n)]
+        lines = conll_lines(words, "T" * n, map(str, range(n)), "r" * n)
+        (folder / f"{split}.conll").write_text(lines)
+    home = own.parent / "home"
+    result = run("new-treebank", str(folder), "--language", "elvish", "--into", str(home), "--yes")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.endswith("next: spmrl-bench train elvish\n")
+    plan = make_plan("elvish")
+    assert plan.treebank.layers == ("dependencies",)
+    assert "biaffine" in {config.kind for config in plan.configs}
+    assert {config.model.max_positions for config in plan.configs} == {402}
+
+
+def test_a_recipe_is_called_as_the_language_or_the_treebank(own: Path) -> None:
+    home = own.parent / "home"
+    arguments = ["new-treebank", str(own), "--language", "elvish", "--into", str(home), "--yes"]
+    first = run(*arguments)
+    assert first.stdout.endswith("next: spmrl-bench train elvish\n")
+    second = run(*arguments, "--name", "second")
+    assert second.stdout.endswith("next: spmrl-bench train second\n")
+    assert load_recipe("elvish").language.treebanks == ["elvish-bank"], "not replaced"
+    third = run(*arguments, "--language", "german", "--name", "english")
+    assert third.exit_code == 1
+    assert "there is a recipe 'english' already" in third.stderr
+    assert not (home / "treebanks" / "english.toml").exists()
+
+
+def test_what_the_manifest_says_of_tags_and_scores(own: Path) -> None:
     folder = own.parent / "pred"
     folder.mkdir()
     for seed, split in enumerate(("train", "dev", "test")):
         trees = [str(tree).replace("(NN ", "(NN##case=x|num=y## ") for tree in make_trees(20, seed)]
         (folder / f"{split}.ptb").write_text("".join(f"( {tree})\n" for tree in trees))
     home = own.parent / "home"
-    shown = run("new-treebank", str(folder), "--language", "elvish", "--into", str(home), "--yes")
+    shown = run("new-treebank", str(folder), "--language", "english", "--into", str(home), "--yes")
     assert shown.exit_code == 0, shown.output
-    manifest = (home / "treebanks" / "elvish-pred.toml").read_text()
+    manifest = (home / "treebanks" / "english-pred.toml").read_text()
     assert 'tags = "predicted"' in manifest
     assert '"strip-features"' in manifest
+    assert 'prm = "COLLINS"' in manifest
     assert "##" not in shown.stdout
 
 
-def test_english_is_scored_as_its_other_treebanks(own: Path) -> None:
-    home = own.parent / "home"
-    run("new-treebank", str(own), "--language", "english", "--into", str(home), "--yes")
-    assert 'prm = "COLLINS"' in (home / "treebanks" / "english-bank.toml").read_text()
+def test_several_files_without_names_of_splits(own: Path) -> None:
+    for number, split in enumerate(SIZES):
+        (own / f"{split}.mrg").rename(own / f"{number}.mrg")
+    arguments = ["new-treebank", str(own), "--language", "elvish"]
+    refused = run(*arguments)
+    assert refused.exit_code == 1
+    assert "told of none; not of 0.mrg, 1.mrg, 2.mrg" in refused.stderr
+    (own / "ids").write_text("1\n")
+    shown = run(*arguments, "--train", "*", "--dev", "@ids", "--test", "2.mrg")
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.splitlines()[1:5] == [
+        "splits: as you said", "  train: 0.mrg", "  dev: 1.mrg", "  test: 2.mrg"
+    ]  # fmt: skip
+    cut = run(*arguments, "--train", "*")
+    assert "  dev: the same files, sentences " in cut.stdout
 
 
-def test_a_broken_sentence_stops_it_unless_told_otherwise(own: Path) -> None:
+def test_a_broken_sentence_or_a_shared_one_stops_it_unless_told_otherwise(own: Path) -> None:
     path = own / "train.mrg"
     path.write_text("(S (N a)\n" + path.read_text())
     home = own.parent / "home"
-    arguments = ["new-treebank", str(own), "--language", "elvish", "--into", str(home)]
+    arguments = ["new-treebank", str(own), "--language", "elvish", "--into", str(home), "--yes"]
     result = run(*arguments)
     assert result.exit_code == 1
-    assert "train.mrg:1:1: sentence 1: the tree that starts here is not closed" in result.stderr
+    assert "train.mrg:1:1: sentence 1: " in result.stderr
     assert "nothing was written; --on-error skip leaves these sentences out" in result.stderr
+    (own / "dev.mrg").write_text((own / "test.mrg").read_text())
+    arguments += ["--on-error", "skip"]
+    shared = run(*arguments)
+    assert shared.exit_code == 1
+    assert "nothing was written; --allow-shared takes them as they are" in shared.stderr
     assert not home.exists()
-    assert run(*arguments, "--on-error", "skip", "--yes").exit_code == 0
+    assert run(*arguments, "--allow-shared").exit_code == 0
     manifest = (home / "treebanks" / "elvish-bank.toml").read_text()
-    assert 'on_error = "skip"' in manifest
-    assert "skipped = 1" in manifest
+    for line in ('on_error = "skip"', "skipped = 1", 'shared = "allowed"'):
+        assert line in manifest
 
 
 @pytest.mark.parametrize(

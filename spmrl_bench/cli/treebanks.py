@@ -171,10 +171,15 @@ def new_treebank(
     form: Annotated[
         str | None, typer.Option("--format", help="File format. Default: guessed.")
     ] = None,
-    encoding: Annotated[str | None, typer.Option(help="Text encoding. Default: guessed.")] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Text encoding. Default: UTF-8, or as a file's mark says.")
+    ] = None,
     train: Annotated[
         list[str] | None,
-        typer.Option(help="Files for training: a pattern or a folder; may be repeated."),
+        typer.Option(
+            help="Files for training: a name, a pattern with `*`, a folder, or `@LIST`, a file "
+            "with a name on each line; may be repeated."
+        ),
     ] = None,
     dev: Annotated[list[str] | None, typer.Option(help="Likewise for development.")] = None,
     test: Annotated[list[str] | None, typer.Option(help="Likewise for the test.")] = None,
@@ -204,20 +209,23 @@ def new_treebank(
 ) -> None:
     """Inspect a folder of treebank files, propose a manifest and a recipe, and write them.
 
-    Format, encoding, splits and transforms are guessed and everything is read; what was found is
-    shown, with the files of each split and those that none has, before anything is written
-    (`--yes` writes without asking). Names that say something (train, dev, test, gold, lists of
-    documents such as `ids-train.txt`) decide about the splits; what is missing is cut from the end
-    of the training data. Look over the manifest afterwards: licence, citation and transforms are
-    yours to complete.
+    Format, splits and transforms are guessed and everything is read; what was found is shown,
+    with the files of each split and those that none has, before anything is written (`--yes`
+    writes without asking). Names that say something (train, dev, test, gold) decide about the
+    splits; those that are missing are cut from the end of the training data, and so are all of
+    a single file. Several files whose names say nothing are refused until you say what is for
+    what. Look over the manifest afterwards: licence, citation and transforms are yours to
+    complete.
 
     Examples:
 
         spmrl-bench new-treebank ~/treebanks/my_treebank --language icelandic
 
-        spmrl-bench new-treebank corpus --train 'a*.mrg' --dev b1.mrg --test b2.mrg --yes
+        spmrl-bench new-treebank corpus --train 'a*' --dev b1.mrg --test @test.ids --yes
     """
-    from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
+    from spmrl_bench.experiments.new_recipe import recipe_path, recipe_text
+    from spmrl_bench.storage.paths import home
+    from spmrl_bench.treebanks.new import inspect_folder, place_for_new, write_new_treebank
 
     check_choice("on-error", on_error, ("fail", "skip"))
     if folder.is_file():
@@ -257,14 +265,15 @@ def new_treebank(
     if not yes and not _wanted(found):
         typer.echo("nothing was written; the same command with --yes writes it")
         return
-    paths, recipe = write_new_treebank(found, into)
+    top = into or place_for_new()
+    recipe = recipe_path(found.language, found.name, top)
+    text = recipe_text(found.language, found.name, found.longest)
+    paths = write_new_treebank(found, top, {recipe: text})
     typer.echo()
     for path in paths:
         typer.echo(f"wrote {path}")
-    if found.files.form.yields == "dependencies":
-        typer.echo("A dependency treebank: it can be read and validated; no recipe was written.")
-    else:
-        typer.echo(f"next: spmrl-bench train {recipe}")
+    known = top.absolute() in (home(), place_for_new())
+    typer.echo(f"next: spmrl-bench train {recipe.stem if known else recipe}")
 
 
 def _wanted(found: NewTreebank) -> bool:
@@ -275,28 +284,26 @@ def _wanted(found: NewTreebank) -> bool:
 
 def _print_new(found: NewTreebank, every: bool) -> None:
     from spmrl_bench.treebanks.check import inventories, shared_note, statistics_table
+    from spmrl_bench.treebanks.manifest import SPLITS
 
-    files, proposal = found.files, found.proposal
-    encoding = f", {files.encoding}" if files.encoding else ""
-    typer.echo(f"format: {files.form.name}, {files.form.title}{encoding}")
-    typer.echo(f"splits: {proposal.how}")
-    for name, split in proposal.splits.items():
-        part = f", sentences {split.range[0]} to {split.range[1]}" if split.range else ""
-        listed = f", listed in {split.ids}" if split.ids else ""
-        typer.echo(f"  {name}: {_names(split.files, every)}{part}{listed}")
-    for note in proposal.notes:
-        typer.echo(f"  {note}")
-    passed_over = sorted({*files.others, *proposal.unused} - _lists(found))
+    source = found.source
+    encoding = f", {source.options['encoding']}" if "encoding" in source.options else ""
+    typer.echo(f"format: {source.form.name}, {source.form.title}{encoding}")
+    for note in found.notes:
+        typer.echo(note)
+    typer.echo(f"splits: {found.division.how}")
+    for name in SPLITS:
+        first, last = found.ranges.get(name, (0, 0))
+        part = f", sentences {first} to {last}" if last else ""
+        cut = name in found.division.cut
+        files = "the same files" if cut else _names(found.division.files[name], every)
+        typer.echo(f"  {name}: {files}{part}")
+    passed_over = sorted({*found.others, *found.division.unused})
     typer.echo(f"passed over: {_names(passed_over, every) or 'nothing'}\n")
-    typer.echo(statistics_table(found.surveys))
+    typer.echo(statistics_table(found.statistics))
     typer.echo()
-    for line in inventories(found.surveys) + shared_note(found.shared):
+    for line in inventories(found.statistics) + shared_note(found.shared):
         typer.echo(line)
-
-
-def _lists(found: NewTreebank) -> set[str]:
-    """The lists of documents that the splits follow."""
-    return {split.ids for split in found.proposal.splits.values() if split.ids}
 
 
 def _names(paths: Sequence[str], every: bool) -> str:

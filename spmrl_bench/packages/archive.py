@@ -5,7 +5,7 @@ parser is used, in each of the processes that use it. So archives are unpacked t
 user's own, which is the same for the same bytes; it may be removed at any time.
 
 Of the members only those are taken that the description in the archive lists, within the bounds of
-:mod:`spmrl_bench.treebanks.archives`, and they are checked as those of any package.
+:mod:`spmrl_bench.storage.unzip`, and they are checked as those of any package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spmrl_bench.errors import PackageError, remedy
 from spmrl_bench.files import whole_folder, write_folder
 from spmrl_bench.packages.description import LARGEST_MODEL, PACKAGE, check_files, read_package
 from spmrl_bench.storage.paths import home
-from spmrl_bench.treebanks.archives import unpack
+from spmrl_bench.storage.unzip import unzip
 
 _ADVICE = "Unpack it yourself, and give the folder"
 
@@ -70,7 +70,7 @@ def _digest(archive: Path) -> str:
 
 def _unpack(archive: Path, folder: Path) -> None:
     """Write the files of the package in an archive into a folder."""
-    take = partial(unpack, archive, name=str(archive), error=PackageError, advice=_ADVICE)
+    take = partial(unzip, archive, error=PackageError, name=str(archive), advice=_ADVICE)
     members = folder / ".members"
     members.mkdir()
     described = take(into=members, target=_description)

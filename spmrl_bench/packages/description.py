@@ -21,7 +21,7 @@ from spmrl_bench.json_files import read_json
 from spmrl_bench.pretrained.digests import file_digest
 from spmrl_bench.storage.paths import check_path
 from spmrl_bench.storage.toml import validated
-from spmrl_bench.treebanks.archives import UNPACKED
+from spmrl_bench.storage.unzip import UNPACKED
 
 #: The file of the description, at the top of a package.
 PACKAGE = "package.json"

@@ -3,27 +3,27 @@
 What arrives over a network may be cut short, be something else, or be an archive that is meant to
 do harm; the program may be stopped half-way, and somebody else may be downloading the same. Every
 file is therefore checked against its SHA-256 before it is used, archives are unpacked within bounds
-(:mod:`spmrl_bench.treebanks.archives`) into a folder that nobody reads, and files appear under
-their names only when they are whole, below the directory of treebanks and nowhere else
-(:mod:`spmrl_bench.storage.paths`). What is there already is never replaced, and of an archive that
-cannot be put in its place as a whole nothing stays.
+(:mod:`spmrl_bench.storage.unzip`) into a folder that nobody reads, and files appear under their
+names only when they are whole, below the directory of treebanks and nowhere else
+(:mod:`spmrl_bench.storage.paths`). What is there already is never replaced; when a download fails,
+the files that came before it stay, and the next one goes on from there.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from urllib.parse import quote
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.storage.paths import check_path, home, require_inside
-from spmrl_bench.treebanks.archives import UNPACKED, unpack
+from spmrl_bench.files import create
+from spmrl_bench.storage.paths import check_path, require_inside
+from spmrl_bench.storage.unzip import UNPACKED, unzip
 from spmrl_bench.treebanks.catalogue import ROOT_VARIABLE, Root, treebanks_root
 from spmrl_bench.treebanks.files import file_digest
 from spmrl_bench.treebanks.manifest import Fetch, Manifest
@@ -31,7 +31,6 @@ from spmrl_bench.treebanks.patterns import ALTERNATIVE
 
 _TIMEOUT = 60.0  # seconds in which something must arrive
 _CHUNK = 1 << 18
-_FORGOTTEN = 24 * 3600.0  # seconds after which the folder of a download is nobody's any more
 
 _Tell = Callable[[str], None]
 
@@ -62,11 +61,28 @@ def fetch_treebank(manifest: Manifest, root: Root = None, tell: _Tell = print) -
     written: list[Path] = []
     for source in manifest.fetch:
         folder = base / (source.path or manifest.path.split(ALTERNATIVE)[0])
-        if source.url.endswith("/"):
-            written += _fetch_files(manifest, source, _Place(base, folder), tell)
-        else:
-            written += _fetch_archive(manifest, source, _Place(base, folder), tell)
+        fetch = _fetch_archive if source.members else _fetch_files
+        written += fetch(source, _recorded(manifest, source), _Place(base, folder), tell)
     return written
+
+
+def _recorded(manifest: Manifest, source: Fetch) -> dict[str, str]:
+    """Return the SHA-256 of the files that a source brings: a folder, what no archive does."""
+    archives = [one for one in manifest.fetch if one.members]
+    return {
+        name: digest
+        for name, digest in manifest.sha256.items()
+        if (
+            _brings(source, name) if source.members else not any(_brings(a, name) for a in archives)
+        )
+    }
+
+
+def _brings(archive: Fetch, name: str) -> bool:
+    return any(
+        name == target or (target.endswith("/") and name.startswith(target.removeprefix("./")))
+        for target in archive.members.values()
+    )
 
 
 class _Place:
@@ -92,155 +108,102 @@ class _Place:
             )
         return False
 
-    def put(self, files: Mapping[str, Path]) -> list[Path]:
-        """Put whole files in their places, by name; none of them if that fails for one.
+    def put(self, name: str, source: Path, digest: str) -> Iterator[Path]:
+        """Put a whole file in its place, and yield it unless somebody else was faster.
 
         Raises:
-            TreebankError: another file is there, a place is not in the directory of treebanks, or
-                one cannot be written.
+            TreebankError: another file is there, the place is not in the directory of treebanks,
+                or it cannot be written.
         """
-        written: list[Path] = []
-        made: list[Path] = []
+        path = self._path(name)
         try:
-            for name, source in files.items():
-                path = self._path(name)
-                self._make_folders(path.parent, made)
-                self._path(name)  # what was made is where it seemed to be
-                if _copy_new(source, path):
-                    written.append(path)
-                else:  # somebody else was faster
-                    self.lacks(name, file_digest(source))
-        except BaseException as error:
-            for path in written:
-                path.unlink(missing_ok=True)
-            for folder in reversed(made):
-                _remove_empty(folder)
-            if isinstance(error, OSError):
-                place = error.filename2 or error.filename or self._folder
-                raise TreebankError(f"{place}: cannot be written: {error.strerror}") from error
-            raise
-        return written
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with source.open("rb") as file:
+                empty = os.fstat(file.fileno()).st_size == 0
+                data = b"" if empty else memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+                create(path, data, forced=True)
+        except OSError as error:
+            if isinstance(error, FileExistsError) and not self.lacks(name, digest):
+                return
+            place = error.filename2 or error.filename or path
+            raise TreebankError(f"{place}: cannot be written: {error.strerror}") from error
+        yield path
 
     def _path(self, name: str) -> Path:
         try:
-            return require_inside(
-                self._root, self._folder / check_path(name), TreebankError, to="write"
-            )
+            path = self._folder / check_path(name)
         except ValueError as error:
             raise TreebankError(f"{self._folder}: '{name}' {error}") from None
-
-    def _make_folders(self, folder: Path, made: list[Path]) -> None:
-        for one in reversed([folder, *folder.parents]):
-            if not one.is_dir():
-                try:
-                    one.mkdir()
-                except FileExistsError:
-                    if not one.is_dir():
-                        raise
-                else:
-                    made.append(one)
+        return require_inside(self._root, path, TreebankError, to="write")
 
 
-def _remove_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:  # somebody else has put something there
-        return
-
-
-def _copy_new(source: Path, path: Path) -> bool:
-    """Copy a file to where there is none, whole or not at all; False if there is one."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file, source.open("rb") as content:
-            shutil.copyfileobj(content, file, _CHUNK)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        try:
-            os.link(name, path)  # unlike a renaming, it replaces nothing
-        except FileExistsError:
-            return False
-        except OSError:  # a file system without links
-            if os.path.lexists(path):
-                return False
-            os.replace(name, path)
-        return True
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def _fetch_files(manifest: Manifest, source: Fetch, place: _Place, tell: _Tell) -> Iterator[Path]:
-    for name, digest in manifest.sha256.items():
+def _fetch_files(
+    source: Fetch, recorded: Mapping[str, str], place: _Place, tell: _Tell
+) -> Iterator[Path]:
+    for name, digest in recorded.items():
         if place.lacks(name, digest):
-            with _download(source.url + quote(name), digest, None, tell) as downloaded:
-                yield from place.put({name: downloaded})
+            with _download(source.url + quote(name), digest, tell) as downloaded:
+                yield from place.put(name, downloaded, digest)
 
 
-def _fetch_archive(manifest: Manifest, source: Fetch, place: _Place, tell: _Tell) -> list[Path]:
-    recorded = {
-        name: digest for name, digest in manifest.sha256.items() if _comes_from(source, name)
-    }
+def _fetch_archive(
+    source: Fetch, recorded: Mapping[str, str], place: _Place, tell: _Tell
+) -> Iterator[Path]:
     lacking = [name for name, digest in recorded.items() if place.lacks(name, digest)]
     if recorded and not lacking:
-        return []
+        return
 
     def target(member: str) -> str | None:
         name = _target(member, source.members)
         return name if not recorded or name in recorded else None  # a release may have more
 
-    with _download(source.url, source.sha256 or "", None, tell) as archive:
+    with _download(source.url, source.sha256 or "", tell) as archive:
         into = archive.parent / "unpacked"
         try:
             into.mkdir()
-            files = unpack(archive, into, target, name=source.url, size=None)
+            files = unzip(archive, into, target, TreebankError, name=source.url)
         except OSError as error:
             raise TreebankError(
                 f"{into}: the archive cannot be unpacked: {error.strerror}"
             ) from error
-        absent = sorted(set(recorded) - set(files))
-        if absent:
+        if absent := sorted(set(recorded) - set(files)):
             raise TreebankError(f"{source.url}: the archive lacks {', '.join(absent[:5])}")
         digests = {name: file_digest(path) for name, path in files.items()}
-        other = [name for name in files if digests[name] != recorded.get(name, digests[name])]
-        if other:
+        if other := [name for name in files if digests[name] != recorded.get(name, digests[name])]:
             raise TreebankError(
                 f"{source.url}: {other[0]}: the download has another file of this name (SHA-256)"
             )
-        return place.put(
-            {name: path for name, path in files.items() if place.lacks(name, digests[name])}
-        )
+        for name in [name for name in files if place.lacks(name, digests[name])]:
+            yield from place.put(name, files[name], digests[name])
 
 
-def _comes_from(source: Fetch, name: str) -> bool:
-    """Whether a file of the treebank is one that the archive has."""
-    return any(
-        name == target or (target.endswith("/") and name.startswith(target.removeprefix("./")))
-        for target in source.members.values()
-    )
+def _target(name: str, members: Mapping[str, str]) -> str | None:
+    """Return where a member goes under the treebank's folder; None if it is not wanted."""
+    for source, target in members.items():
+        if name == source:
+            return target
+        if source.endswith("/") and name.startswith(source):
+            folder = "" if target == "./" else target
+            return folder + name.removeprefix(source)
+    return None
 
 
 @contextmanager
-def _download(url: str, digest: str, size: int | None, tell: _Tell) -> Iterator[Path]:
-    """The file at a URL, checked; it lies in a folder of its own as long as it is in use."""
+def _download(url: str, digest: str, tell: _Tell) -> Iterator[Path]:
+    """Download and check a file; it lies in a folder of its own as long as it is in use."""
     import pooch
     from requests import RequestException
     from urllib3.exceptions import HTTPError
 
-    folder = home() / "downloads"
     tell(f"downloading {url}")
     logger = pooch.get_logger()
     level = logger.level
     with ExitStack() as used:
-        logger.setLevel(logging.ERROR)
-        used.callback(logger.setLevel, level)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            _remove_forgotten(folder)
-            own = Path(used.enter_context(tempfile.TemporaryDirectory(dir=folder)))
-            name = pooch.retrieve(
-                url, f"sha256:{digest}", fname="file", path=own, downloader=_Downloader(size)
-            )
+            own = used.enter_context(tempfile.TemporaryDirectory(prefix="spmrl-bench-"))
+            logger.setLevel(logging.ERROR)
+            used.callback(logger.setLevel, level)
+            name = pooch.retrieve(url, f"sha256:{digest}", fname="file", path=own, downloader=_get)
         except (RequestException, HTTPError) as error:
             raise TreebankError(f"{url}: the download failed: {error}") from error
         except ValueError as error:
@@ -249,52 +212,22 @@ def _download(url: str, digest: str, size: int | None, tell: _Tell) -> Iterator[
                 "differs): it was cut short, or the server has another one now"
             ) from error
         except OSError as error:
-            raise TreebankError(f"{folder}: cannot keep the download: {error}") from error
+            raise TreebankError(f"cannot keep the download of {url}: {error}") from error
         yield Path(name)
 
 
-class _Downloader:
-    """Writes what a server sends, byte by byte as it is, and no more than is meant to come."""
+def _get(url: str, output: str, _: object) -> None:
+    """Write what a server sends, byte by byte as it is, and no more than is meant to come."""
+    import requests
 
-    def __init__(self, size: int | None) -> None:
-        self._largest = max(size or 0, UNPACKED)
-
-    def __call__(self, url: str, output: str, _: object) -> None:
-        """Download a file; named and called as pooch does it."""
-        import requests
-
-        # Asked not to compress, and not unpacked here: what is compressed can be of any size.
-        headers = {"Accept-Encoding": "identity"}
-        with requests.get(url, stream=True, timeout=_TIMEOUT, headers=headers) as response:
-            response.raise_for_status()
-            arrived = 0
-            with open(output, "wb") as file:
-                for data in response.raw.stream(_CHUNK, decode_content=False):
-                    arrived += len(data)
-                    if arrived > self._largest:
-                        raise TreebankError(
-                            f"{url}: the server sends more than {self._largest:,} bytes. If that "
-                            "is meant, state in the manifest, beside the url, how many: size"
-                        )
-                    file.write(data)
-
-
-def _remove_forgotten(folder: Path) -> None:
-    """Remove what downloads left that were killed, a day ago at least."""
-    for path in folder.iterdir():
-        try:
-            if time.time() - path.stat().st_mtime > _FORGOTTEN and path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-        except OSError:  # another process removes it
-            continue
-
-
-def _target(name: str, members: Mapping[str, str]) -> str | None:
-    """Where a member goes under the treebank's folder; None if it is not wanted."""
-    for source, target in members.items():
-        if name == source:
-            return target
-        if source.endswith("/") and name.startswith(source):
-            folder = "" if target == "./" else target
-            return folder + name.removeprefix(source)
-    return None
+    # Asked not to compress, and not unpacked here: what is compressed can be of any size.
+    headers = {"Accept-Encoding": "identity"}
+    with requests.get(url, stream=True, timeout=_TIMEOUT, headers=headers) as response:
+        response.raise_for_status()
+        arrived = 0
+        with open(output, "wb") as file:
+            for data in response.raw.stream(_CHUNK, decode_content=False):
+                arrived += len(data)
+                if arrived > UNPACKED:
+                    raise TreebankError(f"{url}: the server sends more than {UNPACKED:,} bytes")
+                file.write(data)

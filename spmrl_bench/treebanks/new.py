@@ -1,53 +1,45 @@
-"""From an unknown folder to a manifest and a recipe.
+"""From an unknown folder to a manifest.
 
-The folder is looked at, its settings are guessed, and everything is read with them: the
-manifest that comes out declares the numbers that were found, so that it holds for exactly
-these files.
+The folder is looked at, its settings are guessed (:mod:`spmrl_bench.treebanks.guess`), and
+everything is read with them: the manifest that comes out declares the numbers that were found, so
+that it holds for exactly these files. It knows nothing of recipes and parsers.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
 from spmrl_bench.files import write_text
 from spmrl_bench.storage.paths import check_name, data_dir, home, list_folder
 from spmrl_bench.storage.toml import toml_text, validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root
 from spmrl_bench.treebanks.check import (
+    Shared,
     TreebankStatistics,
     many_shared,
     read_with_statistics,
     shared_sentences,
 )
 from spmrl_bench.treebanks.files import TreebankFiles, file_digest, same_places
-from spmrl_bench.treebanks.guessing import (
-    GuessedFiles,
-    guess_files,
-    guess_lists,
-    guess_options,
+from spmrl_bench.treebanks.guess import (
+    Division,
+    Source,
+    divide,
+    guess_sources,
     guess_transforms,
 )
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import find_files
-from spmrl_bench.treebanks.reading import SplitData, split_data
-from spmrl_bench.treebanks.split_names import Files
-from spmrl_bench.treebanks.split_proposals import Proposal, ProposedSplit, propose_splits
+from spmrl_bench.treebanks.reading import FirstLayer, SplitData, read_layer, split_data
 
-# How many sentences the transforms are guessed from.
-_SAMPLE = 500
-# How many files a manifest lists by name; more are patterns.
-_LISTED = 10
-# A parser of base.toml has 300 positions, two of them for the ends of the sentence.
-_POSITIONS = 300
+_SAMPLE = 500  # sentences of a file that the transforms are guessed from
+_LISTED = 10  # files that a manifest lists by name where a pattern means the same
 _PREDICTED = re.compile(r"(?<![a-z])pred(icted)?(?![a-z])")
 _UNKNOWN = "unknown: fill in what the release says"
 
@@ -57,30 +49,44 @@ class NewTreebank:
     """What a folder was found to be.
 
     Attributes:
-        name: of the treebank.
-        language: of its recipe.
+        name, language: of the treebank.
         folder: that was looked at, absolute.
-        files: what the folder holds.
-        proposal: how they are divided.
-        surveys: the figures of each split.
+        source: its files; ``beside``, those of the dependencies beside its trees.
+        others: files of the folder that are neither.
+        division: of its files among the splits.
+        ranges: the first and last sentence of each split that has a part of the files, from 1.
+        statistics: the figures of each split.
+        notes: what else there is to say.
         shared: sentences that two splits have.
         overlaps: what of that is too much, in words.
         errors: every sentence that breaks the format.
-        manifest, recipe, checksums: the texts of the three files.
+        manifest, checksums: the texts of the two files.
     """
 
     name: str
     language: str
     folder: Path
-    files: GuessedFiles
-    proposal: Proposal
-    surveys: dict[str, TreebankStatistics] = field(default_factory=dict)
-    shared: list[tuple[str, int, str, int]] = field(default_factory=list)
+    source: Source
+    beside: Source | None
+    others: tuple[str, ...]
+    division: Division
+    ranges: dict[SplitName, tuple[int, int]]
+    statistics: dict[str, TreebankStatistics] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    shared: list[Shared] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     manifest: str = ""
-    recipe: str = ""
     checksums: str = ""
+
+    @property
+    def longest(self) -> int:
+        """The number of words of the longest sentence."""
+        return max(one.longest[0] for one in self.statistics.values())
+
+    def files(self, split: SplitName) -> tuple[str, ...]:
+        """The files that a split has, or has a part of."""
+        return self.division.files["train" if split in self.division.cut else split]
 
 
 def inspect_folder(
@@ -93,100 +99,81 @@ def inspect_folder(
     given: Mapping[SplitName, Sequence[str]] | None = None,
     allow_shared: bool = False,
 ) -> NewTreebank:
-    """Look at a folder, read everything in it, and write its manifest and recipe (as texts).
+    """Look at a folder, read everything in it, and make its manifest (as text).
 
     Args:
         folder: with its files.
         language: English name in small letters; the folder's name without it.
         name: of the treebank; without it, language and folder, or the folder's alone.
         format_name, encoding: of the files; guessed without them.
-        given: of splits that the user names, patterns of files, or folders.
+        given: of splits that the user names, their files; as for
+            :func:`~spmrl_bench.treebanks.guess.divide`.
         allow_shared: whether splits may have the same sentences.
 
     Raises:
-        TreebankError: there is a treebank of that name, no file of a known format is there, names
-            of files do not tell what is for training, or there are too few sentences for three
-            splits.
+        TreebankError: there is a treebank of that name, no file of a known format is there, the
+            encoding has to be named, nothing tells which files are for what, or there are too few
+            sentences for three splits.
         ReadError: a file cannot be read at all.
     """
     folder = folder.absolute()
-    slug = _slug(folder.name)
+    slug = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-") or "treebank"
     if name is None:
         name = slug if language in (None, slug.partition("-")[0]) else f"{language}-{slug}"
-    language = language or slug
     _refuse_taken(name)  # before everything is read
-    files = guess_files(folder, format_name=format_name, encoding=encoding)
-    options = guess_options(files.form, folder, files)
-    proposal = propose_splits(
-        files.paths,
-        partial(_distinct, folder, files, options),
-        given=_given(files.paths, given or {}),
-        lists=guess_lists(folder, files),
-    )
-    result = NewTreebank(name, language, folder, files, proposal)
-    splits = proposal.splits
-    content = _settings(result, folder, options, splits)
+    source, beside, others = guess_sources(folder, format_name=format_name, encoding=encoding)
+    division = divide(source.paths, given or {}, folder)
+    ranges = _ranges(folder, source, division)
+    found = NewTreebank(name, language or slug, folder, source, beside, others, division, ranges)
+    content = _settings(found)
+    files = TreebankFiles(validated(Manifest, content, f"{name}.toml", TreebankError), folder)
+    layers: dict[SplitName, FirstLayer] = {}
     contents: dict[str, SplitData] = {}
-    tree_files = TreebankFiles(validated(Manifest, content, f"{name}.toml", TreebankError), folder)
-    for split_name in SPLITS:
-        first, survey = read_with_statistics(tree_files, split_name, result.errors)
-        contents[split_name] = found = split_data(first)
-        result.surveys[split_name] = survey
-        _declare(content["splits"][split_name], found)
-    result.errors = list(dict.fromkeys(result.errors))  # splits may share files
-    result.shared = shared_sentences({key: value.sentences for key, value in contents.items()})
+    for split in SPLITS:
+        layers[split], found.statistics[split] = read_with_statistics(files, split, found.errors)
+        contents[split] = split_data(layers[split])
+        if not contents[split].sentences:
+            because = f": {found.errors[0]}" if found.errors else ""
+            raise TreebankError(f"{folder}: no sentence is left for {split}{because}")
+        content["splits"][split] |= _numbers(contents[split])
+    found.errors = list(dict.fromkeys(found.errors))  # splits may share files
+    found.shared = shared_sentences({key: value.sentences for key, value in contents.items()})
     sizes = {key: len(value.sentences) for key, value in contents.items()}
-    result.overlaps = [*same_places(tree_files), *many_shared(result.shared, sizes)]
-    if result.overlaps and allow_shared:
+    found.overlaps = [*same_places(files), *many_shared(found.shared, sizes)]
+    if found.overlaps and allow_shared:
         content["shared"] = "allowed"
-        result.overlaps = []
-    if result.errors:
+        found.overlaps = []
+    if found.errors:
         content["on_error"] = "skip"
-    result.manifest = toml_text(content)
-    result.checksums = "".join(f"{file_digest(folder / file)}  {file}\n" for file in files.paths)
-    result.recipe = _recipe(result)
-    return result
+    if beside is not None:
+        content |= _layer(found, content, beside, layers)
+    used = [*source.paths, *(beside.paths if "dependencies" in content and beside else ())]
+    found.manifest = toml_text(content)
+    found.checksums = "".join(f"{file_digest(folder / file)}  {file}\n" for file in sorted(used))
+    return found
 
 
-def write_new_treebank(found: NewTreebank, into: Path | None = None) -> tuple[list[Path], str]:
-    """Write manifest, checksums and recipe, replacing nothing.
+def write_new_treebank(
+    found: NewTreebank, top: Path, beside: Mapping[Path, str] | None = None
+) -> list[Path]:
+    """Write manifest and checksums into ``top/treebanks``, replacing nothing.
 
     A folder that does not lie under the directory of treebanks is listed as one that may be read
     (:mod:`spmrl_bench.storage.paths`).
 
-    The recipe is named after the language, or after the treebank if there is a recipe for the
-    language already.
-
     Args:
         found: the inspected treebank.
-        into: the folder that gets ``treebanks/`` and ``recipes/``; without it, the checkout, or
-            the user's own folder if the program is installed from a wheel.
-
-    Returns:
-        The files written, and what ``train`` calls the recipe ("" if there is none).
+        top: the folder; see :func:`place_for_new`.
+        beside: other files to write with these, and their texts.
 
     Raises:
         TreebankError: there is a treebank of that name, or a file cannot be written.
     """
     _refuse_taken(found.name)
-    checkout = data_dir("treebanks").parent
-    top = into or (home() if checkout.name == "_data" else checkout)
     manifest = top / "treebanks" / f"{found.name}.toml"
     checksums = manifest.parent / "checksums" / f"{found.name}.sha256"
-    texts = {checksums: found.checksums, manifest: found.manifest}
-    recipe_name = ""
-    if found.files.form.yields != "dependencies":
-        folders = [data_dir("recipes"), home() / "recipes", top / "recipes"]
-        taken = {path.stem for folder in folders for path in folder.glob("*.toml")}
-        names = [name for name in (found.language, found.name) if name not in taken]
-        if not names:
-            raise TreebankError(
-                f"there is a recipe '{found.name}' already: choose another name (--name)"
-            )
-        recipe_name = names[0]
-        texts[top / "recipes" / f"{recipe_name}.toml"] = found.recipe
-    existing = [str(path) for path in texts if path.exists()]
-    if existing:
+    texts = {checksums: found.checksums, manifest: found.manifest, **(beside or {})}
+    if existing := [str(path) for path in texts if path.exists()]:
         raise TreebankError(f"{', '.join(existing)}: there already; remove it or use --name")
     try:
         for path, text in texts.items():
@@ -197,9 +184,13 @@ def write_new_treebank(found: NewTreebank, into: Path | None = None) -> tuple[li
     root = treebanks_root()
     if root is None or not found.folder.resolve().is_relative_to(root.resolve()):
         list_folder(found.folder, TreebankError)  # the user has named it
-    if into is not None and not {top, top.absolute()} & {home(), checkout}:
-        recipe_name = str(top / "recipes" / f"{recipe_name}.toml") if recipe_name else ""
-    return list(texts), recipe_name
+    return list(texts)
+
+
+def place_for_new() -> Path:
+    """Return the checkout, or the user's own folder if the program is installed from a wheel."""
+    checkout = data_dir("treebanks").parent
+    return home() if checkout.name == "_data" else checkout
 
 
 def _refuse_taken(name: str) -> None:
@@ -211,161 +202,116 @@ def _refuse_taken(name: str) -> None:
         raise TreebankError(f"there is a treebank '{name}' already: choose another name (--name)")
 
 
-def _given(
-    paths: Sequence[str], patterns: Mapping[SplitName, Sequence[str]]
-) -> dict[SplitName, Files]:
-    """The files of the splits that the user names, each by patterns or folders."""
-    found: dict[SplitName, Files] = {}
-    for name, wanted in patterns.items():
-        chosen: list[str] = []
-        for pattern in wanted:
-            below = f"{pattern.strip('/')}/"
-            matching = [
-                path
-                for path in paths
-                if fnmatchcase(path, pattern)
-                or fnmatchcase(PurePosixPath(path).name, pattern)
-                or path.startswith(below)
-            ]
-            if not matching:
-                raise TreebankError(
-                    f"--{name} {pattern}: none of the {len(paths)} files of the treebank is called "
-                    f"so; there are {', '.join(paths[:5])}{', ...' if len(paths) > 5 else ''}"
-                )
-            chosen += [path for path in matching if path not in chosen]
-        found[name] = tuple(chosen)
+def _read(
+    folder: Path, source: Source, paths: Sequence[str], limit: int | None = None
+) -> list[Any]:
+    """Return what the reader yields of some files, errors included."""
+    found: list[Any] = []
+    for path in paths:
+        read = source.form.read(folder / path, on_error=found.append, **source.options)
+        found += list(islice(read, limit))
     return found
 
 
-def _distinct(
-    folder: Path, files: GuessedFiles, options: Mapping[str, Any], paths: Sequence[str]
-) -> tuple[Files, list[int]]:
-    """The files that repeat no other, and the number of sentences of each; broken ones count."""
-    kept: list[str] = []
-    sizes: list[int] = []
-    seen: set[tuple[object, ...]] = set()
-    for path in paths:
-        sentences = _raw(folder / path, files, options)
-        content = tuple(
-            hash(getattr(sentence, "words", None) or sentence.tree.words)
-            for sentence in sentences
-            if not isinstance(sentence, ReadError)
-        )
-        if len(content) > 1 and content in seen:
-            continue
-        seen.add(content)
-        kept.append(path)
-        sizes.append(len(sentences))
-    return tuple(kept), sizes
+def _ranges(folder: Path, source: Source, division: Division) -> dict[SplitName, tuple[int, int]]:
+    """Return the parts of the training files that splits have, a tenth each for those cut."""
+    if not division.cut:
+        return {}
+    count = len(_read(folder, source, division.files["train"]))
+    tenth = max(1, count // 10)
+    end = count - tenth * len(division.cut)
+    if end < 1:
+        cut = " and ".join(division.cut)
+        raise TreebankError(f"found {count} sentences for train, too few to cut {cut} from")
+    ranges: dict[SplitName, tuple[int, int]] = {"train": (1, end)}
+    for split in division.cut:
+        ranges[split] = (end + 1, end + tenth)
+        end += tenth
+    return ranges
 
 
-def _raw(
-    path: Path, files: GuessedFiles, options: Mapping[str, Any], limit: int | None = None
-) -> list[Any]:
-    """What the reader yields for a file, errors included."""
-    broken: list[Any] = []
-    encoding = {"encoding": files.encoding} if files.encoding else {}
-    sentences = files.form.read(path, on_error=broken.append, **encoding, **options)
-    found = list(islice(sentences, limit))
-    return broken + found
-
-
-def _settings(
-    result: NewTreebank,
-    folder: Path,
-    options: Mapping[str, Any],
-    splits: Mapping[SplitName, ProposedSplit],
-) -> dict[str, Any]:
-    """The manifest's content; numbers of sentences are not known yet."""
-    files = result.files
+def _settings(found: NewTreebank) -> dict[str, Any]:
+    """Return the manifest's content; numbers of sentences are not known yet."""
+    source, folder = found.source, found.folder
+    root = treebanks_root()
+    inside = root is not None and folder != root and folder.is_relative_to(root)
     content: dict[str, Any] = {
-        "name": result.name,
-        "title": result.name,
-        "language": result.language,
+        "name": found.name,
+        "title": found.name,
+        "language": found.language,
         "track": "open",
-        "format": files.form.name,
-        "path": _manifest_path(folder),
+        "format": source.form.name,
+        "path": folder.relative_to(root).as_posix() if root and inside else str(folder),
+        **source.options,
     }
-    if files.encoding is not None:
-        content["encoding"] = files.encoding
-    content |= options
-    if files.form.yields != "dependencies":
-        sample = [
-            sentence
-            for file in files.paths[:5]
-            for sentence in _raw(folder / file, files, options, _SAMPLE)
-            if not isinstance(sentence, ReadError)
-        ]
-        content["transforms"] = guess_transforms(files.form, sample)
-        content["prm"] = "COLLINS" if result.language == "english" else "spmrl"
-    content |= {
-        "tags": "predicted" if _predicted(folder, files.paths) else "gold",
-        **dict.fromkeys(("licence", "citation", "source", "obtain"), _UNKNOWN),
-    }
-    content["splits"] = {
-        name: _split(folder, files.paths, splits, name) | {"sentences": 1} for name in SPLITS
-    }
+    if source.form.yields != "dependencies":
+        sample = _read(folder, source, source.paths[:5], _SAMPLE)
+        trees = [tree for tree in sample if not isinstance(tree, ReadError)]
+        content["transforms"] = guess_transforms(source.form, trees)
+        content["prm"] = "COLLINS" if found.language == "english" else "spmrl"
+    predicted = all(
+        any(_PREDICTED.search(part.lower()) for part in (folder.name, *PurePosixPath(path).parts))
+        for path in source.paths
+    )
+    content["tags"] = "predicted" if predicted else "gold"
+    content |= dict.fromkeys(("licence", "citation", "source", "obtain"), _UNKNOWN)
+    content["splits"] = {split: _split(found, split) for split in SPLITS}
     return content
 
 
-def _predicted(folder: Path, paths: Sequence[str]) -> bool:
-    """Whether the name of the folder, or those of all files, say that the tags were predicted."""
-    return all(
-        any(_PREDICTED.search(part.lower()) for part in (folder.name, *PurePosixPath(path).parts))
-        for path in paths
-    )
-
-
-def _manifest_path(folder: Path) -> str:
-    """How a manifest names a folder: relative to the directory of treebanks if it lies there."""
-    root = treebanks_root()
-    if root is not None and folder.is_relative_to(root) and folder != root:
-        return folder.relative_to(root).as_posix()
-    return str(folder)
-
-
-def _split(
-    folder: Path, paths: Sequence[str], splits: Mapping[SplitName, ProposedSplit], name: SplitName
-) -> dict[str, Any]:
-    """A split's files; patterns for a long list, less those of the other splits."""
-    split = splits[name]
-    entry: dict[str, Any] = {"files": list(split.files)}
-    if len(split.files) > _LISTED:
-        patterns = sorted({_pattern_of(path) for path in split.files})
-        found = [path.relative_to(folder).as_posix() for path in find_files(folder, patterns).paths]
-        extra = sorted(set(found) - set(split.files))
-        if len(extra) < len(split.files):
-            entry = {"files": patterns} | ({"exclude": extra} if extra else {})
-    if split.ids is not None:
-        entry = {"files": sorted({_pattern_of(path) for path in paths}), "ids": split.ids}
-    if split.range is not None:
-        entry["range"] = f"{split.range[0]}..{split.range[1]}"
+def _split(found: NewTreebank, split: SplitName) -> dict[str, Any]:
+    entry: dict[str, Any] = {"files": _patterns(found.folder, found.files(split))}
+    if split in found.ranges:
+        first, last = found.ranges[split]
+        entry["range"] = f"{first}..{last}"
     return entry
 
 
-def _pattern_of(path: str) -> str:
-    """The pattern of all files beside one that have its ending."""
-    file = PurePosixPath(path)
-    return (file.parent / f"*{file.suffix}").as_posix()
+def _patterns(folder: Path, paths: Sequence[str]) -> list[str]:
+    """Return what a manifest calls some files: by name, or by patterns if these mean the same.
+
+    Raises:
+        TreebankError: the name of a file is itself a pattern of others.
+    """
+    names = sorted(paths)
+    stars = [path.parent / f"*{path.suffix}" for path in map(PurePosixPath, names)]
+    patterns = sorted({star.as_posix() for star in stars})
+    for files in [patterns, names] if len(names) > _LISTED else [names]:
+        try:
+            meant = find_files(folder, files).paths
+        except (ValueError, NotImplementedError):  # no pattern at all
+            continue
+        if sorted(path.relative_to(folder).as_posix() for path in meant) == names:
+            return files
+    odd = next((name for name in names if set(name) & set("*{|")), names[0])
+    raise TreebankError(f"{folder / odd}: '*', '{{' and '|' mean other files: rename it")
 
 
-def _declare(entry: dict[str, Any], content: SplitData) -> None:
-    entry["sentences"] = len(content.sentences)
-    entry["tokens"] = sum(map(len, content.sentences))
-    if content.skipped:
-        entry["skipped"] = len(content.skipped)
-    if content.dropped:
-        entry["dropped"] = content.dropped
+def _numbers(content: SplitData) -> dict[str, int]:
+    found = {"sentences": len(content.sentences), "tokens": sum(map(len, content.sentences))}
+    left_out = {"skipped": len(content.skipped), "dropped": content.dropped}
+    return found | {key: number for key, number in left_out.items() if number}
 
 
-def _recipe(result: NewTreebank) -> str:
-    lines = ['base = "base"', f"language = {json.dumps(result.language)}"]
-    lines.append(f"treebanks = [{json.dumps(result.name)}]")
-    longest = max(survey.longest[0] for survey in result.surveys.values())
-    if longest + 2 > _POSITIONS:
-        lines += ["", "[model]", f"max_positions = {longest + 2}  # the longest sentence"]
-    return "\n".join(lines) + "\n"
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "treebank"
+def _layer(
+    found: NewTreebank,
+    content: Mapping[str, Any],
+    beside: Source,
+    layers: Mapping[SplitName, FirstLayer],
+) -> dict[str, Any]:
+    """Return the table of the dependencies beside the trees, if they have the same words."""
+    alike = dict(zip(found.source.paths, beside.paths, strict=True))
+    layer: dict[str, Any] = {"format": beside.form.name, **beside.options}
+    for split in SPLITS:
+        layer[split] = _patterns(found.folder, [alike[path] for path in found.files(split)])
+    both = {**content, "dependencies": layer}
+    manifest = validated(Manifest, both, f"{found.name}.toml", TreebankError)
+    files = TreebankFiles(manifest, found.folder)
+    try:
+        for split in SPLITS:
+            read_layer(files, split, layers[split])
+    except SpmrlError as error:
+        found.notes.append(f"the {beside.form.name} files are not taken as a layer: {error}")
+        return {}
+    found.notes.append(f"dependencies of the same sentences: {beside.form.title}")
+    return {"dependencies": layer}

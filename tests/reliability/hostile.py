@@ -12,10 +12,10 @@ and is then used in the way that it says. It must be refused, or be harmless for
 
 from __future__ import annotations
 
+import bz2
 import hashlib
 import json
 import os
-import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -183,7 +183,9 @@ for _key, _use in _KEYS.items():
         if (_key, _way) == ("path", "absolute"):
             _says = "outside of"  # allowed if the user has listed it
             _path = "/etc"
-        CASES.append(Case(f"{_key}: {_way}", _use, partial(_path_in, _key, _path), _says))
+        CASES.append(
+            Case(f"{_key}: {_way}", _use, partial(_path_in, _key, _path), _says)  # type: ignore[arg-type]
+        )
 
 
 # ---- Links, which only the user can have made ----
@@ -359,7 +361,7 @@ def _(stage: Stage) -> None:
     stage.manifest(fetch=f'[{{ url = "http://[", sha256 = "{digest}", members = {{ a = "b" }} }}]')
 
 
-@case("a size beyond all bounds", "fetch", "size: unknown key")
+@case("a stated size", "fetch", "fetch.0.size: unknown key")
 def _(stage: Stage) -> None:
     stage.archive(b"", size=1 << 60)
 
@@ -415,10 +417,18 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "a zip file that says it is large": (
         lambda: archives.raw_zip([(f"{_IN}a", archives.deflated(1), 0)], says=(1 << 32) - 2),
-        "Bad CRC",
+        "more than 100 times as many",
+    ),
+    "a zip file that says it is a little larger": (
+        lambda: archives.raw_zip([(f"{_IN}a", archives.deflated(1), 0)], says=2 << 20),
+        "no whole zip",
     ),
     "a zip file of members in one place": (
         lambda: archives.overlapping_zip(20, 100),
+        "more than 100 times as many",
+    ),
+    "a zip file of small members in one place": (
+        lambda: archives.overlapping_zip(2, 1),
         "no whole zip",
     ),
     "a zip file of 300,000 members": (
@@ -441,6 +451,10 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: archives.raw_zip([(f"{_IN}a", b"a" * 20, 8)], 0, flags=1),
         "password",
     ),
+    "a zip file packed by bzip2": (
+        lambda: archives.raw_zip([(f"{_IN}a", bz2.compress(bytes(99)), 99)], 12),
+        "packed by method 12",
+    ),
     "a zip file with a link": (
         lambda: archives.raw_zip([(f"{_IN}a", b"/etc/passwd", 11)], 0, attributes=0xA1FF << 16),
         "is no plain file",
@@ -449,82 +463,42 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: archives.raw_zip([(f"{_IN}a", b"", 0)], 0, attributes=0x21FF << 16),
         "is no plain file",
     ),
-    "a tar file of 900 MB, gzip": (
-        lambda: archives.tar_bomb(_BIG, "gz"),
-        "more than 100 times as many",
+    "a gzip file of 900 MB": (lambda: archives.gzipped(_BIG), "no whole zip"),
+    "a tar file": (lambda: archives.tar_of([(f"{_IN}new", b"here")]), "no whole zip"),
+    "a tar file, gzip": (lambda: archives.tar_of([(f"{_IN}new", b"here")], "w:gz"), "no whole zip"),
+    "a tar file that ends with a zip file": (
+        lambda: archives.tar_of([("x", b""), ("y", archives.zip_of([(f"{_IN}new", b"here")]))]),
+        "no whole zip",
     ),
-    "a tar file of 896 MB, bzip2": (
-        lambda: archives.tar_bomb(896, "bz2"),
-        "more than 100 times as many",
+    "an archive that is empty": (lambda: b"", "no whole zip"),
+    "half an archive": (
+        lambda: archives.zip_of([(f"{_IN}a", bytes(range(256)) * 99)])[:-40],
+        "no whole zip",
     ),
-    "a tar file of 896 MB, xz": (
-        lambda: archives.tar_bomb(896, "xz"),
-        "more than 100 times as many",
-    ),
-    "a tar file of three million members": (
-        lambda: archives.many_members(3000, "x/"),
-        "more than 50,000 members",
-    ),
-    "a tar file of a million members of one name": (
-        lambda: archives.many_members(1000, _IN),
+    "a page instead of an archive": (lambda: b"<!DOCTYPE html><html>", "no whole zip"),
+    "a zip file with a name twice": (
+        lambda: archives.zip_of([(f"{_IN}a", b"x"), (f"{_IN}a", b"y")]),
         "would become the same file",
     ),
-    "a tar file with a name of 600 MB": (
-        lambda: archives.long_header(b"L", 600),
-        "headers of more than",
+    "a zip file with a name in capitals, too": (
+        lambda: archives.zip_of([(f"{_IN}a", b"x"), (f"{_IN}A", b"y")]),
+        "would become the same file",
     ),
-    "a tar file with attributes of 600 MB": (
-        lambda: archives.long_header(b"x", 600),
-        "headers of more than",
+    "a zip file with a file in a file": (
+        lambda: archives.zip_of([(f"{_IN}a", b"x"), (f"{_IN}a/b", b"y")]),
+        "would lie in the file",
     ),
-    "a tar file with a sparse member of 8 GB": (
-        lambda: archives.sparse_tar((8 << 30) - 1),
-        "is no plain file",
-    ),
-    "an xz file that needs gigabytes": (archives.greedy_xz, "Memory usage limit"),
-    "a tar file cut short": (
-        lambda: archives.tar_of([(f"{_IN}a", bytes(range(256)) * 99)], "w")[:9000],
-        "unexpected end of data",
-    ),
-    "a gzip file of garbage": (lambda: b"\x1f\x8b" + bytes(range(256)) * 10, "no whole zip"),
-    "a bzip2 file of garbage": (lambda: b"BZh9" + bytes(range(256)) * 10, "no whole zip"),
-    "an xz file of garbage": (lambda: b"\xfd7zXZ\0" + bytes(range(256)) * 10, "no whole zip"),
-    "an archive that is empty": (lambda: b"", "no whole zip"),
-    "a page instead of an archive": (lambda: b"<!DOCTYPE html><html>", "no whole zip"),
 }
-for _kind, _pack in (("zip", archives.zip_of), ("tar", archives.tar_of)):
-    for _way, (_path, _says) in BAD_PATHS.items():
-        if (_kind, _way) == ("zip", "a NUL") or (_kind, _way) == ("tar", "a NUL"):
-            continue  # both formats end a name there
-        ARCHIVES[f"a {_kind} file with a name: {_way}"] = (
-            partial(_pack, [(_path, b"x")]),
+for _way, (_path, _says) in BAD_PATHS.items():
+    if _way != "a NUL":  # which ends a name
+        ARCHIVES[f"a zip file with a name: {_way}"] = (
+            partial(archives.zip_of, [(_path, b"x")]),
             "is not safe",
         )
-    ARCHIVES[f"a {_kind} file with a name twice"] = (
-        partial(_pack, [(f"{_IN}a", b"x"), (f"{_IN}a", b"y")]),
-        "would become the same file",
-    )
-    ARCHIVES[f"a {_kind} file with a name in capitals, too"] = (
-        partial(_pack, [(f"{_IN}a", b"x"), (f"{_IN}A", b"y")]),
-        "would become the same file",
-    )
-    ARCHIVES[f"a {_kind} file with a file in a file"] = (
-        partial(_pack, [(f"{_IN}a", b"x"), (f"{_IN}a/b", b"y")]),
-        "would lie in the file",
-    )
-for _name, _type in {
-    "a link": tarfile.SYMTYPE,
-    "a hard link": tarfile.LNKTYPE,
-    "a device": tarfile.CHRTYPE,
-    "a disk": tarfile.BLKTYPE,
-    "a pipe": tarfile.FIFOTYPE,
-}.items():
-    ARCHIVES[f"a tar file with {_name}"] = (
-        partial(archives.tar_of, [(f"{_IN}a", archives.special(_type, "/etc/passwd"))]),
-        "is no plain file",
-    )
 for _name, (_make, _says) in ARCHIVES.items():
-    CASES.append(Case(_name, "fetch", lambda stage, make=_make: stage.archive(make()), _says))
+    CASES.append(
+        Case(_name, "fetch", lambda stage, make=_make: stage.archive(make()), _says)  # type: ignore[misc]
+    )
 
 
 @case("an archive in an archive", "fetch", harmless="what is in an archive stays a file")
@@ -590,7 +564,7 @@ for _name, (_keys, _text, _says) in RECIPES.items():
         Case(
             f"a recipe with {_name}",
             "train",
-            lambda stage, keys=_keys, text=_text: stage.recipe(text, **keys),
+            lambda stage, keys=_keys, text=_text: stage.recipe(text, **keys),  # type: ignore[misc]
             _says,
         )
     )

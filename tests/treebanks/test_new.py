@@ -7,22 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.errors import SpmrlError, TreebankError
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.readers.text import read_text
+from spmrl_bench.errors import TreebankError
+from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.check import validate
-from spmrl_bench.treebanks.guessing import (
-    guess_files,
-    guess_transforms,
-)
-from spmrl_bench.treebanks.manifest import Manifest
 from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.conftest import shared_data
 from tests.laboratory import make_trees
+
+TREES = make_trees(30, seed=1)
 
 
 @pytest.fixture
@@ -34,10 +28,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Thirty trees in one file, another tree that repeats none, and things to pass over."""
+    """Thirty trees in one file, and things to pass over."""
     folder = tmp_path / "my_Trees"
     folder.mkdir()
-    (folder / "all.mrg").write_text("".join(f"( {tree})\n" for tree in make_trees(30, seed=1)))
+    (folder / "all.mrg").write_text("".join(f"( {tree})\n" for tree in TREES))
     (folder / "README").write_text("(S (N this) (V is) (N no) (N tree))\n")
     (folder / "notes.txt").write_text("Read me, too.\n")
     (folder / ".hidden.mrg").write_text("(S (N a))\n")
@@ -47,25 +41,31 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_becomes_a_treebank(folder: Path, home: Path) -> None:
     found = inspect_folder(folder, language="elvish")
     assert (found.name, found.language) == ("elvish-my-trees", "elvish")
-    assert (found.files.form.name, found.files.encoding) == ("brackets", "utf-8")
-    assert found.files.paths == ("all.mrg",)
-    assert found.files.others == ("README", "notes.txt")
-    assert [survey.sentences for survey in found.surveys.values()] == [24, 3, 3]
-    _, recipe = write_new_treebank(found, home)
-    assert recipe == "elvish"
+    assert (found.source.form.name, found.source.paths) == ("brackets", ("all.mrg",))
+    assert (found.source.options["encoding"], found.beside) == ("utf-8", None)
+    assert found.others == ("README", "notes.txt")
+    assert [survey.sentences for survey in found.statistics.values()] == [24, 3, 3]
+    assert found.longest == max(map(len, TREES))
+    beside = {home / "recipes" / "mine.toml": "x = 1\n"}
+    assert {*beside} < {*write_new_treebank(found, home, beside)}
     bank = open_treebank("elvish-my-trees")
     trees = [tree for split in ("train", "dev", "test") for tree in bank.split(split)]
-    assert trees == make_trees(30, seed=1)
+    assert trees == TREES
     assert validate(bank.manifest).sound
-    assert load_recipe("elvish").language.treebanks == ["elvish-my-trees"]
     with pytest.raises(TreebankError, match=r"there is a treebank 'elvish-my-trees' already"):
         write_new_treebank(found, home)
     again = inspect_folder(folder, language="elvish", name="second")
-    assert write_new_treebank(again, home)[1] == "second"
-    assert load_recipe("elvish").language.treebanks == ["elvish-my-trees"], "not replaced"
-    third = inspect_folder(folder, language="german", name="english")
-    with pytest.raises(TreebankError, match="there is a recipe 'english' already"):
-        write_new_treebank(third, home)
+    with pytest.raises(TreebankError, match=r"mine\.toml: there already"):
+        write_new_treebank(again, home, beside)
+    assert not (home / "treebanks" / "second.toml").exists()
+
+
+def test_a_name_that_is_taken_or_none_is_said_first(folder: Path) -> None:
+    (folder / "all.mrg").write_text("nothing that can be read")
+    with pytest.raises(TreebankError, match="there is a treebank 'german-squoia' already"):
+        inspect_folder(folder, name="german-squoia")
+    with pytest.raises(TreebankError, match="--name 'a b/2': expected a name"):
+        inspect_folder(folder, name="a b/2")
 
 
 def test_broken_sentences_are_all_listed_and_declared(folder: Path, home: Path) -> None:
@@ -77,7 +77,6 @@ def test_broken_sentences_are_all_listed_and_declared(folder: Path, home: Path) 
     assert len(found.errors) == 2
     write_new_treebank(found, home)
     manifest = load_manifest("elvish-my-trees")
-    assert isinstance(manifest, Manifest)
     assert manifest.on_error == "skip"
     splits = (manifest.splits.train, manifest.splits.dev, manifest.splits.test)
     assert [split.skipped for split in splits] == [1, 0, 1]
@@ -85,121 +84,119 @@ def test_broken_sentences_are_all_listed_and_declared(folder: Path, home: Path) 
     assert validate(manifest).sound
 
 
-def test_a_file_that_repeats_another_is_passed_over(folder: Path) -> None:
-    numbered = [f"( {tree})\n" for tree in make_trees(30, seed=1)]
-    (folder / "again.mrg").write_text("\n".join(numbered))
-    found = inspect_folder(folder)
-    assert {split.files for split in found.proposal.splits.values()} == {("again.mrg",)}
-    assert found.proposal.unused == ("all.mrg",)
-    assert sum(survey.sentences for survey in found.surveys.values()) == 30
-
-
-@pytest.mark.parametrize(
-    ("text", "encoding"),
-    [
-        ("(S (N größe))\n", "utf-8"),
-        ("(S (N größe) (N ça))\n", "cp1252"),
-        ("(S (N 中文) (N 树库))\n", "gb18030"),
-        ("(S (N plain))\n", "utf-8"),
-    ],
-)
-def test_encodings(tmp_path: Path, text: str, encoding: str) -> None:
-    (tmp_path / "t.mrg").write_bytes((text * 9).encode(encoding))
-    assert guess_files(tmp_path).encoding == encoding
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-def test_marks_at_the_beginning(tmp_path: Path, home: Path, encoding: str) -> None:
-    folder = tmp_path / "marked"
-    folder.mkdir()
-    trees = make_trees(30, seed=1)
-    text = "".join(f"( {tree})\n" for tree in trees).replace("NN ", "NN ö")
-    (folder / "t.mrg").write_bytes(text.encode(encoding))
-    found = inspect_folder(folder, language="elvish")
-    assert found.files.encoding == encoding.removesuffix("-sig")
-    write_new_treebank(found, home)
-    (first, *_) = open_treebank(found.name).split("train")
+def test_marks_at_the_beginning(folder: Path, home: Path) -> None:
+    text = (folder / "all.mrg").read_text().replace("NN ", "NN ö")
+    (folder / "all.mrg").write_bytes(text.encode("utf-16"))
+    write_new_treebank(inspect_folder(folder), home)
+    (first, *_) = open_treebank("my-trees").split("train")
     assert first.words[1].startswith("ö")
 
 
-def test_mixed_encodings_are_refused(tmp_path: Path) -> None:
-    lines = [f"(S (N größe{n}))\n" for n in range(30)]
-    (tmp_path / "a.mrg").write_bytes("".join(lines).encode())
-    (tmp_path / "b.mrg").write_bytes(b"(S (N a))\n" + lines[0].encode("latin-1"))
-    with pytest.raises(TreebankError, match=r"a\.mrg:1 there is UTF-8, .* 29 .*in .*b\.mrg:2 "):
-        guess_files(tmp_path)
-    assert guess_files(tmp_path, encoding="latin-1").encoding == "latin-1"
-    within = "".join(lines[:20]).encode() + "".join(lines[20:]).encode("latin-1")
-    for name in ("a.mrg", "b.mrg"):
-        (tmp_path / name).write_bytes(within)
-    with pytest.raises(TreebankError, match=r"in .*a\.mrg:1 there is UTF-8, .*in .*a\.mrg:21 "):
-        guess_files(tmp_path)
-    line = "(S (N Straße) (V l".encode() + "äuft))\n".encode("latin-1")
-    for name in ("a.mrg", "b.mrg"):
-        (tmp_path / name).write_bytes(b"(S (N a))\n" + line)
-    with pytest.raises(TreebankError, match=r"in .*a\.mrg:2 there is UTF-8, .*in .*a\.mrg:2 "):
-        guess_files(tmp_path)
+def test_what_is_missing_is_cut_from_the_end_of_train(folder: Path, home: Path) -> None:
+    lines = (folder / "all.mrg").read_text().splitlines(keepends=True)
+    (folder / "all.mrg").unlink()
+    (folder / "x.train").write_text("".join(lines[:20]))
+    (folder / "x.gold").write_text("".join(lines[20:]))
+    write_new_treebank(inspect_folder(folder), home)
+    bank = open_treebank("my-trees")
+    assert [list(bank.split(name)) for name in ("train", "dev", "test")] == [
+        TREES[:18], TREES[18:20], TREES[20:]
+    ]  # fmt: skip
+    (folder / "x.train").write_text(lines[0])
+    with pytest.raises(TreebankError, match="found 1 sentences for train, too few to cut dev"):
+        inspect_folder(folder, name="few")
 
 
-@pytest.mark.parametrize("name", ["utf8x", "klingon", "idna", "rot13", ""])
-def test_encodings_that_there_are_not(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SpmrlError, match=f"unknown encoding '{name}'"):
-        guess_files(tmp_path, encoding=name)
-    with pytest.raises(SpmrlError, match=f"unknown encoding '{name}'"):
-        read_text(tmp_path / "a.mrg", name)
-    with pytest.raises(SpmrlError, match="Did you mean utf-8"):
-        guess_files(tmp_path, encoding="utf-8x")
+@pytest.mark.parametrize("inner", ["wsj[old]", "a?b", "plain"])
+def test_whatever_files_are_called_they_are_read(inner: str, tmp_path: Path, home: Path) -> None:
+    folder = tmp_path / "bank"
+    for split, trees in {"train": TREES[:20], "dev": TREES[20:25], "test": TREES[25:]}.items():
+        (folder / inner / split).mkdir(parents=True)
+        for number, tree in enumerate(trees * 5 if split == "train" else trees):
+            (folder / inner / split / f"{number:03}.mrg").write_text(f"( {tree})\n")
+    found = inspect_folder(folder, language="elvish")
+    assert [survey.sentences for survey in found.statistics.values()] == [100, 5, 5]
+    write_new_treebank(found, home)
+    assert validate(load_manifest("elvish-bank")).sound
 
 
-def test_no_treebank(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("Once upon a time\n")
-    (tmp_path / "b.gz").write_bytes(b"\x1f\x8b\0\0")
-    with pytest.raises(TreebankError, match="found no file of a known format among 2 files"):
-        guess_files(tmp_path)
-    with pytest.raises(TreebankError, match="found no file of the format conll among 2"):
-        guess_files(tmp_path, format_name="conll")
+def test_a_name_that_means_other_files_is_refused(folder: Path) -> None:
+    (folder / "all.mrg").rename(folder / "a*.mrg")
+    (folder / "ab.mrg").write_text("(S (N other))\n")
+    with pytest.raises(TreebankError, match=r"a\*\.mrg: '\*', '\{' and '\|' mean other files"):
+        inspect_folder(folder, given={"train": ["a*.mrg"]})
 
 
-def test_transforms_follow_from_the_trees() -> None:
-    brackets = FORMATS.get("brackets")
-    plain = parse_brackets("( (S (NP (N a)) (VP (V b))))")
-    assert guess_transforms(brackets, [plain]) == ["strip-root"]
-    rich = parse_brackets("( (S (NP-SBJ (-NONE- *)) (VP (V b))))")
-    assert guess_transforms(brackets, [rich]) == ["drop-traces", "strip-functions", "strip-root"]
+def test_a_split_without_a_sentence_is_refused(folder: Path) -> None:
+    for split in ("train", "dev", "test"):
+        shutil.copy(folder / "all.mrg", folder / f"{split}.mrg")
+    (folder / "test.mrg").write_text("( (S (-NONE- *) (-NONE- *)))\n")
+    with pytest.raises(TreebankError, match="no sentence is left for test"):
+        inspect_folder(folder)
 
 
-def test_long_sentences_get_positions(tmp_path: Path) -> None:
-    words = " ".join(f"(N w{i})" for i in range(400))
-    (tmp_path / "t.mrg").write_text(f"(S {words})\n" * 2 + "(S (N a) (N b))\n")
-    assert "max_positions = 402" in inspect_folder(tmp_path, language="x").recipe
+def test_dependencies_beside_the_trees_are_a_layer(tmp_path: Path, home: Path) -> None:
+    folder = tmp_path / "both"
+    for layer in ("ptb", "dep"):
+        (folder / layer).mkdir(parents=True)
+    for split, trees in {"train": TREES[:20], "dev": TREES[20:25], "test": TREES[25:]}.items():
+        (folder / "ptb" / f"{split}.mrg").write_text("".join(f"( {tree})\n" for tree in trees))
+        (folder / "dep" / f"{split}.conll").write_text(
+            "".join(
+                conll_lines(tree.words, tree.tags, map(str, range(len(tree))), ["x"] * len(tree))
+                for tree in trees
+            )
+        )
+    found = inspect_folder(folder, language="elvish")
+    assert found.source.form.name == "brackets"
+    write_new_treebank(found, home)
+    bank = open_treebank("elvish-both")
+    assert bank.layers == ("constituents", "dependencies")
+    result = validate(bank.manifest)
+    assert result.sound, result.problems
+    assert result.aligned == sum(map(len, TREES))
+    words = (folder / "dep" / "dev.conll").read_text()
+    (folder / "dep" / "dev.conll").write_text(words.replace("1\t", "1\tother-", 1))
+    other = inspect_folder(folder, language="elvish", name="other")
+    assert "[dependencies]" not in other.manifest
+    assert "not taken as a layer" in other.notes[0]
+    (folder / "dep" / "dev.conll").unlink()
+    assert inspect_folder(folder, name="third", format_name="brackets").beside is None
 
 
-# Folder, format, encoding and number of sentences; the README is left out as a newcomer's is not
-# there, and so are files that would tell the splits.
+# Folder, what has to be said, format, and sentences of train, dev and test; documentation, which
+# tells the splits of people, is left out.
+EVERY = {"train": ["*"]}
 REAL = [
-    ("alpino_nl", "alpino-xml", None, 1_200),
-    ("cess_es", "tbf", "cp1252", 2_285),
-    ("floresta_pt", "visl", "cp1252", 1_674),
-    ("icepahc_is", "psd", "utf-8", 6_327),
-    ("idn_id", "bracketed-words", "utf-8", 1_033),
-    ("keyaki_ja", "psd", "utf-8", 3_589),
-    ("sequoia_fr", "brackets", "utf-8", 3_099),
-    ("sinica_zh", "sinica", "utf-8", 10_000),
-    ("squoia_de", "tiger-xml", None, 2_824),
-    ("ud_hungarian_szeged", "conll", "utf-8", 1_800),
-    ("wsj_sample_dep_en", "dp", "utf-8", 3_914),
-    ("wsj_sample_en", "brackets", "utf-8", 3_914),
+    ("alpino_nl", {}, "alpino-xml", "960 120 120"),
+    ("cess_es", {"encoding": "cp1252", "given": EVERY}, "tbf", "1829 228 228"),
+    ("floresta_pt", {"encoding": "cp1252", "given": EVERY}, "visl", "1345 164 165"),
+    ("icepahc_is", {"given": EVERY}, "psd", "5064 632 631"),
+    ("idn_id", {"given": {"train": ["Indonesian_Treebank"]}}, "bracketed-words", "827 103 103"),
+    ("keyaki_ja", {"given": EVERY}, "psd", "2873 358 358"),
+    ("sequoia_fr", {}, "brackets", "2481 309 309"),
+    ("sinica_zh", {}, "sinica", "8000 1000 1000"),
+    ("squoia_de", {"given": EVERY}, "tiger-xml", "2260 282 282"),
+    ("ud_basque_bdt", {"given": {"train": ["eu_bdt-ud-dev"]}}, "conll", "1619 179 1799"),
+    ("ud_hungarian_szeged", {}, "conll", "910 441 449"),
+    ("wsj_sample_dep_en", {"given": EVERY}, "dp", "3132 391 391"),
+    (
+        "wsj_sample_en",
+        {"given": EVERY | {"dev": ["wsj_*9"], "test": ["wsj_*0"]}},
+        "brackets",
+        "3140 423 351",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("name", "form", "encoding", "sentences"), REAL)
+@pytest.mark.parametrize(("name", "options", "form", "sizes"), REAL)
 def test_real_folders(
-    tmp_path: Path, name: str, form: str, encoding: str | None, sentences: int
+    tmp_path: Path, name: str, options: dict[str, object], form: str, sizes: str
 ) -> None:
     folder = tmp_path / "folder"
     ignored = shutil.ignore_patterns("README*", "LICENSE*")
     shutil.copytree(shared_data(f"treebanks/{name}"), folder, ignore=ignored)
-    found = inspect_folder(folder, language="some")
-    assert (found.files.form.name, found.files.encoding) == (form, encoding)
-    assert sum(survey.sentences for survey in found.surveys.values()) == sentences
-    assert all(survey.several_roots == 0 for survey in found.surveys.values())
+    found = inspect_folder(folder, language="some", **options)  # type: ignore[arg-type]
+    assert found.source.form.name == form
+    assert " ".join(str(survey.sentences) for survey in found.statistics.values()) == sizes
+    assert all(survey.several_roots == 0 for survey in found.statistics.values())

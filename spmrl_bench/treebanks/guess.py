@@ -1,0 +1,460 @@
+"""Guess what a folder of treebank files is: formats, encoding, options, splits and transforms.
+
+Nobody should have to read a manual to try a treebank. But a test set that is pooled into training
+is the worst that can happen to one, and nobody would notice; so is a wrong encoding, whose words
+look almost right. Splits therefore follow from names or from the user, never from the order of
+files, files are UTF-8 or say what they are, and what cannot be told is refused, with the files and
+the option that says it. What is guessed here is read in full by :mod:`spmrl_bench.treebanks.new`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import posixpath
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from spmrl_bench.bounded_files import read_within
+from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
+from spmrl_bench.readers.formats import FORMATS, Format, Yields, guess_format
+from spmrl_bench.readers.text import check_encoding
+from spmrl_bench.treebanks.manifest import SPLITS, SplitName
+from spmrl_bench.trees.graph import Graph
+from spmrl_bench.trees.tree import Tree
+
+_BEGINNING = 1 << 16  # characters of a file that are looked at
+_SAMPLE = 1 << 20  # characters of all files that options are guessed from
+_TRIED = 500  # sentences that are read of a file of no known format
+_LONGEST_LIST = 1 << 20  # bytes of a list of files
+_SHOWN = 8  # files in a message
+_DOCUMENTATION = re.compile(r"readme|licen[cs]e|changelog|copying", re.IGNORECASE)
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)  # fmt: skip
+
+_WORDS: dict[str, SplitName] = {
+    **dict.fromkeys(("train", "trn"), "train"),
+    **dict.fromkeys(("dev", "devel", "development", "val", "valid", "validation"), "dev"),
+    **dict.fromkeys(("tune", "heldout"), "dev"),
+    **dict.fromkeys(("test", "tst"), "test"),
+}
+# Gold trees are what a test set is scored against, but training data are gold too.
+_WEAK: dict[str, SplitName] = dict.fromkeys(("gold", "eval", "evaluation"), "test")
+# What corpora are called by, behind such a word.
+_CALLED = {"*", "*ing", "*set", "*data", "*corpus", "*file", "*files", "*sents", "*part"}
+_TOKEN = re.compile(r"[a-z]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SAY = (
+    "say which files are for what with --train, --dev and --test: names, patterns with '*', or "
+    "@FILE with a list; --train '*' takes all that are left, and what is missing is cut from their "
+    "end"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files of one format.
+
+    Attributes:
+        form: the format.
+        paths: relative to the treebank's folder, in bytewise order.
+        options: of the reader, the encoding among them.
+    """
+
+    form: Format
+    paths: tuple[str, ...]
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Which files are for what.
+
+    Attributes:
+        files: of the splits that names or the user tell; always of ``train``.
+        cut: splits without files, which get the last sentences of those for training.
+        unused: files that no split has.
+        how: what told it, for people.
+    """
+
+    files: Mapping[SplitName, tuple[str, ...]]
+    cut: tuple[SplitName, ...]
+    unused: tuple[str, ...]
+    how: str
+
+
+# ---- Formats ----
+
+
+def guess_sources(
+    folder: Path, *, format_name: str | None = None, encoding: str | None = None
+) -> tuple[Source, Source | None, tuple[str, ...]]:
+    """Return the treebank's files, those of the dependencies beside its trees, and all others.
+
+    The treebank's are those of the format with most bytes, or trees if each of their files has one
+    of dependencies that is called alike; these are then in the order of the trees. Hidden files and
+    documentation are passed over.
+
+    Raises:
+        TreebankError: no file is of a known format, or of the one asked for; a file is not UTF-8
+            and no encoding is given.
+        SpmrlError: there is no such encoding, or a file cannot be read.
+    """
+    if encoding is not None:
+        check_encoding(encoding)
+    forms: dict[str, Format] = {}
+    found: dict[str, list[str]] = defaultdict(list)
+    sizes: Counter[str] = Counter()
+    others: list[str] = []
+    for path in sorted(folder.rglob("*"), key=lambda path: path.as_posix()):
+        name = path.relative_to(folder).as_posix()
+        if not path.is_file() or any(part.startswith(".") for part in PurePosixPath(name).parts):
+            continue
+        text = "" if _DOCUMENTATION.search(path.name) else _begin(path, encoding)
+        form = guess_format(text)
+        if format_name is not None:
+            form = next((form for form in _formats(format_name) if form.looks_like(text)), None)
+        if form is None:
+            others.append(name)
+        else:
+            forms[form.name] = form
+            found[form.name].append(name)
+            sizes[form.name] += path.stat().st_size
+    if not found:
+        kind = f"of the format {format_name}" if format_name else "of a known format"
+        texts = [folder / name for name in others if not _DOCUMENTATION.search(name)]
+        raise TreebankError(
+            f"{folder}: found no file {kind} among {len(others)} files."
+            f"{_nearest(texts, _formats(format_name))}"
+        )
+
+    def largest(yields: tuple[Yields, ...]) -> Format | None:
+        some = [name for name in sizes if forms[name].yields in yields]
+        return forms[max(some, key=sizes.__getitem__)] if some else None
+
+    best, beside = forms[max(sizes, key=sizes.__getitem__)], None
+    trees, arcs = largest(("trees", "graphs")), largest(("dependencies",))
+    if trees and arcs and (alike := _partners(found[trees.name], found[arcs.name])):
+        best, beside = trees, Source(arcs, alike, _options(arcs, folder, alike, encoding))
+    paths = tuple(found.pop(best.name))
+    source = Source(best, paths, _options(best, folder, paths, encoding))
+    unused = {name for names in found.values() for name in names}
+    unused -= set(beside.paths if beside is not None else ())
+    return source, beside, tuple(sorted(unused.union(others)))
+
+
+def _formats(name: str | None) -> list[Format]:
+    """Return the format of a name, or all without one."""
+    return [FORMATS.get(one, TreebankError) for one in ([name] if name else FORMATS.names())]
+
+
+def _partners(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | None:
+    """Return of each file the one among others that is called alike; None if one has none.
+
+    Two are called alike if their names differ in the ending only, and where names alone are not
+    unique, those of their folders do not.
+    """
+    for parts in (1, 2):
+        keys = ["/".join(PurePosixPath(path).with_suffix("").parts[-parts:]) for path in paths]
+        by_key = {"/".join(PurePosixPath(o).with_suffix("").parts[-parts:]): o for o in others}
+        if len(by_key) == len(others) and len(set(keys) & by_key.keys()) == len(paths):
+            return tuple(by_key[key] for key in keys)
+    return None
+
+
+def _begin(path: Path, encoding: str | None) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(2 * _BEGINNING)
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
+    encoding = encoding or _marked(data)
+    if b"\0" in data and encoding is None:
+        return ""  # an archive or an image
+    text = data.decode(encoding or "utf-8", errors="replace")
+    return text.removeprefix("\ufeff")[:_BEGINNING]
+
+
+def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:
+    """Say which format reads most of the largest files, and where it fails."""
+    best, said = -1.0, ""
+    texts = [path for path in paths if _begin(path, None)]
+    for path in sorted(texts, key=lambda path: -path.stat().st_size)[:3]:
+        for form in forms:
+            errors: list[SpmrlError] = []
+            required = {"escapes": "brackets"} if form.options.get("escapes") is ... else {}
+            count = 0
+            try:
+                for _ in islice(form.read(path, on_error=errors.append, **required), _TRIED):
+                    count += 1
+            except SpmrlError as error:
+                errors.append(error)
+            share = count / (1 + len(errors))
+            if errors and share > best:
+                best, said = share, f" The nearest is {form.name}, which fails: {errors[0]}"
+    return said
+
+
+# ---- Encoding, options, transforms ----
+
+
+def _marked(data: bytes) -> str | None:
+    """Return the encoding that the first bytes of a file name, if it is not UTF-8."""
+    return next((name for mark, name in _MARKS if data.startswith(mark)), None)
+
+
+def _encoding(folder: Path, paths: Iterable[str]) -> str:
+    """Return the encoding of files that are UTF-8, or all have the same mark at their beginning."""
+    found = set()
+    for name in paths:
+        data = (folder / name).read_bytes()
+        found.add(_marked(data) or "utf-8")
+        try:
+            data.decode(_marked(data) or "utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise TreebankError(
+                f"{folder / name}:{line}: byte 0x{data[error.start]:02x} is not {error.encoding}. "
+                f"Name the encoding with --encoding{_likely(data, error.start)}"
+            ) from None
+    if len(found) > 1:
+        raise TreebankError(
+            f"{folder}: files in {' and '.join(sorted(found))}: convert them to one encoding"
+        )
+    return found.pop()
+
+
+def _likely(data: bytes, place: int) -> str:
+    """Say in which encodings a text may be, and how its first word that tells reads in each."""
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:  # it comes with requests, but requests can do without
+        return ", such as cp1252 for the languages of Western Europe"
+    start = max(data.rfind(byte, 0, place) for byte in (b" ", b"\n", b"\t", b"(")) + 1
+    word = (data[start:].split() or [b""])[0].strip(b"()")
+    guesses = [match.encoding for match in from_bytes(data[: 1 << 16])][:3]
+    shown = ", ".join(f"{name} ({word.decode(name, errors='replace')})" for name in guesses)
+    return f"; it may be {shown}" if shown else ""
+
+
+def _options(
+    form: Format, folder: Path, paths: Sequence[str], encoding: str | None
+) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if "encoding" in form.options:
+        options["encoding"] = encoding or _encoding(folder, paths)
+    text = ""
+    for name in paths:
+        text += _begin(folder / name, options.get("encoding"))
+        if len(text) > _SAMPLE:
+            break
+    if "escapes" in form.options:
+        penn = r"\/" in text or "-LCB-" in text
+        if form.options["escapes"] is ... or re.search("-[LR][RSC]B-", text):
+            options["escapes"] = "ptb" if penn else "brackets"
+    if "lemmas" in form.options:
+        leaves = re.findall(r"\([^\s()]+ ([^\s()]+)\)", text)
+        options["lemmas"] = 2 * sum("-" in leaf[1:] for leaf in leaves) > len(leaves)
+    if "tag_column" in form.options:
+        rows = [line.split("\t") for line in text.splitlines()]
+        xpos = Counter(row[4] for row in rows if len(row) == 10)
+        options["tag_column"] = "upos" if 2 * xpos["_"] >= sum(xpos.values()) else "xpos"
+    return options
+
+
+def guess_transforms(form: Format, trees: Sequence[Tree | Graph]) -> list[str]:
+    """Return the transforms that make such trees (or graphs) of a format ready to be trained on."""
+    tags = {tag for tree in trees for tag in tree.tags}
+    labels = Counter(label for tree in trees for label in tree.labels)
+    marked = sum(count for label, count in labels.items() if re.search("[-=]", label[1:-1]))
+    graphs = form.yields == "graphs"
+    wanted = {
+        "strip-features": form.name == "brackets" and any("##" in tag for tag in tags),
+        "add-vroot": graphs,
+        "attach-loose-tokens": graphs,
+        "raise-crossing-branches": graphs,
+        "drop-traces": "-NONE-" in tags,
+        "strip-visl-functions": form.name == "visl",
+        "strip-roles": form.name == "sinica",
+        "coarse-sinica-categories": form.name == "sinica",
+        "strip-semantic-marks": any(";" in label for label in labels),
+        "strip-functions": 50 * marked > sum(labels.values()),
+        "strip-cess-marks": form.name == "tbf",
+        "strip-root": not graphs,
+    }
+    return [name for name, is_wanted in wanted.items() if is_wanted]
+
+
+# ---- Splits ----
+
+
+def divide(
+    paths: Sequence[str], given: Mapping[SplitName, Sequence[str]], folder: Path
+) -> Division:
+    """Divide the files of a treebank among the splits.
+
+    Args:
+        paths: of the files, relative to the folder.
+        given: what the user says of some splits, each of: a path or a name, with or without its
+            ending; a pattern of these with ``*``; a folder; ``@FILE`` with one of these a line.
+            A pattern takes no file that names claim for a split of which nothing is said, and for
+            train none that is taken for another.
+        folder: in which ``FILE`` is looked for, if it is not in the working directory.
+
+    Raises:
+        TreebankError: names and user leave open what is for training, or for what a file is;
+            something given matches no file; several treebanks lie in the folder.
+    """
+    starred = {split: [one for one in given[split] if "*" in one] for split in given}
+    chosen = {
+        split: _matching(paths, split, [one for one in given[split] if "*" not in one], folder)
+        for split in given
+    }
+    left = _without(paths, chosen.values())
+    named = named_splits(left) if len(given) < len(SPLITS) else {}
+    files = {split: some for split, some in named.items() if split not in given}
+    left = _without(left, files.values())
+    for split in (split for split in reversed(SPLITS) if split in given):  # train has what is left
+        some = chosen[split] | _matching(left, split, starred[split], folder)
+        left = _without(left, [some])
+        files[split] = tuple(path for path in paths if path in some)
+    how = "as you said" if given else "by the names of the files"
+    if not files and len(paths) == 1:
+        files, how = {"train": tuple(paths)}, "one file, divided: 80 % train, 10 % dev, 10 % test"
+    unused = tuple(_without(paths, files.values()))
+    cut = tuple(split for split in SPLITS if split not in files)
+    if not files.get("train") or (cut and unused and "train" not in given):
+        told = "; ".join(f"{split}: {_some(files[split])}" for split in SPLITS if files.get(split))
+        raise TreebankError(
+            f"{folder}: {len(paths)} files. What is for train, dev and test is told of "
+            f"{told or 'none'}; not of {_some(unused) or 'others'}. Please {_SAY}"
+        )
+    return Division({split: files[split] for split in SPLITS if split in files}, cut, unused, how)
+
+
+def named_splits(paths: Sequence[str]) -> dict[SplitName, tuple[str, ...]]:
+    """Return the files of each split that names tell of.
+
+    The innermost part of a path tells that has words of exactly one split: alone (``x.train``),
+    with what corpora are called by (``devset``), or as other names have words of other splits
+    (``hebtrain`` beside ``hebdev``). ``gold`` and ``eval`` mean test in a path without another
+    word. Where all three splits are called alike but for the word, files that are called otherwise
+    (``train5k``, ``train-small``) are none of them.
+
+    Raises:
+        TreebankError: there are several such threes or pairs, of several treebanks or editions.
+    """
+    around = posixpath.commonpath([posixpath.dirname(path) for path in paths] or [""])
+    names = {path: _CAMEL.sub(" ", path[len(around) :]).lower() for path in paths}
+    strong = _meanings({token for name in names.values() for token in _TOKEN.findall(name)})
+    told = _told(names, strong)
+    if {split for split, _ in told.values()} != set(SPLITS):
+        others = {path: name for path, name in names.items() if not strong.keys() & _tokens(name)}
+        told |= _told(others, _WEAK)
+    splits_of: dict[str, set[SplitName]] = defaultdict(set)
+    for split, alike in told.values():
+        splits_of[alike].add(split)
+    several = [alike for alike, splits in splits_of.items() if len(splits) > 1]
+    if len(several) > 1:
+        examples = [next(path for path in told if told[path][1] == alike) for alike in several]
+        raise TreebankError(
+            f"found {len(several)} treebanks or editions, each with splits of its own, such as "
+            f"{_some(examples)}. Name the folder of one of them, or {_SAY}"
+        )
+    whole = [alike for alike in several if splits_of[alike] == set(SPLITS)]
+    files: dict[SplitName, list[str]] = {split: [] for split in SPLITS}
+    for path in sorted(told):
+        split, alike = told[path]
+        if not whole or alike in whole:
+            files[split].append(path)
+    return {split: tuple(some) for split, some in files.items() if some}
+
+
+def _told(
+    names: Mapping[str, str], meanings: Mapping[str, SplitName]
+) -> dict[str, tuple[SplitName, str]]:
+    """Return the split that a path tells of, and the part that tells without word and numbers."""
+    told = {}
+    for path, name in names.items():
+        parts = name.split("/")
+        for depth in range(len(parts), 0, -1):
+            found = {meanings[token] for token in _tokens(parts[depth - 1]) & meanings.keys()}
+            if len(found) == 1:
+                alike = _TOKEN.sub(
+                    lambda match: "" if match[0] in meanings else match[0], "/".join(parts[:depth])
+                )
+                told[path] = found.pop(), re.sub("[0-9]+", "#", alike)
+                break
+    return told
+
+
+def _tokens(name: str) -> set[str]:
+    return set(_TOKEN.findall(name))
+
+
+def _meanings(tokens: Iterable[str]) -> dict[str, SplitName]:
+    """Return the split that each of some tokens means, if it means one."""
+    found = [
+        (token, token.replace(word, "*"), split)
+        for token in tokens
+        for word, split in _WORDS.items()
+        if token.startswith(word) or token.endswith(word)
+    ]
+    splits_beside: dict[str, set[SplitName]] = defaultdict(set)
+    for _, rest, split in found:
+        splits_beside[rest].add(split)
+    meant: dict[str, set[SplitName]] = defaultdict(set)
+    for token, rest, split in found:
+        if rest in _CALLED or len(splits_beside[rest]) > 1:
+            meant[token].add(split)
+    return {token: splits.pop() for token, splits in meant.items() if len(splits) == 1}
+
+
+def _without(paths: Iterable[str], taken: Iterable[Collection[str]]) -> list[str]:
+    every = {path for some in taken for path in some}
+    return [path for path in paths if path not in every]
+
+
+def _matching(
+    paths: Sequence[str], split: SplitName, wanted: Sequence[str], folder: Path
+) -> set[str]:
+    """Return the files that the user means."""
+    forms: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        name = PurePosixPath(path)
+        for form in {path, str(name.with_suffix("")), name.name, name.stem}:
+            forms[form].append(path)
+    chosen: set[str] = set()
+    for given in wanted:
+        for line in _listed(given[1:], folder) if given.startswith("@") else [given]:
+            below = f"{line.rstrip('/')}/"
+            pattern = re.compile("[^/]*".join(map(re.escape, line.split("*"))))
+            found = forms.get(line) or [path for path in paths if path.startswith(below)]
+            if not found and "*" in line:
+                found = [path for form in forms if pattern.fullmatch(form) for path in forms[form]]
+            if not found:
+                raise TreebankError(
+                    f"--{split} {given}: '{line}' is none of the files that are left: "
+                    f"{_some(paths) or 'none'}"
+                )
+            chosen.update(found)
+    return chosen
+
+
+def _listed(name: str, folder: Path) -> list[str]:
+    """Return the lines of a list of files, without comments (``#``) and blank ones."""
+    path = Path(name) if Path(name).exists() else folder / name
+    text = read_within(path, TreebankError, _LONGEST_LIST).decode("utf-8-sig", errors="replace")
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = len(paths) - _SHOWN
+    return ", ".join(paths[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
