@@ -13,17 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from spmrl_bench.treebanks.mini.notation import Notation, Reference, Term
-from spmrl_bench.treebanks.mini.problems import Problems
-
-HEAD = "head"
-"""What is written in place of a relation before a head that would bear one by default."""
-
-HEADLESS = "headless"
-"""The entry of ``[dependencies]`` that lists phrases whose daughters attach outside of them."""
-
-PASSIVE = "passive"
-"""The entry that lists words and categories of passive verbs without an auxiliary."""
+from tools.minigen.notation import GrammarError, Notation, Reference, Term, look_up
 
 #: Universal Dependencies, version 2; each may have a subtype.
 _RELATIONS = """
@@ -31,7 +21,8 @@ acl advcl advmod amod appos aux case cc ccomp clf compound conj cop csubj dep de
 dislocated expl fixed flat goeswith iobj list mark nmod nsubj nummod obj obl orphan parataxis
 punct reparandum vocative xcomp
 """
-_UNIVERSAL = _RELATIONS.split()
+#: They, and what is written before a head that would bear one by default.
+_WRITABLE = ["head", *_RELATIONS.split()]
 #: The relations of words that are never heads beside a word of content.
 _FUNCTIONAL = ("aux", "case", "cc", "clf", "cop", "det", "mark", "punct")
 #: The place of what governs a phrase from outside of it.
@@ -43,12 +34,12 @@ class Defaults:
     """The table ``[dependencies]``.
 
     ``relations`` gives for each symbol its relations, each with the values that it needs, the
-    first that fits counts; ``headless`` are the phrases without a head, ``passive`` the words that
-    are passive by themselves.
+    first that fits counts; ``headless`` are the phrases whose daughters attach outside of them,
+    ``passive`` the words that are passive verbs without an auxiliary.
     """
 
     relations: Mapping[str, Sequence[tuple[Mapping[str, Term], str]]]
-    headless: frozenset[str]
+    headless: Collection[str]
     passive: Mapping[str, Sequence[Mapping[str, Term]]]
 
     def relation(self, symbol: str, values: Mapping[str, str | None]) -> str | None:
@@ -81,68 +72,64 @@ def read_defaults(
     table: Mapping[str, str], invisible: Collection[str], notation: Notation
 ) -> Defaults:
     """The defaults of a grammar; ``invisible`` are the phrases without a label."""
-    problems = notation.problems
     relations: dict[str, list[tuple[Mapping[str, Term], str]]] = {}
     passive: dict[str, list[Mapping[str, Term]]] = {}
     headless: set[str] = set()
     for relation, row in table.items():
         key = f"dependencies.{relation}"
-        if relation not in (HEADLESS, PASSIVE):
-            check_relation(key, relation, problems, head=False)
-        for reference in notation.references(key, row) or ():
+        for reference in notation.references(key, row):
             symbol, terms = reference.symbol, reference.terms
-            if relation == PASSIVE:
+            if relation == "passive":
                 passive.setdefault(symbol, []).append(terms)
-            elif relation != HEADLESS:
-                relations.setdefault(symbol, []).append((terms, relation))
-            elif symbol in invisible:
+            elif relation == "headless":
+                look_up(key, "phrase without a label", symbol, invisible)
                 headless.add(symbol)
             else:
-                problems.add(key, f"'{symbol}' is no phrase with label = \"\"")
-    return Defaults(relations, frozenset(headless), passive)
+                check_relation(key, relation)
+                relations.setdefault(symbol, []).append((terms, relation))
+    return Defaults(relations, headless, passive)
 
 
 def _fits(terms: Mapping[str, Term], values: Mapping[str, str | None]) -> bool:
     return all(values[feature] in term.allowed for feature, term in terms.items())
 
 
-def check_relation(key: str, relation: str, problems: Problems, *, head: bool = True) -> None:
-    """Note a relation that Universal Dependencies do not have; ``head`` allows that mark too."""
-    known = [HEAD, *_UNIVERSAL] if head else _UNIVERSAL
-    if relation not in known and relation.partition(":")[0] not in _UNIVERSAL:
-        problems.unknown(key, "relation", relation, known)
+def check_relation(key: str, relation: str) -> None:
+    """Make sure that Universal Dependencies have a relation, or that it is ``head``."""
+    if relation.partition(":")[0] not in _WRITABLE:
+        look_up(key, "relation", relation, _WRITABLE)
 
 
-@dataclass
 class Linker:
     """Finds the links of a phrase.
 
-    Attributes:
-        key: names its rule in messages.
-        children: its daughters, with what was written before them.
-        defaults: what each bears where nothing was written.
-        headless: the phrases of the grammar without a head.
-        empty: the phrases of the grammar that may have no words.
-        problems: receives what is wrong.
+    ``key`` names its rule in messages; ``defaults`` are what its daughters bear where nothing was
+    written before them; ``headless`` are the phrases of the grammar without a head.
     """
 
-    key: str
-    children: Sequence[Reference]
-    defaults: Sequence[str | None]
-    headless: Collection[str]
-    empty: Collection[str]
-    problems: Problems
-
-    def __post_init__(self) -> None:
-        pairs = zip(self.children, self.defaults, strict=True)
-        self.relations = [child.relation or default for child, default in pairs]
-        self.to = list(range(len(self.children)))
-        self.borne = [""] * len(self.children)
+    def __init__(
+        self,
+        key: str,
+        children: Sequence[Reference],
+        defaults: Sequence[str | None],
+        headless: Collection[str],
+    ) -> None:
+        self._key, self._children, self._headless = key, children, headless
+        self._defaults = defaults
+        pairs = zip(children, defaults, strict=True)
+        self._relations = [child.relation or default for child, default in pairs]
+        self._to = list(range(len(children)))
+        self._borne = [""] * len(children)
 
     def links(self, symbol: str) -> Links:
-        """The links of the phrase, whose symbol this is."""
-        head = self._unite(range(len(self.children)), 0, headed=symbol not in self.headless)
-        return Links(head, tuple(self.to), tuple(self.borne))
+        """The links of the phrase, whose symbol this is.
+
+        Raises:
+            GrammarError: its head cannot be told, or a daughter bears no relation to it.
+        """
+        places = range(len(self._children))
+        head = self._unite(places, 0, headed=symbol not in self._headless and len(places) > 0)
+        return Links(head, tuple(self._to), tuple(self._borne))
 
     def _unite(self, places: Iterable[int], depth: int, *, headed: bool) -> int:
         """Link the daughters at ``places`` inside ``depth`` parentheses; the place of the head."""
@@ -152,62 +139,54 @@ class Linker:
                 items.extend(run)
                 continue
             inner = self._unite(run, depth + 1, headed=True)
-            if inner == OUTSIDE:
-                return OUTSIDE
-            if relation is not None or self.relations[inner] == HEAD:
-                self.relations[inner] = relation or self.defaults[inner]
+            if relation is not None or self._relations[inner] == "head":
+                self._relations[inner] = relation or self._defaults[inner]
             items.append(inner)
         head = self._head(items) if headed else OUTSIDE
-        if headed and head == OUTSIDE:
-            return head
         for place in items:
             if place != head:
-                self.to[place] = head
-                self.borne[place] = self._checked(place)
-        if headed and len(items) > 1 and self._name(head) in self.empty:
-            self._note(f"'{self._name(head)}' is the head of others but may have no words")
+                self._to[place] = head
+                self._borne[place] = self._relation(place)
         return head
 
     def _group(self, place: int, depth: int) -> tuple[int, str | None]:
         """The parenthesis around a daughter at this depth; number -1 if there is none."""
-        groups = self.children[place].groups
+        groups = self._children[place].groups
         return groups[depth] if len(groups) > depth else (-1, None)
 
     def _head(self, items: Sequence[int]) -> int:
         """The only one able, or marked, or without a relation, or that is no function word."""
-        able = [place for place in items if self._name(place) not in self.headless]
-        kinds = [
-            able if len(able) == 1 else [],
-            [place for place in able if self.relations[place] == HEAD],
-            [place for place in able if self.relations[place] is None],
+        able = [place for place in items if self._children[place].symbol not in self._headless]
+        if len(able) == 1:
+            return able[0]
+        for found in (
+            [place for place in able if self._relations[place] == "head"],
+            [place for place in able if self._relations[place] is None],
             [place for place in able if not self._functional(place)],
-        ]
-        found = next((kind for kind in kinds if kind), items)
-        if len(found) == 1 and able:
-            return found[0]
-        if items:
-            names = " and ".join(f"'{self._name(place)}'" for place in found)
-            self._note(f"{names}: which is the head? Write a relation before the others or 'head:'")
-        return OUTSIDE
+        ):
+            if len(found) == 1:
+                return found[0]
+            if found:
+                break
+        names = " and ".join(f"'{self._children[place].symbol}'" for place in found or items)
+        raise GrammarError(
+            self._key,
+            f"{names}: which is the head? Write a relation before the others or 'head:'",
+        )
 
-    def _checked(self, place: int) -> str:
-        """The relation of a daughter that is not the head."""
-        relation = self.relations[place]
-        if self._name(place) in self.headless:
-            if relation is not None:
-                self._note(f"headless '{self._name(place)}' bears no relation: its daughters do")
-        elif relation is None or relation == HEAD:
-            self._note(f"'{self._name(place)}' bears no relation: write one before it")
+    def _relation(self, place: int) -> str:
+        """The relation of a daughter that is not the head; headless ones bear none."""
+        relation, name = self._relations[place], self._children[place].symbol
+        if (name in self._headless) != (relation is None) or relation == "head":
+            raise GrammarError(
+                self._key,
+                f"'{name}' bears {relation or 'no relation'}: write one before each daughter that"
+                " is neither the head nor headless, and only there",
+            )
         return relation or ""
 
     def _functional(self, place: int) -> bool:
-        return (self.relations[place] or "").partition(":")[0] in _FUNCTIONAL
-
-    def _name(self, place: int) -> str:
-        return self.children[place].symbol
-
-    def _note(self, problem: str) -> None:
-        self.problems.add(self.key, problem)
+        return (self._relations[place] or "").partition(":")[0] in _FUNCTIONAL
 
 
 def attach(
@@ -235,26 +214,25 @@ def attach(
             word -= 1
         elif known.head >= 0:
             top[unit] = top[daughters[unit][known.head]]
-    governors = [0] * size
+    above = [0] * size  # the head outside, and the relation to it
     relations = ["root"] * size
     heads, borne = [], []
     for unit in range(size):
         known = links[unit]
         if known is None:
-            heads.append(governors[unit])
+            heads.append(above[unit])
             borne.append(relations[unit])
             continue
         for place, daughter in enumerate(daughters[unit]):
             target = known.to[place]
             inherits = target == place
             relations[daughter] = relations[unit] if inherits else known.relations[place]
-            governors[daughter] = (
-                governors[unit] if inherits or target < 0 else top[daughters[unit][target]]
+            above[daughter] = (
+                above[unit] if inherits or target < 0 else top[daughters[unit][target]]
             )
     verbs = {head for head, kind in zip(heads, borne, strict=True) if kind == "aux:pass"}
     verbs.update(passive)
-    if verbs:
-        for place, (head, kind) in enumerate(zip(heads, borne, strict=True)):
-            if kind in ("nsubj", "csubj") and head in verbs:
-                borne[place] = f"{kind}:pass"
+    for place, (head, kind) in enumerate(zip(heads, borne, strict=True)):
+        if kind in ("nsubj", "csubj") and head in verbs:
+            borne[place] = f"{kind}:pass"
     return heads, borne
