@@ -13,6 +13,7 @@
 #   make new-treebank dir=DIR lang=german       look at a folder; yes=1 writes a manifest and a recipe
 #   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
 #   make test order=7                           tests in a random order, that of the seed 7
+#   make minigen                                tests of the generator of the mini treebanks
 #   make docs                                   the documentation as a site, in site/
 
 PYTHON ?= python3
@@ -42,7 +43,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval multilingual study search table site parse score recipes treebanks validate new-treebank test lint campaign bench docs
+.PHONY: help install train eval multilingual study search table site parse score recipes treebanks validate new-treebank test lint campaign bench minigen docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -112,6 +113,9 @@ lint: $(INSTALLED)
 
 campaign: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadgroup -m 'campaign or not campaign' --reliability-report=docs/reliability.md
+
+minigen: $(INSTALLED)
+	$(BIN)/pytest -q tools/minigen
 
 # The site's own packages, which nothing else needs; once, like the others.
 $(VENV)/.installed-docs: $(INSTALLED)

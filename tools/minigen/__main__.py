@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spmrl_bench.errors import SpmrlError
@@ -21,7 +21,7 @@ SIZES = {"train": 2000, "dev": 300, "test": 300}
 SEED = 1
 
 
-def files_of(source: GroundGrammar, sizes: dict[str, int], seed: int) -> dict[str, str]:
+def files_of(source: GroundGrammar, sizes: Mapping[str, int], seed: int) -> dict[str, str]:
     """The files of a treebank by name: of each split the trees, and the dependencies."""
     splits = generate(source, sizes, seed)
     files = {}
@@ -51,35 +51,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--to", type=Path, metavar="FOLDER", help="where to write (treebanks/mini)")
     parser.add_argument("--seed", type=int, help=f"any whole number ({SEED})")
     for split, size in SIZES.items():
-        parser.add_argument(f"--{split}", type=int, metavar="N", help=f"sentences ({size})")
-    given = parser.parse_args(arguments)
-    sizes = {split: getattr(given, split) for split in SIZES}
-    if given.to is None and (given.seed, *sizes.values()) != (None,) * 4:
+        parser.add_argument(f"--{split}", type=_size, metavar="N", help=f"sentences ({size})")
+    given = vars(parser.parse_args(arguments))
+    changed = {key: given[key] for key in ("seed", *SIZES) if given[key] is not None}
+    if changed and given["to"] is None:
         parser.error("--seed, --train, --dev and --test need --to FOLDER")
-    if given.to is not None and given.grammar is None:
+    if given["to"] is not None and given["grammar"] is None:
         parser.error("--to needs the name of a grammar")
-    if min(size or 0 for size in sizes.values()) < 0:
-        parser.error("a number of sentences is 0 or more")
-    sizes = {
-        split: default if sizes[split] is None else sizes[split] for split, default in SIZES.items()
-    }
-    differing = 0
-    for name in [given.grammar] if given.grammar else names:
-        path = GRAMMARS / f"{name}.toml" if name in names else Path(name)
-        folder = given.to or SHIPPED / path.stem
-        try:
-            files = files_of(read_grammar(path), sizes, SEED if given.seed is None else given.seed)
-        except SpmrlError as error:
-            sys.exit(f"minigen: {error}")
-        for file, text in files.items():
-            target, content = folder / file, text.encode()
-            if not given.check:
-                folder.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
-            elif not target.is_file() or target.read_bytes() != content:
-                differing += 1
-                print(f"{target}: differs from what the grammar gives")
-    return int(differing > 0)
+    seed = changed.pop("seed", SEED)
+    same = True
+    try:
+        for name in [given["grammar"]] if given["grammar"] else names:
+            path = GRAMMARS / f"{name}.toml" if name in names else Path(name)
+            files = files_of(read_grammar(path), {**SIZES, **changed}, seed)
+            same &= _put(files, given["to"] or SHIPPED / path.stem, given["check"])
+    except (SpmrlError, OSError) as error:
+        sys.exit(f"minigen: {error}")
+    return 0 if same else 1
+
+
+def _size(text: str) -> int:
+    size = int(text)
+    if size < 0:
+        raise argparse.ArgumentTypeError(f"{text} found, 0 or more expected")
+    return size
+
+
+def _put(files: Mapping[str, str], folder: Path, check: bool) -> bool:
+    """Write files, or compare them with those that are there and tell which differ."""
+    same = True
+    for name, text in files.items():
+        target, content = folder / name, text.encode()
+        if not check:
+            folder.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        elif not target.is_file() or target.read_bytes() != content:
+            same = False
+            print(f"{target}: differs from what the grammar gives")
+    return same
 
 
 if __name__ == "__main__":
