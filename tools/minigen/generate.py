@@ -20,7 +20,7 @@ from spmrl_bench.trees.tree import Tree
 from tools.minigen.grammar import load_grammar
 from tools.minigen.ground import GroundGrammar, Node, Option, ground
 from tools.minigen.lexicon import apply_spelling
-from tools.minigen.links import Links, attach
+from tools.minigen.links import Part, join, mark_passive
 from tools.minigen.notation import GrammarError, Settings
 
 #: Sentences of at most so many words may occur more than once, also across splits.
@@ -82,66 +82,63 @@ class _TooLongError(Exception):
 
 
 class Derivation:
-    """One sentence drawn from a grammar, top-down and from left to right.
-
-    Attributes:
-        words: its words as they are written.
-        parents: the number of the phrase above each phrase and word, both counted from 0 in the
-            order in which they begin; -1 above the first.
-        links: of each phrase; None for a word.
-        passive: numbers, from 1, of the words that are passive by themselves.
-    """
+    """One sentence drawn from a grammar, top-down and from left to right."""
 
     def __init__(self, source: GroundGrammar, rng: random.Random) -> None:
+        self.words: list[str] = []
         self._source = source
         self._settings: Settings = source.grammar.table.settings
         self._rng = rng
-        self.words: list[str] = []
-        self.parents: list[int] = []
-        self.links: list[Links | None] = []
-        self.passive: list[int] = []
         self._tags: list[str] = []
         self._constituents: list[tuple[int, int, str] | None] = []  # None = not visible
+        self._heads: list[int] = []
+        self._relations: list[str] = []
+        self._passive: list[int] = []  # the words that are passive by themselves, from 1
         self._open: Counter[str] = Counter()  # the phrases around the place reached
         self._used: set[str] = set()
-        self._expand(0, -1)
+        self._expand(0)
         self._finish()
 
     def parse(self) -> Parse:
         """The visible tree with its dependencies."""
         kept = [constituent for constituent in self._constituents if constituent is not None]
         tree = Tree.build(self.words, self._tags, kept)
-        heads, relations = attach(self.parents, self.links, self.passive)
-        return Parse.of(tree, DependencyTree.build(tree.words, tree.tags, heads, relations))
+        mark_passive(self._heads, self._relations, self._passive)
+        layer = DependencyTree.build(tree.words, tree.tags, self._heads, self._relations)
+        return Parse.of(tree, layer)
 
-    def _expand(self, number: int, parent: int) -> int:
-        """Draw what is below a node; return how many daughters it gives to what is above it."""
+    def _expand(self, number: int) -> tuple[int, Part]:
+        """Draw what is below a node.
+
+        Returns how many daughters it gives to what is above it, and what of it depends on that.
+        """
         node = self._source.nodes[number]
         symbol = self._source.grammar.symbols[node.symbol]
-        unit = len(self.parents)
-        self.parents.append(parent)
         start = len(self.words)
         if symbol.kind != "phrase":
             if start == self._settings.max_words:
                 raise _TooLongError
             self.words.append(self._word(number))
             self._tags.append(symbol.label)
-            self.links.append(None)
+            self._heads.append(0)
+            self._relations.append("root")
             if node.passive:
-                self.passive.append(len(self.words))
-            return 1
+                self._passive.append(start + 1)
+            return 1, Part(start + 1)
         place = len(self._constituents)
         self._constituents.append(None)
         self._open[node.symbol] += 1
         option = self._option(node, self._open)
         drawn = _draw(option.cumulative, self._rng)
-        self.links.append(option.links[drawn])
-        count = sum(self._expand(child, unit) for child in option.rows[drawn])
+        below = [self._expand(child) for child in option.rows[drawn]]
         self._open[node.symbol] -= 1
+        parts = [part for _, part in below]
+        part = join(option.links[drawn], parts, self._heads, self._relations)
+        count = sum(daughters for daughters, _ in below)
         if not symbol.label or count == 0 or (count == 1 and not symbol.unary):
-            return count
+            return count, part
         self._constituents[place] = (start, len(self.words), symbol.label)
-        return 1
+        return 1, part
 
     def _option(self, node: Node, opened: Mapping[str, int]) -> Option:
         """A rule; the more often a symbol is open already, the less likely it opens again."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from tools.minigen.notation import GrammarError, Notation, Reference, Term, look_up
 
@@ -189,50 +190,40 @@ class Linker:
         return (self._relations[place] or "").partition(":")[0] in _FUNCTIONAL
 
 
-def attach(
-    parents: Sequence[int], links: Sequence[Links | None], passive: Iterable[int]
-) -> tuple[list[int], list[str]]:
-    """Heads (words from 1, 0 = root) and relations of the words of a derivation.
+class Part(NamedTuple):
+    """What of a phrase or word still depends on something outside of it.
 
-    Args:
-        parents: of each phrase and word, in the order in which they begin and phrases first, the
-            number of the phrase above it; of the whole, -1.
-        links: of each phrase; None for a word.
-        passive: the words that are passive verbs; where a verb has a passive auxiliary, it is
-            one too.
+    ``top`` is the word that holds its head, from 1, or 0 where there is none; ``loose`` are the words
+    of a headless phrase, each with its relation to what the phrase depends on.
     """
-    size = len(parents)
-    daughters: list[list[int]] = [[] for _ in parents]
-    for unit in range(1, size):
-        daughters[parents[unit]].append(unit)
-    top = [0] * size  # the word that is the head of a phrase; 0 where there is none
-    word = sum(link is None for link in links)
-    for unit in range(size - 1, -1, -1):
-        known = links[unit]
-        if known is None:
-            top[unit] = word
-            word -= 1
-        elif known.head >= 0:
-            top[unit] = top[daughters[unit][known.head]]
-    above = [0] * size  # the head outside, and the relation to it
-    relations = ["root"] * size
-    heads, borne = [], []
-    for unit in range(size):
-        known = links[unit]
-        if known is None:
-            heads.append(above[unit])
-            borne.append(relations[unit])
+
+    top: int
+    loose: Sequence[tuple[int, str]] = ()
+
+
+def join(links: Links, parts: Sequence[Part], heads: list[int], relations: list[str]) -> Part:
+    """Attach the daughters of a phrase to each other: what is left of it.
+
+    ``heads`` (0 = root) and ``relations`` of all words get what is thereby known.
+    """
+    loose: list[tuple[int, str]] = []
+    for place, part in enumerate(parts):
+        target = links.to[place]
+        words = list(part.loose)
+        if part.top and target != place:
+            words.append((part.top, links.relations[place]))
+        if target == OUTSIDE:
+            loose += words
             continue
-        for place, daughter in enumerate(daughters[unit]):
-            target = known.to[place]
-            inherits = target == place
-            relations[daughter] = relations[unit] if inherits else known.relations[place]
-            above[daughter] = (
-                above[unit] if inherits or target < 0 else top[daughters[unit][target]]
-            )
-    verbs = {head for head, kind in zip(heads, borne, strict=True) if kind == "aux:pass"}
+        for word, relation in words:
+            heads[word - 1], relations[word - 1] = parts[target].top, relation
+    return Part(parts[links.head].top if links.head != OUTSIDE else 0, loose)
+
+
+def mark_passive(heads: Sequence[int], relations: list[str], passive: Iterable[int]) -> None:
+    """Name the subjects of passive verbs: the given words, and those with a passive auxiliary."""
+    verbs = {head for head, kind in zip(heads, relations, strict=True) if kind == "aux:pass"}
     verbs.update(passive)
-    for place, (head, kind) in enumerate(zip(heads, borne, strict=True)):
+    for place, (head, kind) in enumerate(zip(heads, relations, strict=True)):
         if kind in ("nsubj", "csubj") and head in verbs:
-            borne[place] = f"{kind}:pass"
-    return heads, borne
+            relations[place] = f"{kind}:pass"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tools.minigen.ground import GroundGrammar, Option
-from tools.minigen.links import Links
+from tools.minigen.links import Links, Part, join
 
 #: A number of a node, its option, the row of it.
 _Step = tuple[int, Option, int]
-#: The key of the rule; parents and links as the sampler records them; the spans that have a head.
-Derived = tuple[str, list[int], list[Links | None], list[tuple[int, int]]]
+#: The key of the rule; heads and relations of the words; the spans that have a head.
+Derived = tuple[str, list[int], list[str], list[tuple[int, int]]]
 
 
 def derivations(source: GroundGrammar) -> Iterator[Derived]:
@@ -43,31 +43,27 @@ def derivations(source: GroundGrammar) -> Iterator[Derived]:
 
 def _expanded(
     source: GroundGrammar, way: Mapping[tuple[int, ...], _Step]
-) -> tuple[list[int], list[Links | None], list[tuple[int, int]]]:
+) -> tuple[list[int], list[str], list[tuple[int, int]]]:
     """The derivation that takes these steps at these places and the smallest ones elsewhere."""
     nodes, symbols = source.nodes, source.grammar.symbols
-    parents: list[int] = []
-    links: list[Links | None] = []
+    heads: list[int] = []
+    relations: list[str] = []
     headed: list[tuple[int, int]] = []
 
-    def expand(number: int, parent: int, at: tuple[int, ...]) -> int:
-        """How many words there are in it."""
-        unit = len(parents)
-        parents.append(parent)
+    def expand(number: int, at: tuple[int, ...]) -> Part:
+        start = len(heads)
         if symbols[nodes[number].symbol].kind != "phrase":
-            links.append(None)
-            return 1
+            heads.append(0)
+            relations.append("root")
+            return Part(start + 1)
         _, option, row = way.get(at) or _smallest(source, number)
-        start = links.count(None)
-        links.append(option.links[row])
-        children = enumerate(option.rows[row])
-        words = sum(expand(child, unit, (*at, place)) for place, child in children)
-        if option.links[row].head >= 0 and words:
-            headed.append((start, start + words))
-        return words
+        parts = [expand(child, (*at, place)) for place, child in enumerate(option.rows[row])]
+        if option.links[row].head >= 0 and len(heads) > start:
+            headed.append((start, len(heads)))
+        return join(option.links[row], parts, heads, relations)
 
-    expand(0, -1, ())
-    return parents, links, headed
+    expand(0, ())
+    return heads, relations, headed
 
 
 def _smallest(source: GroundGrammar, number: int) -> _Step:

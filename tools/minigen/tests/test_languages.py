@@ -11,7 +11,6 @@ import pytest
 from tools.minigen.__main__ import GRAMMARS, SEED, SHIPPED, SIZES, files_of
 from tools.minigen.generate import read_grammar
 from tools.minigen.ground import GroundGrammar
-from tools.minigen.links import attach
 from tools.minigen.tests.derivations import derivations
 from tools.minigen.tests.languages import AGREEMENT, ANALYSES, INVENTORY, Word
 from tools.minigen.tests.trees import (
@@ -119,9 +118,8 @@ def test_every_rule_links_its_daughters_to_a_tree(language: str) -> None:
     """One derivation for each rule and each way in which its daughters are linked."""
     source = source_of(language)
     used = set()
-    for key, parents, links, headed in derivations(source):
+    for key, heads, relations, headed in derivations(source):
         used.add(key)
-        heads, relations = attach(parents, links, ())
         assert heads.count(0) == 1, key
         assert relations[heads.index(0)] == "root"
         assert all(way_up(heads, word)[-1] == 0 for word in range(1, len(heads) + 1)), key
