@@ -68,8 +68,8 @@ def ground(grammar: Grammar) -> GroundGrammar:
     """Enumerate the instances of a grammar.
 
     Raises:
-        GrammarError: the start symbol produces nothing, or a rule does not tell its head or the
-            relations of the other daughters.
+        GrammarError: a word contains itself, the start symbol produces nothing, or a rule does not
+            tell its head or the relations of the other daughters.
     """
     nodes = _Grounder(grammar).enumerate()
     _cut_unproductive(nodes)
@@ -87,6 +87,9 @@ class _Grounder:
         self._numbers: dict[Instance, int] = {}
         self._todo: list[Instance] = []
         self._lexical_symbols = _lexical(grammar)
+        for name in grammar.table.words:
+            if name not in self._lexical_symbols:
+                raise GrammarError(f"words.{name}", "contains itself through its rules")
         self._masses: dict[str, dict[Bundle, float]] = {}
         self._indexes: dict[tuple[str, tuple[int, ...]], dict[Bundle, list[Bundle]]] = {}
         self._queries: dict[tuple[str, Binding, tuple[int, ...]], dict[Bundle, float]] = {}

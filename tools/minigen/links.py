@@ -193,8 +193,8 @@ class Linker:
 class Part(NamedTuple):
     """What of a phrase or word still depends on something outside of it.
 
-    ``top`` is the word that holds its head, from 1, or 0 where there is none; ``loose`` are the words
-    of a headless phrase, each with its relation to what the phrase depends on.
+    ``top`` is the word that holds its head, from 1, or 0 where there is none; ``loose`` are the
+    words of a headless phrase, each with its relation to what the phrase depends on.
     """
 
     top: int

@@ -204,6 +204,7 @@ MISTAKES = [
     ("PP?0.5 Part", "PP?7 Part", "line 3", "cannot read '?7"),
     ("V[num,ptk=0]", "V[num,num]", "line 2", "given twice"),
     ("NN[num,gender] -> Noun[num,gender]", "NN -> PP", "line 8", "cannot be made"),
+    ("Noun[num=sg] Noun", "Noun[num=sg] NN", "words.NN", "itself"),
     ('P = "mit dat"', "", "P", "no rule and no word"),
     ('P = "mit dat"', 'P = "mit"\nQ = "x"', "lexicon.Q", "'Q'"),
     ('P = "mit dat"', 'P = "mit dat *x"', "lexicon.P line 1", "> 0"),
