@@ -15,6 +15,7 @@
 #   make size                                   lines of each room, and whether they are within the limit
 #   make same BASE=COMMIT                       models, records and trainings of another version, as they were
 #   make test order=7                           tests in a random order, that of the seed 7
+#   make minigen                                tests of the generator of the mini treebanks
 #   make docs                                   the documentation as a site, in site/
 
 PYTHON ?= python3
@@ -45,7 +46,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval multilingual study search table site parse score recipes treebanks validate new-treebank test lint size same campaign bench docs
+.PHONY: help install train eval multilingual study search table site parse score recipes treebanks validate new-treebank test lint size same campaign bench minigen docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -126,6 +127,9 @@ same: $(INSTALLED)
 
 campaign: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadgroup -m 'campaign or not campaign' --reliability-report=docs/reliability.md
+
+minigen: $(INSTALLED)
+	$(BIN)/pytest -q tools/minigen
 
 # The site's own packages, which nothing else needs; once, like the others.
 $(VENV)/.installed-docs: $(INSTALLED)
