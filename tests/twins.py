@@ -177,9 +177,9 @@ def assert_near(
 
 def assert_similar(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
     """Results of products in bfloat16: others, of float32, in the same direction."""
+    assert any(not torch.equal(found[name], value) for name, value in expected.items())
     for name, value in expected.items():
         assert found[name].dtype == torch.float32, name
-        assert not torch.equal(found[name], value), name
         assert torch.cosine_similarity(found[name].flatten(), value.flatten(), dim=0) > 0.99, name
 
 
