@@ -17,9 +17,8 @@ changes, and scores after one say nothing about scores after the other:
     |------|----|----.         |      |    |    |           |      |    |    |
     das   will  er  hören      das   will  er  hören        das   will  er  hören
 
-Raising keeps the number of constituents and loses what belonged together. Splitting keeps
-every token below a node of the right label, and marks the label so that the parts can be told
-from whole constituents.
+Raising keeps the number of constituents and loses what belonged together. Splitting keeps every
+token below a node of the right label, with a mark that tells the parts from whole constituents.
 """
 
 from __future__ import annotations
@@ -115,7 +114,6 @@ def add_vroot(graph: Graph) -> Graph:
     """Put a node VROOT above every root, so that a sentence has a single one.
 
     Every sentence gets one, as in the NEGRA export format, also where it has one root already.
-    Tokens that are attached nowhere stay so.
     """
     vroot = len(graph.labels)
     parents = tuple(vroot if parent == NO_PARENT else parent for parent in graph.parents)
@@ -129,18 +127,16 @@ def add_vroot(graph: Graph) -> Graph:
 
 def vroot_for_top(graph: Graph) -> Graph:
     """Call the root VROOT where it is called top, as in Alpino: scores do not count VROOT."""
-    labels = list(graph.labels)
-    for root in graph.roots():
-        labels[root] = "VROOT" if labels[root] == "top" else labels[root]
+    tops = {root for root in graph.roots() if graph.labels[root] == "top"}
+    labels = ("VROOT" if node in tops else label for node, label in enumerate(graph.labels))
     return replace(graph, labels=tuple(labels))
 
 
 def attach_loose_tokens(graph: Graph) -> Graph:
     """Attach each unattached token (punctuation, mostly) where it disturbs least.
 
-    A loose token goes to the lowest node above both the nearest attached token on its left
-    and the nearest one on its right; before the first and after the last attached token it
-    goes to the root. Needs a single root.
+    It goes to the lowest node above both the nearest attached token on its left and the nearest
+    one on its right; before the first and after the last, to the root. Needs a single root.
     """
     if NO_PARENT not in graph.token_parents:
         return graph
@@ -164,11 +160,10 @@ def attach_loose_tokens(graph: Graph) -> Graph:
 def loosen_punctuation(graph: Graph) -> Graph:
     """Take punctuation off the root (tag punct, edge label --), for attach-loose-tokens.
 
-    Alpino hangs all of it there, so that a comma interrupts every constituent around it
-    although nothing else crosses. Done before attach-loose-tokens, which finds it a place
-    inside.
+    Alpino hangs all of it there, so that a comma interrupts every constituent around it although
+    nothing else crosses.
     """
-    roots = set(graph.roots())
+    roots = graph.roots()
     parents, edges = list(graph.token_parents), list(graph.token_edges)
     for token, tag in enumerate(graph.tags):
         if tag == "punct" and edges[token] == "--" and parents[token] in roots:
@@ -181,10 +176,8 @@ def drop_markup_tokens(graph: Graph) -> Graph:
 
     Constituents that have no other token go with it. A sentence of nothing but mark-up stays.
     """
-    keep = [
-        tag != "--" or _MARKUP.fullmatch(word) is None
-        for word, tag in zip(graph.words, graph.tags, strict=True)
-    ]
+    rows = zip(graph.words, graph.tags, strict=True)
+    keep = [tag != "--" or _MARKUP.fullmatch(word) is None for word, tag in rows]
     return without_tokens(graph, keep) if any(keep) and not all(keep) else graph
 
 
@@ -248,8 +241,8 @@ def to_tree(graph: Graph) -> Tree:
     return Tree(graph.words, graph.tags, tuple(label for _, _, _, label in rows), spans)
 
 
-#: How much an edge label speaks for its child being the head, best first; all others are last.
-#: The two schemes have no label in common, and each rank compares within one scheme only.
+# How much an edge label speaks for its child being the head, best first; all others are last.
+# The two schemes have no label in common, and each rank compares within one scheme only.
 _TIGER_HEADS = ("HD", "DH", "NK", "PNC", "NMC", "ADC", "AVC", "UC", "CJ", "AC")
 _ALPINO_HEADS = ("hd", "cmp", "crd", "rhd", "whd", "dlink", "nucl", "cnj", "mwp", "dp")
 _NO_HEAD = len(_TIGER_HEADS)
@@ -291,10 +284,8 @@ def raise_crossing_branches(graph: Graph) -> Graph:
 def split_crossing_branches(graph: Graph) -> Graph:
     """Make every constituent continuous by turning one with gaps into one for each part.
 
-    Each uninterrupted part becomes a constituent of its own, whose label has a * at its end:
-    VP over two parts becomes VP* and VP*. The conversion of Boyd (2007), Discontinuity
-    Revisited: An Improved Conversion to Context-Free Representations, Proceedings of the
-    Linguistic Annotation Workshop, pages 41-44.
+    VP over two parts becomes VP* and VP*. The conversion of Boyd (2007), Discontinuity Revisited:
+    An Improved Conversion to Context-Free Representations (Linguistic Annotation Workshop).
     """
     if not _is_crossing(graph):
         return graph

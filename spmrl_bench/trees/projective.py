@@ -82,9 +82,8 @@ def nonprojective_words(heads: Sequence[int]) -> list[int]:
 def projectivize(heads: Sequence[int]) -> list[int]:
     """Return the heads after the least lifting that leaves all arcs projective.
 
-    Each word has as its head the lowest word above it that leaves all arcs projective. There is
-    one such tree: of all projective ones in which the head of every word was above it before, it
-    has every word as low as any. The time is linear in the number of words, but for sorting.
+    Of all projective trees in which the head of every word was above it before, this one has every
+    word as low as any. The time is linear in the number of words, but for sorting.
 
     Args:
         heads: the head of each of ``n`` words, numbered from 1, that form a tree; 0 is the root,
@@ -168,7 +167,7 @@ def _between(one: int, other: int) -> int:
 
 
 def _top_down(heads: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """The dependents of each word and the root, and all of these with heads before dependents."""
+    """The dependents of the root and each word, and all of these with heads before dependents."""
     dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for word, head in enumerate(heads, start=1):
         dependents[head].append(word)
