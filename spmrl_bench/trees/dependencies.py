@@ -60,11 +60,7 @@ class DependencyTree:
         *,
         roots: Roots = "one",
     ) -> DependencyTree:
-        """Return a checked tree.
-
-        Raises:
-            TreeError: there are no words, the lengths differ, or the heads form no tree.
-        """
+        """Return the tree; a TreeError if it has no words, lengths differ, or heads form none."""
         lengths = [len(words), len(tags), len(heads), len(relations)]
         if not words or len(set(lengths)) > 1:
             raise TreeError(

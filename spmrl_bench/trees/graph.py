@@ -213,14 +213,11 @@ def to_tree(graph: Graph) -> Tree:
         TreeError: a constituent has a gap or no token, a token is attached nowhere, or there
             is not exactly one root (a single token needs none).
     """
-    n = len(graph.words)
-    if graph.labels or n != 1:
+    if graph.labels or len(graph.words) != 1:
         if NO_PARENT in graph.token_parents:
             loose = graph.token_parents.index(NO_PARENT)
-            raise TreeError(
-                f"token {loose + 1} ('{graph.words[loose]}') is attached nowhere: "
-                "use attach-loose-tokens"
-            )
+            place = f"token {loose + 1} ('{graph.words[loose]}')"
+            raise TreeError(f"{place} is attached nowhere: use attach-loose-tokens")
         if len(graph.roots()) != 1:
             raise TreeError(f"found {len(graph.roots())} roots, expected one: use add-vroot")
     rows = []

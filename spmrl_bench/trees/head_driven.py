@@ -126,13 +126,12 @@ def head_driven(tree: Tree, dependencies: DependencyTree) -> HeadDriven:
         row_heads[row] = head = min(reversed(words), key=depth.__getitem__)
         if any(given[word] != head and word != head for word in words):
             groups += _attach_children(parts, head, given, depth, heads)
-    if groups:
-        both = list(zip(rows, row_heads, strict=True))
-        both += [((start, end, (SUB_HEAD,)), head) for start, end, head in groups]
-        # No two have the same span: a group holds two children at least, and lacks another.
-        both.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
-        rows, row_heads = [row for row, _ in both], [head for _, head in both]
-    return HeadDriven(tuple(rows), tuple(row_heads), readonly_int32(heads[1:]))
+    both = list(zip(rows, row_heads, strict=True))
+    both += [((start, end, (SUB_HEAD,)), head) for start, end, head in groups]
+    # No two have the same span: a group holds two children at least, and lacks another.
+    both.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
+    all_rows, all_heads = zip(*both, strict=True)
+    return HeadDriven(all_rows, all_heads, readonly_int32(heads[1:]))
 
 
 def _attach_children(

@@ -289,11 +289,19 @@ class _Deprojectivizer:
         return self.heads[1:]
 
     def _lower(self, word: int) -> None:
-        for path_only in (True, False):
-            best = min(self._ranked(word, path_only), default=None)
-            if best is not None:
-                self._move(word, best[-1])
-                return
+        """Move a word to the best of the words that fit, if there is any."""
+        best = min(self._ranked(word, True), default=None) or min(
+            self._ranked(word, False), default=None
+        )
+        if best is None:
+            return
+        target = best[-1]
+        self.dependents[self.heads[word]].remove(word)
+        self.dependents[target].append(word)
+        old, self.heads[word] = self.heads[word], target
+        while target != old:
+            self.below[target] |= self.below[word]
+            target = self.heads[target]
 
     def _ranked(self, word: int, path_only: bool) -> Iterator[tuple[int, ...]]:
         """The words that fit below the head of a word, as what they are preferred by.
@@ -319,11 +327,3 @@ class _Deprojectivizer:
                     inner = path_only and bool(dependents)
                     yield inner, not crosses, depth, abs(word - head), head
             level = reached
-
-    def _move(self, word: int, target: int) -> None:
-        self.dependents[self.heads[word]].remove(word)
-        self.dependents[target].append(word)
-        old, self.heads[word] = self.heads[word], target
-        while target != old:
-            self.below[target] |= self.below[word]
-            target = self.heads[target]

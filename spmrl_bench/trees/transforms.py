@@ -314,8 +314,7 @@ def coarse_sinica_categories(label: str) -> str:
     """Cut word classes of the Sinica Treebank, in labels and tags, to their main classes.
 
     Nab becomes Na, VH11 VH, V_11 V_1, Dbab Db, Cbca Cb, P07 P and Ta T; features go (VC2[+NEG],
-    NP[+theme]). Phrases (NP, GP), constructions (VP‧的), DM, DE, A and I stay. Roles must have
-    been cut before (strip-roles).
+    NP[+theme]). Phrases (NP), constructions (VP‧的), DM, DE, A and I stay. Needs strip-roles first.
     """
     name = label[:1] + label[1:].partition("[")[0]
     found = _SINICA_WORD_CLASS.fullmatch(name)
@@ -341,9 +340,6 @@ BUCKWALTER = dict(
     )
 )
 
-# Some releases avoid the characters that mean something in XML.
-_BUCKWALTER_FOR_XML = {"O": "\u0623", "W": "\u0624", "I": "\u0625"}
-
 # Words that are no transliteration: the names of signs, left by or undone besides the reader's.
 _ARABIC_SIGNS = {"-PLUS-": "+", "-MINUS-": "-", "-LRB-": "(", "-RRB-": ")"} | {
     name: name for name in ("-LCB-", "-RCB-", "-LSB-", "-RSB-")
@@ -352,8 +348,7 @@ _ARABIC_SIGNS = {"-PLUS-": "+", "-MINUS-": "-", "-LRB-": "(", "-RRB-": ")"} | {
 #: The form of a Hebrew letter at the end of a word, where it has one of its own: the one before it.
 HEBREW_FINALS = {chr(code + 1): chr(code) for code in (0x5DA, 0x5DD, 0x5DF, 0x5E3, 0x5E5)}
 
-#: The Hebrew treebank's letter for each Hebrew one that is no final form, and for two signs
-#: that stand inside words.
+#: The Hebrew treebank's letter for each that is no final form, and for two signs inside words.
 HEBREW_LETTERS = dict(
     zip(
         [chr(code) for code in range(0x5D0, 0x5EB) if chr(code) not in HEBREW_FINALS.values()],
@@ -369,7 +364,8 @@ HEBREW_SIGNS: dict[str, str] = {
 }  # fmt: skip
 
 _FROM_BUCKWALTER = str.maketrans(
-    {latin: arabic for arabic, latin in BUCKWALTER.items()} | _BUCKWALTER_FOR_XML
+    {latin: arabic for arabic, latin in BUCKWALTER.items()}
+    | {"O": "\u0623", "W": "\u0624", "I": "\u0625"}  # where < > & are avoided, as they are XML's
 )
 _FROM_HEBREW_LATIN = str.maketrans({latin: hebrew for hebrew, latin in HEBREW_LETTERS.items()})
 

@@ -11,8 +11,8 @@ covers the word. Of constituents of equal span the earlier row is the higher nod
 A chart has one cell for a span, so it takes a unary chain for one decision: its label is the
 tuple of nonterminals, top to bottom (:func:`collapsed_spans`).
 
-NLTK's trees stay at the edge of the program. Their methods recurse and fail at a depth of some
-hundred nodes; here they are read and made without recursion, and read without NLTK.
+The methods of NLTK's trees recurse and fail at a depth of some hundred nodes. Here they are read
+and made without recursion, and read without NLTK.
 """
 
 from __future__ import annotations
@@ -75,8 +75,7 @@ class Tree:
         """Return a checked tree of ``(start, end, label)`` rows in pre-order.
 
         Raises:
-            TreeError: counts differ, a span is empty or out of range, rows are not in
-                pre-order, or two spans cross.
+            TreeError: counts differ, or a span is empty, out of range or order, or crosses another.
         """
         rows = list(constituents)
         n = len(words)
@@ -168,7 +167,7 @@ class Tree:
         top = NltkTree("", [])
         opened: list[tuple[int, NltkTree]] = [(len(self) + 1, top)]
         leaves = zip(range(len(self)), self.tags, self.words, strict=True)
-        rows = [(start, 0, end, label, []) for start, end, label in self.constituents()]
+        rows: list[Any] = [(start, 0, end, label, []) for start, end, label in self.constituents()]
         rows += [(place, 1, place, tag, [word]) for place, tag, word in leaves]
         for place, _, end, label, children in sorted(rows, key=itemgetter(0, 1)):
             while opened[-1][0] <= place:
