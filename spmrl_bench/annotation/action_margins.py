@@ -24,6 +24,7 @@ from spmrl_bench.parsers.transition_parser import ActionGold, TransitionParser
 from spmrl_bench.transitions import oracle_actions
 from spmrl_bench.transitions.moves import LEFT_ARC, NONE, RIGHT_ARC
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.projective import encode_projective
 
 
 @torch.no_grad()
@@ -99,7 +100,7 @@ def _gold_actions(parser: TransitionParser, gold: DependencyTree) -> NDArray[np.
 
     A relation that the parser does not know, or not at its place, is another one there.
     """
-    tree, system = parser.encoding.encode(gold), parser.system
+    tree, system = encode_projective(gold, parser.config.nonprojective), parser.system
     ids = parser.vocabulary.relation_ids
     relations = []
     for head, name in zip(tree.heads.tolist(), tree.relations, strict=True):

@@ -41,7 +41,7 @@ from spmrl_bench.transitions.beam import Sequence as ActionSequence
 from spmrl_bench.transitions.history import History
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.projective import encoding_named
+from spmrl_bench.trees.projective import decode_projective, encode_projective
 
 
 class ActionGold(NamedTuple):
@@ -75,7 +75,6 @@ class TransitionParser(NeuralParser):
     ) -> None:
         """A parser with random weights; the arguments are those of :class:`NeuralParser`."""
         super().__init__(config, vocabulary, assets)
-        self.encoding = encoding_named(config.nonprojective)
         self.names = list(vocabulary.relations)
         seen = np.array([*vocabulary.relations.values()], dtype=bool).reshape(-1, 2)
         permitted = np.where(seen.any(axis=0), seen, True)
@@ -109,9 +108,9 @@ class TransitionParser(NeuralParser):
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        encode = encoding_named(config.nonprojective).encode
+        encoding = config.nonprojective
         encoded = [
-            example if tree is None else Parse.of(dependencies=encode(tree))
+            example if tree is None else Parse.of(dependencies=encode_projective(tree, encoding))
             for example in examples
             for tree in (example.dependencies,)
         ]
@@ -129,7 +128,7 @@ class TransitionParser(NeuralParser):
         if example.dependencies is None:
             begun = beginning(example.words)
             raise TreeError(f"no dependencies to learn (the sentence begins: {begun})")
-        tree = self.encoding.encode(example.dependencies)
+        tree = encode_projective(example.dependencies, self.config.nonprojective)
         ids = self.vocabulary.relation_ids
         unknown = [name for name in tree.relations if name not in ids]
         if unknown:
@@ -208,7 +207,7 @@ class TransitionParser(NeuralParser):
         names = [self.names[relation] for relation in sequence.relations.tolist()]
         blank = [""] * len(names)
         tree = DependencyTree.build(blank, blank, sequence.heads.tolist(), names)
-        plain = self.encoding.decode(tree)
+        plain = decode_projective(tree, self.config.nonprojective)
         return Found(heads=plain.heads.tolist(), relations=plain.relations, tags=tags)
 
     def flat(self, words: Words, tags: Words) -> Parse:
@@ -218,7 +217,7 @@ class TransitionParser(NeuralParser):
         heads = [0, *[1] * (len(words) - 1)]
         relations = [from_root, *[between] * (len(words) - 1)]
         tree = DependencyTree.build(words, tags, heads, relations)
-        return Parse.of(dependencies=self.encoding.decode(tree))
+        return Parse.of(dependencies=decode_projective(tree, self.config.nonprojective))
 
 
 class _Scorer:

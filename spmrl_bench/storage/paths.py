@@ -1,23 +1,19 @@
 """Where files lie: the program's data, the user's own folder, and paths that a file names.
 
 Data files (recipes, manifests, parameter files, published scores) are folders at the top of a
-checkout, so that people can read and edit them, and a copy inside the package in a wheel. Users
-add recipes and manifests beside them, or under their own folder, :func:`home`, which outlives an
-installation.
+checkout, where people can edit them, and a copy inside the package in a wheel. Users add recipes
+and manifests under their own folder, :func:`home`, which outlives an installation.
 
 Manifests and recipes are handed on, so a path in one of them, or in an archive that one of them
-names, is the word of a stranger: it could lead to a parent folder, to an absolute place, through
-a link, to a device. The rule is stated here alone:
+names, is the word of a stranger. The rule for them is stated here alone:
 
-* as text (:func:`check_path`, which schemas apply): relative, with ``/`` between its parts, none of
-  which is ``..``, and nothing that some system takes for more than a name;
-* on the disk (:func:`require_inside`, where the path is used): it lies in its folder, and for
-  writing so does what it leads to, through whatever links.
+* as text (:func:`check_path`, for schemas): relative, with ``/`` between its parts, none of which
+  is ``..``, and nothing that some system takes for more than a name;
+* on the disk (:func:`require_inside`, at its use): it lies in its folder, and for writing so does
+  what it leads to. Reading goes through links: archives cannot bring any, so they are the owner's.
 
-Reading goes through links: archives cannot bring any, so whoever owns the folder has made them, as
-is usual with corpora that lie elsewhere. What the user names may be read as well: folders on the
-command line, and those that ``folders.txt`` in the user's own folder lists, one on each line.
-Nothing is ever downloaded into them.
+What the user names may be read as well: folders on the command line, and those that
+``folders.txt`` in the user's own folder lists, one on each line.
 """
 
 from __future__ import annotations
@@ -25,9 +21,9 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
-from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.files import write_text
 
 DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems"]
@@ -35,6 +31,7 @@ DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems"]
 #: The environment variable that names the user's own folder.
 HOME_VARIABLE = "SPMRL_BENCH_HOME"
 
+_LIST = "folders.txt"  # in the user's own folder
 _PACKAGE = Path(__file__).resolve().parent.parent
 _DRIVE = re.compile(r"[A-Za-z]:")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -45,16 +42,7 @@ _NAME = re.compile(r"[^\W_][\w.+-]*")
 
 
 def data_dir(kind: DataKind) -> Path:
-    """The folder of one kind of data file.
-
-    A wheel carries ``spmrl_bench/_data/<kind>``; a checkout has no such folder and keeps
-    ``<kind>/`` beside the package.
-
-    Raises:
-        SpmrlError: the kind is unknown, or neither folder exists.
-    """
-    if kind not in get_args(DataKind):
-        raise SpmrlError(unknown_name("kind of data", kind, get_args(DataKind)))
+    """The folder of one kind of data file: ``_data/<kind>`` of a wheel, else the checkout's."""
     candidates = (_PACKAGE / "_data" / kind, _PACKAGE.parent / kind)
     for folder in candidates:
         if folder.is_dir():
@@ -66,8 +54,7 @@ def data_dir(kind: DataKind) -> Path:
 def home() -> Path:
     """The user's own folder: ``$SPMRL_BENCH_HOME``, or ``~/.spmrl_bench``; it may not exist.
 
-    Raises:
-        SpmrlError: the variable names something that is no folder.
+    A SpmrlError says that the variable names something that is no folder.
     """
     chosen = os.environ.get(HOME_VARIABLE)
     try:
@@ -87,19 +74,15 @@ def data_dirs(kind: DataKind) -> list[Path]:
     """The folders to look in for one kind of data file: the program's, then the user's.
 
     A home folder that this user may not read, as that of another in a container, holds nothing
-    of theirs; one that was named has to be readable.
-
-    Raises:
-        SpmrlError: as :func:`data_dir` and :func:`home`; the user's folder cannot be read.
+    of theirs; one that was named has to be readable, else there is a SpmrlError.
     """
     own = home() / kind
     try:
         with os.scandir(own):
             return [data_dir(kind), own]
-    except (FileNotFoundError, NotADirectoryError):
-        return [data_dir(kind)]
     except OSError as error:
-        if os.environ.get(HOME_VARIABLE):
+        absent = isinstance(error, FileNotFoundError | NotADirectoryError)
+        if os.environ.get(HOME_VARIABLE) and not absent:
             raise SpmrlError(f"{own}: cannot be read ({HOME_VARIABLE}): {error.strerror}") from None
         return [data_dir(kind)]
 
@@ -139,11 +122,7 @@ def path_fault(text: str) -> str | None:
 
 
 def check_path(text: str) -> str:
-    """The text, if it is a relative path that leads downwards, for a schema.
-
-    Raises:
-        ValueError: it is none; says why.
-    """
+    """The text, for a schema; a ValueError says why it is no path that leads downwards."""
     if (fault := path_fault(text)) is not None:
         raise ValueError(
             f"{fault}; expected a relative path inside its folder, such as 'trees/train.mrg'"
@@ -151,24 +130,8 @@ def check_path(text: str) -> str:
     return text
 
 
-def check_folder(text: str) -> str:
-    """The text, if it is a path as for :func:`check_path`, or an absolute one.
-
-    Whether an absolute folder may be read is found out where it is used.
-
-    Raises:
-        ValueError: it is neither; says why.
-    """
-    check_path(text.lstrip("/") if text.startswith("/") and text.strip("/") else text)
-    return text
-
-
 def check_name(text: str) -> str:
-    """The text, if it can be the name of a folder or file everywhere, for a schema.
-
-    Raises:
-        ValueError: it cannot.
-    """
+    """The text, for a schema; a ValueError if it cannot be the name of a file everywhere."""
     if _NAME.fullmatch(text) is None or path_fault(text) is not None:
         raise ValueError(
             "expected a name: letters, digits and any of '_', '-', '+' and '.', "
@@ -180,38 +143,28 @@ def check_name(text: str) -> str:
 def require_inside(
     folder: Path | None, path: Path, error: type[SpmrlError], *, to: str = "read"
 ) -> Path:
-    """The path, if it lies in a folder or, for reading, in one the user listed.
+    """The path, which need not exist, if it may be used; else an ``error``.
 
-    Args:
-        folder: it must lie in, or be; None if there is no such folder.
-        path: in use; it need not exist.
-        error: is raised if it lies elsewhere.
-        to: ``"read"``, or ``"write"``.
+    It must be a folder or lie in it, or, ``to`` be ``"read"`` rather than ``"write"``, in one that
+    the user listed. ``folder`` is None if there is none but those.
     """
     named, real = os.path.abspath(path), os.path.realpath(path)
-    if folder is not None and _lies_in(real, os.path.realpath(folder)):
+    if folder is not None and Path(real).is_relative_to(os.path.realpath(folder)):
         return path
+    advice = "Nothing is written there"
     if to == "read":
-        allowed = [*listed_folders(error), *([folder] if folder is not None else [])]
-        if any(_lies_in(named, os.path.abspath(one)) for one in allowed):
+        allowed = listed_folders(error) + ([folder] if folder is not None else [])
+        if any(Path(named).is_relative_to(os.path.abspath(one)) for one in allowed):
             return path
+        advice = f"To allow it to be read, add the folder as a line to {home() / _LIST}"
     leads = "lies" if real == named else f"leads to {real}, which lies"
-    advice = (
-        f"To allow it to be read, add the folder as a line to {_list()}"
-        if to == "read"
-        else "Nothing is written there"
-    )
     where = f"outside of {folder}" if folder is not None else "in no folder that was named"
     raise error(f"{path}: {leads} {where}. {advice}")
 
 
 def listed_folders(error: type[SpmrlError]) -> list[Path]:
-    """The folders outside that the user has allowed to be read.
-
-    Raises:
-        SpmrlError: of the class given: the list cannot be read, or a line is no absolute folder.
-    """
-    path = _list()
+    """The folders outside that the user has allowed to be read; an ``error`` if the list is bad."""
+    path = home() / _LIST
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -219,16 +172,12 @@ def listed_folders(error: type[SpmrlError]) -> list[Path]:
     except (OSError, UnicodeDecodeError) as problem:
         raise error(f"{path}: cannot be read: {problem}") from None
     found = []
-    for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if not text or text.startswith("#"):
+    for number, line in enumerate(map(str.strip, lines), start=1):
+        if not line or line.startswith("#"):
             continue
-        try:
-            folder = Path(text).expanduser()
-        except RuntimeError:  # the home of an unknown user
-            folder = Path(text)
-        if not folder.is_absolute() or "\0" in text:
-            raise error(f"{path}:{number}: found {text[:80]!r}, expected an absolute folder")
+        folder = Path(os.path.expanduser(line))  # leaves ~ where the user is unknown
+        if not folder.is_absolute() or "\0" in line:
+            raise error(f"{path}:{number}: found {line[:80]!r}, expected an absolute folder")
         found.append(folder)
     return found
 
@@ -238,17 +187,9 @@ def list_folder(folder: Path, error: type[SpmrlError]) -> None:
     folder = folder.absolute()
     if folder in listed_folders(error):
         return
-    path = _list()
+    path = home() / _LIST
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         write_text(path, f"{before.rstrip()}\n{folder}\n".lstrip())
     except OSError as problem:
         raise error(f"{path}: cannot be written: {problem.strerror}") from None
-
-
-def _list() -> Path:
-    return home() / "folders.txt"
-
-
-def _lies_in(real: str, folder: str) -> bool:
-    return real == folder or real.startswith(os.path.join(folder, ""))

@@ -1,7 +1,6 @@
 """TOML files: read into a validated model with all mistakes at once, and written.
 
-Each mistake names the file, the key as the user typed it, what was found and what is
-allowed, with near matches for an unknown key.
+A mistake names the file, the key as it was typed, what was found and is allowed, and near matches.
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ import math
 import re
 import reprlib
 import tomllib
-import types
-import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -49,14 +46,13 @@ def read_toml(path: Path, error: type[SpmrlError]) -> dict[str, Any]:
 def parsed_toml(text: str, *, finite: bool = True) -> dict[str, Any]:
     """The content of a text in TOML; numbers need not be ``finite`` where that is checked later.
 
-    Raises:
-        ValueError: it is none, or has numbers that are not finite, whole ones of more than 64
-            bits, or tables and arrays too deep inside each other.
+    A ValueError says that it is none, or has numbers that are not finite, whole ones of more than
+    64 bits, or tables and arrays too deep inside each other.
     """
     if _LONG_KEY.search(text):  # for which the parser takes the cube of its length
         raise ValueError(f"a key of more than {DEPTH} parts")
     try:
-        content = tomllib.loads(text, parse_float=_finite if finite else float)
+        content = tomllib.loads(text)
     except RecursionError:
         raise ValueError(f"arrays or tables more than {DEPTH} deep inside each other") from None
     check_depth(content)
@@ -66,6 +62,8 @@ def parsed_toml(text: str, *, finite: bool = True) -> dict[str, Any]:
             level += value.values() if isinstance(value, dict) else value
         elif isinstance(value, int):
             check_whole(value)
+        elif finite and isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"the number {value}, which is not finite")
     return content
 
 
@@ -104,13 +102,6 @@ def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else toml_value(name)
 
 
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"the number {text}, which is not finite")
-    return value
-
-
 def validated(
     model: type[Model],
     value: Mapping[str, Any],
@@ -119,10 +110,7 @@ def validated(
     *,
     also: Sequence[str] = (),
 ) -> Model:
-    """``value`` as a ``model``; ``error`` with one line per mistake, each starting ``place:``.
-
-    ``also`` are mistakes that the caller found, reported with the others.
-    """
+    """``value`` as a ``model``; an ``error`` has a line for each mistake, and each of ``also``."""
     mistakes = list(also)
     try:
         result = model.model_validate(value)
@@ -138,7 +126,7 @@ def describe_mistake(model: type[BaseModel], mistake: Mapping[str, Any]) -> str:
     location = mistake["loc"]
     key = ".".join(str(part) for part in location) or "(the whole file)"
     if mistake["type"] == "extra_forbidden":
-        known = sorted(_keys_at(model, location[:-1]))
+        known = _keys_at(model, location[:-1])
         near = difflib.get_close_matches(str(location[-1]), known, n=2)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         return f"{key}: unknown key.{hint} Known: {', '.join(known)}"
@@ -152,15 +140,13 @@ def describe_mistake(model: type[BaseModel], mistake: Mapping[str, Any]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value for a message, cut where it is long."""
     short = reprlib.Repr()
     short.maxstring = short.maxother = short.maxlong = 200
     short.maxlist = short.maxtuple = short.maxdict = 20
     return short.repr(value)
 
 
-def _keys_at(model: type[BaseModel], location: tuple[Any, ...]) -> set[str]:
-    """Keys that the model allows at a place inside it."""
+def _keys_at(model: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
     current: Any = model
     for part in location:
         if isinstance(current, type) and issubclass(current, BaseModel):
@@ -169,17 +155,11 @@ def _keys_at(model: type[BaseModel], location: tuple[Any, ...]) -> set[str]:
         else:  # a key or an index of a container
             current = _inner_model(current)
     inner = _inner_model(current)
-    return set(inner.model_fields) if inner else set()
+    return sorted(inner.model_fields) if inner else []
 
 
 def _inner_model(annotation: Any) -> type[BaseModel] | None:
     """The model inside an annotation such as ``dict[str, M]`` or ``M | None``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    origin = typing.get_origin(annotation)
-    if origin in (typing.Union, types.UnionType, dict, list, tuple, typing.Annotated):
-        for argument in typing.get_args(annotation):
-            found = _inner_model(argument)
-            if found is not None:
-                return found
-    return None
+    return next(filter(None, map(_inner_model, get_args(annotation))), None)

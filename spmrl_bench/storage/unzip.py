@@ -2,11 +2,9 @@
 
 An archive of a few kilobytes can unpack to terabytes, or to millions of files. ``zipfile`` takes
 the headers on trust but yields no more of a member than they state, if it is stored or deflated:
-so other methods are refused, and the bounds are sums over what is stated. They are far above what
-honest archives have. Archives in an archive stay files.
-
-Members are written into a folder of the caller's, under numbers, so that no name of the archive
-ever reaches the disk: where they go is for the caller to say.
+so other methods are refused, and the bounds, far above what honest archives have, are sums over
+what is stated. Archives in an archive stay files. Members are written under numbers, so that no
+name of the archive ever reaches the disk: where they go is for the caller to say.
 """
 
 from __future__ import annotations
@@ -22,8 +20,7 @@ from unicodedata import normalize
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.storage.paths import path_fault
 
-#: Bytes that an archive may unpack to. The largest treebanks that are handed out have some hundred
-#: megabytes.
+#: Bytes that an archive may unpack to. The largest treebanks have some hundred megabytes.
 UNPACKED = 4 << 30
 #: Members: a treebank with a file for each sentence can have tens of thousands.
 MEMBERS = 50_000
@@ -56,10 +53,11 @@ def unzip(
     """Unpack the members of a zip archive that are wanted.
 
     Args:
-        archive: the file.
+        archive: is read.
         into: an empty folder that gets them, under numbers.
         target: the path that a member becomes in the end; None if it is not wanted.
-        error: the class of what is raised.
+        error: is raised if it is no whole archive, a member would leave its folder, is no plain
+            file or meets another one, or a bound is exceeded; the caller has to empty ``into``.
         name: of the archive, for messages.
         advice: what can be done about an archive that is too large.
 
@@ -67,9 +65,6 @@ def unzip(
         Where each wanted member lies, by its target.
 
     Raises:
-        SpmrlError: of the class given: it is no whole archive, a member would leave its folder,
-            is no plain file or meets another one, or a bound is exceeded. What is in ``into`` by
-            then is for the caller to remove.
         OSError: ``into`` cannot be written.
     """
 
@@ -78,6 +73,14 @@ def unzip(
 
     def broken(problem: object) -> SpmrlError:
         return error(f"{name}: no whole zip archive: {problem}")
+
+    def content(member: zipfile.ZipInfo) -> Iterator[bytes]:
+        try:  # an error of writing is not raised in here
+            with opened.open(member) as stored:
+                while piece := stored.read(_CHUNK):
+                    yield piece
+        except _BROKEN as problem:
+            raise broken(problem) from problem
 
     try:
         with archive.open("rb") as begin:
@@ -93,13 +96,13 @@ def unzip(
         wanted: dict[str, zipfile.ZipInfo] = {}
         taken: dict[str, str] = {}
         for member in members:
-            if (fault := _fault(member)) is not None:
-                raise refused(f"is not safe: its member {_shown(member.filename)} {fault}")
-            place = None if member.is_dir() else target(member.filename)
+            fault = _fault(member)
+            place = None if fault or member.is_dir() else target(member.filename)
             if place is not None:
-                if (fault := _clash(place, member.filename, taken)) is not None:
-                    raise refused(f"is not safe: its member {_shown(member.filename)} {fault}")
+                fault = _clash(place, member.filename, taken)
                 wanted[place] = member
+            if fault is not None:
+                raise refused(f"is not safe: its member {_shown(member.filename)} {fault}")
         size = sum(member.file_size for member in wanted.values())
         packed = archive.stat().st_size
         if size > max(SMALL, RATIO * packed):
@@ -109,22 +112,8 @@ def unzip(
         found = {place: into / str(number) for number, place in enumerate(wanted)}
         for place, path in found.items():
             with path.open("xb") as file:
-                pieces = _content(opened, wanted[place])
-                while True:
-                    try:
-                        piece = next(pieces, b"")
-                    except _BROKEN as problem:
-                        raise broken(problem) from problem
-                    if not piece:
-                        break
-                    file.write(piece)
+                file.writelines(content(wanted[place]))
     return found
-
-
-def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    with archive.open(member) as content:
-        while piece := content.read(_CHUNK):
-            yield piece
 
 
 def _fault(member: zipfile.ZipInfo) -> str | None:

@@ -34,7 +34,7 @@ from spmrl_bench.readers.dialects import check_bracket_options
 from spmrl_bench.readers.formats import FORMATS, Format
 from spmrl_bench.readers.text import is_encoding
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.storage.paths import check_folder, check_name, check_path, data_dir
+from spmrl_bench.storage.paths import check_name, check_path, data_dir
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, check_pattern, check_range
 from spmrl_bench.trees.parse import LAYERS, Layer
 from spmrl_bench.trees.transforms import Stage, transform_named
@@ -62,8 +62,8 @@ def _check_parameters(name: str) -> str:
 
 
 def _check_folders(text: str) -> str:
-    for one in text.split(ALTERNATIVE):
-        check_folder(one)
+    for one in text.split(ALTERNATIVE):  # may be absolute: whether it may be read is asked later
+        check_path(one.lstrip("/") if one.strip("/") else one)
     return text
 
 

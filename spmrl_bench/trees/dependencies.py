@@ -1,8 +1,8 @@
 """A dependency tree as read-only arrays, and what makes a list of heads a tree.
 
 Parsers and conversions produce heads that form no tree: a cycle, two roots, a head beyond the
-sentence. Scorers that do not look count such output as any other. A :class:`DependencyTree`
-that exists is a tree. Words are numbered from 1 as in treebank files, and head 0 is the root.
+sentence. A :class:`DependencyTree` that exists is a tree. Words are numbered from 1 as in treebank
+files, and head 0 is the root.
 
 Treebanks of the same sentences do not always cut them into the same words. Universal Dependencies
 make two words of an amalgam (French *du*: *de* and *le*) and several of a compound that trees have
@@ -60,11 +60,7 @@ class DependencyTree:
         *,
         roots: Roots = "one",
     ) -> DependencyTree:
-        """Return a checked tree.
-
-        Raises:
-            TreeError: there are no words, the lengths differ, or the heads form no tree.
-        """
+        """Return the tree; a TreeError if it has no words, lengths differ, or heads form none."""
         lengths = [len(words), len(tags), len(heads), len(relations)]
         if not words or len(set(lengths)) > 1:
             raise TreeError(
@@ -107,17 +103,14 @@ def head_fault(heads: Sequence[int], roots: Roots = "one") -> HeadFault | None:
     if cycle:
         shown = " -> ".join(map(str, [*cycle[:9], *(["..."] if len(cycle) > 9 else []), cycle[0]]))
         return HeadFault(cycle[0], f"the heads form a cycle: {shown}")
-    if roots == "one":
-        found = [word for word, head in enumerate(heads, start=1) if head == 0]
-        if len(found) > 1:
-            return HeadFault(
-                found[1], f"a second root; {len(found)} words have head 0, expected one"
-            )
+    found = [word for word, head in enumerate(heads, start=1) if head == 0]
+    if roots == "one" and len(found) > 1:
+        return HeadFault(found[1], f"a second root; {len(found)} words have head 0, expected one")
     return None
 
 
 def _cycle(heads: Sequence[int]) -> list[int]:
-    """The words of the first cycle, each followed by its head; empty where there is none."""
+    """The words of the first cycle, each before its head; empty where there is none."""
     reached = [0] * (len(heads) + 1)  # the word from which the walk came that reached a word
     for start in range(1, len(heads) + 1):
         word = start
@@ -146,18 +139,13 @@ def depths(heads: Sequence[int]) -> list[int]:
 
 
 def merge_words(tree: DependencyTree, sizes: Sequence[int], words: Sequence[str]) -> DependencyTree:
-    """Return the tree with neighbouring words merged.
+    """Return the tree with neighbouring words merged into ``words``.
 
-    The part nearest to the root (the first of several) gives the word its head, relation and tag;
-    what hung from any part hangs from the word. No cycle can come of that: the part that is chosen
-    hangs from a word nearer to the root than all parts, so every step upwards leads to a word
-    whose chosen part is nearer to the root than that of the word before.
-
-    Args:
-        tree: of ``n`` words.
-        sizes: of each word of the result, how many words of the tree it is made of; each is at
-            least 1, and they sum to ``n``.
-        words: the words of the result.
+    Each is made of as many words of the tree as ``sizes`` say, at least one. The part nearest to
+    the root (the first of several) gives the word its head, relation and tag; what hung from any
+    part hangs from the word. No cycle can come of that: the part that is chosen hangs from a word
+    nearer to the root than all parts, so every step upwards leads to a word whose chosen part is
+    nearer to the root than that of the word before.
 
     Raises:
         ValueError: the sizes do not fit the tree or the words.
@@ -181,15 +169,10 @@ def merge_words(tree: DependencyTree, sizes: Sequence[int], words: Sequence[str]
 def split_words(
     tree: DependencyTree, sizes: Sequence[int], words: Sequence[str], relation: str
 ) -> DependencyTree:
-    """Return the tree with words divided (*ex-* and *ministre*).
+    """Return the tree with words divided (*ex-* and *ministre*) into the parts ``words``.
 
-    The last part stands for the word, and the parts before it hang from it.
-
-    Args:
-        tree: of ``n`` words.
-        sizes: of each word, how many parts it has; each is at least 1.
-        words: the parts of all words.
-        relation: of a part to the last part of its word.
+    Each has as many parts as ``sizes`` say, at least one. The last stands for the word, and those
+    before it hang from it by ``relation``.
 
     Raises:
         ValueError: the sizes do not fit the tree or the words.

@@ -1,9 +1,8 @@
 r"""Trees as one line of brackets, and the escapes that keep every word readable.
 
-Bracketed files have no quoting: ``(NN word)`` cannot hold a word with a parenthesis or a
-space. Treebanks therefore replace some characters, each in its own way, and readers that
-leave the replacements in place compare ``-LRB-`` with ``(`` ever after. In this program a
-word is always the real word; only readers and writers know escapes, by the name of a policy:
+Bracketed files have no quoting: ``(NN word)`` cannot hold a word with a parenthesis or a space.
+Treebanks therefore replace some characters, each in its own way. In this program a word is always
+the real word; only readers and writers know escapes, by the name of a policy:
 
 ``ptb``
     The Penn Treebank's: ``-LRB- -RRB- -LCB- -RCB- -LSB- -RSB-`` for round, curly and square
@@ -51,21 +50,19 @@ def _hex(character: str) -> str:
 class Escapes:
     """One way to write words so that brackets and white space cannot break them.
 
-    ``decode_word(encode_word(word)) == word`` for every string, but for :meth:`without`, and the
-    encoded form is not empty and contains neither a round bracket nor ASCII white space.
+    ``decode_word(encode_word(word)) == word`` for every string, but for the policy ``none``, and
+    the encoded form is not empty and contains neither a round bracket nor ASCII white space.
     """
 
-    name: str
     _to_file: Mapping[str, str]
     _from_file: Mapping[str, str]
     _needs_escape: re.Pattern[str]
     _is_escape: re.Pattern[str]
 
     @classmethod
-    def define(cls, name: str, brackets: Mapping[str, str], backslashed: str) -> Escapes:
+    def define(cls, brackets: Mapping[str, str], backslashed: str) -> Escapes:
         """Return a policy of bracket names (``{"(": "-LRB-"}``) and backslashed characters."""
-        to_file = dict(brackets)
-        to_file.update({character: f"\\{character}" for character in "\\-" + backslashed})
+        to_file = {**brackets, **{each: f"\\{each}" for each in "\\-" + backslashed}}
         from_file = {escape: character for character, escape in to_file.items()}
         names = "|".join(re.escape(escape[1:-1]) for escape in brackets.values())
         either = re.escape("".join(brackets))
@@ -74,13 +71,7 @@ class Escapes:
         # itself or by the first hyphen of the bracket that comes next.
         needs = rf"-(?=(?:{names})[-{either}])|[{either}{single}{ASCII_SPACE}]"
         known = rf"-(?:{names})-|\\(?:x[0-9a-f]{{2}}|0|[-{single}])"
-        return cls(name, to_file, from_file, re.compile(needs), re.compile(known))
-
-    @classmethod
-    def without(cls) -> Escapes:
-        """Return the policy without any; what it has to escape on writing is not read back."""
-        needs = re.compile(rf"[(){ASCII_SPACE}]")
-        return cls("none", _BOTH, {}, needs, re.compile(r"(?!)"))
+        return cls(to_file, from_file, re.compile(needs), re.compile(known))
 
     def encode_word(self, word: str) -> str:
         """Return the word as it stands in a file."""
@@ -96,33 +87,25 @@ class Escapes:
         return self._to_file.get(match[0]) or _hex(match[0])
 
     def _decode(self, match: re.Match[str]) -> str:
-        return self._from_file.get(match[0], "") or _decode_backslash(match)
+        return self._from_file.get(match[0]) or _decode_backslash(match)
 
 
 _BOTH = {"(": "-LRB-", ")": "-RRB-"}
 _ALL = _BOTH | {"{": "-LCB-", "}": "-RCB-", "[": "-LSB-", "]": "-RSB-"}
 
-#: Every policy by its name.
+#: Every policy by its name. What ``none`` has to escape on writing is not read back.
 ESCAPES: Mapping[str, Escapes] = {
-    policy.name: policy
-    for policy in (
-        Escapes.define("ptb", _ALL, "/*"),
-        Escapes.define("brackets", _BOTH, ""),
-        Escapes.without(),
-    )
+    "ptb": Escapes.define(_ALL, "/*"),
+    "brackets": Escapes.define(_BOTH, ""),
+    "none": Escapes(_BOTH, {}, re.compile(rf"[(){ASCII_SPACE}]"), re.compile(r"(?!)")),
 }
 
 
 def escapes_named(name: str) -> Escapes:
-    """Return the policy of a name.
-
-    Raises:
-        SpmrlError: there is none of that name.
-    """
-    try:
-        return ESCAPES[name]
-    except KeyError:
-        raise SpmrlError(unknown_name("escape policy", name, ESCAPES)) from None
+    """Return the policy of a name; a SpmrlError if there is none."""
+    if name not in ESCAPES:
+        raise SpmrlError(unknown_name("escape policy", name, ESCAPES))
+    return ESCAPES[name]
 
 
 _LABEL_NEEDS_ESCAPE = re.compile(rf"[\\(){ASCII_SPACE}]")
@@ -131,16 +114,12 @@ _LABEL_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|0|\\)")
 
 def encode_label(label: str) -> str:
     """Return a label or tag as it stands in a file; the unlabelled bracket stays empty."""
-    return _LABEL_NEEDS_ESCAPE.sub(
-        lambda match: "\\\\" if match[0] == "\\" else _hex(match[0]), label
-    )
+    return _LABEL_NEEDS_ESCAPE.sub(lambda m: "\\\\" if m[0] == "\\" else _hex(m[0]), label)
 
 
 def decode_label(text: str) -> str:
     """Return the label or tag that a file's text stands for."""
-    if "\\" not in text:
-        return text
-    return _LABEL_ESCAPE.sub(_decode_backslash, text)
+    return _LABEL_ESCAPE.sub(_decode_backslash, text) if "\\" in text else text
 
 
 def _decode_backslash(match: re.Match[str]) -> str:
@@ -169,22 +148,18 @@ def write_brackets(tree: Tree, escapes: str = "ptb", *, spelt: Sequence[str] | N
     n = len(tree)
     if n == 0:
         return "(())"
-    starts_ends = tree.spans.tolist()
-    if n > 1 and (not starts_ends or starts_ends[0] != [0, n]):
+    spans = tree.spans.tolist()
+    if n > 1 and (not spans or spans[0] != [0, n]):
         raise TreeError(f"a tree of {n} words needs one constituent over all of them to be written")
+    closed = [0] * (n + 1)  # how many end at each fencepost
+    for _, end in spans:
+        closed[end] += 1
     out: list[str] = []
-    open_ends: list[int] = []
-    row, rows = 0, len(starts_ends)
+    row = 0
     words = map(policy.encode_word, tree.words) if spelt is None else spelt
     for i, (word, tag) in enumerate(zip(words, tree.tags, strict=True)):
-        while row < rows and starts_ends[row][0] == i:
+        while row < len(spans) and spans[row][0] == i:
             out.append(f"({encode_label(tree.labels[row])} ")
-            open_ends.append(starts_ends[row][1])
             row += 1
-        out.append(f"({encode_label(tag) or _EMPTY} {word})")
-        while open_ends and open_ends[-1] == i + 1:
-            out.append(")")
-            open_ends.pop()
-        out.append(" ")
-    out.pop()
-    return "".join(out)
+        out.append(f"({encode_label(tag) or _EMPTY} {word}){')' * closed[i + 1]} ")
+    return "".join(out)[:-1]

@@ -1,10 +1,9 @@
 """Syntax graphs whose constituents may be discontinuous, and how they become trees.
 
 Treebanks of the NEGRA and TIGER schools let a constituent have gaps, leave punctuation
-unattached and give a sentence several roots. A :class:`Graph` holds all of that: it only
-knows the parent of each token and node. What has to happen before it is a :class:`Tree` are
-separate decisions about roots, loose tokens and crossing branches, each a function that
-:mod:`spmrl_bench.trees.transforms` gives a name.
+unattached and give a sentence several roots. A :class:`Graph` holds all of that. What makes it a
+:class:`Tree` are separate decisions about roots, loose tokens and crossing branches, each a
+function that :mod:`spmrl_bench.trees.transforms` gives a name.
 
 A parser of context-free brackets cannot give ``das ... hören`` in ``das will er hören`` to one
 VP. A treebank with such constituents is therefore trained on and scored after one of two
@@ -18,9 +17,8 @@ changes, and scores after one say nothing about scores after the other:
     |------|----|----.         |      |    |    |           |      |    |    |
     das   will  er  hören      das   will  er  hören        das   will  er  hören
 
-Raising keeps the number of constituents and loses what belonged together. Splitting keeps
-every token below a node of the right label, and marks the label so that the parts can be told
-from whole constituents.
+Raising keeps the number of constituents and loses what belonged together. Splitting keeps every
+token below a node of the right label, with a mark that tells the parts from whole constituents.
 """
 
 from __future__ import annotations
@@ -79,8 +77,7 @@ class Graph:
 
     def bottom_up(self) -> list[int]:
         """Return node indices, children before parents."""
-        depth = self.depths()
-        return sorted(range(len(depth)), key=lambda node: -depth[node])
+        return sorted(range(len(self.labels)), key=self.depths().__getitem__, reverse=True)
 
     def extents(self) -> list[Extent]:
         """Return from where to where the tokens below each node are, and how many there are."""
@@ -117,7 +114,6 @@ def add_vroot(graph: Graph) -> Graph:
     """Put a node VROOT above every root, so that a sentence has a single one.
 
     Every sentence gets one, as in the NEGRA export format, also where it has one root already.
-    Tokens that are attached nowhere stay so.
     """
     vroot = len(graph.labels)
     parents = tuple(vroot if parent == NO_PARENT else parent for parent in graph.parents)
@@ -131,37 +127,31 @@ def add_vroot(graph: Graph) -> Graph:
 
 def vroot_for_top(graph: Graph) -> Graph:
     """Call the root VROOT where it is called top, as in Alpino: scores do not count VROOT."""
-    labels = list(graph.labels)
-    for root in graph.roots():
-        labels[root] = "VROOT" if labels[root] == "top" else labels[root]
+    tops = {root for root in graph.roots() if graph.labels[root] == "top"}
+    labels = ("VROOT" if node in tops else label for node, label in enumerate(graph.labels))
     return replace(graph, labels=tuple(labels))
 
 
 def attach_loose_tokens(graph: Graph) -> Graph:
     """Attach each unattached token (punctuation, mostly) where it disturbs least.
 
-    A loose token goes to the lowest node above both the nearest attached token on its left
-    and the nearest one on its right; before the first and after the last attached token it
-    goes to the root. Needs a single root.
+    It goes to the lowest node above both the nearest attached token on its left and the nearest
+    one on its right; before the first and after the last, to the root. Needs a single root.
     """
     if NO_PARENT not in graph.token_parents:
         return graph
     roots = graph.roots()
     if len(roots) != 1:
         raise TreeError(f"{len(roots)} roots, but loose tokens need one: use add-vroot before")
-    n = len(graph.words)
-    attached = [token for token in range(n) if graph.token_parents[token] != NO_PARENT]
     parents = list(graph.token_parents)
-    right = 0
-    for token in range(n):
-        if graph.token_parents[token] != NO_PARENT:
+    attached = [parent for parent in parents if parent != NO_PARENT]
+    right = 0  # how many of them are on the left
+    for token, parent in enumerate(graph.token_parents):
+        if parent != NO_PARENT:
             right += 1
         elif 0 < right < len(attached):
-            before, after = attached[right - 1], attached[right]
-            above = set(graph.path_up(graph.token_parents[before]))
-            parents[token] = next(
-                node for node in graph.path_up(graph.token_parents[after]) if node in above
-            )
+            above = set(graph.path_up(attached[right - 1]))
+            parents[token] = next(n for n in graph.path_up(attached[right]) if n in above)
         else:
             parents[token] = roots[0]
     return replace(graph, token_parents=tuple(parents))
@@ -170,11 +160,10 @@ def attach_loose_tokens(graph: Graph) -> Graph:
 def loosen_punctuation(graph: Graph) -> Graph:
     """Take punctuation off the root (tag punct, edge label --), for attach-loose-tokens.
 
-    Alpino hangs all of it there, so that a comma interrupts every constituent around it
-    although nothing else crosses. Done before attach-loose-tokens, which finds it a place
-    inside.
+    Alpino hangs all of it there, so that a comma interrupts every constituent around it although
+    nothing else crosses.
     """
-    roots = set(graph.roots())
+    roots = graph.roots()
     parents, edges = list(graph.token_parents), list(graph.token_edges)
     for token, tag in enumerate(graph.tags):
         if tag == "punct" and edges[token] == "--" and parents[token] in roots:
@@ -185,16 +174,11 @@ def loosen_punctuation(graph: Graph) -> Graph:
 def drop_markup_tokens(graph: Graph) -> Graph:
     """Remove mark-up that stands as tokens (tag --, such as <h2> and </h2>).
 
-    Constituents that have no other token are removed with it. A sentence of nothing but
-    mark-up stays as it is.
+    Constituents that have no other token go with it. A sentence of nothing but mark-up stays.
     """
-    keep = [
-        tag != "--" or _MARKUP.fullmatch(word) is None
-        for word, tag in zip(graph.words, graph.tags, strict=True)
-    ]
-    if all(keep) or not any(keep):
-        return graph
-    return without_tokens(graph, keep)
+    rows = zip(graph.words, graph.tags, strict=True)
+    keep = [tag != "--" or _MARKUP.fullmatch(word) is None for word, tag in rows]
+    return without_tokens(graph, keep) if any(keep) and not all(keep) else graph
 
 
 _MARKUP = re.compile(r"<[^<>]+>")
@@ -229,14 +213,11 @@ def to_tree(graph: Graph) -> Tree:
         TreeError: a constituent has a gap or no token, a token is attached nowhere, or there
             is not exactly one root (a single token needs none).
     """
-    n = len(graph.words)
-    if graph.labels or n != 1:
+    if graph.labels or len(graph.words) != 1:
         if NO_PARENT in graph.token_parents:
             loose = graph.token_parents.index(NO_PARENT)
-            raise TreeError(
-                f"token {loose + 1} ('{graph.words[loose]}') is attached nowhere: "
-                "use attach-loose-tokens"
-            )
+            place = f"token {loose + 1} ('{graph.words[loose]}')"
+            raise TreeError(f"{place} is attached nowhere: use attach-loose-tokens")
         if len(graph.roots()) != 1:
             raise TreeError(f"found {len(graph.roots())} roots, expected one: use add-vroot")
     rows = []
@@ -257,8 +238,8 @@ def to_tree(graph: Graph) -> Tree:
     return Tree(graph.words, graph.tags, tuple(label for _, _, _, label in rows), spans)
 
 
-#: How much an edge label speaks for its child being the head, best first; all others are last.
-#: The two schemes have no label in common, and each rank compares within one scheme only.
+# How much an edge label speaks for its child being the head, best first; all others are last.
+# The two schemes have no label in common, and each rank compares within one scheme only.
 _TIGER_HEADS = ("HD", "DH", "NK", "PNC", "NMC", "ADC", "AVC", "UC", "CJ", "AC")
 _ALPINO_HEADS = ("hd", "cmp", "crd", "rhd", "whd", "dlink", "nucl", "cnj", "mwp", "dp")
 _NO_HEAD = len(_TIGER_HEADS)
@@ -279,66 +260,68 @@ def raise_crossing_branches(graph: Graph) -> Graph:
     """
     if not _is_crossing(graph):
         return graph
-    token_parents, parents = list(graph.token_parents), list(graph.parents)
+    n = len(graph.words)
+    above = [*graph.token_parents, *graph.parents]
     children = _children(graph)
     for node in graph.bottom_up():
+        parent = graph.parents[node]
+        if parent == NO_PARENT:  # has no gap
+            continue
         parts = _parts(children[node])
         kept = min(parts, key=_part_rank)
-        parent = graph.parents[node]
-        if parent == NO_PARENT:
-            continue
         rank = _HEAD_RANKS.get(graph.edges[node], _NO_HEAD)
-        children[parent].append(_Child(kept[0].first, kept[-1].last, rank, node))
+        children[parent].append(_Child(kept[0].first, kept[-1].last, rank, n + node))
         for child in (child for part in parts if part is not kept for child in part):
             # Whatever it was to its own parent, it is not the head of the next.
             children[parent].append(child._replace(rank=_NO_HEAD))
-            _set_parent(child, parent, token_parents, parents)
-    return replace(graph, token_parents=tuple(token_parents), parents=tuple(parents))
+            above[child.place] = parent
+    return replace(graph, token_parents=tuple(above[:n]), parents=tuple(above[n:]))
 
 
 def split_crossing_branches(graph: Graph) -> Graph:
     """Make every constituent continuous by turning one with gaps into one for each part.
 
-    Each uninterrupted part becomes a constituent of its own, whose label has a * at its end:
-    VP over two parts becomes VP* and VP*. The conversion of Boyd (2007), Discontinuity
-    Revisited: An Improved Conversion to Context-Free Representations, Proceedings of the
-    Linguistic Annotation Workshop, pages 41-44.
+    VP over two parts becomes VP* and VP*. The conversion of Boyd (2007), Discontinuity Revisited:
+    An Improved Conversion to Context-Free Representations (Linguistic Annotation Workshop).
     """
     if not _is_crossing(graph):
         return graph
-    token_parents, parents = list(graph.token_parents), list(graph.parents)
+    n = len(graph.words)
+    above = [*graph.token_parents, *graph.parents]
     labels, edges = list(graph.labels), list(graph.edges)
     children = _children(graph)
     for node in graph.bottom_up():
+        parent = graph.parents[node]
+        if parent == NO_PARENT:  # has no gap
+            continue
         parts = _parts(children[node])
-        nodes = [node, *range(len(labels), len(labels) + len(parts) - 1)]
         if len(parts) > 1:
             labels[node] += "*"
-            labels += [labels[node]] * (len(parts) - 1)
-            edges += [edges[node]] * (len(parts) - 1)
-            parents += [parents[node]] * (len(parts) - 1)
-        for part, target in zip(parts, nodes, strict=True):
+        for part in parts:
+            target = node if part is parts[0] else len(labels)
+            if target != node:
+                labels.append(labels[node])
+                edges.append(edges[node])
+                above.append(parent)
             for child in part:
-                _set_parent(child, target, token_parents, parents)
-            if graph.parents[node] != NO_PARENT:
-                whole = _Child(part[0].first, part[-1].last, _NO_HEAD, target)
-                children[graph.parents[node]].append(whole)
+                above[child.place] = target
+            children[parent].append(_Child(part[0].first, part[-1].last, _NO_HEAD, n + target))
     return replace(
         graph,
-        token_parents=tuple(token_parents),
+        token_parents=tuple(above[:n]),
         labels=tuple(labels),
-        parents=tuple(parents),
+        parents=tuple(above[n:]),
         edges=tuple(edges),
     )
 
 
 class _Child(NamedTuple):
-    """A continuous child: its first and last token, its head rank, its node or -1 for a token."""
+    """A continuous child: first and last token, head rank, place among all tokens, then nodes."""
 
     first: int
     last: int
     rank: int
-    node: int
+    place: int
 
 
 def _is_crossing(graph: Graph) -> bool:
@@ -350,8 +333,7 @@ def _is_crossing(graph: Graph) -> bool:
             raise TreeError(f"node '{label}' has no token")
         if extent.has_gap and graph.parents[node] == NO_PARENT:
             tokens = range(extent.first, extent.end)
-            above = [graph.path_up(graph.token_parents[token]) for token in tokens]
-            gap = next(token for token, path in zip(tokens, above, strict=True) if node not in path)
+            gap = next(t for t in tokens if node not in graph.path_up(graph.token_parents[t]))
             raise TreeError(
                 f"the root '{label}' lacks token {gap + 1} ('{graph.words[gap]}'): "
                 "use add-vroot and attach-loose-tokens before"
@@ -365,7 +347,7 @@ def _children(graph: Graph) -> list[list[_Child]]:
     for token, parent in enumerate(graph.token_parents):
         if parent != NO_PARENT:
             rank = _HEAD_RANKS.get(graph.token_edges[token], _NO_HEAD)
-            children[parent].append(_Child(token, token, rank, -1))
+            children[parent].append(_Child(token, token, rank, token))
     return children
 
 
@@ -383,10 +365,3 @@ def _parts(children: list[_Child]) -> list[list[_Child]]:
 def _part_rank(part: list[_Child]) -> tuple[int, int, int]:
     """Least for the part that stays: best head, then most tokens, then leftmost."""
     return min(child.rank for child in part), part[0].first - part[-1].last, part[0].first
-
-
-def _set_parent(child: _Child, parent: int, token_parents: list[int], parents: list[int]) -> None:
-    if child.node == -1:
-        token_parents[child.first] = parent
-    else:
-        parents[child.node] = parent

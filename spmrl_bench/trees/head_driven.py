@@ -2,9 +2,8 @@
 
 Zhou & Zhao (2019), Head-Driven Phrase Structure Grammar Parsing on Penn Treebank, section 2, put
 the two trees of a sentence into one: every constituent has a head word, whose own head lies
-outside it. A chart finds such a structure by combining neighbouring parts, the head word of one
-part being the head of that of the other; the dependent part must be one word or a labelled span.
-What can be found, and learned, is therefore a structure in which
+outside it. A chart combines neighbouring parts, the head word of one being the head of that of the
+other; the dependent part must be one word or a labelled span. It finds structures in which
 
 - a labelled span covers the sentence;
 - of the words of a labelled span one, its head word, has its head outside;
@@ -19,13 +18,11 @@ products`` with the head word ``products``, these are ``paper`` and its dependen
 number of children may hang together, in groups within groups.
 
 **Head words.** The head word of a constituent is the one of its words that is nearest to the root
-of the dependency tree; of several the last. Where one word only has its head outside, that is the
-one. Where several have, no other word of the constituent is above it, so no dependency is turned
-around. The others are moved below it.
+of the dependency tree; of several the last. No other word of the constituent is above it, so no
+dependency is turned around. Others with their head outside are moved below it.
 
-**Heads.** A word whose head cannot be reached, because only the head word of a constituent is seen
-from outside it, is moved to a word that can be: to the head word of the child that holds its head,
-or, where the children that hang together would have a gap, upwards until they have none
+**Heads.** A word whose head is inside another constituent and not its head word is moved to that
+head word, or, where the children that hang together would have a gap, upwards until they have none
 (:func:`~spmrl_bench.trees.projective.projectivize`). Constituents never change.
 
 The public code of the paper takes as head word the last of the children with a head outside,
@@ -46,10 +43,9 @@ the child that holds its head word, and the labels of the children up to that bo
                        |-------- NP -- it
 
 Here > is the mark. A word that is no constituent has a label of it alone, or no label. As in the
-public code, and where the paper leaves it open: the child over all words is marked, too (the
-sentence hangs from the root); the only word of a constituent is not, as there is nothing to tell;
-of children none of which is marked, which no tree has but a chart may find, the first is the head.
-Relations are not part of it; nothing else is lost.
+public code, and where the paper leaves it open: the child over all words is marked, too; the only
+word of a constituent is not; of children none of which is marked, which no tree has but a chart
+may find, the first is the head. Only relations are lost.
 """
 
 from __future__ import annotations
@@ -87,9 +83,8 @@ class HeadDriven:
     """A head-driven structure of ``n`` words, as a chart can find and a parser learn it.
 
     Attributes:
-        rows: ``(start, end, label)`` of the labelled spans in pre-order, one for a span: labels
-            are unary chains, or ``(SUB_HEAD,)``. The first is over all words; neither it nor any
-            over one word is a sub-head.
+        rows: ``(start, end, label)`` of the labelled spans in pre-order, the first over all
+            words, one for a span: labels are unary chains, or ``(SUB_HEAD,)``.
         row_heads: the number, from 1, of the head word of each row.
         heads: int32 ``[n]``, read-only: the head of each word, from 1, and 0 for the one root.
     """
@@ -103,8 +98,7 @@ def head_driven(tree: Tree, dependencies: DependencyTree) -> HeadDriven:
     """Return the head-driven structure of a sentence, by the rules at the top of this module.
 
     If some structure has all constituents of the tree and all its heads, this is the one of those
-    with the fewest sub-heads, and no head is changed. Several roots are several words of the
-    sentence with a head outside it.
+    with the fewest sub-heads. Several roots are several words with a head outside the sentence.
 
     Raises:
         TreeError: the trees are over different words, no constituent covers the whole sentence, or
@@ -132,22 +126,18 @@ def head_driven(tree: Tree, dependencies: DependencyTree) -> HeadDriven:
         row_heads[row] = head = min(reversed(words), key=depth.__getitem__)
         if any(given[word] != head and word != head for word in words):
             groups += _attach_children(parts, head, given, depth, heads)
-    if groups:
-        both = list(zip(rows, row_heads, strict=True))
-        both += [((start, end, (SUB_HEAD,)), head) for start, end, head in groups]
-        # No two have the same span: a group holds two children at least, and lacks another.
-        both.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
-        rows, row_heads = [row for row, _ in both], [head for _, head in both]
-    return HeadDriven(tuple(rows), tuple(row_heads), readonly_int32(heads[1:]))
+    both = list(zip(rows, row_heads, strict=True))
+    both += [((start, end, (SUB_HEAD,)), head) for start, end, head in groups]
+    # No two have the same span: a group holds two children at least, and lacks another.
+    both.sort(key=lambda pair: (pair[0][0], -pair[0][1]))
+    all_rows, all_heads = zip(*both, strict=True)
+    return HeadDriven(all_rows, all_heads, readonly_int32(heads[1:]))
 
 
 def _attach_children(
     parts: Sequence[Part], head: int, given: Sequence[int], depth: Sequence[int], heads: list[int]
 ) -> list[Part]:
-    """Give the head words of children their ``heads``; return what hangs together.
-
-    The children form a tree, in which what hangs together touches.
-    """
+    """Give the head words of children their ``heads``; return what hangs together."""
     words = [word for _, _, word in parts]
     starts = [start for start, _, _ in parts]
     above = []  # the number, from 1, of the child that each child hangs from
@@ -180,13 +170,12 @@ def bottom_up(
 ) -> Iterator[tuple[int, list[Part]]]:
     """Yield number and children of each of the rows, which are in pre-order, children first.
 
-    ``row_heads`` has the head word of a row by the time that the next row is asked for.
+    The caller puts the head word of a row into ``row_heads`` before asking for the next.
     """
     finished: list[Part] = []  # spans without a parent so far, the leftmost last
     for row in range(len(rows) - 1, -1, -1):
-        start, end, _ = rows[row]
+        position, end, _ = rows[row]
         parts: list[Part] = []
-        position = start
         while finished and finished[-1][0] < end:
             part = finished.pop()
             parts += [(word, word + 1, word + 1) for word in range(position, part[0])]
@@ -194,7 +183,7 @@ def bottom_up(
             position = part[1]
         parts += [(word, word + 1, word + 1) for word in range(position, end)]
         yield row, parts
-        finished.append((start, end, row_heads[row]))
+        finished.append((rows[row][0], end, row_heads[row]))
 
 
 def to_parse(
@@ -206,12 +195,7 @@ def to_parse(
 ) -> Parse:
     """Return the two trees of a head-driven structure: sub-heads go, and their children stay.
 
-    Args:
-        words: the ``n`` words.
-        tags: their ``n`` tags.
-        rows: ``(start, end, label)`` in pre-order; sub-heads may be anywhere among them.
-        heads: the head of each word, from 1, and 0 for the root.
-        relations: the relation of each word to its head.
+    The ``rows`` are ``(start, end, label)`` in pre-order; ``heads`` count from 1, the root is 0.
 
     Raises:
         TreeError: the spans cross, the heads form no tree, or the lengths differ.
@@ -252,32 +236,24 @@ def to_division_span(structure: HeadDriven) -> tuple[LabeledSpan, ...]:
 def from_division_span(rows: Iterable[LabeledSpan], n: int) -> tuple[list[LabeledSpan], list[int]]:
     """Return the labelled spans without marks, sub-heads among them, and the head of each word.
 
-    ``to_parse(words, tags, *from_division_span(rows, n), relations)`` is the sentence. A mark alone
-    over several words, which no structure has, is passed over; where no span covers the sentence,
-    what stands beside each other are the children of one that does.
-
-    Args:
-        rows: ``(start, end, label)`` in pre-order, nested, one for a span: those of
-            :func:`to_division_span` or what a chart made of such labels.
-        n: number of words.
+    ``to_parse(words, tags, *from_division_span(rows, n), relations)`` is the sentence. ``rows``, of
+    ``n`` words, are as those of :func:`to_division_span`, or what a chart made of such labels: a
+    mark alone over several words is passed over; where no span covers the sentence, what stands
+    beside each other are the children of one that does.
     """
     marked: set[tuple[int, int]] = set()
     kept: list[LabeledSpan] = []
     for start, end, label in rows:
-        names = label[1:] if label[:1] == (TO_HEAD,) else label
-        if names is not label:
+        if label[:1] == (TO_HEAD,):
             marked.add((start, end))
-        if names:
-            kept.append((start, end, names))
-    whole = bool(kept) and kept[0][:2] == (0, n)
-    nodes = kept if whole else [(0, n, ()), *kept]
+            label = label[1:]
+        if label:
+            kept.append((start, end, label))
+    nodes = kept if kept and kept[0][:2] == (0, n) else [(0, n, ()), *kept]
     heads = [0] * n
     row_heads = [0] * len(nodes)
     for row, parts in bottom_up(nodes, row_heads):
-        head = parts[0][2]
-        for start, end, word in parts:
-            if (start, end) in marked:
-                head = word
+        head = next((part[2] for part in reversed(parts) if part[:2] in marked), parts[0][2])
         row_heads[row] = head
         for _, _, word in parts:
             if word != head:

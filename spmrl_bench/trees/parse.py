@@ -1,8 +1,4 @@
-"""A parse: a sentence with its constituents, its dependencies, or both over the same words.
-
-What a treebank gives to learn from and to be scored against, and what a parser answers, is the
-same kind of thing.
-"""
+"""A parse: what a treebank gives for a sentence, and what a parser answers."""
 
 from __future__ import annotations
 
@@ -83,9 +79,8 @@ class Parse:
         """The tree in brackets, on one line; without one, ``word/relation/head`` of each word."""
         if self.tree is not None:
             return write_brackets(self.tree)
-        if self.dependencies is None:
+        arcs = self.dependencies
+        if arcs is None:
             return ""
-        rows = zip(
-            self.words, self.dependencies.relations, self.dependencies.heads.tolist(), strict=True
-        )
+        rows = zip(arcs.words, arcs.relations, arcs.heads.tolist(), strict=True)
         return " ".join(f"{word}/{relation}/{head}" for word, relation, head in rows)

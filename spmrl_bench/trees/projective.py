@@ -16,14 +16,13 @@ rises further than needed (:func:`projectivize`); the shortest arc first
 (:func:`pseudo_projective_lift`) is the order of Nivre & Nilsson (2005), Pseudo-Projective
 Dependency Parsing.
 
-What a parser of projective trees answers is projective, too, unless its relations say which arcs
-were lifted, and from where: then the arcs are put back. This is pseudo-projective parsing. In the
-encoding ``head+path`` of the paper a word with the relation ``d`` that was lifted from a head with
-the relation ``h`` has the relation ``d↑h``, and ``p↓`` is the relation of the words on its path:
-of this head and all words above it that are below the head it has now. A word may be both:
-``d↑h↓``. Of ``n`` relations there come at most ``2 n (n + 1)``. In the encoding ``projectivise``
-relations stay as they are, and what was lifted is lost. An arrow or a backslash in the relation of
-a treebank is written with a backslash before it, so that it is never taken for a mark.
+Pseudo-projective parsing puts arcs back in the projective trees that a parser answers: relations
+say what was lifted, and from where. In the encoding ``head+path`` of the paper a word with the
+relation ``d`` that was lifted from a head with the relation ``h`` has the relation ``d↑h``, and
+``p↓`` is the relation of the words on its path: of this head and all words above it that are below
+the head it has now. A word may be both: ``d↑h↓``. Of ``n`` relations there come at most
+``2 n (n + 1)``. In the encoding ``projectivise`` relations stay as they are, and what was lifted is
+lost. An arrow or a backslash in the relation of a treebank gets a backslash before it.
 
 **Back.** From the root down, and from left to right among the dependents of a head, each lifted
 word is moved further down below that head, to a word with the relation ``h`` reached by words on
@@ -32,32 +31,29 @@ path go first; then those from which the arc crosses others (else it would not h
 and among these the first of a breadth-first search: one that is higher, then one that is nearer
 to the word, then the left one. If there is none, the word stays where it is.
 
-A word is only moved below words that are not below itself. From any tree with any marks there
-comes a tree, therefore. A root is moved only where it was lifted to the root beside another, so
-one root stays one. The tree that was encoded comes back where all its relations differ, where one
-word only was lifted, and in most other cases.
-
-The search, which the paper calls approximate, differs in its preferences: there the first word
-that fits is taken, level by level and from left to right. MaltParser, the program of its authors,
-also goes by the distance to the word within a level and also prefers the end of a path; neither
-asks whether the arc would cross others.
+A word is only moved below words that are not below itself, so from any tree with any marks there
+comes a tree. A root is moved only where it was lifted to the root beside another, so one root
+stays one. The tree that was encoded comes back where all its relations differ, where one word only
+was lifted, and in most other cases. (The search of the paper takes the first word that fits, level
+by level and from left to right. MaltParser, the program of its authors, also goes by the distance
+within a level and also prefers the end of a path; neither asks whether the arc would cross others.)
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from typing import Literal, NamedTuple
 
-from spmrl_bench.errors import SpmrlError, TreeError, unknown_name
+from spmrl_bench.errors import TreeError
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.tree import readonly_int32
 
-#: What a parser's configuration may name.
+#: How a parser learns arcs that are not projective.
 EncodingName = Literal["projectivise", "head+path"]
 
 #: Marks of a word that was lifted (the relation of its head follows) and of one on a path.
@@ -71,7 +67,7 @@ _ENCODED = re.compile(r"((?:[^↑↓\\]|\\.)*)(?:↑((?:[^↑↓\\]|\\.)*))?(↓
 
 
 def is_projective(heads: Sequence[int]) -> bool:
-    """Return whether all arcs of a tree are projective; ``heads`` as in :func:`projectivize`."""
+    """Return whether all arcs of a tree are projective; see :func:`projectivize`."""
     return projectivize(heads) == list(heads)
 
 
@@ -79,16 +75,15 @@ def nonprojective_words(heads: Sequence[int]) -> list[int]:
     """Return the words whose arcs are not projective, in order; see :func:`projectivize`."""
     if is_projective(heads):
         return []
-    below = descendants(heads)
+    below = _descendants(heads)
     return [word for word, head in enumerate(heads, start=1) if _between(word, head) & ~below[head]]
 
 
 def projectivize(heads: Sequence[int]) -> list[int]:
     """Return the heads after the least lifting that leaves all arcs projective.
 
-    Each word has as its head the lowest word above it that leaves all arcs projective. There is
-    one such tree: of all projective ones in which the head of every word was above it before, it
-    has every word as low as any. The time is linear in the number of words, but for sorting.
+    Of all projective trees in which the head of every word was above it before, this one has every
+    word as low as any. The time is linear in the number of words, but for sorting.
 
     Args:
         heads: the head of each of ``n`` words, numbered from 1, that form a tree; 0 is the root,
@@ -126,19 +121,16 @@ def projectivize(heads: Sequence[int]) -> list[int]:
 def pseudo_projective_lift(heads: Sequence[int]) -> list[int]:
     """Return the heads after lifting, again and again, the shortest arc that is not projective.
 
-    The algorithm of Nivre & Nilsson (2005), section 2. The length of an arc is the distance of
-    its two words as it is at the time; of arcs of one length the leftmost is lifted, and no two of
-    that length begin at the same word. Projective trees take linear time; others also a few
-    operations on sets of all words for each word and each lift.
-
-    Args:
-        heads: as in :func:`projectivize`; so are the errors.
+    The algorithm of Nivre & Nilsson (2005), section 2, for heads as in :func:`projectivize`. The
+    length of an arc is the distance of its two words as it is at the time; of arcs of one length
+    the leftmost is lifted. Projective trees take linear time; others also a few operations on sets
+    of all words for each word and each lift.
     """
     heads = list(heads)
     waiting = [_length_and_place(word, heads[word - 1]) for word in nonprojective_words(heads)]
     if not waiting:
         return heads
-    below = descendants(heads)
+    below = _descendants(heads)
     dependents, _ = _top_down(heads)
     crossing = {word for *_, word in waiting}
     heapify(waiting)
@@ -160,12 +152,8 @@ def pseudo_projective_lift(heads: Sequence[int]) -> list[int]:
     return heads
 
 
-def descendants(heads: Sequence[int]) -> list[int]:
-    """Return what the root and each word dominate, themselves included, as bits (``1 << word``).
-
-    Args:
-        heads: as in :func:`projectivize`; so are the errors.
-    """
+def _descendants(heads: Sequence[int]) -> list[int]:
+    """Return what the root and each word dominate, themselves included, as bits (``1 << word``)."""
     sets = [1 << word for word in range(len(heads) + 1)]
     _, downwards = _top_down(heads)
     for word in reversed(downwards[1:]):
@@ -179,7 +167,7 @@ def _between(one: int, other: int) -> int:
 
 
 def _top_down(heads: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """The dependents of each word and the root, and all of these with heads before dependents."""
+    """The dependents of the root and each word, and all of these with heads before dependents."""
     dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
     for word, head in enumerate(heads, start=1):
         dependents[head].append(word)
@@ -195,79 +183,49 @@ def _length_and_place(word: int, head: int) -> tuple[int, int, int]:
     return abs(word - head), min(word, head), word
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectiveEncoding:
-    """A way to make dependency trees projective and to undo it.
+def encode_projective(tree: DependencyTree, encoding: EncodingName) -> DependencyTree:
+    """Return the projective tree with encoded relations; the same one if nothing changes.
 
-    Attributes:
-        name: by which a configuration chooses it.
-        marks: whether relations tell what was lifted, and from where.
+    Arcs are lifted by :func:`pseudo_projective_lift`. A word below one of several roots may
+    become a root.
     """
-
-    name: EncodingName
-    marks: bool
-
-    def encode(self, tree: DependencyTree) -> DependencyTree:
-        """Return the projective tree with encoded relations; the same one if nothing changes.
-
-        Arcs are lifted by :func:`pseudo_projective_lift`. A word below one of several roots may
-        become a root.
-        """
-        given = tree.heads.tolist()
-        heads = pseudo_projective_lift(given)
-        relations = tree.relations
-        if self.marks:
-            relations = tuple(_marked_relations(relations, given, heads))
-        if heads == given and relations == tree.relations:
-            return tree
-        return replace(tree, heads=readonly_int32(heads), relations=relations)
-
-    def decode(self, tree: DependencyTree) -> DependencyTree:
-        """Return the tree with plain relations that an encoded one stands for.
-
-        The tree may be the answer of a parser, in which marks need not fit each other.
-
-        Raises:
-            TreeError: a relation is not one that this encoding makes.
-        """
-        if not self.marks:
-            return tree
-        marks = []
-        for number, relation in enumerate(tree.relations, start=1):
-            mark = _read_relation(relation)
-            if mark is None:
-                raise TreeError(
-                    f"word {number}: '{relation}' is no relation of the encoding '{self.name}';"
-                    f" expected d, d{LIFTED}h, d{ON_PATH}, d{LIFTED}h{ON_PATH}, with {ESCAPE}"
-                    f" before {LIFTED}, {ON_PATH} and {ESCAPE} that belong to a name"
-                )
-            marks.append(mark)
-        heads = tree.heads
-        if any(mark.lifted for mark in marks):
-            heads = readonly_int32(_Deprojectivizer(heads.tolist(), marks).heads_put_back())
-        relations = tuple(mark.relation for mark in marks)
-        if heads is tree.heads and relations == tree.relations:
-            return tree
-        return replace(tree, heads=heads, relations=relations)
+    given = tree.heads.tolist()
+    heads = pseudo_projective_lift(given)
+    relations = tree.relations
+    if encoding == "head+path":
+        relations = tuple(_marked_relations(relations, given, heads))
+    if heads == given and relations == tree.relations:
+        return tree
+    return replace(tree, heads=readonly_int32(heads), relations=relations)
 
 
-#: Every encoding by its name.
-ENCODINGS: Mapping[str, ProjectiveEncoding] = {
-    "projectivise": ProjectiveEncoding("projectivise", marks=False),
-    "head+path": ProjectiveEncoding("head+path", marks=True),
-}
+def decode_projective(tree: DependencyTree, encoding: EncodingName) -> DependencyTree:
+    """Return the tree with plain relations that an encoded one stands for.
 
-
-def encoding_named(name: str) -> ProjectiveEncoding:
-    """Return the encoding of a name.
+    The tree may be the answer of a parser, in which marks need not fit each other.
 
     Raises:
-        SpmrlError: there is none of that name.
+        TreeError: a relation is not one that this encoding makes.
     """
-    try:
-        return ENCODINGS[name]
-    except KeyError:
-        raise SpmrlError(unknown_name("encoding of crossing arcs", name, ENCODINGS)) from None
+    if encoding != "head+path":
+        return tree
+    marks = []
+    for number, relation in enumerate(tree.relations, start=1):
+        mark = _read_relation(relation)
+        if mark is None:
+            raise TreeError(
+                f"word {number}: '{relation}' is no relation of the encoding '{encoding}'; expected"
+                f" d, d{LIFTED}h, d{ON_PATH}, d{LIFTED}h{ON_PATH}, with {ESCAPE} before {LIFTED},"
+                f" {ON_PATH} and {ESCAPE} that belong to a name"
+            )
+        marks.append(mark)
+    heads = tree.heads
+    if any(mark.lifted_from is not None for mark in marks):
+        heads = readonly_int32(_Deprojectivizer(heads.tolist(), marks).heads_put_back())
+    relations = tuple(mark.relation for mark in marks)
+    if heads is tree.heads and relations == tree.relations:
+        return tree
+    return replace(tree, heads=heads, relations=relations)
 
 
 def _marked_relations(
@@ -287,11 +245,10 @@ def _marked_relations(
 
 
 class _LiftMark(NamedTuple):
-    """What a relation says: itself, that its word was lifted from a head, is on a path."""
+    """What an encoded relation says, with that of the head from which the word was lifted."""
 
     relation: str
-    lifted: bool
-    head_relation: str
+    lifted_from: str | None
     on_path: bool
 
 
@@ -302,17 +259,12 @@ def _escaped(relation: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _read_relation(relation: str) -> _LiftMark | None:
-    """What an encoded relation says; None where it breaks the notation."""
+    """None where it breaks the notation."""
     found = _ENCODED.fullmatch(relation)
     if found is None:
         return None
-    plain, head, on_path = found.groups()
-    return _LiftMark(
-        _ESCAPED.sub(r"\1", plain),
-        head is not None,
-        _ESCAPED.sub(r"\1", head or ""),
-        on_path is not None,
-    )
+    plain, head = (text and _ESCAPED.sub(r"\1", text) for text in found.groups()[:2])
+    return _LiftMark(plain, head, found[3] is not None)
 
 
 class _Deprojectivizer:
@@ -320,18 +272,17 @@ class _Deprojectivizer:
 
     def __init__(self, heads: Sequence[int], marks: Sequence[_LiftMark]) -> None:
         self.heads = [0, *heads]
-        self.marks = [_LiftMark("", False, "", False), *marks]
-        self.below = descendants(heads)
+        self.marks = [_LiftMark("", None, False), *marks]
+        self.below = _descendants(heads)
         self.dependents, _ = _top_down(heads)
 
     def heads_put_back(self) -> list[int]:
-        """The heads after all words have been moved that can be."""
         # From the root down: words that a lifted one has to go through are back before it.
         settled = [False] * len(self.heads)
         reached = [0]
         for head in reached:
             for word in sorted(self.dependents[head]):
-                if self.marks[word].lifted and not settled[word]:
+                if self.marks[word].lifted_from is not None and not settled[word]:
                     settled[word] = True
                     self._lower(word)
             reached += self.dependents[head]
@@ -339,11 +290,18 @@ class _Deprojectivizer:
 
     def _lower(self, word: int) -> None:
         """Move a word to the best of the words that fit, if there is any."""
-        for path_only in (True, False):
-            best = min(self._ranked(word, path_only), default=None)
-            if best is not None:
-                self._move(word, best[-1])
-                return
+        best = min(self._ranked(word, True), default=None) or min(
+            self._ranked(word, False), default=None
+        )
+        if best is None:
+            return
+        target = best[-1]
+        self.dependents[self.heads[word]].remove(word)
+        self.dependents[target].append(word)
+        old, self.heads[word] = self.heads[word], target
+        while target != old:
+            self.below[target] |= self.below[word]
+            target = self.heads[target]
 
     def _ranked(self, word: int, path_only: bool) -> Iterator[tuple[int, ...]]:
         """The words that fit below the head of a word, as what they are preferred by.
@@ -351,7 +309,7 @@ class _Deprojectivizer:
         The least goes first: whether others on the path depend on it (if only words on the path
         are asked for), whether the arc would be projective, the depth, the distance, the number.
         """
-        wanted = self.marks[word].head_relation
+        wanted = self.marks[word].lifted_from
         level, depth = [self.heads[word]], 0
         while level:
             depth += 1
@@ -369,11 +327,3 @@ class _Deprojectivizer:
                     inner = path_only and bool(dependents)
                     yield inner, not crosses, depth, abs(word - head), head
             level = reached
-
-    def _move(self, word: int, target: int) -> None:
-        self.dependents[self.heads[word]].remove(word)
-        self.dependents[target].append(word)
-        old, self.heads[word] = self.heads[word], target
-        while target != old:
-            self.below[target] |= self.below[word]
-            target = self.heads[target]

@@ -5,9 +5,7 @@ change is therefore a function with a name; a manifest lists the names in the or
 they apply, and they are part of a treebank's fingerprint. They apply at one of three stages:
 to the text of a file before it is split into brackets, to a graph that may have crossing
 branches, or to a tree. A tree transform returns None for a tree that it leaves without words.
-
-Those that change words alone apply to dependency trees, too. Where a function is of one string,
-its transform applies it to every label, tag or word.
+Those that change words alone apply to dependency trees, too.
 """
 
 from __future__ import annotations
@@ -16,11 +14,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
-from itertools import accumulate, compress
+from itertools import accumulate, compress, pairwise
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.trees import graph
@@ -38,8 +35,7 @@ class Transform:
 
     Attributes:
         name: the function's, with hyphens.
-        stage: what ``apply`` takes and returns: at the stages text and graph it is ``str -> str``
-            and ``Graph -> Graph``, at the stage tree ``Tree -> Tree | None``.
+        stage: whether ``apply`` is ``str -> str``, ``Graph -> Graph`` or ``Tree -> Tree | None``.
         word: whether it changes words alone; then it also is ``DependencyTree -> DependencyTree``.
         version: part of fingerprints, to be raised when the results change.
     """
@@ -56,32 +52,23 @@ TRANSFORMS: dict[str, Transform] = {}
 
 
 def transform_named(name: str) -> Transform:
-    """Return the transform of a name.
-
-    Raises:
-        SpmrlError: there is none of that name.
-    """
-    try:
-        return TRANSFORMS[name]
-    except KeyError:
-        raise SpmrlError(unknown_name("transform", name, TRANSFORMS)) from None
+    """Return the transform of a name; a SpmrlError if there is none."""
+    if name not in TRANSFORMS:
+        raise SpmrlError(unknown_name("transform", name, TRANSFORMS))
+    return TRANSFORMS[name]
 
 
 def word_transforms(names: Iterable[str]) -> list[Callable[[DependencyTree], DependencyTree]]:
-    """Return those of the transforms named that change words alone, for dependency trees.
-
-    Raises:
-        SpmrlError: a name is unknown.
-    """
+    """Return those of the transforms named that change words alone, for dependency trees."""
     return [transform.apply for transform in map(transform_named, names) if transform.word]
 
 
-def transform(stage: Stage) -> Callable[[Function], Function]:
+def transform(stage: Stage, *, word: bool = False) -> Callable[[Function], Function]:
     """Register a function as the transform of its name."""
 
     def register(function: Function) -> Function:
         name = function.__name__.replace("_", "-")
-        TRANSFORMS[name] = Transform(name, stage, function)
+        TRANSFORMS[name] = Transform(name, stage, function, word)
         return function
 
     return register
@@ -101,8 +88,7 @@ def transform_strings(
             after = {field: tuple(map(change, values)) for field, values in before.items()}
             return tree if after == before else replace(tree, **after)
 
-        name = function.__name__.replace("_", "-")
-        TRANSFORMS[name] = Transform(name, "tree", apply, word=fields == ("words",))
+        transform("tree", word=fields == ("words",))(apply)
         return function
 
     return register
@@ -127,8 +113,7 @@ _FEATURES = re.compile(r"##.*?##")
 def strip_markup(text: str) -> str:
     """Empty the lines that hold only SGML, as <S ID=7> and </S> in the Chinese Treebank.
 
-    Such a line begins with < and ends with >, white space aside. The line itself stays, so that
-    errors name the right one.
+    They begin with < and end with >. The lines stay, so that errors name the right one.
     """
     return _MARKUP.sub("", text) if "<" in text else text
 
@@ -183,18 +168,18 @@ def drop_traces(tree: Tree) -> Tree | None:
 def strip_root(tree: Tree) -> Tree:
     """Drop the outer bracket (unlabelled, TOP, ROOT or S1) around a single constituent.
 
-    One that holds several constituents or a bare word stays, named TOP where it has no label,
-    and a sentence that is a bare word gets it: every tree has a labelled root.
+    Others stay, named TOP where they have no label, and a bare word gets one: every tree has a
+    labelled root.
     """
     outer = 0
     while _is_whole(tree, outer + 1) and tree.labels[outer] in _OUTER:
         outer += 1
-    labels, spans = tree.labels[outer:], tree.spans[outer:]
     if not _is_whole(tree, outer):
-        return _under_top(tree.words, tree.tags, labels, spans)
-    if labels[0] == "":
-        labels = ("TOP", *labels[1:])
-    return tree if labels == tree.labels else Tree(tree.words, tree.tags, labels, spans)
+        return _under_top(tree, outer)
+    labels = (tree.labels[outer] or "TOP", *tree.labels[outer + 1 :])
+    if labels == tree.labels:
+        return tree
+    return Tree(tree.words, tree.tags, labels, readonly_int32(tree.spans[outer:]))
 
 
 _OUTER = frozenset({"", "TOP", "ROOT", "S1"})
@@ -212,7 +197,7 @@ def ensure_top(tree: Tree) -> Tree:
         outer += 1
     if outer == 1 and tree.labels[0] == "TOP":
         return tree
-    return _under_top(tree.words, tree.tags, tree.labels[outer:], tree.spans[outer:])
+    return _under_top(tree, outer)
 
 
 #: What releases call the bracket around a sentence.
@@ -221,10 +206,7 @@ OUTER_BRACKETS = _OUTER | {"VROOT"}
 
 @transform("tree")
 def vroot_over_words(tree: Tree) -> Tree:
-    """Put VROOT above a sentence that is a bare word, or a word in unlabelled brackets.
-
-    So in the German release, where a root may be a preterminal; any other sentence stays.
-    """
+    """Put VROOT above a sentence that is a bare word, or a word in unlabelled brackets."""
     if len(tree) != 1 or any(tree.labels):
         return tree
     return Tree(tree.words, tree.tags, ("VROOT",), readonly_int32([[0, 1]]))
@@ -232,22 +214,12 @@ def vroot_over_words(tree: Tree) -> Tree:
 
 @transform("tree")
 def merge_x_over_x(tree: Tree) -> Tree:
-    """Merge a constituent into the only child of the same label: (NP (NP ...)) to (NP ...).
-
-    Labels are compared whole, functions included, and chains of any length become one node.
-    """
-    labels, spans = tree.labels, tree.spans
-    if len(labels) < 2:
-        return tree
-    same = (spans[1:] == spans[:-1]).all(axis=1).tolist()
-    kept = [True]
-    kept += [
-        not (equal and label == above)
-        for equal, label, above in zip(same, labels[1:], labels, strict=False)
-    ]
+    """Merge a constituent into the only child of the same label: (NP (NP ...)) to (NP ...)."""
+    kept = [True, *(row != above for above, row in pairwise(tree.constituents()))]
     if all(kept):
         return tree
-    return Tree(tree.words, tree.tags, tuple(compress(labels, kept)), readonly_int32(spans[kept]))
+    labels = tuple(compress(tree.labels, kept))
+    return Tree(tree.words, tree.tags, labels, readonly_int32(tree.spans[kept]))
 
 
 def _is_whole(tree: Tree, row: int) -> bool:
@@ -256,13 +228,10 @@ def _is_whole(tree: Tree, row: int) -> bool:
     return row < len(spans) and spans[row, 0] == 0 and bool(spans[row, 1] == len(tree))
 
 
-def _under_top(
-    words: tuple[str, ...], tags: tuple[str, ...], labels: tuple[str, ...], spans: NDArray[np.int32]
-) -> Tree:
-    """The constituents below a new TOP over all words."""
-    return Tree(
-        words, tags, ("TOP", *labels), readonly_int32(np.vstack([[[0, len(words)]], spans]))
-    )
+def _under_top(tree: Tree, row: int) -> Tree:
+    """The constituents from a row on, below a new TOP over all words."""
+    spans = readonly_int32([[0, len(tree)], *tree.spans[row:].tolist()])
+    return Tree(tree.words, tree.tags, ("TOP", *tree.labels[row:]), spans)
 
 
 # Labels and tags ---------------------------------------------------------------------------
@@ -345,8 +314,7 @@ def coarse_sinica_categories(label: str) -> str:
     """Cut word classes of the Sinica Treebank, in labels and tags, to their main classes.
 
     Nab becomes Na, VH11 VH, V_11 V_1, Dbab Db, Cbca Cb, P07 P and Ta T; features go (VC2[+NEG],
-    NP[+theme]). Phrases (NP, GP), constructions (VP‧的), DM, DE, A and I stay. Roles must have
-    been cut before (strip-roles).
+    NP[+theme]). Phrases (NP), constructions (VP‧的), DM, DE, A and I stay. Needs strip-roles first.
     """
     name = label[:1] + label[1:].partition("[")[0]
     found = _SINICA_WORD_CLASS.fullmatch(name)
@@ -359,43 +327,35 @@ _SINICA_WORD_CLASS = re.compile(r"(N[a-hv]|V[A-L]|V_\d|D[a-k]|C[ab]|P|T)[a-z]*\d
 # Words -------------------------------------------------------------------------------------
 
 # The shared-task releases spell Arabic in Buckwalter's transliteration and Hebrew in the one of
-# its treebank; a pre-trained encoder knows these languages in their own script only. Nothing in
-# the releases tells Latin words in an Arabic text apart, so they change as well.
+# its treebank; a pre-trained encoder knows these languages in their own script only. Nothing
+# tells Latin words in an Arabic text apart, so they change as well.
 
 #: Buckwalter's character for each Arabic one; the last four are for foreign sounds.
-BUCKWALTER: dict[str, str] = {
-    "\u0621": "'", "\u0622": "|", "\u0623": ">", "\u0624": "&", "\u0625": "<", "\u0626": "}",
-    "\u0627": "A", "\u0628": "b", "\u0629": "p", "\u062a": "t", "\u062b": "v", "\u062c": "j",
-    "\u062d": "H", "\u062e": "x", "\u062f": "d", "\u0630": "*", "\u0631": "r", "\u0632": "z",
-    "\u0633": "s", "\u0634": "$", "\u0635": "S", "\u0636": "D", "\u0637": "T", "\u0638": "Z",
-    "\u0639": "E", "\u063a": "g", "\u0640": "_", "\u0641": "f", "\u0642": "q", "\u0643": "k",
-    "\u0644": "l", "\u0645": "m", "\u0646": "n", "\u0647": "h", "\u0648": "w", "\u0649": "Y",
-    "\u064a": "y", "\u064b": "F", "\u064c": "N", "\u064d": "K", "\u064e": "a", "\u064f": "u",
-    "\u0650": "i", "\u0651": "~", "\u0652": "o", "\u0670": "`", "\u0671": "{",
-    "\u067e": "P", "\u0686": "J", "\u06a4": "V", "\u06af": "G",
-}  # fmt: skip
-
-# Some releases avoid the characters that mean something in XML.
-_BUCKWALTER_FOR_XML = {"O": "\u0623", "W": "\u0624", "I": "\u0625"}
+BUCKWALTER = dict(
+    zip(
+        [chr(code) for code in (*range(0x621, 0x63B), *range(0x640, 0x653), 0x670, 0x671)]
+        + ["\u067e", "\u0686", "\u06a4", "\u06af"],
+        "'|>&<}AbptvjHxd*rzs$SDTZEg_fqklmnhwYyFNKaui~o`{PJVG",
+        strict=True,
+    )
+)
 
 # Words that are no transliteration: the names of signs, left by or undone besides the reader's.
-_ARABIC_SIGNS = {"-PLUS-": "+", "-MINUS-": "-", "-LRB-": "(", "-RRB-": ")"}
-_NAMES_KEPT = frozenset({"-LCB-", "-RCB-", "-LSB-", "-RSB-"})
+_ARABIC_SIGNS = {"-PLUS-": "+", "-MINUS-": "-", "-LRB-": "(", "-RRB-": ")"} | {
+    name: name for name in ("-LCB-", "-RCB-", "-LSB-", "-RSB-")
+}
 
-#: The Hebrew treebank's letter for each Hebrew one that is no final form, and for two signs
-#: that stand inside words.
-HEBREW_LETTERS: dict[str, str] = {
-    "\u05d0": "A", "\u05d1": "B", "\u05d2": "G", "\u05d3": "D", "\u05d4": "H", "\u05d5": "W",
-    "\u05d6": "Z", "\u05d7": "X", "\u05d8": "J", "\u05d9": "I", "\u05db": "K", "\u05dc": "L",
-    "\u05de": "M", "\u05e0": "N", "\u05e1": "S", "\u05e2": "E", "\u05e4": "P", "\u05e6": "C",
-    "\u05e7": "Q", "\u05e8": "R", "\u05e9": "F", "\u05ea": "T", '"': "U", "%": "O",
-}  # fmt: skip
+#: The form of a Hebrew letter at the end of a word, where it has one of its own: the one before it.
+HEBREW_FINALS = {chr(code + 1): chr(code) for code in (0x5DA, 0x5DD, 0x5DF, 0x5E3, 0x5E5)}
 
-#: The form of a Hebrew letter at the end of a word, where it has one of its own.
-HEBREW_FINALS: dict[str, str] = {
-    "\u05db": "\u05da", "\u05de": "\u05dd", "\u05e0": "\u05df", "\u05e4": "\u05e3",
-    "\u05e6": "\u05e5",
-}  # fmt: skip
+#: The Hebrew treebank's letter for each that is no final form, and for two signs inside words.
+HEBREW_LETTERS = dict(
+    zip(
+        [chr(code) for code in range(0x5D0, 0x5EB) if chr(code) not in HEBREW_FINALS.values()],
+        "ABGDHWZXJIKLMNSEPCQRFT",
+        strict=True,
+    )
+) | {'"': "U", "%": "O"}
 
 #: The Hebrew treebank's names of punctuation; each is a whole word.
 HEBREW_SIGNS: dict[str, str] = {
@@ -404,7 +364,8 @@ HEBREW_SIGNS: dict[str, str] = {
 }  # fmt: skip
 
 _FROM_BUCKWALTER = str.maketrans(
-    {latin: arabic for arabic, latin in BUCKWALTER.items()} | _BUCKWALTER_FOR_XML
+    {latin: arabic for arabic, latin in BUCKWALTER.items()}
+    | {"O": "\u0623", "W": "\u0624", "I": "\u0625"}  # where < > & are avoided, as they are XML's
 )
 _FROM_HEBREW_LATIN = str.maketrans({latin: hebrew for hebrew, latin in HEBREW_LETTERS.items()})
 
@@ -414,11 +375,8 @@ def arabic_script(word: str) -> str:
     """Write the words in Arabic script instead of Buckwalter's transliteration.
 
     O, W and I are read as the >, & and < that they stand for. Bracket names such as -LSB- stay;
-    -PLUS- and -MINUS- become the signs. Words that are not Arabic change as well where they have
-    letters of the scheme.
+    -PLUS- and -MINUS- become the signs. Words that are not Arabic change as well.
     """
-    if word in _NAMES_KEPT:
-        return word
     return _ARABIC_SIGNS.get(word) or word.translate(_FROM_BUCKWALTER)
 
 
@@ -426,12 +384,9 @@ def arabic_script(word: str) -> str:
 def hebrew_script(word: str) -> str:
     """Write the words in Hebrew script instead of the transliteration of the Hebrew treebank.
 
-    The last letter of a word gets its final form. A word without a letter of the transliteration
-    stays, so that releases that are in Hebrew script already come out unchanged.
+    The last letter of a word gets its final form. Words in Hebrew script already stay.
     """
-    if word in HEBREW_SIGNS:
-        return HEBREW_SIGNS[word]
-    hebrew = word.translate(_FROM_HEBREW_LATIN)
+    hebrew = HEBREW_SIGNS.get(word) or word.translate(_FROM_HEBREW_LATIN)
     if hebrew == word:
         return word
     return hebrew[:-1] + HEBREW_FINALS.get(hebrew[-1], hebrew[-1])

@@ -2,25 +2,25 @@
 
 Linked node objects are slow to build, recurse when compared or copied, and invite edits
 that other holders of the tree do not expect. A :class:`Tree` is instead the words, the tags
-and one row ``(start, end, label)`` per constituent, in top-down left-to-right order, which
-is all that parsers, scorers and writers read.
+and one row ``(start, end, label)`` per constituent, in pre-order.
 
-Spans are half-open ``[start, end)`` over fenceposts ``0..n``. Every constituent covers at
-least one word. Preterminals are not constituents: the tag of word ``i`` is ``tags[i]`` and
-stands below every constituent that covers the word. Between constituents of equal span the
-earlier row is the higher node, so rows and words determine the tree.
+Spans are half-open ``[start, end)`` over fenceposts ``0..n``, of at least one word. Preterminals
+are not constituents: the tag of word ``i`` is ``tags[i]`` and stands below every constituent that
+covers the word. Of constituents of equal span the earlier row is the higher node.
 
 A chart has one cell for a span, so it takes a unary chain for one decision: its label is the
 tuple of nonterminals, top to bottom (:func:`collapsed_spans`).
 
-NLTK's trees stay at the edge of the program. Their methods recurse and fail at a depth of some
-hundred nodes; here they are read and made without recursion, and read without NLTK.
+The methods of NLTK's trees recurse and fail at a depth of some hundred nodes. Here they are read
+and made without recursion, and read without NLTK.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -41,7 +41,7 @@ Label = tuple[str, ...]
 #: ``(start, end, label)`` of a labelled span.
 LabeledSpan = tuple[int, int, Label]
 
-_END = object()
+_END = object()  # of the children of a node
 
 
 def readonly_int32(values: ArrayLike, *shape: int) -> NDArray[np.int32]:
@@ -75,8 +75,7 @@ class Tree:
         """Return a checked tree of ``(start, end, label)`` rows in pre-order.
 
         Raises:
-            TreeError: counts differ, a span is empty or out of range, rows are not in
-                pre-order, or two spans cross.
+            TreeError: counts differ, or a span is empty, out of range or order, or crosses another.
         """
         rows = list(constituents)
         n = len(words)
@@ -108,12 +107,11 @@ class Tree:
         Args:
             tree: its labels and leaves are strings.
             escapes: name of the escape policy (see :mod:`spmrl_bench.trees.escapes`) of a tree
-                that ``nltk.Tree.fromstring`` read from a treebank's file; NLTK leaves ``-LRB-``
-                as it is. None where leaves are the words themselves.
+                that ``nltk.Tree.fromstring`` read from a treebank's file; None where leaves are
+                the words themselves.
 
         Raises:
-            TreeError: a leaf has no tag of its own, a constituent holds no word, or a label or
-                leaf is no string.
+            TreeError: a leaf has no tag of its own, a constituent no word, or a name is no string.
             SpmrlError: the escape policy is unknown.
         """
         policy = None if escapes is None else escapes_named(escapes)
@@ -121,34 +119,32 @@ class Tree:
         tags: list[str] = []
         labels: list[str] = []
         bounds: list[list[int]] = []  # start and end of each row of labels
-        pending: list[tuple[int, Iterator[Any]]] = []  # row and children to come of open nodes
-        node: Any = tree
-        while node is not _END:
-            if is_nltk(node):
-                label = _nltk_text(node.label(), "label")
-                label = decode_label(label) if policy else label
-                if len(node) == 1 and not is_nltk(node[0]):
-                    word = _nltk_text(node[0], "leaf")
-                    tags.append(label)
-                    words.append(policy.decode_word(word) if policy else word)
-                else:
-                    pending.append((len(labels), iter(node)))
-                    labels.append(label)
-                    bounds.append([len(words), 0])
-            elif not pending:
-                raise TreeError(f"expected an nltk tree, found {type(node).__name__}")
-            else:
+        if not is_nltk(tree):
+            raise TreeError(f"expected an nltk tree, found {type(tree).__name__}")
+        pending: list[tuple[int, Any]] = [
+            (-1, tree)
+        ]  # the row above, and a node; the next one last
+        while pending:
+            above, node = pending.pop()
+            if node is _END:
+                bounds[above][1] = len(words)
+                continue
+            if not is_nltk(node):
                 raise TreeError(
-                    f"the leaf {_nltk_text(node, 'leaf')!r} below '{labels[pending[-1][0]]}' of an "
+                    f"the leaf {_nltk_text(node, 'leaf')!r} below '{labels[above]}' of an "
                     "nltk tree has no tag: expected a node of its own around each word"
                 )
-            node = _END
-            while pending and node is _END:
-                row, children = pending[-1]
-                node = next(children, _END)
-                if node is _END:
-                    bounds[row][1] = len(words)
-                    pending.pop()
+            label = _nltk_text(node.label(), "label")
+            label = decode_label(label) if policy else label
+            if len(node) == 1 and not is_nltk(node[0]):
+                word = _nltk_text(node[0], "leaf")
+                tags.append(label)
+                words.append(policy.decode_word(word) if policy else word)
+            else:
+                row = len(labels)
+                pending += [(row, _END), *((row, child) for child in reversed(node))]
+                labels.append(label)
+                bounds.append([len(words), 0])
         if not words:
             return cls.build([], [], [])
         for (start, end), label in zip(bounds, labels, strict=True):
@@ -160,10 +156,7 @@ class Tree:
         """Return the tree as one of NLTK, whose leaves are the words as they are.
 
         Several constituents or words side by side get a root without a label, and so does a tree
-        without words.
-
-        Raises:
-            SpmrlError: NLTK is not installed.
+        without words. A SpmrlError says that NLTK is not installed.
         """
         try:
             from nltk.tree import Tree as NltkTree
@@ -173,17 +166,15 @@ class Tree:
             ) from None
         top = NltkTree("", [])
         opened: list[tuple[int, NltkTree]] = [(len(self) + 1, top)]
-        rows = self.constituents()
-        row = next(rows, None)
-        for place, (word, tag) in enumerate(zip(self.words, self.tags, strict=True)):
+        leaves = zip(range(len(self)), self.tags, self.words, strict=True)
+        rows: list[Any] = [(start, 0, end, label, []) for start, end, label in self.constituents()]
+        rows += [(place, 1, place, tag, [word]) for place, tag, word in leaves]
+        for place, _, end, label, children in sorted(rows, key=itemgetter(0, 1)):
             while opened[-1][0] <= place:
                 opened.pop()
-            while row is not None and row[0] == place:
-                node = NltkTree(row[2], [])
-                opened[-1][1].append(node)
-                opened.append((row[1], node))
-                row = next(rows, None)
-            opened[-1][1].append(NltkTree(tag, [word]))
+            node = NltkTree(label, children)
+            opened[-1][1].append(node)
+            opened.append((end, node))
         return top[0] if len(top) == 1 else top
 
     def __len__(self) -> int:
@@ -228,16 +219,8 @@ class Tree:
 
 def collapsed_spans(tree: Tree) -> Iterator[LabeledSpan]:
     """Yield ``(start, end, label)`` of every labelled span, unary chains as one, in pre-order."""
-    span: tuple[int, int] | None = None
-    chain: list[str] = []
-    for start, end, name in tree.constituents():
-        if span is not None and span != (start, end):
-            yield *span, tuple(chain)
-            chain = []
-        span = (start, end)
-        chain.append(name)
-    if span is not None:
-        yield *span, tuple(chain)
+    for (start, end), chain in groupby(tree.constituents(), key=itemgetter(0, 1)):
+        yield start, end, tuple(name for _, _, name in chain)
 
 
 def expand_chains(spans: Iterable[LabeledSpan]) -> Iterator[Constituent]:

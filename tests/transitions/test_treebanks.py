@@ -18,7 +18,7 @@ from spmrl_bench.transitions import (
 from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.projective import encoding_named, is_projective
+from spmrl_bench.trees.projective import encode_projective, is_projective
 from tests.conftest import shared_data
 
 MINI = (
@@ -46,7 +46,7 @@ def there_and_back(trees: Sequence[DependencyTree]) -> tuple[int, int]:
             permitted[numbers[relation], min(head, 1)] = True
     straight = [is_projective(tree.heads.tolist()) for tree in trees]
     kept = [tree for tree, is_straight in zip(trees, straight, strict=True) if is_straight]
-    lifted = list(map(encoding_named("projectivise").encode, trees))
+    lifted = [encode_projective(tree, "projectivise") for tree in trees]
     for name in SYSTEMS:
         comes_back(TransitionSystem(name, len(names), permitted=permitted), kept, numbers)
         # A relation of a word that is lifted to the root may be new there.

@@ -80,6 +80,8 @@ MISTAKES: list[tuple[dict[str, str | None], str]] = [
     ({"escapes": None}, "escapes: missing"),
     ({"leaf": '"TAG WORD"'}, "leaf: "),
     ({"prm": None}, "prm: missing"),
+    ({"path": '"a | /b/../c"'}, "path: has the part '..'"),
+    ({"path": '"/"'}, "path: is absolute"),
     ({"prm": '"SPMRL"'}, "prm: unknown parameter set 'SPMRL'"),
     ({"splits.dev": '{ files = ["a"], range = "5..4" }'}, "splits.dev.range: expected two numbers"),
     ({"transforms": '["add-vroot"]'}, "add-vroot applies to a graph, which this format does"),

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from random import Random
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spmrl_bench.errors import SpmrlError, TreeError
+from spmrl_bench.errors import TreeError
 from spmrl_bench.trees.dependencies import DependencyTree, head_fault
 from spmrl_bench.trees.projective import (
-    ENCODINGS,
-    encoding_named,
+    EncodingName,
+    decode_projective,
+    encode_projective,
     is_projective,
     nonprojective_words,
     projectivize,
@@ -23,8 +26,8 @@ from spmrl_bench.trees.projective import (
 from tests.trees.dependency_strategies import head_lists as drawn_heads
 from tests.trees.head_driven_oracle import head_lists
 
-MARKING, PLAIN = encoding_named("head+path"), encoding_named("projectivise")
-
+encode = partial(encode_projective, encoding="head+path")
+decode = partial(decode_projective, encoding="head+path")
 
 #: The heads of all trees of up to five words, with any number of roots.
 SMALL = [heads for n in range(1, 6) for heads in head_lists(n, "several")]
@@ -171,8 +174,8 @@ def tree_of(heads: Sequence[int], relations: Sequence[str] | None = None) -> Dep
 
 def lost(tree: DependencyTree) -> int:
     """How many heads do not come back; all relations do, and heads of words that stay."""
-    encoded = MARKING.encode(tree)
-    back = MARKING.decode(encoded)
+    encoded = encode(tree)
+    back = decode(encoded)
     assert is_projective(encoded.heads.tolist())
     assert (back.words, back.tags, back.relations) == (tree.words, tree.tags, tree.relations)
     assert head_fault(back.heads.tolist(), "several") is None
@@ -185,21 +188,21 @@ def test_only_one_of_them_concerns_quality() -> None:
     # "Z nich je jen jedna na kvalitu .", the example of Nivre & Nilsson (2005), figures 1 and 2.
     czech = ["AuxP", "Atr", "Pred", "AuxZ", "Sb", "AuxP", "Adv", "AuxK"]
     tree = tree_of([5, 1, 0, 5, 3, 3, 6, 0], czech)
-    plain, encoded = PLAIN.encode(tree), MARKING.encode(tree)
+    plain, encoded = encode_projective(tree, "projectivise"), encode(tree)
     assert plain.heads.tolist() == encoded.heads.tolist() == [3, 1, 0, 5, 3, 3, 6, 0]
     assert list(plain.relations) == czech
     assert list(encoded.relations) == ["AuxP↑Sb", *czech[1:4], "Sb↓", *czech[5:]]
-    assert PLAIN.decode(plain) is plain
-    assert MARKING.decode(encoded) == tree
+    assert decode_projective(plain, "projectivise") is plain
+    assert decode(encoded) == tree
 
 
 def test_a_lifted_word_from_which_another_was_lifted() -> None:
     # Word 2 rises from 4 to 3, and then 5 from 2 to 3. Back, 2 goes first, and 5 finds it below 4.
     tree = tree_of([0, 4, 1, 3, 2], "abcde")
-    encoded = MARKING.encode(tree)
+    encoded = encode(tree)
     assert encoded.heads.tolist() == [0, 3, 1, 3, 3]
     assert list(encoded.relations) == ["a", "b↑d↓", "c", "d↓", "e↑b"]
-    assert MARKING.decode(encoded) == tree
+    assert decode(encoded) == tree
 
 
 def test_all_trees_of_up_to_five_words_come_back_if_relations_differ() -> None:
@@ -291,7 +294,7 @@ def test_any_marks_on_any_tree(data: st.DataObject) -> None:
     heads = data.draw(drawn_heads(n, data.draw(st.sampled_from(["one", "several"]))))
     texts = st.tuples(*map(st.sampled_from, ["ab", ["", "↑a", "↑b"], ["", "↓"]])).map("".join)
     relations = data.draw(st.lists(texts, min_size=n, max_size=n))
-    found = MARKING.decode(tree_of(heads, relations))
+    found = decode(tree_of(heads, relations))
     assert list(found.relations) == [relation[0] for relation in relations]
     after = found.heads.tolist()
     assert head_fault(after, "several") is None
@@ -300,18 +303,18 @@ def test_any_marks_on_any_tree(data: st.DataObject) -> None:
 
 
 def test_marks_that_fit_nothing() -> None:
-    found = MARKING.decode(tree_of([0, 1, 1], ["root↑b↓", "b↓", "c↑d"]))
+    found = decode(tree_of([0, 1, 1], ["root↑b↓", "b↓", "c↑d"]))
     assert (found.heads.tolist(), found.relations) == ([0, 1, 1], ("root", "b", "c"))
     # No path leads to the relation of the head, but it is there.
-    found = MARKING.decode(tree_of([0, 1, 1, 3], ["root", "a↑c", "b↓", "c"]))
+    found = decode(tree_of([0, 1, 1, 3], ["root", "a↑c", "b↓", "c"]))
     assert found.heads.tolist() == [0, 4, 1, 3]
 
 
 def test_a_word_that_became_a_root_is_none_again() -> None:
     tree = tree_of([0, 0, 1], ["a", "b", "c"])
-    encoded = MARKING.encode(tree)
+    encoded = encode(tree)
     assert encoded.heads.tolist() == [0, 0, 0]
-    assert MARKING.decode(encoded) == tree
+    assert decode(encoded) == tree
 
 
 @given(data=st.data())
@@ -321,23 +324,20 @@ def test_relations_with_marks_in_their_names(data: st.DataObject) -> None:
     names = st.lists(st.text("↑↓\\ab:|%", max_size=4), min_size=n, max_size=n, unique=True)
     tree = tree_of(heads, data.draw(names))
     assert not lost(tree)
-    encoded = MARKING.encode(tree).relations
+    encoded = encode(tree).relations
     assert len(set(encoded)) == len(encoded)
 
 
 def test_common_relations_stay_as_they_are_and_projective_trees_too() -> None:
     tree = tree_of([2, 0, 2, 3], ["nmod:poss", "a|b", "%", "x||y#"])
-    for encoding in ENCODINGS.values():
-        assert encoding.encode(tree) is tree
-        assert encoding.decode(tree) is tree
-    assert MARKING.encode(tree_of([0], ["a↑b\\↓"])).relations == ("a\\↑b\\\\\\↓",)
+    for encoding in get_args(EncodingName):
+        assert encode_projective(tree, encoding) is tree
+        assert decode_projective(tree, encoding) is tree
+    assert encode(tree_of([0], ["a↑b\\↓"])).relations == ("a\\↑b\\\\\\↓",)
 
 
-def test_what_is_no_encoded_relation_and_no_encoding() -> None:
+def test_what_is_no_encoded_relation() -> None:
     for relation in ("a↓b", "a\\", "a↑b↑c"):
         with pytest.raises(TreeError) as caught:
-            MARKING.decode(tree_of([0, 1], ["root", relation]))
+            decode(tree_of([0, 1], ["root", relation]))
         assert str(caught.value).startswith(f"word 2: '{relation}' is no relation of the encoding")
-    for name in ("head", "path"):
-        with pytest.raises(SpmrlError, match=rf"'{name}'.*head\+path"):
-            encoding_named(name)
