@@ -146,7 +146,7 @@ def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 
 def _read_checksums(path: Path) -> dict[str, str]:
-    """SHA-256 by path, in a file as the program ``sha256sum`` writes it."""
+    """SHA-256 by path, as ``sha256sum`` writes it."""
     found = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -216,45 +216,40 @@ def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
 
     ``root`` is the directory with treebanks; without it, the one that ``TREEBANKS`` names.
     """
-    folder, files = find_folder(manifest, root), None
+    folder, files = _find_folder(manifest, manifest.path, root), None
     missing: tuple[str, ...] = (f"{_first(manifest.path)}/",)
     layer_missing: tuple[str, ...] = ()
     if folder is not None and folder.is_dir():
         layer = manifest.dependencies
-        beside = find_folder(manifest, root, layer.path) if layer and layer.path else folder
+        path = layer.path if layer else None
+        beside = _find_folder(manifest, path, root) if path else folder
         files = TreebankFiles(manifest, folder, beside)
         missing = files.missing()
-        if layer is not None:
-            there = beside is not None and beside.is_dir()
-            layer_missing = (
-                files.missing("dependencies") if there else (f"{_first(layer.path or '')}/",)
-            )
+        if path and (beside is None or not beside.is_dir()):
+            layer_missing = (f"{_first(path)}/",)
+        elif layer is not None:
+            layer_missing = files.missing("dependencies")
     unset = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
     where = str(folder) if folder is not None else unset
     return TreebankStatus(manifest, where, missing, layer_missing, files)
 
 
-def find_folder(manifest: Manifest, root: Root = None, path: str | None = None) -> Path | None:
-    """Return the first of a manifest's folders that exists, else the first; None if none.
+def _find_folder(manifest: Manifest, path: str, root: Root) -> Path | None:
+    """The first of some folders (``"A | B"``) that exists, else the first; None if none.
 
     The mini treebanks lie in the program's own folder, all others under the directory of treebanks,
-    unless the manifest says an absolute path. ``path`` (``"A | B"``) replaces the manifest's.
-
-    Raises:
-        TreebankError: what exists lies elsewhere, and the user has not listed it; see
-            :mod:`spmrl_bench.storage.paths`.
+    unless the path is absolute. What exists elsewhere, and is not listed by the user, is an error.
     """
     base, own = treebanks_root(root), data_dir("treebanks")
     if manifest.track == "mini" and (own / manifest.path).is_dir():
         base = own
-    names = [Path(name) for name in (path or manifest.path).split(ALTERNATIVE)]
-    folders = [base / name if base is not None else name for name in names]
+    folders = [Path(base or "", name) for name in path.split(ALTERNATIVE)]
     if base is None:
         folders = [folder for folder in folders if folder.is_absolute()]
-    if not folders:
-        return None
     found = next((folder for folder in folders if folder.is_dir()), None)
-    return require_inside(base, found, TreebankError) if found is not None else folders[0]
+    if found is not None:
+        return require_inside(base, found, TreebankError)
+    return folders[0] if folders else None
 
 
 def treebanks_root(root: Root = None) -> Path | None:
@@ -267,9 +262,8 @@ def missing_message(status: TreebankStatus, root: Root = None) -> str:
     """Return what to tell a user who asked for a treebank that is not there."""
     manifest = status.manifest
     folder = _first(manifest.path)
-    layout = dict.fromkeys(
-        f"{folder}/{name}" for split in SPLITS for name in manifest.splits[split].files
-    )
+    files = [name for split in SPLITS for name in manifest.splits[split].files]
+    layout = dict.fromkeys(f"{folder}/{name}" for name in files)
     lines = [
         f"treebank {manifest.name} is not present",
         f"looked in: {status.where}",

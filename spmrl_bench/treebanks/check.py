@@ -74,10 +74,7 @@ class Validation:
 
 
 def validate(manifest: Manifest, root: Root = None) -> Validation:
-    """Read all of a treebank, from its files and not from the cache, and list what is wrong.
-
-    A TreebankError says that its folder may not be read.
-    """
+    """Read all of a treebank, not from the cache; TreebankError if its folder may not be read."""
     status = treebank_status(manifest, root)
     result = Validation(manifest.name, status.present)
     if not status.present or status.files is None:
@@ -97,7 +94,7 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
     return result
 
 
-def read_with_statistics(
+def read_and_count(
     files: TreebankFiles, split: SplitName, broken: list[str]
 ) -> tuple[FirstLayer, TreebankStatistics]:
     """Return what is in the files of a split, and the figures of its first layer.
@@ -107,10 +104,7 @@ def read_with_statistics(
     """
     statistics = TreebankStatistics()
     found = read_first_layer(
-        files,
-        split,
-        on_error=lambda error: broken.append(str(error)),
-        watch=statistics.add_raw,
+        files, split, on_error=lambda error: broken.append(str(error)), watch=statistics.add_raw
     )
     statistics.add_all(split_data(found).sentences, files.manifest.layers[0])
     return found, statistics
@@ -123,7 +117,7 @@ def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> 
     broken: list[str] = []
     try:
         result.problems += _changed(files, split, manifest.layers[0])
-        found, statistics = read_with_statistics(files, split, broken)
+        found, statistics = read_and_count(files, split, broken)
     except SpmrlError as error:
         result.problems += [*broken, str(error)]
         return None

@@ -5,7 +5,7 @@ may be stopped half-way, and somebody else may be downloading the same. Every fi
 checked against its SHA-256, archives are unpacked within bounds into a folder that nobody reads
 (:mod:`spmrl_bench.storage.unzip`), and files appear under their names only when they are whole, and
 only below the directory of treebanks (:mod:`spmrl_bench.storage.paths`). What is there is never
-replaced; when a download fails, files that came before it stay, and the next one goes on from there.
+replaced; when a download fails, files that came before it stay, and the next goes on from there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from urllib.parse import quote
@@ -75,12 +76,12 @@ def _brings(archive: Fetch, name: str) -> bool:
     )
 
 
+@dataclass(frozen=True)
 class _Place:
     """The folder of a treebank, in which files are put that are not there yet."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        self._root = root
-        self._folder = folder
+    root: Path
+    folder: Path
 
     def lacks(self, name: str, digest: str) -> bool:
         """Whether a file is not there yet; TreebankError if another one is."""
@@ -112,10 +113,10 @@ class _Place:
 
     def _path(self, name: str) -> Path:
         try:
-            path = self._folder / check_path(name)
+            path = self.folder / check_path(name)
         except ValueError as error:
-            raise TreebankError(f"{self._folder}: '{name}' {error}") from None
-        return require_inside(self._root, path, TreebankError, to="write")
+            raise TreebankError(f"{self.folder}: '{name}' {error}") from None
+        return require_inside(self.root, path, TreebankError, to="write")
 
 
 def _fetch_files(

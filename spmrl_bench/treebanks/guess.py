@@ -67,13 +67,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Which files are for what.
+    """Which files are for what, and what told it, for people.
 
-    Attributes:
-        files: of the splits that names or the user tell; always of ``train``.
-        cut: the other splits, which get the last sentences of the training files.
-        unused: files that no split has.
-        how: what told it, for people.
+    The splits in ``cut`` have none: they get the last sentences of the training files.
     """
 
     files: Mapping[SplitName, tuple[str, ...]]
@@ -101,10 +97,8 @@ def guess_sources(
     """
     if encoding is not None:
         check_encoding(encoding)
-    formats = [
-        FORMATS.get(one, TreebankError)
-        for one in ([format_name] if format_name else FORMATS.names())
-    ]
+    names = FORMATS.names() if format_name is None else [format_name]
+    formats = [FORMATS.get(name, TreebankError) for name in names]
     found: dict[str, list[str]] = defaultdict(list)
     sizes: Counter[str] = Counter()
     others: list[str] = []
@@ -351,12 +345,12 @@ def _named_splits(paths: Sequence[str]) -> dict[SplitName, tuple[str, ...]]:
             f"{some(examples)}. Name the folder of one of them, or {_SAY}"
         )
     whole = [alike for alike in several if splits_of[alike] == set(SPLITS)]
-    files: dict[SplitName, list[str]] = {split: [] for split in SPLITS}
-    for path in sorted(told):
-        split, alike = told[path]
-        if not whole or alike in whole:
-            files[split].append(path)
-    return {split: tuple(its) for split, its in files.items() if its}
+    kept = {path: told[path][0] for path in sorted(told) if not whole or told[path][1] in whole}
+    return {
+        split: tuple(path for path in kept if kept[path] == split)
+        for split in SPLITS
+        if split in kept.values()
+    }
 
 
 def _told(

@@ -76,7 +76,6 @@ def _check_address(text: str) -> str:
 
 
 Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[list[Text], BeforeValidator(_as_list)]
 InFolder = Annotated[Text, AfterValidator(check_path)]  # a path under a folder
 Folders = Annotated[Text, AfterValidator(_check_folders)]  # one or several to look for in turn
 Pattern = Annotated[Text, AfterValidator(check_pattern)]
@@ -170,7 +169,7 @@ class SourceFormat(StrictModel):
     """How brackets write a word: a template such as ``{tag} {word} {lemma}``."""
     wrappers: Annotated[list[str], BeforeValidator(_as_list)] | None = None
     """Labels of brackets that hold trees and are no part of them."""
-    drop: Texts | None = None
+    drop: Annotated[list[Text], BeforeValidator(_as_list)] | None = None
     """Labels of nodes that are left out with all below them."""
     id: Text | None = None
     """The label of the node, left out too, that names a tree."""
@@ -465,7 +464,11 @@ class Manifest(SourceFormat):
 
     @property
     def rules(self) -> dict[str, dict[str, str]]:
-        """The rules by which each of its layers is scored, by the name of the metric."""
+        """The rules by which each of its layers is scored, by the name of the metric.
+
+        Those of ``brackets`` are ``prm``, the evalb parameter set; those of ``attachment`` the
+        fields of :class:`~spmrl_bench.scoring.attachment.AttachmentRules`.
+        """
         rules = {} if self.prm is None else {"brackets": {"prm": self.prm}}
         if "dependencies" in self.layers:
             options = (self.dependencies or self).options

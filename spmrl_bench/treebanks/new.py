@@ -19,12 +19,7 @@ from spmrl_bench.files import write_text
 from spmrl_bench.storage.paths import check_name, data_dir, home, list_folder
 from spmrl_bench.storage.toml import toml_text, validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root
-from spmrl_bench.treebanks.check import (
-    Shared,
-    TreebankStatistics,
-    find_overlaps,
-    read_with_statistics,
-)
+from spmrl_bench.treebanks.check import Shared, TreebankStatistics, find_overlaps, read_and_count
 from spmrl_bench.treebanks.files import TreebankFiles, file_digest
 from spmrl_bench.treebanks.guess import Division, Source, divide, guess_sources, guess_transforms
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
@@ -121,7 +116,7 @@ def inspect_folder(
     layers: dict[SplitName, FirstLayer] = {}
     sentences: dict[str, Sequence[Parse]] = {}
     for split in SPLITS:
-        layers[split], found.statistics[split] = read_with_statistics(files, split, found.errors)
+        layers[split], found.statistics[split] = read_and_count(files, split, found.errors)
         data = split_data(layers[split])
         if not data.sentences:
             because = f": {found.errors[0]}" if found.errors else ""
@@ -135,8 +130,7 @@ def inspect_folder(
         found.overlaps = []
     if found.errors:
         content["on_error"] = "skip"
-    if beside is not None:
-        content |= _layer(found, content, beside, layers)
+    content |= _layer(found, content, layers)
     used = [*source.paths, *(beside.paths if "dependencies" in content and beside else ())]
     found.manifest = toml_text(content)
     found.checksums = "".join(f"{file_digest(folder / file)}  {file}\n" for file in sorted(used))
@@ -234,11 +228,8 @@ def _settings(found: NewTreebank) -> dict[str, Any]:
         trees = [tree for tree in sample if not isinstance(tree, ReadError)]
         content["transforms"] = guess_transforms(source.form, trees)
         content["prm"] = "COLLINS" if found.language == "english" else "spmrl"
-    predicted = all(
-        any(_PREDICTED.search(part.lower()) for part in (folder.name, *PurePosixPath(path).parts))
-        for path in source.paths
-    )
-    content["tags"] = "predicted" if predicted else "gold"
+    names = (f"{folder.name}/{path}".lower() for path in source.paths)
+    content["tags"] = "predicted" if all(map(_PREDICTED.search, names)) else "gold"
     content |= dict.fromkeys(("licence", "citation", "source", "obtain"), _UNKNOWN)
     content["splits"] = {
         split: {"files": _patterns(folder, found.files(split))} for split in SPLITS
@@ -265,19 +256,17 @@ def _patterns(folder: Path, paths: Sequence[str]) -> list[str]:
 
 
 def _layer(
-    found: NewTreebank,
-    content: Mapping[str, Any],
-    beside: Source,
-    layers: Mapping[SplitName, FirstLayer],
+    found: NewTreebank, content: Mapping[str, Any], layers: Mapping[SplitName, FirstLayer]
 ) -> dict[str, Any]:
-    """The table of the dependencies beside the trees, if they have the same words."""
+    """The dependencies beside the trees, if there are any and they have the same words."""
+    if (beside := found.beside) is None:
+        return {}
     alike = dict(zip(found.source.paths, beside.paths, strict=True))
     layer: dict[str, Any] = {"format": beside.form.name, **beside.options}
     for split in SPLITS:
         layer[split] = _patterns(found.folder, [alike[path] for path in found.files(split)])
     both = {**content, "dependencies": layer}
-    manifest = validated(Manifest, both, f"{found.name}.toml", TreebankError)
-    files = TreebankFiles(manifest, found.folder)
+    files = TreebankFiles(validated(Manifest, both, found.name, TreebankError), found.folder)
     try:
         for split in SPLITS:
             read_layer(files, split, layers[split])

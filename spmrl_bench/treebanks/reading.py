@@ -23,13 +23,7 @@ from spmrl_bench.readers.conll import DependencySentence
 from spmrl_bench.readers.formats import Format
 from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.treebanks.files import TreebankFiles, common_encoding, dependency_layer
-from spmrl_bench.treebanks.manifest import (
-    DependencyLayer,
-    SourceFormat,
-    Split,
-    SplitName,
-    SplitTable,
-)
+from spmrl_bench.treebanks.manifest import DependencyLayer, SourceFormat, Split, SplitName
 from spmrl_bench.trees.dependencies import DependencyTree, merge_words, split_words
 from spmrl_bench.trees.graph import to_tree
 from spmrl_bench.trees.parse import Parse
@@ -55,7 +49,7 @@ class SplitData:
         sentences: with the layer that was read.
         dropped: how many sentences the transforms left without words.
         skipped: the errors of the sentences that break the format and were left out.
-        places: of the sentences, where they were read from the files of the first layer.
+        places: of the sentences of a first layer.
     """
 
     sentences: Sequence[Parse]
@@ -91,12 +85,8 @@ def split_data(found: FirstLayer) -> SplitData:
     chosen = [(found.results[number], found.places[number]) for number in found.chosen]
     kept = [(parse, place) for parse, place in chosen if isinstance(parse, Parse)]
     skipped = tuple(str(error) for error, _ in chosen if isinstance(error, ReadError))
-    return SplitData(
-        sentences=[parse for parse, _ in kept],
-        dropped=len(chosen) - len(kept) - len(skipped),
-        skipped=skipped,
-        places=[place for _, place in kept],
-    )
+    dropped = sum(result is None for result, _ in chosen)
+    return SplitData([one for one, _ in kept], dropped, skipped, [place for _, place in kept])
 
 
 def read_first_layer(
@@ -172,7 +162,11 @@ def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> Spl
         TreebankError: the manifest has no such layer, or its sentences or words are others.
     """
     manifest, rules = files.manifest, dependency_layer(files.manifest)
-    layer = _layer_sentences(files, split)
+    paths = files.of(split, "dependencies").paths
+    form, options = _reader_of(rules, paths)
+    layer = [sentence for path in paths for sentence in form.read(path, on_error=fail, **options)]
+    if changes := word_transforms(manifest.transforms):  # the words must be those of the trees
+        layer = [replace(one, tree=apply_all(changes, one.tree)) for one in layer]
     every = range(len(found.results))
     worded = [number for number in every if found.results[number] is not None]
     within = [number for number in found.chosen if found.results[number] is not None]
@@ -182,7 +176,7 @@ def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> Spl
     rows = manifest.splits[split].rows
     try:
         if rules.ids is not None and rows is not None:
-            names = _column(files, split, rows, rules.ids, len(every))
+            names = _column(files, split, rows.table, rules.ids, len(every))
             beside = _match_by_name(layer, [names[number] for number in left])
         else:
             beside = _match_by_count(layer, [every, worded, within, left])
@@ -196,11 +190,8 @@ def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> Spl
         raise TreebankError(
             f"{manifest.name}, split {split}: the trees and the dependencies differ: {error}"
         ) from None
-    return SplitData(
-        sentences=[Parse.of(dependencies=tree) for tree in aligned],
-        dropped=len(found.chosen) - len(within),
-        skipped=(),
-    )
+    dropped = len(found.chosen) - len(within)
+    return SplitData([Parse.of(dependencies=tree) for tree in aligned], dropped, ())
 
 
 def count_mistakes(data: SplitData, split: Split) -> list[str]:
@@ -217,9 +208,8 @@ def count_mistakes(data: SplitData, split: Split) -> list[str]:
 def transform_parse(transforms: Sequence[str], parse: Parse) -> Parse | None:
     """Return a parse after the tree transforms among those named; None if no word is left."""
     tree = apply_all(_steps("tree", transforms), parse.tree)
-    if tree is None:
-        return None
-    return Parse.of(tree, apply_all(word_transforms(transforms), parse.dependencies))
+    dependencies = apply_all(word_transforms(transforms), parse.dependencies)
+    return Parse.of(tree, dependencies) if tree is not None else None
 
 
 def apply_all(steps: Iterable[Step], value: Any) -> Any:
@@ -237,7 +227,7 @@ def _steps(stage: Stage, names: Iterable[str]) -> list[Step]:
 
 
 def _reader_of(source: SourceFormat, paths: Sequence[Path]) -> tuple[Format, dict[str, Any]]:
-    """A format and its options, with the first encoding that all files of the split decode in."""
+    """A format and its options, with the first encoding that all these files decode in."""
     options = source.options
     if "encoding" in options:
         options["encoding"] = common_encoding(paths, options["encoding"])
@@ -264,20 +254,20 @@ def _chosen(files: TreebankFiles, split: SplitName, total: int) -> Sequence[int]
     rows = files.manifest.splits[split].rows
     if rows is None:
         return _in_range(files, split, total)
-    marks = _column(files, split, rows, rows.column, total)
+    marks = _column(files, split, rows.table, rows.column, total)
     return [number for number, mark in marks.items() if mark == rows.equals]
 
 
 def _column(
-    files: TreebankFiles, split: SplitName, rows: SplitTable, column: str, total: int
+    files: TreebankFiles, split: SplitName, table: str, column: str, total: int
 ) -> dict[int, str]:
     """What a column of a table says of each sentence in the range, by number from 0."""
-    numbers, path = _in_range(files, split, total), files.folder / rows.table
-    table = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    if column not in (table.fieldnames or ()):
-        found = ", ".join(table.fieldnames or ()) or "none"
+    numbers, path = _in_range(files, split, total), files.folder / table
+    rows = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    if column not in (rows.fieldnames or ()):
+        found = ", ".join(rows.fieldnames or ()) or "none"
         raise ReadError(f"found the columns {found}, expected '{column}'", path=path, line=1)
-    values = [line[column] for line in table]
+    values = [row[column] for row in rows]
     if len(values) != len(numbers):
         raise ReadError(
             f"found {len(values)} lines below the first, expected {len(numbers)}: "
@@ -288,16 +278,6 @@ def _column(
 
 
 # ---- The second layer ----
-
-
-def _layer_sentences(files: TreebankFiles, split: SplitName) -> list[DependencySentence]:
-    paths = files.of(split, "dependencies").paths
-    form, options = _reader_of(dependency_layer(files.manifest), paths)
-    changes = word_transforms(files.manifest.transforms)  # the words must be those of the trees
-    found = [sentence for path in paths for sentence in form.read(path, on_error=fail, **options)]
-    if not changes:
-        return found
-    return [replace(sentence, tree=apply_all(changes, sentence.tree)) for sentence in found]
 
 
 def _match_by_count(
@@ -377,8 +357,7 @@ def _joined(word: str) -> str:
 
 def _difference(number: int, words: Sequence[str], others: Sequence[str]) -> str:
     """The first place where a sentence has not the same words in two layers."""
-    pairs = enumerate(zip(words, others, strict=False), start=1)
-    for place, (word, other) in pairs:
+    for place, (word, other) in enumerate(zip(words, others, strict=False), start=1):
         if word != other:
             return f"word {place} of sentence {number} is '{word}' and '{other}'"
     return f"sentence {number} has {len(words)} and {len(others)} words"

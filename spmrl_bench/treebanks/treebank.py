@@ -143,16 +143,12 @@ class Treebank:
 
     @property
     def rules(self) -> dict[str, dict[str, str]]:
-        """The rules by which each layer is scored, by the name of its metric.
-
-        Those of ``brackets`` are ``prm``, the evalb parameter set; those of ``attachment`` the
-        fields of :class:`~spmrl_bench.scoring.attachment.AttachmentRules`.
-        """
+        """The rules by which each layer is scored, by the name of its metric."""
         return self.manifest.rules
 
     @property
     def fingerprint(self) -> str:
-        """That of its first layer; see :meth:`fingerprint_of`."""
+        """That of its first layer, as of :meth:`fingerprint_of`."""
         return self.fingerprint_of(self.layers[0])
 
     def fingerprint_of(self, layer: Layer) -> str:
@@ -236,7 +232,14 @@ class Treebank:
             )
         else:
             data = cached(f"{self.name}-{name}", key, lambda: split_data(self._first_layer(name)))
-            self._check_counts(name, data)
+            if wrong := count_mistakes(data, self.manifest.splits[name]):
+                note = f" ({data.dropped} without words left out)" if data.dropped else ""
+                raise TreebankError(
+                    f"{self.name}, split {name} in {self._files.folder}: {'; '.join(wrong)}{note}. "
+                    "The files are not those that the manifest describes: is it another release, "
+                    f"or cut? 'spmrl-bench validate {self.name}' lists all that differs; a "
+                    f'manifest of your own with base = "{self.name}" may declare other numbers'
+                )
             broken, empty = len(data.skipped), data.dropped
             for number, what in ((empty, "without words"), (broken, "that break the format")):
                 if number:
@@ -251,16 +254,6 @@ class Treebank:
         if split not in self._first:
             self._first = {split: read_first_layer(self._files, split)}
         return self._first[split]
-
-    def _check_counts(self, split: SplitName, data: SplitData) -> None:
-        if wrong := count_mistakes(data, self.manifest.splits[split]):
-            note = f" ({data.dropped} without words left out)" if data.dropped else ""
-            raise TreebankError(
-                f"{self.name}, split {split} in {self._files.folder}: {'; '.join(wrong)}{note}. "
-                "The files are not those that the manifest describes: is it another release, or "
-                f"cut? 'spmrl-bench validate {self.name}' lists all that differs; a manifest of "
-                f'your own with base = "{self.name}" may declare other numbers'
-            )
 
 
 def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Treebank:
