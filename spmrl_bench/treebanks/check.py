@@ -46,7 +46,6 @@ class Validation:
     """What was found of one treebank.
 
     Attributes:
-        name: of the treebank.
         present: whether its files are there; if not, nothing else was looked at.
         statistics: of the first layer of each split that could be read.
         dependencies: those of its dependencies; where these are its only layer, the same.
@@ -177,15 +176,11 @@ def shared_sentences(splits: Mapping[str, Sequence[Parse]]) -> list[Shared]:
     first: dict[tuple[str, ...], tuple[str, int]] = {}
     found = []
     for split, sentences in splits.items():
-        here: dict[tuple[str, ...], tuple[str, int]] = {}
         for number, sentence in enumerate(sentences, start=1):
-            if len(sentence) <= SHORT:
-                continue
-            if sentence.words in first:
-                found.append((split, number, *first[sentence.words]))
-            else:
-                here.setdefault(sentence.words, (split, number))
-        first |= here
+            if len(sentence) > SHORT:
+                place = first.setdefault(sentence.words, (split, number))
+                if place[0] != split:
+                    found.append((split, number, *place))
     return found
 
 

@@ -8,7 +8,6 @@ file are reported together. What lies on the disk is not known here.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
@@ -128,8 +127,7 @@ class Split(StrictModel):
     @property
     def numbers(self) -> tuple[int, int]:
         """The first and last sentence of its range, from 1; without an end ``sys.maxsize``."""
-        first, last = check_range(self.range) if self.range is not None else (1, None)
-        return first, last or sys.maxsize
+        return check_range(self.range or "1..")
 
 
 class Splits(StrictModel):

@@ -38,12 +38,10 @@ class NewTreebank:
     """What a folder was found to be.
 
     Attributes:
-        name, language: of the treebank.
         folder: that was looked at, absolute.
         source, beside, others: as of :func:`~spmrl_bench.treebanks.guess.guess_sources`.
         division: of the files among the splits.
         ranges: the first and last sentence, from 1, of each split that has a part of the files.
-        statistics: of each split.
         notes: what else there is to say.
         shared, overlaps: as of :func:`~spmrl_bench.treebanks.check.find_overlaps`.
         errors: one for each sentence that breaks the format.
@@ -89,7 +87,6 @@ def inspect_folder(
     """Look at a folder, read everything in it, and make its manifest (as text).
 
     Args:
-        folder: with the files.
         language: English name in small letters; the folder's name without it.
         name: of the treebank; without it, language and folder, or the folder's alone.
         format_name, encoding: of the files; guessed without them.

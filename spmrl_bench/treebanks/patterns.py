@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import glob
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from pathlib import Path
@@ -75,15 +76,15 @@ def check_pattern(text: str) -> str:
     return text
 
 
-def check_range(text: str) -> tuple[int, int | None]:
-    """Return the numbers of ``"1..1000"`` or ``"1.."``, None for no last one; ValueError else."""
+def check_range(text: str) -> tuple[int, int]:
+    """Return the numbers of ``"1..9"`` or ``"1.."`` (to ``sys.maxsize``); ValueError else."""
     match = _RANGE.fullmatch(text) if len(text) < 2 * _DIGITS + 3 else None
     if match is None or match[0] == ".." or (match[2] and int(match[1] or 1) > int(match[2])):
         raise ValueError(
             "expected two numbers from 1 in rising order, such as '1..1000', or one of them, such "
             "as '1001..'"
         )
-    return int(match[1] or 1), int(match[2]) if match[2] else None
+    return int(match[1] or 1), int(match[2] or sys.maxsize)
 
 
 def some(names: Sequence[str], most: int = 8) -> str:

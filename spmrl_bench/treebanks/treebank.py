@@ -58,8 +58,7 @@ class Treebank:
     selected variant. The digest of the test files (:meth:`fingerprint_of`) is no sentence.
 
     Attributes:
-        manifest: what it declares.
-        name, track, language: as in the manifest.
+        manifest, name, track, language: as declared.
         layers: the layers of annotation that are here, constituents first.
     """
 
