@@ -118,10 +118,8 @@ def guess_sources(
             sizes[form.name] += path.stat().st_size
     if not found:
         kind = f"of the format {format_name}" if format_name else "of a known format"
-        texts = [folder / name for name in others if not _DOCUMENTATION.search(name)]
-        raise TreebankError(
-            f"{folder}: found no file {kind} among {len(others)} files.{_nearest(texts, formats)}"
-        )
+        nearest = _nearest([folder / name for name in others], formats)
+        raise TreebankError(f"{folder}: found no file {kind} among {len(others)} files.{nearest}")
     ordered = [FORMATS.get(name) for name, _ in sizes.most_common()]
     best, beside = ordered[0], None
     trees = next((form for form in ordered if form.yields != "dependencies"), None)
@@ -164,7 +162,7 @@ def _begin(path: Path, encoding: str | None) -> str:
 def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:
     """Say which format reads most of the largest files, and where it fails."""
     best, said = -1.0, ""
-    texts = [path for path in paths if _begin(path, None)]
+    texts = [path for path in paths if not _DOCUMENTATION.search(path.name) and _begin(path, None)]
     largest = sorted(texts, key=lambda path: -path.stat().st_size)[:3]
     for path, form in product(largest, forms):
         errors: list[SpmrlError] = []

@@ -240,8 +240,7 @@ class DependencyLayer(SourceFormat):
     """In place of patterns: the ending of the files, which are called as those of the trees but for
     it, such as ``".conllx"``."""
     ids: Text | None = None
-    """The column of the table of each split's ``rows`` that names the sentences, where they stand
-    in another order than the trees."""
+    """The column with their names in the tables of ``rows``, if their order is not the trees'."""
     words: Literal["same", "merged"] = "same"
     """Whether words that make up one of the trees' are merged into it."""
     parts: Text | None = None
@@ -301,10 +300,7 @@ class Attachment(StrictModel):
 
 
 class Fetch(StrictModel):
-    """Where files can be downloaded: some members of an archive, or a folder of single files.
-
-    Of a folder, the files are those whose SHA-256 the manifest records.
-    """
+    """Where to download: members of an archive, or the files of a folder with a SHA-256 here."""
 
     url: Annotated[str, Field(pattern="^https?://"), AfterValidator(_check_address)]
     """Address of the archive, or of the folder, then with a slash at its end."""

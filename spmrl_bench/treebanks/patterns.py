@@ -47,8 +47,8 @@ def find_files(
     folder: Path, patterns: Iterable[str], *, exclude: Iterable[str] = (), tags: str = "gold"
 ) -> MatchedFiles:
     """Return the files that patterns mean, less those to exclude; ``{tags}`` stands for tags."""
-    found = [_matches(folder, pattern.replace("{tags}", tags)) for pattern in patterns]
-    unwanted = {path for pattern in exclude for path in _matches(folder, pattern).paths}
+    found = [_matches(folder, pattern, tags) for pattern in patterns]
+    unwanted = {path for pattern in exclude for path in _matches(folder, pattern, tags).paths}
     return MatchedFiles(
         tuple(path for one in found for path in one.paths if path not in unwanted),
         tuple(name for one in found for name in one.missing),
@@ -93,7 +93,8 @@ def some(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _matches(folder: Path, pattern: str) -> MatchedFiles:
+def _matches(folder: Path, pattern: str, tags: str) -> MatchedFiles:
+    pattern = pattern.replace("{tags}", tags)
     alternatives = pattern.split(ALTERNATIVE)
     for alternative in alternatives:
         paths: list[Path] = []

@@ -81,14 +81,17 @@ class Treebank:
 
     def without_test(self) -> Self:
         """Return the same treebank with the test split closed; it shares what has been read."""
-        return self.with_test(closed=True)
+        return self._like_this(test_closed=True)
 
-    def with_test(self, *, closed: bool = False) -> Self:
+    def with_test(self) -> Self:
         """Return the same treebank with the test split open, for the scores in the end."""
-        if self._test_closed == closed:
+        return self._like_this(test_closed=False)
+
+    def _like_this(self, *, test_closed: bool) -> Self:
+        if self._test_closed == test_closed:
             return self
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, _test_closed=closed)
+        other.__dict__.update(self.__dict__, _test_closed=test_closed)
         return other
 
     def examples(self, split: str, layers: Collection[Layer] | None = None) -> list[Parse]:

@@ -49,7 +49,8 @@ def test_patterns(tmp_path: Path) -> None:
         result = find_files(tmp_path, patterns, tags="pred")
         names = [path.relative_to(tmp_path).as_posix() for path in result.paths]
         assert (names, list(result.missing)) == (found, missing), patterns
-    result = find_files(tmp_path, ["a_*"], exclude=["a_{1..2?}", "nothing"])
+    exclude = ["b | a_{1..2?}", "nothing", "{tags}/*"]
+    result = find_files(tmp_path, ["*/x", "a_*"], exclude=exclude, tags="pred")
     assert [path.name for path in result.paths] == ["a_10"]
 
 
