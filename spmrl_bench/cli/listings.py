@@ -110,7 +110,7 @@ def recipes() -> None:
 
     statuses, broken = treebank_statuses()
     wrong: list[SpmrlError] = [*broken]
-    present = {status.name for status in statuses if status.present}
+    present = {status.manifest.name for status in statuses if status.present}
     rows = []
     for name in list_recipes():
         try:

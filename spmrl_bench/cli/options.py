@@ -165,12 +165,6 @@ def chosen_seeds(seed: int | None, seeds: int | None) -> list[int]:
     return list(range(1, seeds + 1)) if seeds is not None else [1 if seed is None else seed]
 
 
-def first_of(names: tuple[str, ...]) -> str:
-    """The first three names, and how many more there are."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
-
-
 def check_choice(option: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise SpmrlError(f"--{option}: {unknown_name(option, value, allowed)}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import check_choice, first_of, print_rows, raise_all
+from spmrl_bench.cli.options import check_choice, print_rows, raise_all
 from spmrl_bench.errors import SpmrlError, TreebankError
 
 if TYPE_CHECKING:
@@ -44,17 +44,22 @@ def listing(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     from spmrl_bench.treebanks.catalogue import treebank_statuses
+    from spmrl_bench.treebanks.manifest import SPLITS
+    from spmrl_bench.treebanks.patterns import some
 
     statuses, wrong = treebank_statuses()
     rows = [
         (
-            status.name,
-            status.track,
-            " / ".join("?" if n is None else f"{n:,}" for n in status.sentences.values()),
+            status.manifest.name,
+            status.manifest.track,
+            " / ".join(
+                f"{counts[0]:,}" if (counts := status.manifest.splits[split].sentences) else "?"
+                for split in SPLITS
+            ),
             ", ".join(status.layers),
             "present" if status.present else "absent",
             status.where,
-            first_of(status.missing or status.layer_missing),
+            some(status.missing or status.layer_missing, most=3),
         )
         for status in statuses
     ]
@@ -125,7 +130,7 @@ def validate(
     wrong: list[TreebankError] = []
     if everything:
         statuses, wrong = treebank_statuses()
-        names = [status.name for status in statuses if status.present]
+        names = [status.manifest.name for status in statuses if status.present]
     manifests = [load_manifest(name) for name in names or ()]
     results = []
     for manifest in manifests:

@@ -75,7 +75,7 @@ def plan_track(
             )
             work.plans.append(plan)
         else:
-            places = (f"{status.name}: looked in {status.where}" for status in statuses)
+            places = (f"{status.manifest.name}: looked in {status.where}" for status in statuses)
             work.absent.append((name, "; ".join(places)))
     if not work.plans:
         listed = "".join(f"\n  {name}: {where}" for name, where in work.absent)

@@ -153,10 +153,10 @@ def choose_treebank(
         raise RecipeError(f"{recipe.path}: {unknown_name('treebank', unknown[0], known)}")
     statuses = {bank: treebank_status(load_manifest(bank)) for bank in listed}
     if track is not None:
-        tracks = {statuses[bank].track for bank in listed}
+        tracks = {statuses[bank].manifest.track for bank in listed}
         if track not in tracks:
             raise RecipeError(f"recipe {recipe.name}: {unknown_name('track', track, tracks)}")
-        listed = [bank for bank in listed if statuses[bank].track == track]
+        listed = [bank for bank in listed if statuses[bank].manifest.track == track]
     present = [bank for bank in listed if statuses[bank].present]
     # If none has the layers, the first one is said to lack them.
     able = [bank for bank in present if set(wanted) <= set(statuses[bank].layers)] or present
@@ -168,7 +168,7 @@ def choose_treebank(
         if without:
             reasons.append(f"{', '.join(without)} without {' or '.join(sorted(wanted))}")
         why = f" ({'; '.join(reasons)})" if reasons else ""
-        note = f"using {able[0]}, track {statuses[able[0]].track}{why}"
+        note = f"using {able[0]}, track {statuses[able[0]].manifest.track}{why}"
         return open_treebank(able[0]), note
     if len(listed) == 1:
         open_treebank(listed[0])  # raises, and says where it looked and how to get it

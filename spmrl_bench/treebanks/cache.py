@@ -1,15 +1,12 @@
 """Splits that were read once are kept, ready for use, in the user's own folder.
 
-A treebank is opened for every training and every score, and most of its files take far longer
-to read than their sentences take to load. A stored split is found by a key that stands for
-everything that decides the sentences: the bytes of the files, the settings of the manifest,
-and the code of the readers and transforms. So it can never be out of date: anything that
-changes leads to another key, and the old file is removed when the new one is written.
+Most files of a treebank take far longer to read than their sentences take to load. A stored split
+is found by a key that stands for everything that decides the sentences: the bytes of the files, the
+settings of the manifest, and the code of the readers and transforms. So it can never be out of
+date; the old file is removed when a new one is written.
 
-Files appear under their names only when they are whole, and carry a checksum. Several
-processes may therefore read and write at the same time, and one that is stopped while it
-writes leaves nothing behind that could be taken for a split. A file that is damaged counts as
-absent.
+Files appear under their names only when they are whole, and carry a checksum: several processes may
+read and write at the same time, and be stopped. A damaged file counts as absent.
 
 Forty thousand trees are millions of small objects. A file holds them as columns (every distinct
 string once, words and labels as numbers into that list, spans end to end), in the safetensors
@@ -58,10 +55,8 @@ _log = logging.getLogger(__name__)
 def cached(name: str, key: Mapping[str, Any], read: Callable[[], SplitData]) -> SplitData:
     """Return the data of a split, but for its places, from the cache or else from ``read``.
 
-    Args:
-        name: of treebank and split; one file is kept for each name.
-        key: all that decides the data, besides the program itself.
-        read: reads it; what it raises is raised.
+    One file is kept for each name (of treebank and split); ``key`` has all that decides the data
+    besides the program itself.
     """
     if os.environ.get(CACHE_VARIABLE) == "0":
         return read()
@@ -83,8 +78,8 @@ def _load(path: Path) -> SplitData | None:
         data = path.read_bytes()
     except OSError:
         return None
-    stored, payload = data[:_DIGEST_SIZE], data[_DIGEST_SIZE:]
-    if hashlib.sha256(payload).digest() != stored:
+    payload = data[_DIGEST_SIZE:]
+    if hashlib.sha256(payload).digest() != data[:_DIGEST_SIZE]:
         _log.warning("%s is damaged; reading the treebank again", path)
         return None
     return from_bytes(payload)
@@ -107,10 +102,9 @@ def _store(name: str, path: Path, data: SplitData) -> None:
 def _code_digest() -> str:
     """SHA-256 of the program's code that decides what a treebank is read as."""
     package = Path(spmrl_bench.__file__).parent
-    files = sorted(path for part in _CODE for path in (package / part).rglob("*.py*"))
     content = [
         (path.relative_to(package).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest())
-        for path in files
+        for path in sorted(path for part in _CODE for path in (package / part).rglob("*.py*"))
         if path.suffix in (".py", ".pyx")
     ]
     return digest({"version": spmrl_bench.__version__, "files": content})
@@ -158,11 +152,7 @@ def to_bytes(data: SplitData) -> bytes:
 
 
 def from_bytes(data: bytes) -> SplitData:
-    """Return what :func:`to_bytes` was given.
-
-    Raises:
-        ValueError: the bytes are not what :func:`to_bytes` makes.
-    """
+    """Return what :func:`to_bytes` was given; ValueError if the bytes are not of its making."""
     try:
         arrays = load(data)
         dropped, skipped = parsed_json(arrays[_NOTES].tobytes())

@@ -1,10 +1,9 @@
 """Treebanks by name: the manifests, their editions, and where the files of each should be.
 
 A manifest lies beside the program or in the user's own folder. One release may be used in several
-ways: with gold tags instead of predicted ones, or divided for constituency or for dependencies.
-Each such edition is a table of a few keys that replace those of the manifest, and a treebank of
-its own, ``NAME-EDITION``. A manifest with ``base = "NAME"`` replaces keys of another one likewise.
-What is wrong with one manifest hides no other treebank.
+ways, with other tags or divided otherwise: each such edition is a table of keys that replace those
+of the manifest, and a treebank of its own, ``NAME-EDITION``. A manifest with ``base = "NAME"``
+replaces keys of another one likewise. What is wrong with one manifest hides no other treebank.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from spmrl_bench.storage.paths import check_name, data_dir, data_dirs, path_faul
 from spmrl_bench.storage.toml import read_toml, validated
 from spmrl_bench.treebanks.files import TreebankFiles
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
-from spmrl_bench.treebanks.patterns import ALTERNATIVE
+from spmrl_bench.treebanks.patterns import ALTERNATIVE, some
 from spmrl_bench.trees.parse import Layer
 
 #: The environment variable that names the directory with treebanks.
@@ -43,43 +42,28 @@ def manifest_names() -> list[str]:
 
 def is_known(name: str) -> bool:
     """Return whether there is a manifest, or an edition of one, of that name."""
-    return _place_of(name) is not None
+    return name in _places(name)
 
 
 def language_of(name: str) -> str | None:
-    """Return the language that a manifest gives, whatever else is wrong there.
+    """Return the language that a manifest gives, whatever else is wrong there, if any.
 
-    None if there is no manifest of that name, or it gives none.
-
-    Raises:
-        TreebankError: its file, or that of its base, is no TOML.
+    A TreebankError says that its file, or that of its base, is no TOML.
     """
-    place = _place_of(name)
-    found = _content(*place).get("language") if place is not None else None
+    found = _content(*_place_of(name)).get("language") if is_known(name) else None
     return found if isinstance(found, str) else None
 
 
 def load_manifest(name: str) -> Manifest:
-    """Return the manifest of a treebank.
-
-    Raises:
-        TreebankError: there is none of that name, or it has mistakes.
-    """
-    place = _place_of(name)
-    if place is None:
-        raise TreebankError(unknown_name("treebank", name, manifest_names()))
-    return read_manifest(*place)
+    """Return the manifest of a name; TreebankError if there is none, or it has mistakes."""
+    return read_manifest(*_place_of(name))
 
 
 def read_manifest(path: Path, edition: str | None = None) -> Manifest:
-    """Return the manifest in a file, whose name must be the treebank's with ``.toml``.
+    """Return the manifest in ``NAME.toml``, or an edition of it.
 
-    Args:
-        path: of the file; ``checksums/NAME.sha256`` beside it is read too, if it is there.
-        edition: name of one of its editions.
-
-    Raises:
-        TreebankError: the file is not TOML or has mistakes; all of them are named.
+    ``checksums/NAME.sha256`` beside it is read too, if it is there. A TreebankError names all
+    mistakes.
     """
     content = _content(path, edition)
     place = f"{path}, edition {edition}" if edition is not None else str(path)
@@ -92,10 +76,7 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
 
 
 def _content(path: Path, edition: str | None = None, above: int = 0) -> dict[str, Any]:
-    """The keys of a manifest, over those of its base, with the checksums beside the file.
-
-    ``above`` is how many manifests stand on this one already.
-    """
+    """The keys of a manifest, over those of its base; ``above`` are how many stand on it."""
     content = read_toml(path, TreebankError)
     editions = content.pop("editions", {})
     if not isinstance(editions, dict) or not all(isinstance(e, dict) for e in editions.values()):
@@ -109,65 +90,49 @@ def _content(path: Path, edition: str | None = None, above: int = 0) -> dict[str
     if checksums.is_file():
         content["sha256"] = _read_checksums(checksums)
     if (base := content.pop("base", None)) is not None:
-        place = _place_of(str(base))
-        if place is None:
-            unknown = unknown_name("treebank", str(base), manifest_names())
-            raise TreebankError(f"{path}: base: {unknown}")
         if above == _MOST_BASES:
             raise TreebankError(
                 f"{path}: base: more than {_MOST_BASES} manifests stand on each other, or in a "
                 "circle"
             )
-        content = _merged(_content(*place, above + 1), content)
+        below = _content(*_place_of(str(base), f"{path}: base: "), above + 1)
+        content = _merged(below, content)
     if edition is not None:
         name = f"{content.get('name', path.stem)}-{edition}"
         content = _merged(content, editions[edition] | {"name": name})
     return content
 
 
-def _place_of(name: str) -> tuple[Path, str | None] | None:
-    files = _files()
-    if name in files:
-        return files[name], None
-    for base, path in files.items():
-        edition = name.removeprefix(f"{base}-")
-        if edition != name and edition in _editions(path):
-            return path, edition
-    return None
+def _place_of(name: str, where: str = "") -> tuple[Path, str | None]:
+    places = _places(name)
+    if name not in places:
+        raise TreebankError(where + unknown_name("treebank", name, manifest_names()))
+    return places[name]
 
 
-def _places() -> dict[str, tuple[Path, str | None]]:
-    """The file and the edition of every treebank, sorted by name."""
-    files = _files()
-    places: dict[str, tuple[Path, str | None]] = {
-        f"{name}-{edition}": (path, edition)
-        for name, path in files.items()
-        for edition in _editions(path)
-    }
-    places |= {name: (path, None) for name, path in files.items()}
+def _places(wanted: str | None = None) -> dict[str, tuple[Path, str | None]]:
+    """The file and the edition of every treebank, or of those that one can be, sorted by name.
+
+    A user's own file cannot replace one of the program's.
+    """
+    places: dict[str, tuple[Path, str | None]] = {}
+    for folder in data_dirs("treebanks"):
+        for path in sorted(folder.glob("*.toml")):
+            places.setdefault(path.stem, (path, None))
+    for name, (path, _) in list(places.items()):
+        if name == wanted or not (wanted or name).startswith(name):
+            continue
+        try:
+            editions = read_toml(path, TreebankError).get("editions")
+        except TreebankError:
+            continue
+        for edition in editions if isinstance(editions, dict) else ():
+            places.setdefault(f"{name}-{edition}", (path, edition))
     return dict(sorted(places.items()))
 
 
-def _files() -> dict[str, Path]:
-    """The files of manifests by name; a user's own cannot replace one of the program's."""
-    files: dict[str, Path] = {}
-    for folder in data_dirs("treebanks"):
-        for path in sorted(folder.glob("*.toml")):
-            files.setdefault(path.stem, path)
-    return files
-
-
-def _editions(path: Path) -> list[str]:
-    """Names of the editions in the file of a manifest, which may have mistakes."""
-    try:
-        found = read_toml(path, TreebankError).get("editions")
-    except TreebankError:
-        return []
-    return list(found) if isinstance(found, dict) else []
-
-
 def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with keys replaced; tables are merged key by key, or left out by ``false``."""
+    """The content with keys replaced; tables merge key by key, and ``false`` leaves one out."""
     result = dict(content)
     for key, value in changes.items():
         old = result.get(key)
@@ -181,7 +146,7 @@ def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 
 def _read_checksums(path: Path) -> dict[str, str]:
-    """SHA-256 by path, in a file as the program ``sha256sum`` writes it."""
+    """SHA-256 by path, as ``sha256sum`` writes it."""
     found = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -211,33 +176,32 @@ class TreebankStatus:
     """Whether a treebank can be used.
 
     Attributes:
-        name, track, language: as in the manifest.
-        present: all files of its first layer are there.
+        manifest: of the treebank.
         where: the folder looked in, or why none was.
-        sentences: declared number of sentences by split; None where none is.
-        missing: what was not found, as written in the manifest.
-        layers: the layers of annotation that can be used; of an absent treebank, all.
+        missing: what was not found of its first layer, as written in the manifest.
         layer_missing: what was not found of a second layer.
         files: its files, if its folder is there.
     """
 
-    name: str
-    track: str
-    language: str
-    present: bool
+    manifest: Manifest
     where: str
-    sentences: dict[str, int | None]
     missing: tuple[str, ...]
-    layers: tuple[Layer, ...]
     layer_missing: tuple[str, ...]
     files: TreebankFiles | None
 
+    @property
+    def present(self) -> bool:
+        """All files of its first layer are there."""
+        return not self.missing
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers of annotation that can be used; of an absent treebank, all."""
+        return self.manifest.layers[: 1 if self.layer_missing else None]
+
 
 def treebank_statuses(root: Root = None) -> tuple[list[TreebankStatus], list[TreebankError]]:
-    """Return the status of every treebank, sorted by name, and what is wrong with others.
-
-    One manifest with mistakes hides no other treebank.
-    """
+    """Return the status of every treebank, sorted by name, and what is wrong with others."""
     found, wrong = [], []
     for path, edition in _places().values():
         try:
@@ -248,70 +212,44 @@ def treebank_statuses(root: Root = None) -> tuple[list[TreebankStatus], list[Tre
 
 
 def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
-    """Return whether the treebank of a manifest can be used.
+    """Return whether a treebank can be used; TreebankError if its folder may not be read.
 
-    Args:
-        manifest: of the treebank.
-        root: the directory with treebanks; without it, the one that ``TREEBANKS`` names.
-
-    Raises:
-        TreebankError: its folder may not be read.
+    ``root`` is the directory with treebanks; without it, the one that ``TREEBANKS`` names.
     """
-    folder, files = find_folder(manifest, root), None
+    folder, files = _find_folder(manifest, manifest.path, root), None
     missing: tuple[str, ...] = (f"{_first(manifest.path)}/",)
     layer_missing: tuple[str, ...] = ()
     if folder is not None and folder.is_dir():
         layer = manifest.dependencies
-        beside = find_folder(manifest, root, layer.path) if layer and layer.path else folder
+        path = layer.path if layer else None
+        beside = _find_folder(manifest, path, root) if path else folder
         files = TreebankFiles(manifest, folder, beside)
         missing = files.missing()
-        if layer is not None:
-            there = beside is not None and beside.is_dir()
-            layer_missing = (
-                files.missing("dependencies") if there else (f"{_first(layer.path or '')}/",)
-            )
-    declared = {name: manifest.splits[name].sentences for name in SPLITS}
+        if path and (beside is None or not beside.is_dir()):
+            layer_missing = (f"{_first(path)}/",)
+        elif layer is not None:
+            layer_missing = files.missing("dependencies")
     unset = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
-    return TreebankStatus(
-        name=manifest.name,
-        track=manifest.track,
-        language=manifest.language,
-        present=not missing,
-        where=str(folder) if folder is not None else unset,
-        sentences={name: counts[0] if counts else None for name, counts in declared.items()},
-        missing=missing,
-        layers=manifest.layers[: 1 if layer_missing else None],
-        layer_missing=layer_missing,
-        files=files,
-    )
+    where = str(folder) if folder is not None else unset
+    return TreebankStatus(manifest, where, missing, layer_missing, files)
 
 
-def find_folder(manifest: Manifest, root: Root = None, path: str | None = None) -> Path | None:
-    """Return the first of a manifest's folders that exists, else the first; None if none.
+def _find_folder(manifest: Manifest, path: str, root: Root) -> Path | None:
+    """The first of some folders (``"A | B"``) that exists, else the first; None if none.
 
-    The mini treebanks lie in the program's own folder. All others lie under the directory of
-    treebanks, unless the manifest says an absolute path.
-
-    Args:
-        manifest: of the treebank.
-        root: the directory with treebanks; without it, the one that ``TREEBANKS`` names.
-        path: folders, as ``"A | B"``, in place of those of the manifest.
-
-    Raises:
-        TreebankError: what exists lies elsewhere, and the user has not listed it; see
-            :mod:`spmrl_bench.storage.paths`.
+    The mini treebanks lie in the program's own folder, all others under the directory of treebanks,
+    unless the path is absolute. What exists elsewhere, and is not listed by the user, is an error.
     """
     base, own = treebanks_root(root), data_dir("treebanks")
     if manifest.track == "mini" and (own / manifest.path).is_dir():
         base = own
-    names = [Path(name) for name in (path or manifest.path).split(ALTERNATIVE)]
-    folders = [base / name if base is not None else name for name in names]
+    folders = [Path(base or "", name) for name in path.split(ALTERNATIVE)]
     if base is None:
         folders = [folder for folder in folders if folder.is_absolute()]
-    if not folders:
-        return None
     found = next((folder for folder in folders if folder.is_dir()), None)
-    return require_inside(base, found, TreebankError) if found is not None else folders[0]
+    if found is not None:
+        return require_inside(base, found, TreebankError)
+    return folders[0] if folders else None
 
 
 def treebanks_root(root: Root = None) -> Path | None:
@@ -320,19 +258,16 @@ def treebanks_root(root: Root = None) -> Path | None:
     return Path(chosen).expanduser().absolute() if chosen is not None else None
 
 
-def missing_message(manifest: Manifest, status: TreebankStatus, root: Root = None) -> str:
+def missing_message(status: TreebankStatus, root: Root = None) -> str:
     """Return what to tell a user who asked for a treebank that is not there."""
-    shown = ", ".join(status.missing[:5])
-    if len(status.missing) > 5:
-        shown += f" and {len(status.missing) - 5} more"
+    manifest = status.manifest
     folder = _first(manifest.path)
-    layout = dict.fromkeys(
-        f"{folder}/{name}" for split in SPLITS for name in manifest.splits[split].files
-    )
+    files = [name for split in SPLITS for name in manifest.splits[split].files]
+    layout = dict.fromkeys(f"{folder}/{name}" for name in files)
     lines = [
-        f"treebank {status.name} is not present",
+        f"treebank {manifest.name} is not present",
         f"looked in: {status.where}",
-        f"missing: {shown}",
+        f"missing: {some(status.missing)}",
         f"expected layout: {', '.join(layout)}",
         f"how to get it: {manifest.obtain}",
     ]
@@ -341,11 +276,11 @@ def missing_message(manifest: Manifest, status: TreebankStatus, root: Root = Non
     if treebanks_root(root) is None:
         lines.append(f"then set {ROOT_VARIABLE} to the directory that has {folder}/")
     others = [
-        other.name
+        other.manifest.name
         for other in treebank_statuses(root)[0]
-        if other.language == status.language and other.present
+        if other.manifest.language == manifest.language and other.present
     ]
-    lines.append(f"present for {status.language}: {', '.join(others) or 'none'}")
+    lines.append(f"present for {manifest.language}: {', '.join(others) or 'none'}")
     return "\n  ".join(lines)
 
 

@@ -1,28 +1,24 @@
 """Is a treebank what its manifest says, down to the last sentence, and what is in it?
 
-Opening a treebank stops at the first thing that is wrong, as a training should. Whoever
-prepares or receives one wants the complete list instead: every file that is missing or
-changed, every sentence that breaks the format, every number that differs from the declared
-one, every place where two layers disagree, every sentence that two splits have.
-
-Beside it stand the figures that a treebank's builders publish and that its users need first: most
-mistakes of a conversion show in one of them, as a label set of hundreds, or a depth of a thousand.
+Opening a treebank stops at the first thing that is wrong, as a training should. Whoever prepares or
+receives one wants the complete list instead. Beside it stand the figures that builders publish:
+most mistakes of a conversion show in one of them, as hundreds of labels, or a depth of a thousand.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.treebanks.catalogue import Root, treebank_status
 from spmrl_bench.treebanks.files import ALLOW_SHARED, TreebankFiles, same_places
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
+from spmrl_bench.treebanks.patterns import some
 from spmrl_bench.treebanks.reading import (
     FirstLayer,
-    SplitData,
     count_mistakes,
     read_first_layer,
     read_layer,
@@ -40,7 +36,6 @@ SHORT = 3
 MOST_SHARED = 0.1
 BY_CHANCE = 2
 
-_SHOWN = 12  # labels, tags and chains of an inventory
 
 #: A sentence of two splits: split, number from 1, earlier split, number there.
 Shared = tuple[str, int, str, int]
@@ -51,16 +46,13 @@ class Validation:
     """What was found of one treebank.
 
     Attributes:
-        name: of the treebank.
         present: whether its files are there; if not, nothing else was looked at.
-        statistics: of each split that could be read, of its first layer.
+        statistics: of the first layer of each split that could be read.
         dependencies: those of its dependencies; where these are its only layer, the same.
-        left_out: sentences of each split that were left out, as the manifest declares: those
-            that break the format and those without words.
-        shared: sentences that occur in two splits; see :func:`shared_sentences`.
+        left_out: how many sentences of each split break the format and how many have no words.
+        shared: as of :func:`shared_sentences`.
         aligned: number of words that are the same in two layers.
-        deviating: the lines of a manifest that would declare the numbers that were found, by
-            split, where it declares others.
+        deviating: of each split with other numbers than declared, the lines that declare them.
         problems: all that is wrong, each with its place.
     """
 
@@ -81,70 +73,57 @@ class Validation:
 
 
 def validate(manifest: Manifest, root: Root = None) -> Validation:
-    """Read all of a treebank, from its files and not from the cache, and list what is wrong.
-
-    Raises:
-        TreebankError: its folder may not be read.
-    """
+    """Read all of a treebank, not from the cache; TreebankError if its folder may not be read."""
     status = treebank_status(manifest, root)
     result = Validation(manifest.name, status.present)
     if not status.present or status.files is None:
         return result
     files = status.files
     sentences: dict[str, Sequence[Parse]] = {}
-    result.problems += same_places(files)
     for split in SPLITS:
         found = _check_split(result, files, split)
         if found is not None:
-            first, data = found
-            sentences[split] = data.sentences
+            sentences[split] = split_data(found).sentences
             if len(manifest.layers) > 1:
-                _check_layer(result, files, split, first)
+                _check_layer(result, files, split, found)
     if manifest.layers[0] == "dependencies":
         result.dependencies = result.statistics
-    result.shared = shared_sentences(sentences)
-    if manifest.shared == "refused":
-        sizes = {name: len(found) for name, found in sentences.items()}
-        result.problems += many_shared(result.shared, sizes)
+    result.shared, overlaps = find_overlaps(files, sentences)
+    result.problems += overlaps
     return result
 
 
-def read_with_statistics(
+def read_and_count(
     files: TreebankFiles, split: SplitName, broken: list[str]
 ) -> tuple[FirstLayer, TreebankStatistics]:
     """Return what is in the files of a split, and the figures of its first layer.
 
-    Every sentence that breaks the format is left out, and its error added to ``broken``; raises
-    as :func:`~spmrl_bench.treebanks.reading.read_first_layer`.
+    The error of each sentence that breaks the format is added to ``broken``; raises as
+    :func:`~spmrl_bench.treebanks.reading.read_first_layer`.
     """
     statistics = TreebankStatistics()
     found = read_first_layer(
-        files,
-        split,
-        on_error=lambda error: broken.append(str(error)),
-        watch=statistics.add_raw,
+        files, split, on_error=lambda error: broken.append(str(error)), watch=statistics.add_raw
     )
     statistics.add_all(split_data(found).sentences, files.manifest.layers[0])
     return found, statistics
 
 
-def _check_split(
-    result: Validation, files: TreebankFiles, split: SplitName
-) -> tuple[FirstLayer, SplitData] | None:
+def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> FirstLayer | None:
     """What was read of a split, whose mistakes go into the result; None if nothing could be."""
     manifest = files.manifest
     declared = manifest.splits[split]
     broken: list[str] = []
     try:
         result.problems += _changed(files, split, manifest.layers[0])
-        found, statistics = read_with_statistics(files, split, broken)
+        found, statistics = read_and_count(files, split, broken)
     except SpmrlError as error:
         result.problems += [*broken, str(error)]
         return None
     data = split_data(found)
     if manifest.on_error == "fail":
         result.problems += broken
-        data = SplitData(data.sentences, data.dropped, ())
+        data = replace(data, skipped=())
     result.statistics[split] = statistics
     result.left_out[split] = (len(data.skipped), data.dropped)
     if statistics.several_roots:
@@ -154,22 +133,21 @@ def _check_split(
         )
     if wrong := count_mistakes(data, declared):
         result.problems += [f"{split}: {mistake}" for mistake in wrong]
-        counts = {"sentences": statistics.sentences, "tokens": statistics.tokens}
-        counts |= {"skipped": len(data.skipped)} if data.skipped or declared.skipped else {}
-        counts |= {"dropped": data.dropped} if declared.dropped is not None else {}
-        lines = (f"splits.{split}.{key} = {number}" for key, number in counts.items())
-        result.deviating[split] = "\n".join(lines)
-    return found, data
+        result.deviating[split] = "\n".join(
+            f"splits.{split}.{key} = {number}"
+            for key, number in data.counts.items()
+            if number or getattr(declared, key)
+        )
+    return found
 
 
 def _check_layer(
     result: Validation, files: TreebankFiles, split: SplitName, found: FirstLayer
 ) -> None:
-    missing = files.of(split, "dependencies").missing
     result.aligned = result.aligned or 0
-    if missing:
+    if missing := files.of(split, "dependencies").missing:
         result.problems.append(
-            f"{split}: the dependencies lack {', '.join(missing[:5])} in {files.layer_folder}"
+            f"{split}: the dependencies lack {some(missing)} in {files.layer_folder}"
         )
         return
     try:
@@ -194,41 +172,33 @@ def _changed(files: TreebankFiles, split: SplitName, layer: Layer) -> list[str]:
 
 
 def shared_sentences(splits: Mapping[str, Sequence[Parse]]) -> list[Shared]:
-    """Return sentences of more than :data:`SHORT` words that occur in two splits.
-
-    Returns:
-        ``(split, number, earlier split, number there)`` for each sentence of a later split that
-        an earlier one has too, numbers from 1.
-    """
+    """Return each sentence of more than :data:`SHORT` words that an earlier split has too."""
     first: dict[tuple[str, ...], tuple[str, int]] = {}
     found = []
     for split, sentences in splits.items():
-        here: dict[tuple[str, ...], tuple[str, int]] = {}
         for number, sentence in enumerate(sentences, start=1):
-            if len(sentence) <= SHORT:
-                continue
-            if sentence.words in first:
-                found.append((split, number, *first[sentence.words]))
-            else:
-                here.setdefault(sentence.words, (split, number))
-        first |= here
+            if len(sentence) > SHORT:
+                place = first.setdefault(sentence.words, (split, number))
+                if place[0] != split:
+                    found.append((split, number, *place))
     return found
 
 
-def many_shared(shared: Sequence[Shared], sizes: Mapping[str, int]) -> list[str]:
-    """Return in words which splits have too many of the sentences of an earlier one.
-
-    Args:
-        shared: as of :func:`shared_sentences`.
-        sizes: number of sentences of each split.
-    """
+def find_overlaps(
+    files: TreebankFiles, splits: Mapping[str, Sequence[Parse]]
+) -> tuple[list[Shared], list[str]]:
+    """Return the shared sentences, and in words what of that the manifest does not allow."""
+    shared = shared_sentences(splits)
+    if files.manifest.shared == "allowed":
+        return shared, []
     counts = Counter((split, earlier) for split, _, earlier, _ in shared)
     examples = {(split, earlier): (n, m) for split, n, earlier, m in reversed(shared)}
-    return [
-        f"{count} of the {sizes[split]} sentences of {split} are in {earlier} too, such as {split} "
-        f"{examples[split, earlier][0]} = {earlier} {examples[split, earlier][1]}. {ALLOW_SHARED}"
+    return shared, same_places(files) + [
+        f"{count} of the {len(splits[split])} sentences of {split} are in {earlier} too, such as "
+        f"{split} {examples[split, earlier][0]} = {earlier} {examples[split, earlier][1]}. "
+        f"{ALLOW_SHARED}"
         for (split, earlier), count in counts.items()
-        if count > max(BY_CHANCE, MOST_SHARED * sizes[split])
+        if count > max(BY_CHANCE, MOST_SHARED * len(splits[split]))
     ]
 
 
@@ -253,16 +223,15 @@ class TreebankStatistics:
     """Figures of some sentences; :meth:`add` takes them one by one.
 
     Attributes:
-        sentences, tokens: how many.
+        sentences, tokens, one_word: how many, and how many sentences of one word.
         forms, tags: how often each word form and each tag occurs.
         labels: how often each label of a constituent occurs; of dependencies, each relation.
         longest: number of words of the longest sentence, and its number from 1.
         deepest: number of constituents around a word, at most; of dependencies, of arcs above it.
         chains: how often each chain of constituents over the same words occurs, top-down.
-        one_word: sentences of one word.
         several_roots: trees without a single constituent over all words.
-        discontinuous: constituents whose words have a gap between them, in the sentences given to
-            :meth:`add_raw`; of dependencies, arcs that are not projective.
+        discontinuous: constituents with a gap, in what :meth:`add_raw` was given; of dependencies,
+            arcs that are not projective.
         discontinuous_sentences: sentences with at least one.
     """
 
@@ -297,12 +266,12 @@ class TreebankStatistics:
         rows = list(sentence.constituents())
         self.several_roots += not rows or rows[0][:2] != (0, n)
         self.deepest = max(self.deepest, _depth(rows))
-        self.chains.update(_chains(rows))
+        runs = (tuple(row[2] for row in run) for _, run in groupby(rows, key=lambda row: row[:2]))
+        self.chains.update(run for run in runs if len(run) > 1)
 
     def add_all(self, sentences: Iterable[Parse], layer: Layer) -> None:
         """Count one layer of all sentences."""
-        for sentence in sentences:
-            found = sentence.layer(layer)
+        for found in (sentence.layer(layer) for sentence in sentences):
             if found is not None:
                 self.add(found)
 
@@ -354,15 +323,11 @@ def inventories(splits: Mapping[str, TreebankStatistics]) -> list[str]:
         together["tags"].update(one.tags)
         together["chains"].update({" over ".join(c): n for c, n in one.chains.items()})
     return [
-        f"{kind} ({len(counts)}): {_most_frequent(counts)}"
+        f"{kind} ({len(counts)}): "
+        + some([name or "(none)" for name, _ in counts.most_common()], most=12)
         for kind, counts in together.items()
         if counts
     ]
-
-
-def _most_frequent(counts: Counter[str]) -> str:
-    shown = ", ".join(name or "(none)" for name, _ in counts.most_common(_SHOWN))
-    return shown + (", ..." if len(counts) > _SHOWN else "")
 
 
 def _depth(rows: Sequence[tuple[int, int, str]]) -> int:
@@ -374,9 +339,3 @@ def _depth(rows: Sequence[tuple[int, int, str]]) -> int:
         ends.append(end)
         depth = max(depth, len(ends))
     return depth
-
-
-def _chains(rows: Sequence[tuple[int, int, str]]) -> list[tuple[str, ...]]:
-    runs = groupby(rows, key=lambda row: row[:2])
-    chains = [tuple(label for _, _, label in run) for _, run in runs]
-    return [chain for chain in chains if len(chain) > 1]

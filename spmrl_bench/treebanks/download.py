@@ -1,12 +1,11 @@
 """Downloading the open treebanks that lie at a stable address.
 
-What arrives over a network may be cut short, be something else, or be an archive that is meant to
-do harm; the program may be stopped half-way, and somebody else may be downloading the same. Every
-file is therefore checked against its SHA-256 before it is used, archives are unpacked within bounds
-(:mod:`spmrl_bench.storage.unzip`) into a folder that nobody reads, and files appear under their
-names only when they are whole, below the directory of treebanks and nowhere else
-(:mod:`spmrl_bench.storage.paths`). What is there already is never replaced; when a download fails,
-the files that came before it stay, and the next one goes on from there.
+What arrives over a network may be cut short, be something else, or be meant to do harm; the program
+may be stopped half-way, and somebody else may be downloading the same. Every file is therefore
+checked against its SHA-256, archives are unpacked within bounds into a folder that nobody reads
+(:mod:`spmrl_bench.storage.unzip`), and files appear under their names only when they are whole, and
+only below the directory of treebanks (:mod:`spmrl_bench.storage.paths`). What is there is never
+replaced; when a download fails, files that came before it stay, and the next goes on from there.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from urllib.parse import quote
@@ -27,7 +27,7 @@ from spmrl_bench.storage.unzip import UNPACKED, unzip
 from spmrl_bench.treebanks.catalogue import ROOT_VARIABLE, Root, treebanks_root
 from spmrl_bench.treebanks.files import file_digest
 from spmrl_bench.treebanks.manifest import Fetch, Manifest
-from spmrl_bench.treebanks.patterns import ALTERNATIVE
+from spmrl_bench.treebanks.patterns import ALTERNATIVE, some
 
 _TIMEOUT = 60.0  # seconds in which something must arrive
 _CHUNK = 1 << 18
@@ -36,20 +36,13 @@ _Tell = Callable[[str], None]
 
 
 def fetch_treebank(manifest: Manifest, root: Root = None, tell: _Tell = print) -> list[Path]:
-    """Download the files of a treebank into the directory of treebanks.
+    """Download the files of a treebank into ``root``, or the directory that ``TREEBANKS`` names.
 
-    Args:
-        manifest: of the treebank.
-        root: the directory with treebanks; without it, the one that ``TREEBANKS`` names.
-        tell: is told what happens.
-
-    Returns:
-        The files that were not there before.
+    ``tell`` is told what happens. Returned are the files that were not there before.
 
     Raises:
-        TreebankError: the treebank has no stable address, there is no directory, a download
-            fails or is not what it should be, an archive is unsafe, or another file is in
-            the way.
+        TreebankError: the treebank has no stable address, there is no directory, a download fails
+            or is not what it should be, an archive is unsafe, or another file is in the way.
     """
     if manifest.track == "mini":
         raise TreebankError(f"{manifest.name} comes with the program: there is nothing to download")
@@ -67,14 +60,12 @@ def fetch_treebank(manifest: Manifest, root: Root = None, tell: _Tell = print) -
 
 
 def _recorded(manifest: Manifest, source: Fetch) -> dict[str, str]:
-    """Return the SHA-256 of the files that a source brings: a folder, what no archive does."""
-    archives = [one for one in manifest.fetch if one.members]
+    """The SHA-256 of the files that a source brings: a folder, what no archive does."""
+    archives = [source] if source.members else [one for one in manifest.fetch if one.members]
     return {
         name: digest
         for name, digest in manifest.sha256.items()
-        if (
-            _brings(source, name) if source.members else not any(_brings(a, name) for a in archives)
-        )
+        if any(_brings(archive, name) for archive in archives) == bool(source.members)
     }
 
 
@@ -85,19 +76,15 @@ def _brings(archive: Fetch, name: str) -> bool:
     )
 
 
+@dataclass(frozen=True)
 class _Place:
     """The folder of a treebank, in which files are put that are not there yet."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        self._root = root
-        self._folder = folder
+    root: Path
+    folder: Path
 
     def lacks(self, name: str, digest: str) -> bool:
-        """Whether a file is not there yet.
-
-        Raises:
-            TreebankError: another one is, or the place is not in the directory of treebanks.
-        """
+        """Whether a file is not there yet; TreebankError if another one is."""
         path = self._path(name)
         if not os.path.lexists(path):
             return True
@@ -109,12 +96,7 @@ class _Place:
         return False
 
     def put(self, name: str, source: Path, digest: str) -> Iterator[Path]:
-        """Put a whole file in its place, and yield it unless somebody else was faster.
-
-        Raises:
-            TreebankError: another file is there, the place is not in the directory of treebanks,
-                or it cannot be written.
-        """
+        """Put a whole file in its place, and yield it unless somebody else was faster."""
         path = self._path(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,10 +113,10 @@ class _Place:
 
     def _path(self, name: str) -> Path:
         try:
-            path = self._folder / check_path(name)
+            path = self.folder / check_path(name)
         except ValueError as error:
-            raise TreebankError(f"{self._folder}: '{name}' {error}") from None
-        return require_inside(self._root, path, TreebankError, to="write")
+            raise TreebankError(f"{self.folder}: '{name}' {error}") from None
+        return require_inside(self.root, path, TreebankError, to="write")
 
 
 def _fetch_files(
@@ -163,11 +145,10 @@ def _fetch_archive(
             into.mkdir()
             files = unzip(archive, into, target, TreebankError, name=source.url)
         except OSError as error:
-            raise TreebankError(
-                f"{into}: the archive cannot be unpacked: {error.strerror}"
-            ) from error
+            problem = f"{into}: the archive cannot be unpacked: {error.strerror}"
+            raise TreebankError(problem) from error
         if absent := sorted(set(recorded) - set(files)):
-            raise TreebankError(f"{source.url}: the archive lacks {', '.join(absent[:5])}")
+            raise TreebankError(f"{source.url}: the archive lacks {some(absent)}")
         digests = {name: file_digest(path) for name, path in files.items()}
         if other := [name for name in files if digests[name] != recorded.get(name, digests[name])]:
             raise TreebankError(
@@ -178,7 +159,7 @@ def _fetch_archive(
 
 
 def _target(name: str, members: Mapping[str, str]) -> str | None:
-    """Return where a member goes under the treebank's folder; None if it is not wanted."""
+    """Where a member goes under the treebank's folder; None if it is not wanted."""
     for source, target in members.items():
         if name == source:
             return target
@@ -217,7 +198,7 @@ def _download(url: str, digest: str, tell: _Tell) -> Iterator[Path]:
 
 
 def _get(url: str, output: str, _: object) -> None:
-    """Write what a server sends, byte by byte as it is, and no more than is meant to come."""
+    """Write what a server sends, as it is, and no more than is meant to come."""
     import requests
 
     # Asked not to compress, and not unpacked here: what is compressed can be of any size.

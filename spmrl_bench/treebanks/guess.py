@@ -1,10 +1,9 @@
 """Guess what a folder of treebank files is: formats, encoding, options, splits and transforms.
 
-Nobody should have to read a manual to try a treebank. But a test set that is pooled into training
-is the worst that can happen to one, and nobody would notice; so is a wrong encoding, whose words
-look almost right. Splits therefore follow from names or from the user, never from the order of
-files, files are UTF-8 or say what they are, and what cannot be told is refused, with the files and
-the option that says it. What is guessed here is read in full by :mod:`spmrl_bench.treebanks.new`.
+Nobody should have to read a manual to try a treebank. But nobody would notice a test set that is
+pooled into training, or a wrong encoding, whose words look almost right. Splits therefore follow
+from names or from the user, never from the order of files, files are UTF-8 or say what they are,
+and what cannot be told is refused, with the files and the option that says it.
 """
 
 from __future__ import annotations
@@ -15,15 +14,16 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from spmrl_bench.bounded_files import read_within
 from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
-from spmrl_bench.readers.formats import FORMATS, Format, Yields, guess_format
+from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.readers.text import check_encoding
 from spmrl_bench.treebanks.manifest import SPLITS, SplitName
+from spmrl_bench.treebanks.patterns import some
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
 
@@ -31,7 +31,6 @@ _BEGINNING = 1 << 16  # characters of a file that are looked at
 _SAMPLE = 1 << 20  # characters of all files that options are guessed from
 _TRIED = 500  # sentences that are read of a file of no known format
 _LONGEST_LIST = 1 << 20  # bytes of a list of files
-_SHOWN = 8  # files in a message
 _DOCUMENTATION = re.compile(r"readme|licen[cs]e|changelog|copying", re.IGNORECASE)
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -59,13 +58,7 @@ _SAY = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files of one format.
-
-    Attributes:
-        form: the format.
-        paths: relative to the treebank's folder, in bytewise order.
-        options: of the reader, the encoding among them.
-    """
+    """Files of a format, by path under the treebank's folder, and the options of its reader."""
 
     form: Format
     paths: tuple[str, ...]
@@ -74,13 +67,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Which files are for what.
+    """Which files are for what, and what told it, for people.
 
-    Attributes:
-        files: of the splits that names or the user tell; always of ``train``.
-        cut: splits without files, which get the last sentences of those for training.
-        unused: files that no split has.
-        how: what told it, for people.
+    The splits in ``cut`` have none: they get the last sentences of the training files.
     """
 
     files: Mapping[SplitName, tuple[str, ...]]
@@ -98,7 +87,7 @@ def guess_sources(
     """Return the treebank's files, those of the dependencies beside its trees, and all others.
 
     The treebank's are those of the format with most bytes, or trees if each of their files has one
-    of dependencies that is called alike; these are then in the order of the trees. Hidden files and
+    of dependencies that is called alike; these are in the order of the trees. Hidden files and
     documentation are passed over.
 
     Raises:
@@ -108,7 +97,8 @@ def guess_sources(
     """
     if encoding is not None:
         check_encoding(encoding)
-    forms: dict[str, Format] = {}
+    names = FORMATS.names() if format_name is None else [format_name]
+    formats = [FORMATS.get(name, TreebankError) for name in names]
     found: dict[str, list[str]] = defaultdict(list)
     sizes: Counter[str] = Counter()
     others: list[str] = []
@@ -117,29 +107,23 @@ def guess_sources(
         if not path.is_file() or any(part.startswith(".") for part in PurePosixPath(name).parts):
             continue
         text = "" if _DOCUMENTATION.search(path.name) else _begin(path, encoding)
-        form = guess_format(text)
-        if format_name is not None:
-            form = next((form for form in _formats(format_name) if form.looks_like(text)), None)
+        if format_name is None:
+            form = guess_format(text)
+        else:
+            form = formats[0] if formats[0].looks_like(text) else None
         if form is None:
             others.append(name)
         else:
-            forms[form.name] = form
             found[form.name].append(name)
             sizes[form.name] += path.stat().st_size
     if not found:
         kind = f"of the format {format_name}" if format_name else "of a known format"
-        texts = [folder / name for name in others if not _DOCUMENTATION.search(name)]
-        raise TreebankError(
-            f"{folder}: found no file {kind} among {len(others)} files."
-            f"{_nearest(texts, _formats(format_name))}"
-        )
-
-    def largest(yields: tuple[Yields, ...]) -> Format | None:
-        some = [name for name in sizes if forms[name].yields in yields]
-        return forms[max(some, key=sizes.__getitem__)] if some else None
-
-    best, beside = forms[max(sizes, key=sizes.__getitem__)], None
-    trees, arcs = largest(("trees", "graphs")), largest(("dependencies",))
+        nearest = _nearest([folder / name for name in others], formats)
+        raise TreebankError(f"{folder}: found no file {kind} among {len(others)} files.{nearest}")
+    ordered = [FORMATS.get(name) for name, _ in sizes.most_common()]
+    best, beside = ordered[0], None
+    trees = next((form for form in ordered if form.yields != "dependencies"), None)
+    arcs = next((form for form in ordered if form.yields == "dependencies"), None)
     if trees and arcs and (alike := _partners(found[trees.name], found[arcs.name])):
         best, beside = trees, Source(arcs, alike, _options(arcs, folder, alike, encoding))
     paths = tuple(found.pop(best.name))
@@ -149,20 +133,14 @@ def guess_sources(
     return source, beside, tuple(sorted(unused.union(others)))
 
 
-def _formats(name: str | None) -> list[Format]:
-    """Return the format of a name, or all without one."""
-    return [FORMATS.get(one, TreebankError) for one in ([name] if name else FORMATS.names())]
-
-
 def _partners(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | None:
-    """Return of each file the one among others that is called alike; None if one has none.
+    """The file of the same name but for the ending, of each; None if one has none.
 
-    Two are called alike if their names differ in the ending only, and where names alone are not
-    unique, those of their folders do not.
+    Where names alone are not unique, those of their folders must be the same too.
     """
     for parts in (1, 2):
-        keys = ["/".join(PurePosixPath(path).with_suffix("").parts[-parts:]) for path in paths]
-        by_key = {"/".join(PurePosixPath(o).with_suffix("").parts[-parts:]): o for o in others}
+        keys = [PurePosixPath(path).with_suffix("").parts[-parts:] for path in paths]
+        by_key = {PurePosixPath(other).with_suffix("").parts[-parts:]: other for other in others}
         if len(by_key) == len(others) and len(set(keys) & by_key.keys()) == len(paths):
             return tuple(by_key[key] for key in keys)
     return None
@@ -184,20 +162,20 @@ def _begin(path: Path, encoding: str | None) -> str:
 def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:
     """Say which format reads most of the largest files, and where it fails."""
     best, said = -1.0, ""
-    texts = [path for path in paths if _begin(path, None)]
-    for path in sorted(texts, key=lambda path: -path.stat().st_size)[:3]:
-        for form in forms:
-            errors: list[SpmrlError] = []
-            required = {"escapes": "brackets"} if form.options.get("escapes") is ... else {}
-            count = 0
-            try:
-                for _ in islice(form.read(path, on_error=errors.append, **required), _TRIED):
-                    count += 1
-            except SpmrlError as error:
-                errors.append(error)
-            share = count / (1 + len(errors))
-            if errors and share > best:
-                best, said = share, f" The nearest is {form.name}, which fails: {errors[0]}"
+    texts = [path for path in paths if not _DOCUMENTATION.search(path.name) and _begin(path, None)]
+    largest = sorted(texts, key=lambda path: -path.stat().st_size)[:3]
+    for path, form in product(largest, forms):
+        errors: list[SpmrlError] = []
+        required = {"escapes": "brackets"} if form.options.get("escapes") is ... else {}
+        count = 0
+        try:
+            for _ in islice(form.read(path, on_error=errors.append, **required), _TRIED):
+                count += 1
+        except SpmrlError as error:
+            errors.append(error)
+        share = count / (1 + len(errors))
+        if errors and share > best:
+            best, said = share, f" The nearest is {form.name}, which fails: {errors[0]}"
     return said
 
 
@@ -205,18 +183,18 @@ def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:
 
 
 def _marked(data: bytes) -> str | None:
-    """Return the encoding that the first bytes of a file name, if it is not UTF-8."""
+    """The encoding that the first bytes of a file name, if it is not UTF-8."""
     return next((name for mark, name in _MARKS if data.startswith(mark)), None)
 
 
 def _encoding(folder: Path, paths: Iterable[str]) -> str:
-    """Return the encoding of files that are UTF-8, or all have the same mark at their beginning."""
+    """The encoding of files that are UTF-8, or all have the same mark at their beginning."""
     found = set()
     for name in paths:
         data = (folder / name).read_bytes()
-        found.add(_marked(data) or "utf-8")
+        found.add(encoding := _marked(data) or "utf-8")
         try:
-            data.decode(_marked(data) or "utf-8")
+            data.decode(encoding)
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             raise TreebankError(
@@ -305,11 +283,11 @@ def divide(
             ending; a pattern of these with ``*``; a folder; ``@FILE`` with one of these a line.
             A pattern takes no file that names claim for a split of which nothing is said, and for
             train none that is taken for another.
-        folder: in which ``FILE`` is looked for, if it is not in the working directory.
+        folder: where ``FILE`` is looked for, if it is not in the working directory.
 
     Raises:
-        TreebankError: names and user leave open what is for training, or for what a file is;
-            something given matches no file; several treebanks lie in the folder.
+        TreebankError: it is open what is for training, or what a file is for; something given
+            matches no file; several treebanks lie in the folder.
     """
     starred = {split: [one for one in given[split] if "*" in one] for split in given}
     chosen = {
@@ -317,38 +295,35 @@ def divide(
         for split in given
     }
     left = _without(paths, chosen.values())
-    named = named_splits(left) if len(given) < len(SPLITS) else {}
-    files = {split: some for split, some in named.items() if split not in given}
+    named = _named_splits(left) if len(given) < len(SPLITS) else {}
+    files = {split: its for split, its in named.items() if split not in given}
     left = _without(left, files.values())
     for split in (split for split in reversed(SPLITS) if split in given):  # train has what is left
-        some = chosen[split] | _matching(left, split, starred[split], folder)
-        left = _without(left, [some])
-        files[split] = tuple(path for path in paths if path in some)
+        wanted = chosen[split] | _matching(left, split, starred[split], folder)
+        left = _without(left, [wanted])
+        files[split] = tuple(path for path in paths if path in wanted)
     how = "as you said" if given else "by the names of the files"
     if not files and len(paths) == 1:
         files, how = {"train": tuple(paths)}, "one file, divided: 80 % train, 10 % dev, 10 % test"
     unused = tuple(_without(paths, files.values()))
     cut = tuple(split for split in SPLITS if split not in files)
     if not files.get("train") or (cut and unused and "train" not in given):
-        told = "; ".join(f"{split}: {_some(files[split])}" for split in SPLITS if files.get(split))
+        told = "; ".join(f"{split}: {some(files[split])}" for split in SPLITS if files.get(split))
         raise TreebankError(
             f"{folder}: {len(paths)} files. What is for train, dev and test is told of "
-            f"{told or 'none'}; not of {_some(unused) or 'others'}. Please {_SAY}"
+            f"{told or 'none'}; not of {some(unused) or 'others'}. Please {_SAY}"
         )
     return Division({split: files[split] for split in SPLITS if split in files}, cut, unused, how)
 
 
-def named_splits(paths: Sequence[str]) -> dict[SplitName, tuple[str, ...]]:
-    """Return the files of each split that names tell of.
+def _named_splits(paths: Sequence[str]) -> dict[SplitName, tuple[str, ...]]:
+    """The files of each split that names tell of.
 
     The innermost part of a path tells that has words of exactly one split: alone (``x.train``),
     with what corpora are called by (``devset``), or as other names have words of other splits
     (``hebtrain`` beside ``hebdev``). ``gold`` and ``eval`` mean test in a path without another
     word. Where all three splits are called alike but for the word, files that are called otherwise
-    (``train5k``, ``train-small``) are none of them.
-
-    Raises:
-        TreebankError: there are several such threes or pairs, of several treebanks or editions.
+    (``train5k``, ``train-small``) are none of them. Several such threes or pairs are an error.
     """
     around = posixpath.commonpath([posixpath.dirname(path) for path in paths] or [""])
     names = {path: _CAMEL.sub(" ", path[len(around) :]).lower() for path in paths}
@@ -365,21 +340,21 @@ def named_splits(paths: Sequence[str]) -> dict[SplitName, tuple[str, ...]]:
         examples = [next(path for path in told if told[path][1] == alike) for alike in several]
         raise TreebankError(
             f"found {len(several)} treebanks or editions, each with splits of its own, such as "
-            f"{_some(examples)}. Name the folder of one of them, or {_SAY}"
+            f"{some(examples)}. Name the folder of one of them, or {_SAY}"
         )
     whole = [alike for alike in several if splits_of[alike] == set(SPLITS)]
-    files: dict[SplitName, list[str]] = {split: [] for split in SPLITS}
-    for path in sorted(told):
-        split, alike = told[path]
-        if not whole or alike in whole:
-            files[split].append(path)
-    return {split: tuple(some) for split, some in files.items() if some}
+    kept = {path: told[path][0] for path in sorted(told) if not whole or told[path][1] in whole}
+    return {
+        split: tuple(path for path in kept if kept[path] == split)
+        for split in SPLITS
+        if split in kept.values()
+    }
 
 
 def _told(
     names: Mapping[str, str], meanings: Mapping[str, SplitName]
 ) -> dict[str, tuple[SplitName, str]]:
-    """Return the split that a path tells of, and the part that tells without word and numbers."""
+    """The split that a path tells of, and the part that tells without word and numbers."""
     told = {}
     for path, name in names.items():
         parts = name.split("/")
@@ -399,7 +374,7 @@ def _tokens(name: str) -> set[str]:
 
 
 def _meanings(tokens: Iterable[str]) -> dict[str, SplitName]:
-    """Return the split that each of some tokens means, if it means one."""
+    """The split that each of some tokens means, if it means one."""
     found = [
         (token, token.replace(word, "*"), split)
         for token in tokens
@@ -417,14 +392,14 @@ def _meanings(tokens: Iterable[str]) -> dict[str, SplitName]:
 
 
 def _without(paths: Iterable[str], taken: Iterable[Collection[str]]) -> list[str]:
-    every = {path for some in taken for path in some}
+    every = set().union(*taken)
     return [path for path in paths if path not in every]
 
 
 def _matching(
     paths: Sequence[str], split: SplitName, wanted: Sequence[str], folder: Path
 ) -> set[str]:
-    """Return the files that the user means."""
+    """The files that the user means."""
     forms: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         name = PurePosixPath(path)
@@ -441,20 +416,15 @@ def _matching(
             if not found:
                 raise TreebankError(
                     f"--{split} {given}: '{line}' is none of the files that are left: "
-                    f"{_some(paths) or 'none'}"
+                    f"{some(paths) or 'none'}"
                 )
             chosen.update(found)
     return chosen
 
 
 def _listed(name: str, folder: Path) -> list[str]:
-    """Return the lines of a list of files, without comments (``#``) and blank ones."""
+    """The lines of a list of files, without comments (``#``) and blank ones."""
     path = Path(name) if Path(name).exists() else folder / name
     text = read_within(path, TreebankError, _LONGEST_LIST).decode("utf-8-sig", errors="replace")
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
-
-
-def _some(paths: Sequence[str]) -> str:
-    more = len(paths) - _SHOWN
-    return ", ".join(paths[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,18 +1,15 @@
 """What a treebank is, as data: one validated TOML file for each.
 
 A treebank differs from the next in its files, format, splits and conventions, not in code. A
-manifest states them all, with the licence, the citation and the numbers of sentences that its
-splits must have, so that a wrong release or a half-copied folder is noticed before anything is
-trained on it. Unknown keys are errors, and all mistakes of a file are reported together.
-
-A treebank of trees may have its dependencies in files of another format, whose sentences and words
-need not be in the order and shape of the trees'. What lies on the disk is not known here.
+manifest states them all, with the numbers of sentences that its splits must have, so that a wrong
+release is noticed before anything is trained on it. Unknown keys are errors, and all mistakes of a
+file are reported together. What lies on the disk is not known here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -31,7 +28,7 @@ from pydantic_core import PydanticCustomError
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.readers.conll import MultiwordTokens
 from spmrl_bench.readers.dialects import check_bracket_options
-from spmrl_bench.readers.formats import FORMATS, Format
+from spmrl_bench.readers.formats import FORMATS, Format, Yields
 from spmrl_bench.readers.text import is_encoding
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.paths import check_name, check_path, data_dir
@@ -47,18 +44,6 @@ _STAGES: tuple[Stage, ...] = ("text", "graph", "tree")
 #: The options that are in every fingerprint; one that came later is there where it is set.
 _FIRST_OPTIONS = ("encoding", "escapes", "lemmas", "tag_column", "roots")
 _OPTIONS = (*_FIRST_OPTIONS, "multiword", "leaf", "wrappers", "drop", "id")
-
-
-def format_named(name: str) -> Format | None:
-    """Return the format of a name; None if there is none."""
-    return FORMATS.get(name) if name in FORMATS.names() else None
-
-
-def _check_parameters(name: str) -> str:
-    known = [path.stem for path in data_dir("evalb").glob("*.prm")]
-    if name not in known:
-        raise ValueError(unknown_name("parameter set", name, known))
-    return name
 
 
 def _check_folders(text: str) -> str:
@@ -90,7 +75,6 @@ def _check_address(text: str) -> str:
 
 
 Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[list[Text], BeforeValidator(_as_list)]
 InFolder = Annotated[Text, AfterValidator(check_path)]  # a path under a folder
 Folders = Annotated[Text, AfterValidator(_check_folders)]  # one or several to look for in turn
 Pattern = Annotated[Text, AfterValidator(check_pattern)]
@@ -103,42 +87,47 @@ class StrictModel(BaseModel):
 
 
 class SplitTable(StrictModel):
-    """The sentences of a split when files hold several: those that a side table marks.
+    """The sentences of a split that a table marks, where files hold several splits.
 
-    The table has tab-separated columns with names in its first line, and one line for each
-    sentence of the files, in their order.
+    The table has tab-separated columns, their names in its first line, and a line for each sentence
+    of the files, in their order.
     """
 
     table: InFolder
-    """The file with the table, under the treebank's folder."""
+    """Its file, under the treebank's folder."""
     column: Text
     """Name of the column that marks them."""
     equals: Text
-    """What stands in that column for sentences of this split."""
+    """What that column has for sentences of this split."""
 
 
 class Split(StrictModel):
     """The files of one split and what they must hold after the transforms."""
 
     files: Patterns
-    """Patterns of paths under the treebank's folder, read in the order given: ``*``, ``{01..09}``,
+    """Patterns of paths under the treebank's folder, read in this order: ``*``, ``{01..09}``,
     ``a | b`` for the first of two that matches."""
     exclude: list[Pattern] = []
     """Patterns of files to leave out."""
     range: Annotated[str, AfterValidator(lambda text: (check_range(text), text)[1])] | None = None
-    """``"1..1000"``: only these sentences of the files, counted from 1 before anything is left
-    out; ``"1001.."`` all from there on."""
+    """``"1..1000"``: only these sentences, counted from 1 before anything is left out; ``"1001.."``
+    all from there on."""
     rows: SplitTable | None = None
     """Only the sentences that a table marks."""
     sentences: Annotated[tuple[int, ...], BeforeValidator(_as_counts)] | None = None
-    """The number of sentences, or a list of those of sources that differ; the first is the usual
-    one. Nothing is compared where nothing is declared."""
+    """The number of sentences, or a list of those of different sources, the usual one first;
+    without it, nothing is compared."""
     tokens: PositiveInt | None = None
-    """The number of words; nothing is compared where none is declared."""
+    """The number of words; without it, nothing is compared."""
     skipped: NonNegativeInt = 0
     """How many sentences break the format and are left out (``on_error = "skip"``)."""
     dropped: NonNegativeInt | None = None
     """How many sentences have no word left after the transforms, where that is known."""
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The first and last sentence of its range, from 1; without an end ``sys.maxsize``."""
+        return check_range(self.range or "1..")
 
 
 class Splits(StrictModel):
@@ -158,6 +147,8 @@ class Splits(StrictModel):
 class SourceFormat(StrictModel):
     """A file format and the options of its reader."""
 
+    _yields: ClassVar[tuple[Yields, ...]] = get_args(Yields)
+
     format: Text
     """Name of the file format."""
     encoding: str | None = None
@@ -176,7 +167,7 @@ class SourceFormat(StrictModel):
     """How brackets write a word: a template such as ``{tag} {word} {lemma}``."""
     wrappers: Annotated[list[str], BeforeValidator(_as_list)] | None = None
     """Labels of brackets that hold trees and are no part of them."""
-    drop: Texts | None = None
+    drop: Annotated[list[Text], BeforeValidator(_as_list)] | None = None
     """Labels of nodes that are left out with all below them."""
     id: Text | None = None
     """The label of the node, left out too, that names a tree."""
@@ -184,22 +175,19 @@ class SourceFormat(StrictModel):
     @field_validator("format")
     @classmethod
     def _format_is_known(cls, name: str) -> str:
-        form = format_named(name)
-        if form is None or not cls._may_be(form):
-            known = [one for one in FORMATS.names() if cls._may_be(FORMATS.get(one))]
+        if name not in FORMATS.names() or FORMATS.get(name).yields not in cls._yields:
+            known = [one for one in FORMATS.names() if FORMATS.get(one).yields in cls._yields]
             raise ValueError(f"must be one of {', '.join(known)}")
         return name
-
-    @classmethod
-    def _may_be(cls, form: Format) -> bool:
-        return True
 
     @field_validator(*_OPTIONS)
     @classmethod
     def _is_option(cls, value: Any, info: ValidationInfo) -> Any:
         form, name = _format_of(info), str(info.field_name)
-        if form is None or value is None:
-            if form is not None and form.options.get(name) is ...:
+        if form is None:
+            return value
+        if value is None:
+            if form.options.get(name) is ...:
                 raise ValueError("missing")
             return value
         if name not in form.options:
@@ -213,9 +201,7 @@ class SourceFormat(StrictModel):
     @property
     def form(self) -> Format:
         """The format itself."""
-        form = format_named(self.format)
-        assert form is not None  # it was validated
-        return form
+        return FORMATS.get(self.format)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -232,15 +218,16 @@ class SourceFormat(StrictModel):
 
 def _format_of(info: ValidationInfo) -> Format | None:
     """The format that a table names in front of a key; None if that is wrong itself."""
-    return format_named(info.data.get("format", ""))
+    return FORMATS.get(info.data["format"]) if "format" in info.data else None
 
 
 class DependencyLayer(SourceFormat):
-    """The sentences of a constituency treebank a second time, as dependencies.
+    """The sentences of trees a second time, as dependencies of the same words, at least if merged.
 
-    Their words must be those of the trees, at least after merging.
+    They need not be in the trees' order.
     """
 
+    _yields = ("dependencies",)
     path: Folders | None = None
     """Its folder under the directory of treebanks, if not that of the trees."""
     train: Patterns | None = None
@@ -250,22 +237,17 @@ class DependencyLayer(SourceFormat):
     test: Patterns | None = None
     """Patterns of the files of test."""
     ending: Annotated[str, Field(pattern=r"^\.\w+$")] | None = Field(None, validate_default=True)
-    """In place of patterns: the ending by which the files are called otherwise than those of the
-    trees, such as ``".conllx"``."""
+    """In place of patterns: the ending of the files, which are called as those of the trees but for
+    it, such as ``".conllx"``."""
     ids: Text | None = None
-    """The column of the table of each split's ``rows`` that has the names of the sentences, where
-    they stand in another order than the trees."""
+    """The column with their names in the tables of ``rows``, if their order is not the trees'."""
     words: Literal["same", "merged"] = "same"
     """Whether words that make up one of the trees' are merged into it."""
     parts: Text | None = None
-    """Where words are merged, the relation by which the parts of a word that the trees cut into
-    several hang from the last of them; without it there can be none."""
+    """Where words are merged, the relation by which the parts of a word that the trees cut hang
+    from the last; without it, none may be cut."""
     respelt: dict[Text, Text] = {}
     """Words that the trees spell otherwise, and how, where words are merged."""
-
-    @classmethod
-    def _may_be(cls, form: Format) -> bool:
-        return form.yields == "dependencies"
 
     @field_validator("ending")
     @classmethod
@@ -286,13 +268,14 @@ class DependencyLayer(SourceFormat):
 
     def files(self, name: SplitName, split: Split) -> tuple[list[str], list[str]]:
         """Return the patterns of its files for a split of the trees, and of those to leave out."""
-        if self.ending is None:
+        if (ending := self.ending) is None:
             return getattr(self, name), []
-        files, exclude = (
-            [_with_ending(pattern, self.ending) for pattern in patterns]
-            for patterns in (split.files, split.exclude)
-        )
-        return files, exclude
+
+        def called(pattern: str) -> str:
+            ones = pattern.split(ALTERNATIVE)
+            return ALTERNATIVE.join(f"{one.rpartition('.')[0] or one}{ending}" for one in ones)
+
+        return [*map(called, split.files)], [*map(called, split.exclude)]
 
     @property
     def alignment(self) -> dict[str, Any]:
@@ -300,13 +283,8 @@ class DependencyLayer(SourceFormat):
         return self.model_dump(include={"ids", "words", "parts", "respelt"}, exclude_defaults=True)
 
 
-def _with_ending(pattern: str, ending: str) -> str:
-    alternatives = pattern.split(ALTERNATIVE)
-    return ALTERNATIVE.join(f"{one.rpartition('.')[0] or one}{ending}" for one in alternatives)
-
-
 class Attachment(StrictModel):
-    """What decides its attachment scores besides the format, by the names of the scorer's rules."""
+    """The rules of its attachment scores besides the format, as the scorer calls them."""
 
     punctuation: Text = "none"
     """The rule by which words are punctuation: ``none``, ``ptb-ctb`` or ``unicode``."""
@@ -322,11 +300,7 @@ class Attachment(StrictModel):
 
 
 class Fetch(StrictModel):
-    """Where files of a treebank can be downloaded.
-
-    Either an archive, of which some members are taken, or a folder of single files: those whose
-    SHA-256 the manifest records.
-    """
+    """Where to download: members of an archive, or the files of a folder with a SHA-256 here."""
 
     url: Annotated[str, Field(pattern="^https?://"), AfterValidator(_check_address)]
     """Address of the archive, or of the folder, then with a slash at its end."""
@@ -335,8 +309,8 @@ class Fetch(StrictModel):
     sha256: Sha256 | None = None
     """SHA-256 of the archive."""
     members: dict[InFolder, InFolder] = Field(default={}, validate_default=True)
-    """Members of the archive, or folders of it with a slash at their end, and what they become
-    under the treebank's folder."""
+    """Members of the archive, or folders with a slash at their end, and what they become under the
+    treebank's folder."""
 
     @field_validator("members")
     @classmethod
@@ -378,8 +352,8 @@ class Manifest(SourceFormat):
     source: Text
     """Where it comes from: an address, or who distributes it."""
     path: Folders
-    """Its folder under the directory of treebanks, or several to look for in turn; or absolute.
-    Of the track ``mini``, under the program's own folder."""
+    """Its folder under the directory of treebanks, or absolute, or several to look for in turn; of
+    the track ``mini``, under the program's own folder."""
     transforms: list[str] = Field(default_factory=list)
     """Names of transforms, in the order in which they apply."""
     on_error: Literal["fail", "skip"] = "fail"
@@ -415,23 +389,25 @@ class Manifest(SourceFormat):
 
     @field_validator("transforms")
     @classmethod
-    def _transforms_are_known_and_in_order(
-        cls, names: list[str], info: ValidationInfo
-    ) -> list[str]:
+    def _transforms_are_in_order(cls, names: list[str], info: ValidationInfo) -> list[str]:
         form = _format_of(info)
-        last = 0
-        for name in names if form is not None else ():
+        if form is None:
+            return names
+        has = {"dependencies": (), "graphs": ("graph", "tree"), "trees": ("tree",)}[form.yields]
+        before = 0
+        for name in names:
             try:
                 stage = transform_named(name).stage
             except SpmrlError as error:
                 raise ValueError(str(error)) from None
-            if form is not None and stage not in _stages(form):
+            if stage not in has and (stage, form.name) != ("text", "brackets"):
                 raise ValueError(f"{name} applies to a {stage}, which this format does not have")
-            if _STAGES.index(stage) < last:
+            if (place := _STAGES.index(stage)) < before:
                 raise ValueError(
-                    f"{name} applies to a {stage}: it must stand before those for a {_STAGES[last]}"
+                    f"{name} applies to a {stage}: it must stand before those for a "
+                    f"{_STAGES[before]}"
                 )
-            last = _STAGES.index(stage)
+            before = place
         return names
 
     @field_validator("prm")
@@ -439,25 +415,26 @@ class Manifest(SourceFormat):
     def _only_trees_have_brackets(cls, name: str | None, info: ValidationInfo) -> str | None:
         form = _format_of(info)
         if form is not None and (name is None) != (form.yields == "dependencies"):
-            needs = "has no brackets to score: leave it out" if name is not None else "missing"
-            raise ValueError(needs)
-        return name if name is None else _check_parameters(name)
+            raise ValueError("has no brackets to score: leave it out" if name else "missing")
+        known = [path.stem for path in data_dir("evalb").glob("*.prm")]
+        if name is not None and name not in known:
+            raise ValueError(unknown_name("parameter set", name, known))
+        return name
 
     @field_validator("dependencies")
     @classmethod
     def _stands_beside_trees(
         cls, layer: DependencyLayer | None, info: ValidationInfo
     ) -> DependencyLayer | None:
-        form, splits = _format_of(info), info.data.get("splits")
+        form = _format_of(info)
         if form is None or layer is None:
             return layer
         if form.yields == "dependencies":
             raise ValueError(f"{form.name} has dependencies, and they are the first layer")
-        if layer.ids and splits is not None:
-            without = [name for name in SPLITS if splits[name].rows is None]
-            if without:
+        for name in SPLITS if layer.ids and "splits" in info.data else ():
+            if info.data["splits"][name].rows is None:
                 raise ValueError(
-                    f"ids names a column of the table of rows, which split {without[0]} has not"
+                    f"ids names a column of the table of rows, which split {name} has not"
                 )
         return layer
 
@@ -481,7 +458,11 @@ class Manifest(SourceFormat):
 
     @property
     def rules(self) -> dict[str, dict[str, str]]:
-        """The rules by which each of its layers is scored, by the name of the metric."""
+        """The rules by which each of its layers is scored, by the name of the metric.
+
+        Those of ``brackets`` are ``prm``, the evalb parameter set; those of ``attachment`` the
+        fields of :class:`~spmrl_bench.scoring.attachment.AttachmentRules`.
+        """
         rules = {} if self.prm is None else {"brackets": {"prm": self.prm}}
         if "dependencies" in self.layers:
             options = (self.dependencies or self).options
@@ -489,11 +470,3 @@ class Manifest(SourceFormat):
             own = (self.attachment or Attachment()).model_dump()
             rules["attachment"] = {"tags": tags, "roots": roots} | own
         return rules
-
-
-def _stages(form: Format) -> tuple[Stage, ...]:
-    if form.yields == "dependencies":
-        return ()
-    if form.yields == "graphs":
-        return ("graph", "tree")
-    return ("text", "tree") if form.name == "brackets" else ("tree",)

@@ -1,8 +1,8 @@
 """From an unknown folder to a manifest.
 
-The folder is looked at, its settings are guessed (:mod:`spmrl_bench.treebanks.guess`), and
-everything is read with them: the manifest that comes out declares the numbers that were found, so
-that it holds for exactly these files. It knows nothing of recipes and parsers.
+Settings are guessed (:mod:`spmrl_bench.treebanks.guess`), and everything is read with them: the
+manifest that comes out declares the numbers that were found, so that it holds for exactly these
+files. Recipes and parsers are not known here.
 """
 
 from __future__ import annotations
@@ -19,24 +19,13 @@ from spmrl_bench.files import write_text
 from spmrl_bench.storage.paths import check_name, data_dir, home, list_folder
 from spmrl_bench.storage.toml import toml_text, validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root
-from spmrl_bench.treebanks.check import (
-    Shared,
-    TreebankStatistics,
-    many_shared,
-    read_with_statistics,
-    shared_sentences,
-)
-from spmrl_bench.treebanks.files import TreebankFiles, file_digest, same_places
-from spmrl_bench.treebanks.guess import (
-    Division,
-    Source,
-    divide,
-    guess_sources,
-    guess_transforms,
-)
+from spmrl_bench.treebanks.check import Shared, TreebankStatistics, find_overlaps, read_and_count
+from spmrl_bench.treebanks.files import TreebankFiles, file_digest
+from spmrl_bench.treebanks.guess import Division, Source, divide, guess_sources, guess_transforms
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import find_files
-from spmrl_bench.treebanks.reading import FirstLayer, SplitData, read_layer, split_data
+from spmrl_bench.treebanks.reading import FirstLayer, read_layer, split_data
+from spmrl_bench.trees.parse import Parse
 
 _SAMPLE = 500  # sentences of a file that the transforms are guessed from
 _LISTED = 10  # files that a manifest lists by name where a pattern means the same
@@ -49,17 +38,13 @@ class NewTreebank:
     """What a folder was found to be.
 
     Attributes:
-        name, language: of the treebank.
         folder: that was looked at, absolute.
-        source: its files; ``beside``, those of the dependencies beside its trees.
-        others: files of the folder that are neither.
-        division: of its files among the splits.
-        ranges: the first and last sentence of each split that has a part of the files, from 1.
-        statistics: the figures of each split.
+        source, beside, others: as of :func:`~spmrl_bench.treebanks.guess.guess_sources`.
+        division: of the files among the splits.
+        ranges: the first and last sentence, from 1, of each split that has a part of the files.
         notes: what else there is to say.
-        shared: sentences that two splits have.
-        overlaps: what of that is too much, in words.
-        errors: every sentence that breaks the format.
+        shared, overlaps: as of :func:`~spmrl_bench.treebanks.check.find_overlaps`.
+        errors: one for each sentence that breaks the format.
         manifest, checksums: the texts of the two files.
     """
 
@@ -102,12 +87,10 @@ def inspect_folder(
     """Look at a folder, read everything in it, and make its manifest (as text).
 
     Args:
-        folder: with its files.
         language: English name in small letters; the folder's name without it.
         name: of the treebank; without it, language and folder, or the folder's alone.
         format_name, encoding: of the files; guessed without them.
-        given: of splits that the user names, their files; as for
-            :func:`~spmrl_bench.treebanks.guess.divide`.
+        given: files by split, as for :func:`~spmrl_bench.treebanks.guess.divide`.
         allow_shared: whether splits may have the same sentences.
 
     Raises:
@@ -128,25 +111,23 @@ def inspect_folder(
     content = _settings(found)
     files = TreebankFiles(validated(Manifest, content, f"{name}.toml", TreebankError), folder)
     layers: dict[SplitName, FirstLayer] = {}
-    contents: dict[str, SplitData] = {}
+    sentences: dict[str, Sequence[Parse]] = {}
     for split in SPLITS:
-        layers[split], found.statistics[split] = read_with_statistics(files, split, found.errors)
-        contents[split] = split_data(layers[split])
-        if not contents[split].sentences:
+        layers[split], found.statistics[split] = read_and_count(files, split, found.errors)
+        data = split_data(layers[split])
+        if not data.sentences:
             because = f": {found.errors[0]}" if found.errors else ""
             raise TreebankError(f"{folder}: no sentence is left for {split}{because}")
-        content["splits"][split] |= _numbers(contents[split])
+        content["splits"][split] |= {key: number for key, number in data.counts.items() if number}
+        sentences[split] = data.sentences
     found.errors = list(dict.fromkeys(found.errors))  # splits may share files
-    found.shared = shared_sentences({key: value.sentences for key, value in contents.items()})
-    sizes = {key: len(value.sentences) for key, value in contents.items()}
-    found.overlaps = [*same_places(files), *many_shared(found.shared, sizes)]
+    found.shared, found.overlaps = find_overlaps(files, sentences)
     if found.overlaps and allow_shared:
         content["shared"] = "allowed"
         found.overlaps = []
     if found.errors:
         content["on_error"] = "skip"
-    if beside is not None:
-        content |= _layer(found, content, beside, layers)
+    content |= _layer(found, content, layers)
     used = [*source.paths, *(beside.paths if "dependencies" in content and beside else ())]
     found.manifest = toml_text(content)
     found.checksums = "".join(f"{file_digest(folder / file)}  {file}\n" for file in sorted(used))
@@ -156,15 +137,10 @@ def inspect_folder(
 def write_new_treebank(
     found: NewTreebank, top: Path, beside: Mapping[Path, str] | None = None
 ) -> list[Path]:
-    """Write manifest and checksums into ``top/treebanks``, replacing nothing.
+    """Write manifest and checksums into ``top/treebanks``, and texts beside, replacing nothing.
 
     A folder that does not lie under the directory of treebanks is listed as one that may be read
     (:mod:`spmrl_bench.storage.paths`).
-
-    Args:
-        found: the inspected treebank.
-        top: the folder; see :func:`place_for_new`.
-        beside: other files to write with these, and their texts.
 
     Raises:
         TreebankError: there is a treebank of that name, or a file cannot be written.
@@ -205,7 +181,7 @@ def _refuse_taken(name: str) -> None:
 def _read(
     folder: Path, source: Source, paths: Sequence[str], limit: int | None = None
 ) -> list[Any]:
-    """Return what the reader yields of some files, errors included."""
+    """What the reader yields of some files, errors included."""
     found: list[Any] = []
     for path in paths:
         read = source.form.read(folder / path, on_error=found.append, **source.options)
@@ -214,7 +190,7 @@ def _read(
 
 
 def _ranges(folder: Path, source: Source, division: Division) -> dict[SplitName, tuple[int, int]]:
-    """Return the parts of the training files that splits have, a tenth each for those cut."""
+    """The parts of the training files that splits have, a tenth each for those cut."""
     if not division.cut:
         return {}
     count = len(_read(folder, source, division.files["train"]))
@@ -231,17 +207,17 @@ def _ranges(folder: Path, source: Source, division: Division) -> dict[SplitName,
 
 
 def _settings(found: NewTreebank) -> dict[str, Any]:
-    """Return the manifest's content; numbers of sentences are not known yet."""
+    """The manifest's content; numbers of sentences are not known yet."""
     source, folder = found.source, found.folder
     root = treebanks_root()
-    inside = root is not None and folder != root and folder.is_relative_to(root)
+    below = root is not None and root in folder.parents
     content: dict[str, Any] = {
         "name": found.name,
         "title": found.name,
         "language": found.language,
         "track": "open",
         "format": source.form.name,
-        "path": folder.relative_to(root).as_posix() if root and inside else str(folder),
+        "path": folder.relative_to(root).as_posix() if root and below else str(folder),
         **source.options,
     }
     if source.form.yields != "dependencies":
@@ -249,30 +225,19 @@ def _settings(found: NewTreebank) -> dict[str, Any]:
         trees = [tree for tree in sample if not isinstance(tree, ReadError)]
         content["transforms"] = guess_transforms(source.form, trees)
         content["prm"] = "COLLINS" if found.language == "english" else "spmrl"
-    predicted = all(
-        any(_PREDICTED.search(part.lower()) for part in (folder.name, *PurePosixPath(path).parts))
-        for path in source.paths
-    )
-    content["tags"] = "predicted" if predicted else "gold"
+    names = (f"{folder.name}/{path}".lower() for path in source.paths)
+    content["tags"] = "predicted" if all(map(_PREDICTED.search, names)) else "gold"
     content |= dict.fromkeys(("licence", "citation", "source", "obtain"), _UNKNOWN)
-    content["splits"] = {split: _split(found, split) for split in SPLITS}
+    content["splits"] = {
+        split: {"files": _patterns(folder, found.files(split))} for split in SPLITS
+    }
+    for split, (first, last) in found.ranges.items():
+        content["splits"][split]["range"] = f"{first}..{last}"
     return content
 
 
-def _split(found: NewTreebank, split: SplitName) -> dict[str, Any]:
-    entry: dict[str, Any] = {"files": _patterns(found.folder, found.files(split))}
-    if split in found.ranges:
-        first, last = found.ranges[split]
-        entry["range"] = f"{first}..{last}"
-    return entry
-
-
 def _patterns(folder: Path, paths: Sequence[str]) -> list[str]:
-    """Return what a manifest calls some files: by name, or by patterns if these mean the same.
-
-    Raises:
-        TreebankError: the name of a file is itself a pattern of others.
-    """
+    """What a manifest calls some files: by name, or by patterns if these mean the same."""
     names = sorted(paths)
     stars = [path.parent / f"*{path.suffix}" for path in map(PurePosixPath, names)]
     patterns = sorted({star.as_posix() for star in stars})
@@ -287,26 +252,18 @@ def _patterns(folder: Path, paths: Sequence[str]) -> list[str]:
     raise TreebankError(f"{folder / odd}: '*', '{{' and '|' mean other files: rename it")
 
 
-def _numbers(content: SplitData) -> dict[str, int]:
-    found = {"sentences": len(content.sentences), "tokens": sum(map(len, content.sentences))}
-    left_out = {"skipped": len(content.skipped), "dropped": content.dropped}
-    return found | {key: number for key, number in left_out.items() if number}
-
-
 def _layer(
-    found: NewTreebank,
-    content: Mapping[str, Any],
-    beside: Source,
-    layers: Mapping[SplitName, FirstLayer],
+    found: NewTreebank, content: Mapping[str, Any], layers: Mapping[SplitName, FirstLayer]
 ) -> dict[str, Any]:
-    """Return the table of the dependencies beside the trees, if they have the same words."""
+    """The dependencies beside the trees, if there are any and they have the same words."""
+    if (beside := found.beside) is None:
+        return {}
     alike = dict(zip(found.source.paths, beside.paths, strict=True))
     layer: dict[str, Any] = {"format": beside.form.name, **beside.options}
     for split in SPLITS:
         layer[split] = _patterns(found.folder, [alike[path] for path in found.files(split)])
     both = {**content, "dependencies": layer}
-    manifest = validated(Manifest, both, f"{found.name}.toml", TreebankError)
-    files = TreebankFiles(manifest, found.folder)
+    files = TreebankFiles(validated(Manifest, both, found.name, TreebankError), found.folder)
     try:
         for split in SPLITS:
             read_layer(files, split, layers[split])

@@ -1,8 +1,7 @@
 """The files that a manifest means.
 
-Releases of one treebank differ in small ways: a folder in capitals or not, a full training
-set or only the small one, files that are numbered with gaps. A manifest therefore names files
-by patterns:
+Releases of one treebank differ in small ways: a folder in capitals, only the small training set,
+numbers with gaps. A manifest therefore names files by patterns:
 
 ``*``
     any characters of a name; what matches is read in bytewise order.
@@ -19,10 +18,11 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from pathlib import Path
+from typing import NamedTuple
 
 from spmrl_bench.storage.paths import check_path
 
@@ -36,8 +36,7 @@ _DIGITS = 9
 _WILD = 8  # folders of a path that may have a star
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedFiles:
+class MatchedFiles(NamedTuple):
     """The files of a list of patterns, in reading order, and the patterns without any."""
 
     paths: tuple[Path, ...]
@@ -47,27 +46,17 @@ class MatchedFiles:
 def find_files(
     folder: Path, patterns: Iterable[str], *, exclude: Iterable[str] = (), tags: str = "gold"
 ) -> MatchedFiles:
-    """Return the files under a folder that some patterns mean, less those to exclude.
-
-    ``tags`` is what ``{tags}`` stands for.
-    """
-    paths: list[Path] = []
-    missing: list[str] = []
-    for pattern in patterns:
-        found, lacking = _first_present(folder, pattern.replace("{tags}", tags))
-        paths += found
-        missing += lacking
-    unwanted = {path for pattern in exclude for path in _matches(folder, pattern)[0]}
-    wanted = tuple(path for path in paths if path not in unwanted)
-    return MatchedFiles(wanted, tuple(missing))
+    """Return the files that patterns mean, less those to exclude; ``{tags}`` stands for tags."""
+    found = [_matches(folder, pattern, tags) for pattern in patterns]
+    unwanted = {path for pattern in exclude for path in _matches(folder, pattern, tags).paths}
+    return MatchedFiles(
+        tuple(path for one in found for path in one.paths if path not in unwanted),
+        tuple(name for one in found for name in one.missing),
+    )
 
 
 def check_pattern(text: str) -> str:
-    """Return the text, if it is a pattern of paths that lead downwards, for a schema.
-
-    Raises:
-        ValueError: one of its alternatives is none, or stands for too many names.
-    """
+    """Return the text; ValueError if it is no pattern of paths that lead downwards."""
     for pattern in text.split(ALTERNATIVE):
         numbers = [match.groups() for match in _NUMBERS.finditer(pattern)]
         for first, last, _ in numbers:
@@ -87,43 +76,39 @@ def check_pattern(text: str) -> str:
     return text
 
 
-def check_range(text: str) -> tuple[int, int | None]:
-    """Return the first number of ``"1..1000"`` or ``"1.."``, from 1, and the last one or None.
-
-    Raises:
-        ValueError: it is not of that form, or empty.
-    """
+def check_range(text: str) -> tuple[int, int]:
+    """Return the numbers of ``"1..9"`` or ``"1.."`` (to ``sys.maxsize``); ValueError else."""
     match = _RANGE.fullmatch(text) if len(text) < 2 * _DIGITS + 3 else None
     if match is None or match[0] == ".." or (match[2] and int(match[1] or 1) > int(match[2])):
         raise ValueError(
             "expected two numbers from 1 in rising order, such as '1..1000', or one of them, such "
             "as '1001..'"
         )
-    return int(match[1] or 1), int(match[2]) if match[2] else None
+    return int(match[1] or 1), int(match[2] or sys.maxsize)
 
 
-def _first_present(folder: Path, pattern: str) -> tuple[list[Path], list[str]]:
-    results = [_matches(folder, alternative) for alternative in pattern.split(ALTERNATIVE)]
-    for found, lacking in results:
-        if found:
-            return found, lacking
-    return [], [pattern] if len(results) > 1 else results[0][1]
+def some(names: Sequence[str], most: int = 8) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _matches(folder: Path, pattern: str) -> tuple[list[Path], list[str]]:
-    """The files of a pattern without alternatives, and what should be there and is not."""
-    paths: list[Path] = []
-    missing: list[str] = []
-    for name, needed in _numbered(pattern):
-        if "*" in name:
+def _matches(folder: Path, pattern: str, tags: str) -> MatchedFiles:
+    pattern = pattern.replace("{tags}", tags)
+    alternatives = pattern.split(ALTERNATIVE)
+    for alternative in alternatives:
+        paths: list[Path] = []
+        missing: list[str] = []
+        for name, needed in _numbered(alternative):
             only_stars = glob.escape(name).replace("[*]", "*")  # '[' and '?' stand for themselves
-            found = sorted(path for path in folder.glob(only_stars) if path.is_file())
-        else:
-            found = [folder / name] if (folder / name).is_file() else []
-        paths += found
-        if not found and needed:
-            missing.append(name)
-    return paths, missing if paths or missing else [pattern]
+            there = folder.glob(only_stars) if "*" in name else [folder / name]
+            found = sorted(path for path in there if path.is_file())
+            paths += found
+            if not found and needed:
+                missing.append(name)
+        if paths or (missing and len(alternatives) == 1):
+            return MatchedFiles(tuple(paths), tuple(missing))
+    return MatchedFiles((), (pattern,))
 
 
 def _numbered(pattern: str) -> Iterator[tuple[str, bool]]:

@@ -1,14 +1,11 @@
 """From the files of a treebank to the sentences of a split.
 
-The manifest says what should be there; this module reads it with the reader of its format, applies
-the transforms in order and compares the result with the numbers that the manifest promises.
-Anything else than what was promised is an error: scores on another set of sentences would look
-like any other score.
+Files are read with the reader of their format, and the transforms applied in order. Anything else
+than the manifest promises is an error: scores on other sentences would look like any other score.
 
 A second layer comes in files of its own. These may lack sentences that are of no use, have them in
-another order under the same names, or cut them into smaller words. What may differ is said by the
-manifest; everything else that does is an error, since a tree beside the dependencies of another
-sentence would be learnt and scored like any other.
+another order under the same names, or cut them into smaller words, as the manifest says. All else
+is an error: a tree beside the dependencies of another sentence would be learnt like any other.
 """
 
 from __future__ import annotations
@@ -27,7 +24,6 @@ from spmrl_bench.readers.formats import Format
 from spmrl_bench.readers.text import OnError, fail, read_text
 from spmrl_bench.treebanks.files import TreebankFiles, common_encoding, dependency_layer
 from spmrl_bench.treebanks.manifest import DependencyLayer, SourceFormat, Split, SplitName
-from spmrl_bench.treebanks.patterns import check_range
 from spmrl_bench.trees.dependencies import DependencyTree, merge_words, split_words
 from spmrl_bench.trees.graph import to_tree
 from spmrl_bench.trees.parse import Parse
@@ -39,12 +35,7 @@ Step = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class SentencePlace:
-    """Where a sentence stands.
-
-    Attributes:
-        path: of the file.
-        name: its identifier in the file, or its number there, from 1.
-    """
+    """The file of a sentence, and its identifier there, or its number from 1."""
 
     path: Path
     name: str
@@ -58,7 +49,7 @@ class SplitData:
         sentences: with the layer that was read.
         dropped: how many sentences the transforms left without words.
         skipped: the errors of the sentences that break the format and were left out.
-        places: of the sentences, where they were read from the files of the first layer.
+        places: of the sentences of a first layer.
     """
 
     sentences: Sequence[Parse]
@@ -67,9 +58,10 @@ class SplitData:
     places: Sequence[SentencePlace] = ()
 
     @property
-    def left_out(self) -> dict[str, int]:
-        """How many sentences were left out, by the reason."""
-        return {"without words": self.dropped, "that break the format": len(self.skipped)}
+    def counts(self) -> dict[str, int]:
+        """What was found of each number that a manifest can declare of a split."""
+        found = {"sentences": len(self.sentences), "tokens": sum(map(len, self.sentences))}
+        return found | {"skipped": len(self.skipped), "dropped": self.dropped}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +72,7 @@ class FirstLayer:
         results: by number from 0 the sentence, None if it has no word left, or the error if it
             breaks the format.
         places: where each of them stands.
-        chosen: numbers of those that are in the split's range and marked by its table, ascending.
+        chosen: numbers of those that the split's range and table leave, ascending.
     """
 
     results: Sequence[Parse | ReadError | None]
@@ -93,12 +85,8 @@ def split_data(found: FirstLayer) -> SplitData:
     chosen = [(found.results[number], found.places[number]) for number in found.chosen]
     kept = [(parse, place) for parse, place in chosen if isinstance(parse, Parse)]
     skipped = tuple(str(error) for error, _ in chosen if isinstance(error, ReadError))
-    return SplitData(
-        sentences=[parse for parse, _ in kept],
-        dropped=len(chosen) - len(kept) - len(skipped),
-        skipped=skipped,
-        places=[place for _, place in kept],
-    )
+    dropped = sum(result is None for result, _ in chosen)
+    return SplitData([one for one, _ in kept], dropped, skipped, [place for _, place in kept])
 
 
 def read_first_layer(
@@ -111,12 +99,11 @@ def read_first_layer(
     """Read all sentences of a split's files, and apply the transforms.
 
     Args:
-        files: of the treebank.
-        split: its name.
-        on_error: what to do with a sentence that breaks the format, besides leaving it out;
-            without it, as the manifest says.
-        watch: is given each sentence as the reader yields it, before the transforms; those outside
-            the split's range are left out, those that a table leaves out are not.
+        files, split: of the treebank.
+        on_error: is given the error of each sentence that breaks the format, which is left out;
+            without it, the manifest says what becomes of it.
+        watch: is given each sentence of the split's range (whatever its table says) as the reader
+            yields it, before the transforms.
 
     Raises:
         ReadError: a file is malformed or empty.
@@ -139,7 +126,7 @@ def read_first_layer(
     steps = _steps("tree", manifest.transforms)
     if form.yields == "graphs":
         steps = [*_steps("graph", manifest.transforms), to_tree, *steps]
-    first, last = _range_of(manifest.splits[split])
+    first, last = manifest.splits[split].numbers
     for path in paths:
         before = len(results)
         names = {}
@@ -148,7 +135,11 @@ def read_first_layer(
             if watch is not None and first <= len(results) + 1 <= last:
                 watch(sentence)
             try:
-                results.append(_parse_of(sentence, steps))
+                if isinstance(sentence, DependencySentence):
+                    results.append(Parse.of(dependencies=sentence.tree))
+                    continue
+                tree = apply_all(steps, sentence)
+                results.append(Parse.of(tree) if tree is not None else None)
             except TreeError as error:
                 handler(ReadError(str(error), path=path, sentence=names[len(results)]))
         if len(results) == before:
@@ -159,80 +150,66 @@ def read_first_layer(
 
 
 def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> SplitData:
-    """Return the dependencies of a split in the manifest's second layer, sentence by sentence.
+    """Return the dependencies of the sentences of a split whose trees were found.
 
-    They are those of the sentences that :func:`split_data` gives: what a range, a table, the
-    transforms or broken brackets leave out there is left out here. The layer's files have a
-    sentence for each one of the trees' files, or lack those that have no words, or those
-    outside the range and table too, or all that were left out; their number tells which. Where
-    the manifest says that the table names them, they are found by their names instead.
-
-    Args:
-        files: of the treebank.
-        split: its name.
-        found: what was read of its trees.
+    What a range, a table, the transforms or broken brackets leave out there is left out here. The
+    layer's files have a sentence for each one of the trees' files, or lack those without words, or
+    those outside the range and table too, or all that were left out; their number tells which.
+    Where a column of the table names them, they are found by their names instead.
 
     Raises:
         ReadError: a file is malformed or empty.
-        TreebankError: the manifest has no such layer, or its sentences or words are not those
-            of the trees.
+        TreebankError: the manifest has no such layer, or its sentences or words are others.
     """
     manifest, rules = files.manifest, dependency_layer(files.manifest)
-    layer = _layer_sentences(files, split)
+    paths = files.of(split, "dependencies").paths
+    form, options = _reader_of(rules, paths)
+    layer = [sentence for path in paths for sentence in form.read(path, on_error=fail, **options)]
+    if changes := word_transforms(manifest.transforms):  # the words must be those of the trees
+        layer = [replace(one, tree=apply_all(changes, one.tree)) for one in layer]
     every = range(len(found.results))
     worded = [number for number in every if found.results[number] is not None]
     within = [number for number in found.chosen if found.results[number] is not None]
     parses = {number: found.results[number] for number in within}
     trees = {number: one.tree for number, one in parses.items() if isinstance(one, Parse)}
     left = list(trees)
-    table, rows = files.table_of(split), manifest.splits[split].rows
+    rows = manifest.splits[split].rows
     try:
-        if rules.ids is not None and table is not None and rows is not None:
-            in_range = _in_range(files, split, len(every))
-            names = dict(zip(in_range, _column(table, rules.ids, len(in_range)), strict=True))
-            beside = match_by_name(layer, [names[number] for number in left])
+        if rules.ids is not None and rows is not None:
+            names = _column(files, split, rows.table, rules.ids, len(every))
+            beside = _match_by_name(layer, [names[number] for number in left])
         else:
-            beside = match_by_count(layer, [every, worded, within, left])
+            beside = _match_by_count(layer, [every, worded, within, left])
+        pairs = zip(trees.values(), beside, strict=True)
         aligned = [
-            align(number, tree, sentence.tree, rules)
-            for number, (tree, sentence) in enumerate(
-                zip(trees.values(), beside, strict=True), start=1
-            )
+            _align(number, tree, sentence.tree, rules)
+            for number, (tree, sentence) in enumerate(pairs, start=1)
             if tree is not None
         ]
     except TreebankError as error:
         raise TreebankError(
             f"{manifest.name}, split {split}: the trees and the dependencies differ: {error}"
         ) from None
-    return SplitData(
-        sentences=[Parse.of(dependencies=tree) for tree in aligned],
-        dropped=len(found.chosen) - len(within),
-        skipped=(),
-    )
+    dropped = len(found.chosen) - len(within)
+    return SplitData([Parse.of(dependencies=tree) for tree in aligned], dropped, ())
 
 
 def count_mistakes(data: SplitData, split: Split) -> list[str]:
     """Return in words where a split has other numbers than the manifest declares."""
-    tokens = sum(map(len, data.sentences))
-    rows: list[tuple[str, int, Sequence[int | None]]] = [
-        ("sentences", len(data.sentences), split.sentences or [None]),
-        ("tokens", tokens, [split.tokens]),
-        ("broken sentences", len(data.skipped), [split.skipped]),
-        ("sentences without words", data.dropped, [split.dropped]),
-    ]
+    declared = (split.sentences, (split.tokens,), (split.skipped,), (split.dropped,))
+    what = ("sentences", "tokens", "broken sentences", "sentences without words")
     return [
-        f"expected {' or '.join(map(str, expected))} {what}, found {found}"
-        for what, found, expected in rows
-        if found not in expected and expected[0] is not None  # None: not declared
+        f"expected {' or '.join(map(str, expected))} {things}, found {found}"
+        for things, found, expected in zip(what, data.counts.values(), declared, strict=True)
+        if expected and found not in expected and expected[0] is not None  # None: not declared
     ]
 
 
 def transform_parse(transforms: Sequence[str], parse: Parse) -> Parse | None:
     """Return a parse after the tree transforms among those named; None if no word is left."""
     tree = apply_all(_steps("tree", transforms), parse.tree)
-    if tree is None:
-        return None
-    return Parse.of(tree, apply_all(word_transforms(transforms), parse.dependencies))
+    dependencies = apply_all(word_transforms(transforms), parse.dependencies)
+    return Parse.of(tree, dependencies) if tree is not None else None
 
 
 def apply_all(steps: Iterable[Step], value: Any) -> Any:
@@ -249,16 +226,8 @@ def _steps(stage: Stage, names: Iterable[str]) -> list[Step]:
     return [transform.apply for transform in found if transform.stage == stage]
 
 
-def _parse_of(sentence: Any, steps: Iterable[Step]) -> Parse | None:
-    """What a reader gave, as a sentence of the split; None if no word is left."""
-    if isinstance(sentence, DependencySentence):
-        return Parse.of(dependencies=sentence.tree)
-    tree: Tree | None = apply_all(steps, sentence)
-    return Parse.of(tree) if tree is not None else None
-
-
 def _reader_of(source: SourceFormat, paths: Sequence[Path]) -> tuple[Format, dict[str, Any]]:
-    """A format and its options, with the first encoding that all files of the split decode in."""
+    """A format and its options, with the first encoding that all these files decode in."""
     options = source.options
     if "encoding" in options:
         options["encoding"] = common_encoding(paths, options["encoding"])
@@ -268,15 +237,10 @@ def _reader_of(source: SourceFormat, paths: Sequence[Path]) -> tuple[Format, dic
 # ---- Which sentences of the files are in the split ----
 
 
-def _range_of(split: Split) -> tuple[int, int]:
-    first, last = check_range(split.range) if split.range is not None else (1, None)
-    return first, last or sys.maxsize
-
-
 def _in_range(files: TreebankFiles, split: SplitName, total: int) -> Sequence[int]:
     """Numbers of the sentences, from 0, that the manifest's range leaves of so many."""
     chosen = files.manifest.splits[split]
-    first, last = _range_of(chosen)
+    first, last = chosen.numbers
     if chosen.range is not None and (first > total or total < last < sys.maxsize):
         raise TreebankError(
             f"{files.folder}: the range {chosen.range} of {', '.join(chosen.files)} "
@@ -287,55 +251,41 @@ def _in_range(files: TreebankFiles, split: SplitName, total: int) -> Sequence[in
 
 def _chosen(files: TreebankFiles, split: SplitName, total: int) -> Sequence[int]:
     """Numbers of the sentences, from 0, that the manifest's range and side table leave."""
-    numbers = _in_range(files, split, total)
-    table, rows = files.table_of(split), files.manifest.splits[split].rows
-    if table is None or rows is None:
-        return numbers
-    marks = _column(table, rows.column, len(numbers))
-    return [number for number, mark in zip(numbers, marks, strict=True) if mark == rows.equals]
+    rows = files.manifest.splits[split].rows
+    if rows is None:
+        return _in_range(files, split, total)
+    marks = _column(files, split, rows.table, rows.column, total)
+    return [number for number, mark in marks.items() if mark == rows.equals]
 
 
-def _column(path: Path, column: str, sentences: int) -> list[str]:
-    """What a side table says in one column of each of so many sentences."""
-    table = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    if column not in (table.fieldnames or ()):
-        found = ", ".join(table.fieldnames or ()) or "none"
+def _column(
+    files: TreebankFiles, split: SplitName, table: str, column: str, total: int
+) -> dict[int, str]:
+    """What a column of a table says of each sentence in the range, by number from 0."""
+    numbers, path = _in_range(files, split, total), files.folder / table
+    rows = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    if column not in (rows.fieldnames or ()):
+        found = ", ".join(rows.fieldnames or ()) or "none"
         raise ReadError(f"found the columns {found}, expected '{column}'", path=path, line=1)
-    values = [line[column] for line in table]
-    if len(values) != sentences:
+    values = [row[column] for row in rows]
+    if len(values) != len(numbers):
         raise ReadError(
-            f"found {len(values)} lines below the first, expected {sentences}: "
+            f"found {len(values)} lines below the first, expected {len(numbers)}: "
             "one for each sentence of the files",
             path=path,
         )
-    return values
+    return dict(zip(numbers, values, strict=True))
 
 
 # ---- The second layer ----
 
 
-def _layer_sentences(files: TreebankFiles, split: SplitName) -> list[DependencySentence]:
-    paths = files.of(split, "dependencies").paths
-    form, options = _reader_of(dependency_layer(files.manifest), paths)
-    changes = word_transforms(files.manifest.transforms)  # the words must be those of the trees
-    found = [sentence for path in paths for sentence in form.read(path, on_error=fail, **options)]
-    if not changes:
-        return found
-    return [replace(sentence, tree=apply_all(changes, sentence.tree)) for sentence in found]
-
-
-def match_by_count(
+def _match_by_count(
     layer: Sequence[DependencySentence], kinds: Sequence[Sequence[int]]
 ) -> list[DependencySentence]:
-    """Return the sentences that are left, found by how many the layer has.
+    """The sentences of the last kind; the layer has those of the first kind of as many.
 
-    Args:
-        layer: all sentences of the layer's files, in the order of the trees.
-        kinds: numbers of sentences in the trees' files: all of them; those that any layer can have;
-            and so on, each holding the next, to those that are left.
-
-    Raises:
-        TreebankError: the layer has as many sentences as none of them.
+    Kinds are numbers of sentences in the trees' files, each holding the next.
     """
     numbers = next((numbers for numbers in kinds if len(numbers) == len(layer)), None)
     if numbers is None:
@@ -345,14 +295,9 @@ def match_by_count(
     return [found[number] for number in kinds[-1]]
 
 
-def match_by_name(
+def _match_by_name(
     layer: Sequence[DependencySentence], names: Sequence[str]
 ) -> list[DependencySentence]:
-    """Return the sentences with these names, in their order.
-
-    Raises:
-        TreebankError: one is not there, or is there twice.
-    """
     found: dict[str, DependencySentence] = {}
     for sentence in layer:
         if sentence.name in found:
@@ -367,20 +312,13 @@ def match_by_name(
     return [found[name] for name in names]
 
 
-def align(
+def _align(
     number: int, tree: Tree, dependencies: DependencyTree, rules: DependencyLayer
 ) -> DependencyTree:
-    """Return the dependencies of a sentence, over the words of its tree.
+    """The dependencies of a sentence, over the words of its tree.
 
-    Args:
-        number: of the sentence, for error messages.
-        tree: its tree.
-        dependencies: with the words of the tree, or with words to be merged or divided.
-        rules: whether words may be merged or divided, and which are spelt otherwise. Where they
-            may, spaces and underscores, which join the parts of a word, do not count.
-
-    Raises:
-        TreebankError: the words are others.
+    Where the rules let words be merged, spaces and underscores, which join the parts of a word, do
+    not count.
     """
     if tree.words == dependencies.words:
         return dependencies
@@ -419,8 +357,7 @@ def _joined(word: str) -> str:
 
 def _difference(number: int, words: Sequence[str], others: Sequence[str]) -> str:
     """The first place where a sentence has not the same words in two layers."""
-    pairs = enumerate(zip(words, others, strict=False), start=1)
-    for place, (word, other) in pairs:
+    for place, (word, other) in enumerate(zip(words, others, strict=False), start=1):
         if word != other:
             return f"word {place} of sentence {number} is '{word}' and '{other}'"
     return f"sentence {number} has {len(words)} and {len(others)} words"

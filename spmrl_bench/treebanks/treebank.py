@@ -1,10 +1,9 @@
 """Treebanks by name: is it here, what are its sentences, and which sentences exactly.
 
-Some treebanks come with the program, some are open, some are licensed and brought by the user; some
-have constituents, some dependencies, some both. A caller should not care: :func:`open_treebank`
-gives any of them behind one interface or says what is missing and where to get it. A fingerprint
-stands for the exact annotation of a layer, so that a score can be traced to it and is never
-compared with one on other sentences.
+Treebanks come with the program, are open, or are licensed and brought by the user; they have
+constituents, dependencies or both. A caller should not care: :func:`open_treebank` gives any of
+them behind one interface or says what is missing and where to get it. A fingerprint stands for the
+exact annotation of a layer, so that scores on different sentences are never compared.
 """
 
 from __future__ import annotations
@@ -16,10 +15,17 @@ from itertools import repeat
 from typing import Any, Self
 
 from spmrl_bench.errors import TreebankError, unknown_name
+from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.treebanks.cache import cached, digest
-from spmrl_bench.treebanks.catalogue import load_manifest, missing_message, treebank_status
+from spmrl_bench.treebanks.catalogue import (
+    TreebankStatus,
+    load_manifest,
+    missing_message,
+    treebank_status,
+)
 from spmrl_bench.treebanks.files import TreebankFiles, dependency_layer, same_places
-from spmrl_bench.treebanks.manifest import SPLITS, SourceFormat, SplitName, format_named
+from spmrl_bench.treebanks.manifest import SPLITS, SourceFormat, SplitName
+from spmrl_bench.treebanks.patterns import some
 from spmrl_bench.treebanks.reading import (
     FirstLayer,
     SentencePlace,
@@ -49,31 +55,28 @@ class Treebank:
     Nothing may be chosen by what the test split holds. So whatever trains, compares on dev or
     selects (all that is given a :class:`~spmrl_bench.experiments.plan.Plan`) has a treebank whose
     test split is closed: asking for its sentences is an error. ``eval`` opens it to score the
-    selected variant. The digest of the test files is part of what a treebank is
-    (:meth:`fingerprint_of`) and no sentence.
+    selected variant. The digest of the test files (:meth:`fingerprint_of`) is no sentence.
 
     Attributes:
-        manifest: what it declares.
-        name, track, language: as in the manifest.
+        manifest, name, track, language: as declared.
         layers: the layers of annotation that are here, constituents first.
     """
 
-    def __init__(self, files: TreebankFiles, layer_missing: tuple[str, ...] = ()) -> None:
-        """The treebank of some files, of which those of the second layer may be missing."""
-        self.manifest = files.manifest
+    def __init__(self, status: TreebankStatus, files: TreebankFiles) -> None:
+        self.manifest = status.manifest
         self.name = self.manifest.name
         self.track = self.manifest.track
         self.language = self.manifest.language
-        self.layers: tuple[Layer, ...] = self.manifest.layers[: 1 if layer_missing else None]
+        self.layers = status.layers
         self._files = files
-        self._layer_missing = layer_missing
+        self._layer_missing = status.layer_missing
         self._data: dict[tuple[str, Layer], SplitData] = {}
         self._first: dict[str, FirstLayer] = {}
         self._fingerprints: dict[Layer, str] = {}
         self._test_closed = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process is sent: it reads the sentences anew, from the cache."""
+        """What another process is sent: it reads the sentences from the cache."""
         return self.__dict__ | {"_data": {}, "_first": {}}
 
     def without_test(self) -> Self:
@@ -92,12 +95,9 @@ class Treebank:
         return other
 
     def examples(self, split: str, layers: Collection[Layer] | None = None) -> list[Parse]:
-        """Return the sentences of ``"train"``, ``"dev"`` or ``"test"`` after all transforms.
+        """Return the sentences of a split after all transforms, with these layers, else with all.
 
-        Args:
-            split: its name.
-            layers: what each sentence is to have; if none are named, all that the treebank has.
-                Two layers are of the same sentences with the same words.
+        Two layers are of the same sentences with the same words.
 
         Raises:
             TreebankError: no such split, it is not as the manifest declares, the treebank has
@@ -123,24 +123,15 @@ class Treebank:
         return [sentence.tree for sentence in sentences if sentence.tree is not None]
 
     def data(self, split: str, layer: Layer | None = None) -> SplitData:
-        """Return all that reading a layer of a split gave, what was left out among it.
+        """Return all that reading a layer of a split gave, by default the first layer.
 
-        Args:
-            split: its name.
-            layer: the one read; the first of the treebank without it.
-
-        Raises:
-            TreebankError, ReadError: as :meth:`examples` says.
+        Raises as :meth:`examples` does.
         """
         self._check_open(split)
         return self._load(split, layer or self.layers[0])
 
     def places(self, split: str) -> Sequence[SentencePlace]:
-        """Return where each sentence of a split stands in the files, which are read for it.
-
-        Raises:
-            TreebankError, ReadError: as :meth:`examples` says.
-        """
+        """Return where each sentence of a split stands in the files, which are read for it."""
         self._check_open(split)
         return split_data(self._first_layer(_split_name(split))).places
 
@@ -154,26 +145,21 @@ class Treebank:
 
     @property
     def rules(self) -> dict[str, dict[str, str]]:
-        """The rules by which each layer is scored, by the name of its metric.
-
-        Those of ``brackets`` are ``prm``, the evalb parameter set; those of ``attachment`` the
-        fields of :class:`~spmrl_bench.scoring.attachment.AttachmentRules`.
-        """
+        """The rules by which each layer is scored, by the name of its metric."""
         return self.manifest.rules
 
     @property
     def fingerprint(self) -> str:
-        """That of its first layer; see :meth:`fingerprint_of`."""
+        """That of its first layer, as of :meth:`fingerprint_of`."""
         return self.fingerprint_of(self.layers[0])
 
     def fingerprint_of(self, layer: Layer) -> str:
         """Return the SHA-256, in hex, of what decides the annotation of a layer.
 
-        That is the content of the files, how they are divided, the settings of the manifest that
-        change trees, and the versions of readers and transforms; of a mini treebank, the
-        sentences themselves. Names and places of files do not matter. That of the dependencies
-        of a treebank with trees holds that of the trees, which decide what is left out: it
-        stands for both layers.
+        That is the content of the files, how they are divided, the settings that change trees, and
+        the versions of readers and transforms; of a mini treebank, the sentences themselves. Names
+        and places of files do not matter. That of dependencies beside trees holds that of the
+        trees, which decide what is left out.
 
         Raises:
             TreebankError: the treebank has not the layer, or a file is not the recorded one.
@@ -226,8 +212,8 @@ class Treebank:
             return
         if layer in self.manifest.layers:
             raise TreebankError(
-                f"the dependencies of {self.name} are not present: "
-                f"{', '.join(self._layer_missing[:5])} in {self._files.layer_folder}"
+                f"the dependencies of {self.name} are not present: {some(self._layer_missing)} in "
+                f"{self._files.layer_folder}"
             )
         raise TreebankError(f"treebank {self.name} has {self.layers[0]} only, no {layer}")
 
@@ -248,8 +234,16 @@ class Treebank:
             )
         else:
             data = cached(f"{self.name}-{name}", key, lambda: split_data(self._first_layer(name)))
-            self._check_counts(name, data)
-            for what, number in data.left_out.items():
+            if wrong := count_mistakes(data, self.manifest.splits[name]):
+                note = f" ({data.dropped} without words left out)" if data.dropped else ""
+                raise TreebankError(
+                    f"{self.name}, split {name} in {self._files.folder}: {'; '.join(wrong)}{note}. "
+                    "The files are not those that the manifest describes: is it another release, "
+                    f"or cut? 'spmrl-bench validate {self.name}' lists all that differs; a "
+                    f'manifest of your own with base = "{self.name}" may declare other numbers'
+                )
+            broken, empty = len(data.skipped), data.dropped
+            for number, what in ((empty, "without words"), (broken, "that break the format")):
                 if number:
                     _log.warning(
                         "%s, split %s: %d sentence(s) %s left out", self.name, name, number, what
@@ -263,16 +257,6 @@ class Treebank:
             self._first = {split: read_first_layer(self._files, split)}
         return self._first[split]
 
-    def _check_counts(self, split: SplitName, data: SplitData) -> None:
-        if wrong := count_mistakes(data, self.manifest.splits[split]):
-            note = f" ({data.dropped} without words left out)" if data.dropped else ""
-            raise TreebankError(
-                f"{self.name}, split {split} in {self._files.folder}: {'; '.join(wrong)}{note}. "
-                "The files are not those that the manifest describes: is it another release, or "
-                f"cut? 'spmrl-bench validate {self.name}' lists all that differs; a manifest of "
-                f'your own with base = "{self.name}" may declare other numbers'
-            )
-
 
 def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Treebank:
     """Return the treebank of a name.
@@ -283,17 +267,15 @@ def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Tree
             ``TREEBANKS`` names. Mini treebanks need none.
 
     Raises:
-        TreebankError: the name is unknown, the manifest has mistakes, or files are missing;
-            the message says where they were looked for and what else there is; or two splits
-            have the same sentences.
+        TreebankError: the name is unknown, the manifest has mistakes, files are missing, or two
+            splits have the same sentences.
     """
-    manifest = load_manifest(name)
-    status = treebank_status(manifest, root)
+    status = treebank_status(load_manifest(name), root)
     if not status.present or status.files is None:
-        raise TreebankError(missing_message(manifest, status, root))
+        raise TreebankError(missing_message(status, root))
     if mistakes := same_places(status.files):
         raise TreebankError("\n".join(f"treebank {name}: {mistake}" for mistake in mistakes))
-    return Treebank(status.files, status.layer_missing)
+    return Treebank(status, status.files)
 
 
 def _split_name(name: str) -> SplitName:
@@ -309,8 +291,8 @@ def _version(form: str, transforms: Sequence[str]) -> int | dict[str, int]:
     Whoever changes what one of them gives for the same files raises its version, so that scores on
     the sentences of before stand in no table with new ones.
     """
-    parts = {form: format_named(form), **{name: transform_named(name) for name in transforms}}
-    versions = {name: getattr(part, "version", 1) for name, part in parts.items()}
+    versions = {name: transform_named(name).version for name in transforms}
+    versions = {form: FORMATS.get(form).version} | versions
     return {name: version for name, version in versions.items() if version != 1} or 1
 
 

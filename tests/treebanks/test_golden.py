@@ -20,7 +20,6 @@ from spmrl_bench.errors import TreeError
 from spmrl_bench.readers.conll import DependencySentence
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.storage.paths import data_dir
-from spmrl_bench.treebanks.manifest import format_named
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.graph import Graph, to_tree
 from spmrl_bench.trees.transforms import TRANSFORMS
@@ -79,8 +78,7 @@ def read(name: str, options: dict[str, Any], part: str) -> list[Any]:
     """The sentences for a part, or else for its format; None in place of each that is broken."""
     found: list[Any] = []
     folder = data_dir("treebanks") / "golden"
-    own, form = folder / f"{part}.txt", format_named(name)
-    assert form is not None
+    own, form = folder / f"{part}.txt", FORMATS.get(name)
     path = own if own.is_file() else folder / f"{name}.txt"
     for sentence in form.read(path, on_error=lambda error: found.append(None), **options):
         found.append(sentence)

@@ -89,8 +89,8 @@ def test_what_is_left_out_of_the_trees_is_left_out_of_the_dependencies(
     (trees,) = {parse.layers for parse in bank.examples(split, ["constituents"])}
     assert trees == ("constituents",)
     assert bank.examples(split, []) == both
-    left_out = bank.data(split).left_out
-    assert left_out == {"without words": 1, "that break the format": int(split == "dev")}
+    data = bank.data(split)
+    assert (data.dropped, len(data.skipped)) == (1, int(split == "dev"))
     assert sum("without words" in message for message in caplog.messages) == 1
 
 

@@ -143,7 +143,7 @@ def test_a_broken_file_hides_no_other_treebank(manifests: WriteManifest, root: P
     broken.write_text("name =")
     assert manifest_names() == ["broken", "tiny"]
     (status,), (error,) = treebank_statuses(root)
-    assert status.name == "tiny"
+    assert status.manifest.name == "tiny"
     assert "broken.toml: not valid TOML" in str(error)
     with pytest.raises(TreebankError, match=r"broken\.toml: not valid TOML"):
         load_manifest("broken")

@@ -44,7 +44,7 @@ def test_a_folder_becomes_a_treebank(folder: Path, home: Path) -> None:
     assert (found.source.form.name, found.source.paths) == ("brackets", ("all.mrg",))
     assert (found.source.options["encoding"], found.beside) == ("utf-8", None)
     assert found.others == ("README", "notes.txt")
-    assert [survey.sentences for survey in found.statistics.values()] == [24, 3, 3]
+    assert [one.sentences for one in found.statistics.values()] == [24, 3, 3]
     assert found.longest == max(map(len, TREES))
     beside = {home / "recipes" / "mine.toml": "x = 1\n"}
     assert {*beside} < {*write_new_treebank(found, home, beside)}
@@ -115,7 +115,7 @@ def test_whatever_files_are_called_they_are_read(inner: str, tmp_path: Path, hom
         for number, tree in enumerate(trees * 5 if split == "train" else trees):
             (folder / inner / split / f"{number:03}.mrg").write_text(f"( {tree})\n")
     found = inspect_folder(folder, language="elvish")
-    assert [survey.sentences for survey in found.statistics.values()] == [100, 5, 5]
+    assert [one.sentences for one in found.statistics.values()] == [100, 5, 5]
     write_new_treebank(found, home)
     assert validate(load_manifest("elvish-bank")).sound
 
@@ -198,5 +198,5 @@ def test_real_folders(
     shutil.copytree(shared_data(f"treebanks/{name}"), folder, ignore=ignored)
     found = inspect_folder(folder, language="some", **options)  # type: ignore[arg-type]
     assert found.source.form.name == form
-    assert " ".join(str(survey.sentences) for survey in found.statistics.values()) == sizes
-    assert all(survey.several_roots == 0 for survey in found.statistics.values())
+    assert " ".join(str(one.sentences) for one in found.statistics.values()) == sizes
+    assert all(one.several_roots == 0 for one in found.statistics.values())

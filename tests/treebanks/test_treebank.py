@@ -82,8 +82,7 @@ def test_absent_files_are_named(manifests: WriteManifest, root: Path) -> None:
     ((status,), _) = treebank_statuses(root)
     assert not status.present
     assert status.missing == ("a_*.mrg", "d_09.mrg", "t.tsv")
-    assert (status.name, status.where) == ("tiny", str(root / "tiny_data"))
-    assert status.sentences == {"train": 3, "dev": 3, "test": 1}
+    assert (status.manifest.name, status.where) == ("tiny", str(root / "tiny_data"))
 
 
 def test_another_size_than_declared(manifests: WriteManifest, root: Path) -> None:
