@@ -5,10 +5,9 @@ or several roots, and treebanks use all of that. So the readers yield :class:`Gr
 way to a tree to named transforms. They refuse only what is no graph of that kind: a parent that
 is not there, a token or node with two parents, a cycle, a node without children.
 
-XML is read a sentence at a time, as an :class:`Element`, with expat alone, which tells lines and
-fetches nothing from outside. A mistake in the meaning of a sentence concerns that sentence, and
-reading goes on after it; where the text ceases to be well-formed XML, nothing after can be
-trusted, and the file ends there.
+XML is read a sentence at a time, with expat alone, which tells lines and fetches nothing from
+outside. After a mistake in the meaning of a sentence reading goes on; where the text ceases to be
+well-formed XML, nothing after can be trusted, and the file ends there.
 """
 
 from __future__ import annotations
@@ -16,36 +15,34 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from os import PathLike
 from typing import NamedTuple
 from xml.parsers import expat
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.text import LONGEST, MistakeError, OnError, fail, read_text
+from spmrl_bench.readers.text import LONGEST, FilePath, MistakeError, OnError, fail, read_text
 from spmrl_bench.trees.dependencies import head_fault
 from spmrl_bench.trees.graph import NO_PARENT, Graph, without_tokens
 
-Path = str | PathLike[str]
-
 _CHUNK = 1 << 16  # bytes of XML that are read at a time
 _LARGEST_CHUNK = LONGEST >> 2  # at most, inside an element
-_PROLOGUE = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>)*", re.DOTALL)
-_ROOT = re.compile(r"<([A-Za-z_][\w.-]*)[\s/>]")
+_ROOT = re.compile(  # of XML, after its prologue
+    r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>)*+<([A-Za-z_][\w.-]*)[\s/>]",
+    re.DOTALL,
+)
 _TIGER = re.compile(r"<(?:annotation|feature|graph|terminals|subcorpus)[\s/>]")
 _ALPINO = re.compile(r"<alpino_ds[\s/>]")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-class Element(NamedTuple):
+class _Element(NamedTuple):
     """An element within a sentence of XML."""
 
     name: str
     attributes: dict[str, str]
     line: int  # where it begins, from 1
-    above: Element | None  # the one that holds it; None for the sentence itself
+    above: _Element | None  # the one that holds it; None for the sentence itself
 
     def needed(self, attribute: str) -> str:
-        """Return the value of an attribute; a MistakeError where the element lacks it."""
         if attribute not in self.attributes:
             raise MistakeError(f"<{self.name}> lacks the attribute '{attribute}'", self.line)
         return self.attributes[attribute]
@@ -65,10 +62,9 @@ class _Row:
 
 def _graph(name: str, line: int, rows: Iterable[_Row], *, whole: bool = True) -> Graph:
     """The graph of a sentence; if it is whole, no node lacks children or is below itself."""
-    tokens: list[_Row] = []
-    nodes: list[_Row] = []
-    for row in rows:
-        (nodes if row.tag is None else tokens).append(row)
+    rows = list(rows)
+    tokens = [row for row in rows if row.tag is not None]
+    nodes = [row for row in rows if row.tag is None]
     if not tokens:
         raise MistakeError("found no word in the sentence", line)
     index: dict[str | int | None, int] = {node.id: k for k, node in enumerate(nodes)}
@@ -100,13 +96,13 @@ def _graph(name: str, line: int, rows: Iterable[_Row], *, whole: bool = True) ->
 class _Sentences:
     """Takes the sentences out of the events of expat, and what is wrong between them."""
 
-    def __init__(self, path: Path, name: str, inner: str) -> None:
-        self.found: list[list[Element] | ReadError] = []  # a sentence is its elements, in order
+    def __init__(self, path: FilePath, name: str, inner: str) -> None:
+        self.found: list[list[_Element] | ReadError] = []  # a sentence is its elements, in order
         self.ended = False
         self._path = path
         self._name, self._inner = name, inner
-        self._open: list[Element] = []
-        self._elements: list[Element] = []  # of the sentence
+        self._open: list[_Element] = []
+        self._elements: list[_Element] = []  # of the sentence
         self._fed = 0  # bytes
         self._begin = 0  # where the sentence begins, in bytes
         self._parser = expat.ParserCreate()
@@ -114,7 +110,6 @@ class _Sentences:
         self._parser.EndElementHandler = self._end
 
     def feed(self, data: bytes) -> None:
-        """Parse a piece of the file; an empty one is its end."""
         self.ended = not data
         self._fed += len(data)
         try:
@@ -138,7 +133,7 @@ class _Sentences:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         above = self._open[-1] if self._open else None
-        element = Element(name, attributes, self._parser.CurrentLineNumber, above)
+        element = _Element(name, attributes, self._parser.CurrentLineNumber, above)
         if above is None and name == self._name:
             self._elements = []
             self._begin = self._parser.CurrentByteIndex
@@ -157,17 +152,17 @@ class _Sentences:
                 self.found.append(self._elements)
 
 
-def _name_of(sentence: list[Element]) -> str | None:
+def _name_of(sentence: list[_Element]) -> str | None:
     """The identifier of a sentence; of Alpino's, an element in it may have it."""
     names = [element.attributes.get("sentid") for element in sentence[1:]]
     return next(filter(None, reversed(names)), sentence[0].attributes.get("id"))
 
 
 def _read_xml(
-    path: Path,
+    path: FilePath,
     name: str,
     inner: str,
-    graph_of: Callable[[list[Element], str], Graph],
+    graph_of: Callable[[list[_Element], str], Graph],
     on_error: OnError,
 ) -> Iterator[Graph]:
     """Yield the graph of each element of a name, which alone has elements of an inner name."""
@@ -190,7 +185,8 @@ def _read_xml(
                     try:
                         yield graph_of(found, called)
                     except MistakeError as error:
-                        on_error(error.in_sentence(called, path))
+                        problem, line = error.args
+                        on_error(ReadError(problem, path=path, line=line, sentence=called))
                 sentences.found.clear()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
@@ -198,13 +194,11 @@ def _read_xml(
 
 def _root(text: str) -> str:
     """The name of the outermost element of XML, perhaps cut at its end; else empty."""
-    text = text.removeprefix("\ufeff")
-    prologue = _PROLOGUE.match(text)
-    root = _ROOT.match(text, prologue.end() if prologue is not None else 0)
+    root = _ROOT.match(text)
     return root[1] if root is not None else ""
 
 
-def read_tiger_xml(path: Path, *, on_error: OnError = fail) -> Iterator[Graph]:
+def read_tiger_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Graph]:
     """Yield the graphs of a file of TIGER-XML, in order; secondary edges are no part of them.
 
     Raises:
@@ -219,10 +213,10 @@ def looks_like_tiger_xml(text: str) -> bool:
     return _root(text) in ("corpus", "subcorpus") and _TIGER.search(text) is not None
 
 
-def _tiger_graph(sentence: list[Element], name: str) -> Graph:
+def _tiger_graph(sentence: list[_Element], name: str) -> Graph:
     rows: dict[str, _Row] = {}
-    edges: list[tuple[str, Element]] = []  # identifier of the node, edge
-    roots: list[Element] = []
+    edges: list[tuple[str, _Element]] = []  # identifier of the node, edge
+    roots: list[_Element] = []
     for element in sentence[1:]:
         kind, above = element.name, element.above
         if kind == "edge":
@@ -240,15 +234,11 @@ def _tiger_graph(sentence: list[Element], name: str) -> Graph:
             roots.append(element)
         elif kind == "s":
             raise MistakeError("found <s> inside another <s>", element.line)
-    if all(row.tag is None for row in rows.values()):
-        raise MistakeError("found no <t> in the sentence", sentence[0].line)
     for node, edge in edges:
         child = rows.get(edge.needed("idref"))
         if child is None:
-            problem = (
-                f"found an edge to '{edge.attributes['idref']}', which is no id of the sentence"
-            )
-            raise MistakeError(problem, edge.line)
+            to = edge.attributes["idref"]
+            raise MistakeError(f"found an edge to '{to}', no id of the sentence", edge.line)
         if child.parent is not None:
             raise MistakeError(f"found a second edge to '{child.id}', expected one", edge.line)
         child.parent, child.edge = node, edge.attributes.get("label", "")
@@ -262,7 +252,7 @@ def _tiger_graph(sentence: list[Element], name: str) -> Graph:
     return graph
 
 
-def read_alpino_xml(path: Path, *, on_error: OnError = fail) -> Iterator[Graph]:
+def read_alpino_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Graph]:
     """Yield the graphs of a file of Alpino XML with one sentence or many, in order.
 
     The children of a node are ordered by their function, so that constituents may have gaps: the
@@ -282,7 +272,7 @@ def looks_like_alpino_xml(text: str) -> bool:
     return _root(text) != "" and _ALPINO.search(text) is not None
 
 
-def _alpino_graph(sentence: list[Element], name: str) -> Graph:
+def _alpino_graph(sentence: list[_Element], name: str) -> Graph:
     tokens: list[tuple[int, _Row]] = []  # place in the sentence, token
     nodes: list[_Row] = []
     children: dict[int, int] = {}  # elements in each node
@@ -342,7 +332,7 @@ class _Lines(NamedTuple):
 
 
 def read_negra_export(
-    path: Path, *, encoding: str = "utf-8", on_error: OnError = fail
+    path: FilePath, *, encoding: str = "utf-8", on_error: OnError = fail
 ) -> Iterator[Graph]:
     """Yield the graphs of a file of the NEGRA export format, in order.
 
@@ -402,7 +392,7 @@ def read_negra_export(
                 try:
                     yield _negra_graph(sentence, version)
                 except MistakeError as mistake:
-                    report(mistake.problem, mistake.place)
+                    report(*mistake.args)
             sentence = None
         in_table = mark == "#BOT"
     if sentence is not None:
@@ -411,7 +401,7 @@ def read_negra_export(
 
 def looks_like_negra_export(text: str) -> bool:
     """Return whether a text, perhaps cut at its end, is of this format."""
-    lines = (line.strip("\r\t ") for line in text.removeprefix("\ufeff").split("\n"))
+    lines = (line.strip("\r\t ") for line in text.split("\n"))
     first = next((line for line in lines if line and not line.startswith("%%")), "")
     return _FIRST.match(first) is not None
 

@@ -109,7 +109,7 @@ ALPINO = SentenceFormat(
     to_tree=to_whole_tree,
     recognised=(
         HEAD + SENTENCE,
-        "\ufeff<treebank>\r\n<alpino_ds id='1'",
+        "<treebank>\r\n<alpino_ds id='1'",
         '<?xml version="1.0"?><alpino_ds version="1.3"><node',
     ),
     others=(HEAD, "<alpino_dsx><node/>", "an <alpino_ds> element", ""),
