@@ -19,7 +19,6 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from itertools import compress
 from typing import Any, BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
@@ -60,15 +59,9 @@ EMPTY = "-NONE-"
 _BLANK = Tree.build([], [], [])
 
 
-def make_tree(
-    words: list[str], tags: list[str], labels: list[str], bounds: list[int], *, hollow: bool = False
-) -> Tree:
-    """Return a tree of its words and the start and end of each label; ``hollow`` if some label may
-    have no word, and is left out then."""
+def make_tree(words: list[str], tags: list[str], labels: list[str], bounds: list[int]) -> Tree:
+    """Return a tree of its words and the start and end of each label, from 0, in one list."""
     spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
-    if hollow:
-        kept = spans[:, 0] < spans[:, 1]
-        labels, spans = list(compress(labels, kept.tolist())), spans[kept]
     spans.flags.writeable = False
     return Tree(tuple(words), tuple(tags), tuple(labels), spans)
 
@@ -94,42 +87,25 @@ ReadLeaf = Callable[[str, str], Leaf | None]
 
 @dataclass(eq=False)
 class Scanner:
-    """Reads trees out of the brackets of one text.
+    """Reads trees out of the brackets of one text."""
 
-    Attributes:
-        text: of a file, or a part of it that begins with a line and a sentence.
-        path: the name of the file, for error messages.
-        leaf: what an innermost bracket stands for.
-        plain: whether labels have escapes, and brackets inside a tree may have none.
-        is_empty: whether a word that stands in a node, and the label of that, make an empty
-            element and not a word with its tag.
-        drop: labels of nodes that are left out with all below them.
-        wrappers: labels of brackets that hold trees and are no part of them.
-        id: the label of the node, left out too, that names a tree; if one has it, all must.
-        line: number of the line that the text begins with.
-        sentence: number of the next tree.
-        name: what errors call it instead, where that is known.
-        limit: what ends a region of the text, for messages.
-        on_error: takes the error of a tree; if it returns, reading goes on behind the tree.
-    """
-
-    text: str
-    path: FilePath
+    text: str  # of a file, or a part of it that begins with a line and a sentence
+    path: FilePath  # for error messages
     leaf: ReadLeaf
     _: KW_ONLY
-    plain: bool = False
-    is_empty: Callable[[str, str], bool] | None = None
-    drop: Collection[str] = ()
-    wrappers: Collection[str] = ()
-    id: str = ""
-    line: int = 1
-    sentence: int = 1
-    name: str | None = None
-    limit: str = "the next bracket that begins a line"
-    on_error: OnError = fail
+    plain: bool = False  # whether labels have escapes, and brackets inside a tree may have none
+    is_empty: Callable[[str, str], bool] | None = None  # of the word in a node, and of its label
+    drop: Collection[str] = ()  # labels of nodes that are left out with all below them
+    wrappers: Collection[str] = ()  # labels of brackets that hold trees and are no part of them
+    id: str = ""  # label of the node, left out too, that names a tree; if one has it, all must
+    line: int = 1  # number of the line that the text begins with
+    sentence: int = 1  # number of the next tree
+    name: str | None = None  # what errors call it instead, where that is known
+    limit: str = "the next bracket that begins a line"  # ends a region of the text, for messages
+    on_error: OnError = fail  # if it returns, reading goes on behind the tree
 
     def __post_init__(self) -> None:
-        drop, leaf = frozenset((*self.drop, self.id) if self.id else self.drop), self.leaf
+        leaf, drop = self.leaf, frozenset((*self.drop, self.id) if self.id else self.drop)
         self.drop = drop
         named = rf"\(\s*{re.escape(self.id)}\s"
         self._needs_name = self.id != "" and re.search(named, self.text) is not None
@@ -146,15 +122,13 @@ class Scanner:
         self._labels: list[str] = []
         self._bounds: list[int] = []  # start, end of each row of labels
         self._tagged = False  # whether the innermost constituent turned out to be a tag
-        self._hollow = False  # whether a constituent has no word
-        self._dropped = 0  # number of rows when a node was left out
+        self._dropped = 0  # number of rows when a node was last left out
 
     def all_trees(self, margin: bool = True) -> Iterator[Tree]:
         """Yield the trees of the text.
 
-        If the layout tells that a bracket at the beginning of a line begins a tree, or after the
-        first mistake, such a line ends what is before it. With ``margin=False`` the layout is not
-        looked at.
+        After the first mistake, or if the layout tells and ``margin`` allows, a bracket at the
+        beginning of a line ends what is before it.
         """
         text, rest = self.text, 0
         if not (margin and trees_begin_at_margin(text)):
@@ -229,7 +203,7 @@ class Scanner:
             self.sentence += 1
 
     def _finished(self) -> Tree:
-        tree = make_tree(self._words, self._tags, self._labels, self._bounds, hollow=self._hollow)
+        tree = make_tree(self._words, self._tags, self._labels, self._bounds)
         self._clear()
         return tree
 
@@ -288,16 +262,14 @@ class Scanner:
         if not self._stack:
             return
         row = self._stack.pop()
-        if self._tagged:
+        self._bounds[2 * row + 1] = len(self._words)
+        hollow = self._bounds[2 * row] == len(self._words)
+        if hollow and self._dropped <= row:
+            self.fail(begin, f"found '({self._labels[row]})' without a word in it")
+        if hollow or self._tagged:  # then it is the last row
             self._labels.pop()
             del self._bounds[-2:]
-            self._tagged = False
-            return
-        self._bounds[2 * row + 1] = len(self._words)
-        if self._bounds[2 * row] == len(self._words):
-            self._hollow = True
-            if self._dropped <= row:
-                self.fail(begin, f"found '({self._labels[row]})' without a word in it")
+            self._dropped, self._tagged = row, False
 
     def _below(self, piece: re.Match[str], pieces: Iterator[re.Match[str]], end: int) -> str:
         """Read to the end of a node that has just begun; return all text in it."""
@@ -360,16 +332,14 @@ def read_brackets(
     An outer bracket, and any other, may lack a label; a sentence may be a single ``(TAG word)``.
 
     Args:
-        source: the text of a whole file.
-        path: its name, for error messages.
+        source, path: the text of a whole file, and its name for error messages.
         escapes: name of the escape policy of its words (see :mod:`spmrl_bench.trees.escapes`).
         blank: ``"error"`` allows any layout, and every tree must have words. ``"tree"`` is for
             parser output, where line ``k`` is the parse of sentence ``k`` as EVALB reads it:
             each line holds one tree, which may have several roots; brackets without words
             are none, so that an empty line, ``()`` or ``(())`` is a tree without words.
-        on_error: takes the error of a tree. If it returns, reading goes on with the next line that
-            begins with a bracket, and from there on such a line begins a tree; or with the next
-            line, where each holds a tree.
+        on_error: takes the error of a tree. If it returns, reading goes on with the next line (that
+            begins with a bracket, if trees have any layout; each such line then begins a tree).
         margin: whether the layout of the text may tell that a bracket at the beginning of a line,
             inside a tree, is a mistake (:func:`trees_begin_at_margin`).
         line, sentence: numbers of what the text begins with.
@@ -403,21 +373,17 @@ def read_brackets(
 def read_brackets_file(
     path: FilePath, *, encoding: str = "utf-8", **options: Any
 ) -> Iterator[Tree]:
-    """Yield the trees of a file, with the options of :func:`read_brackets`.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or as :func:`read_brackets` says.
-    """
+    """Yield the trees of a file, with the options and errors of :func:`read_brackets`."""
     return read_brackets(read_text(path, encoding), path=path, **options)
 
 
 def read_bracket_stream(
     stream: BinaryIO, *, path: FilePath, escapes: str = "ptb", line: int = 1, sentence: int = 1
 ) -> Iterator[Tree]:
-    """Yield the trees of a UTF-8 stream, in order; any layout, as :func:`read_brackets` allows it.
+    """Yield the trees of a UTF-8 stream, in order, in any layout.
 
-    The format has no marks between trees, and a tree may take many lines. But brackets stand for
-    nothing else in it, so that lines are held until as many have been closed as opened.
+    No marks separate trees, which may take many lines. So lines are held until as many brackets
+    have been closed as opened.
 
     Args:
         stream, path: what to read, and its name for error messages.

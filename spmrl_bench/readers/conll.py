@@ -62,36 +62,22 @@ _Line = tuple[int, str]  # number, from 1, and text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DependencySentence:
-    """A sentence and its place in the file.
-
-    Attributes:
-        tree: words, tags, heads and relations.
-        name: its identifier in the file, or else its number there, from 1.
-        lines: the line of each word, from 1.
-    """
+    """A sentence and its place in the file."""
 
     tree: DependencyTree
-    name: str
-    lines: tuple[int, ...]
+    name: str  # its identifier in the file, or else its number there, from 1
+    lines: tuple[int, ...]  # the line of each word, from 1
 
 
 @dataclass(frozen=True, slots=True)
 class ConlluSentence:
-    """A sentence as it stands in a file.
+    """A sentence as it stands in a file."""
 
-    Attributes:
-        head: the comments and blank lines in front of the first row, with their ends.
-        rows: the columns of words, ranges and empty nodes.
-        ends: the end of the line of each row, and of the blank line after them.
-        name: its identifier, or its number in the file.
-        line: where its first word stands, from 1.
-    """
-
-    head: str
-    rows: Sequence[Sequence[str]]
-    ends: tuple[str, ...]
-    name: str
-    line: int
+    head: str  # the comments and blank lines in front of the first row, with their ends
+    rows: Sequence[Sequence[str]]  # the columns of words, ranges and empty nodes
+    ends: tuple[str, ...]  # the end of the line of each row, and of the blank line after them
+    name: str  # its identifier, or else its number in the file
+    line: int  # where its first word stands, from 1
 
     def column(self, field: str) -> list[str]:
         """Return what one column, by its name in lower case, says of each word."""
@@ -114,11 +100,7 @@ class ConlluSentence:
 def read_conll_file(
     path: FilePath, *, encoding: str = "utf-8", **options: Any
 ) -> Iterator[DependencySentence]:
-    """Yield the sentences of a file, with the options of :func:`read_conll`.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or as :func:`read_conll` says.
-    """
+    """Yield the sentences of a file, with the options and errors of :func:`read_conll`."""
     return read_conll(read_text(path, encoding), path=path, **options)
 
 
@@ -135,8 +117,7 @@ def read_conll(
     """Yield the sentences of a text, in order; the kind of line ends does not matter.
 
     Args:
-        source: the text of a whole file.
-        path: its name, for error messages.
+        source, path: the text of a whole file, and its name for error messages.
         tag_column: which of the two columns of tags to keep.
         roots: whether a sentence may have several words with head 0, as in some CoNLL-X files.
         escapes: name of the escape policy of the words (see :mod:`spmrl_bench.trees.escapes`),
@@ -155,8 +136,7 @@ def read_conll(
             for line, text in block:
                 sentence.add(line, text)
             sentence.finish()
-            tags = sentence.column(DEFAULT_FIELDS.index(tag_column))
-            yield sentence.dependencies(tags, roots, decode, whole=multiword == "whole")
+            yield sentence.dependencies(tag_column, roots, decode, whole=multiword == "whole")
         except ReadError as error:
             on_error(error)
 
@@ -166,9 +146,8 @@ def read_dp(
 ) -> Iterator[DependencySentence]:
     """Yield the sentences of a file of three columns, word, tag and head; each has one root.
 
-    NLTK's sample of the Penn Treebank has a dependency layer in this form. Words carry the
-    treebank's escapes (``-LRB-``, ``1\\/2``) as its trees do, so that both layers have the same
-    words once these are undone. The format has no relations; every word gets ``_``.
+    NLTK's sample of the Penn Treebank has a dependency layer in this form, whose words carry the
+    escapes of its trees (``-LRB-``, ``1\\/2``). Relations, which it lacks, are ``_``.
 
     Raises:
         ReadError: the file cannot be read or decoded; or from ``on_error``, a line has not
@@ -331,7 +310,7 @@ def _sentence(
     name: str,
     path: FilePath,
 ) -> DependencySentence:
-    """The sentence of a file's columns, heads still being text, if its heads form a tree."""
+    """The sentence of a file's columns, if its heads, which are text, form a tree."""
     for head, line in zip(heads, lines, strict=True):
         if _A_NUMBER.fullmatch(head) is None:
             problem = f"head '{head}', expected a number from 0"
@@ -359,10 +338,6 @@ class _Checker:
         self._ranges: dict[int, tuple[str, int]] = {}  # by first word: form, number of words
         self._range: tuple[int, int] = (0, 0)  # the last word of the last range, and its line
         self._empty_nodes = 0  # since the last word
-
-    def column(self, number: int) -> list[str]:
-        """Return what stands in one column, numbered from 0, of each word."""
-        return [row[number] for row in self._rows]
 
     def add(self, number: int, line: str) -> list[str]:
         """Take in a line and its number; return its columns, none for a comment."""
@@ -395,12 +370,13 @@ class _Checker:
             self._fail(f"{problem}{len(self._rows)}", self._range[1])
 
     def dependencies(
-        self, tags: Sequence[str], roots: Roots, decode: Callable[[str], str], *, whole: bool
+        self, tags: TagColumn, roots: Roots, decode: Callable[[str], str], *, whole: bool
     ) -> DependencySentence:
         """Return the sentence, its multiword tokens whole or as their words."""
-        forms = self.column(_FORM)
+        columns = dict(zip(DEFAULT_FIELDS, zip(*self._rows, strict=True), strict=True))
+        forms = columns["form"]
         found = _sentence(
-            list(map(decode, forms)), tags, self.column(_HEAD), self.column(_RELATION),
+            list(map(decode, forms)), columns[tags], columns["head"], columns["deprel"],
             lines=self.lines, roots=roots, name=self.name, path=self._path,
         )  # fmt: skip
         if not whole or not self._ranges:

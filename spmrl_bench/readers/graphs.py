@@ -306,9 +306,7 @@ def _alpino_graph(sentence: list[_Element], name: str) -> Graph:
             raise MistakeError(f"found the node '{node.text}' without children", node.line)
     tokens.sort(key=lambda token: (token[0], token[1].line))
     for place, (number, token) in enumerate(tokens):
-        if number < place:
-            raise MistakeError(f'found a second word with begin="{number}"', token.line)
-        if number > place:
+        if number != place:
             problem = f'found begin="{number}", expected begin="{place}" for the next word'
             raise MistakeError(problem, token.line)
     rows = [*(token for _, token in tokens), *nodes]
