@@ -56,8 +56,6 @@ _LABEL = re.compile(rf"\([{ASCII_SPACE}]*([^()\[\]{{}}<>{ASCII_SPACE}]*)")
 #: The tag of every empty element, in every format.
 EMPTY = "-NONE-"
 
-_BLANK = Tree.build([], [], [])
-
 
 def make_tree(words: list[str], tags: list[str], labels: list[str], bounds: list[int]) -> Tree:
     """Return a tree of its words and the start and end of each label, from 0, in one list."""
@@ -199,7 +197,7 @@ class Scanner:
         if opened:
             self._fail_unclosed(end)
         if together:
-            yield self._finished() if self._words else _BLANK
+            yield self._finished()
             self.sentence += 1
 
     def _finished(self) -> Tree:
@@ -214,10 +212,9 @@ class Scanner:
             self._fail_at_word(piece, str(error))
         if found is None:
             self._drop_node(piece[1], piece[2], piece.start())
+        if found is None or found.word is None:
             return
         word, tag, node = found
-        if word is None:
-            return
         if tag is None:
             tag = self._tag_above(word, piece.start())
         elif node is not None:
@@ -272,7 +269,7 @@ class Scanner:
             self._dropped, self._tagged = row, False
 
     def _below(self, piece: re.Match[str], pieces: Iterator[re.Match[str]], end: int) -> str:
-        """Read to the end of a node that has just begun; return all text in it."""
+        """Read to the end of a node; return all text in it."""
         found = [piece[2]]
         depth = 1
         for inner in pieces:
@@ -296,8 +293,8 @@ class Scanner:
 
     def _fail_unclosed(self, end: int) -> NoReturn:
         opened = self._opened
-        where = "the file ends" if end == len(self.text) else self.limit
-        problem = f"the tree that starts here is not closed before {where}"
+        limit = "the file ends" if end == len(self.text) else self.limit
+        problem = f"the tree that starts here is not closed before {limit}"
         if len(opened) > 1:
             line, column = self._lines.place(opened[-1])
             problem += f"; the innermost of {len(opened)} open brackets is at {line}:{column}"
@@ -424,9 +421,8 @@ def parse_brackets(
     text: str, *, escapes: str = "ptb", blank: Literal["error", "tree"] = "error"
 ) -> Tree:
     """Return the one tree of a string; a ReadError if it is malformed or holds none or several."""
-    trees = list(read_brackets(text, path="<string>", escapes=escapes, blank=blank))
-    if not trees and blank == "tree":
-        return _BLANK
+    line = text or "\n"  # which may be a blank tree
+    trees = list(read_brackets(line, path="<string>", escapes=escapes, blank=blank))
     if len(trees) != 1:
         raise ReadError(f"found {len(trees)} trees, expected one", path="<string>")
     return trees[0]
@@ -475,10 +471,10 @@ _ENOUGH = 32  # so many in doubt show whether there are too many of them
 def trees_begin_at_margin(text: str) -> bool:
     """Return whether a bracket in the first column always begins a tree.
 
-    The text is cut into entries, each from one bracket in the first column to the next. Entries
-    with as many opening brackets as closing ones are whole trees. An entry that leaves a bracket
-    open makes a group with all up to the one that closes it: an unclosed tree and what it took
-    in, or a sound tree whose constituents stand in the first column. It is taken for the first if
+    The text is cut into entries, each from one bracket in the first column to the next. Those with
+    as many opening brackets as closing ones are whole trees. An entry that leaves a bracket open
+    makes a group with all up to the one that closes it: an unclosed tree and what it took in, or a
+    sound tree whose constituents stand in the first column. It is taken for the first if
 
     - no group begins with an entry without words, such as ``(S`` on a line of its own;
     - no entry inside a group begins otherwise than some tree of the text does, as ``(NP`` would;

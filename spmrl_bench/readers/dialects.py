@@ -4,8 +4,7 @@ Formats of nested brackets agree on ``(LABEL part part)`` and differ in what the
 say: a word with its tag or with a lemma too, a bare mark, an empty element, a number that is no
 part of the sentence. A dialect is therefore a function from a leaf to a :class:`Leaf`, and a few
 words on what stands around a tree. Some have a reader of their own here; others are described by
-options of a manifest, or by the one function of a format in an installed package
-(:func:`read_dialect`).
+options of a manifest, or by the function of an installed package (:func:`read_dialect`).
 
 An empty element is a word with the tag ``-NONE-`` below the node that the release writes it in,
 so that one transform removes the empty elements of every format.
@@ -15,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
+from itertools import zip_longest
 from typing import Any
 
 from spmrl_bench.errors import ReadError, SpmrlError
@@ -65,8 +65,9 @@ def read_dialect(
     Args:
         path, encoding: of the file.
         leaf: from the label of an innermost bracket and the text after it to what it stands for.
-        options: ``drop``, ``wrappers``, ``id`` and ``on_error`` of a
-            :class:`~spmrl_bench.readers.brackets.Scanner`.
+        options: ``drop``, labels of nodes that are left out with all below them; ``wrappers``,
+            labels of brackets that hold trees and are no part of them; ``id``, the label of the
+            node, left out too, that names a tree; ``on_error``, which takes the error of a tree.
 
     Raises:
         ReadError: the file cannot be read or decoded; or from ``on_error``.
@@ -86,13 +87,8 @@ def read_bracket_dialect(
 ) -> Iterator[Tree]:
     """Yield the trees of a file in plain brackets, or in a dialect that a few words describe.
 
-    Args:
-        path, encoding: of the file.
-        prepare: changes its text before it is split into pieces.
-        escapes: name of the escape policy of its words.
-        leaf: how a leaf is written, between its brackets (:func:`check_bracket_options`).
-        on_error: takes the error of a tree; if it returns, the next one is read.
-        options: ``drop``, ``wrappers`` and ``id``, as :func:`read_dialect` has them.
+    ``prepare`` changes its text first; ``escapes`` names the escape policy of its words; ``leaf``
+    is how one is written (:func:`check_bracket_options`); for the rest see :func:`read_dialect`.
 
     Raises:
         ReadError: the file cannot be read or decoded; or from ``on_error``.
@@ -211,10 +207,7 @@ def read_psd(path: FilePath, *, lemmas: bool = False, **options: Any) -> Iterato
 
 
 def read_tbf(path: FilePath, **options: Any) -> Iterator[Tree]:
-    """Yield the trees of a TBF file of the CESS treebanks: ``(TAG word lemma)``, ``(NODE *0*)``.
-
-    Parentheses of the text are written as their tags.
-    """
+    """Yield the trees of a TBF file of the CESS treebanks: ``(TAG word lemma)``, ``(NODE *0*)``."""
 
     def leaf(label: str, rest: str) -> Leaf:
         word, *lemma = fields(rest) or [""]
@@ -247,8 +240,7 @@ def read_bracketed_words(
 ) -> Iterator[Tree]:
     """Yield the trees of a file with every word in its own brackets: ``(NN (pesta olahraga))``.
 
-    Each line has a sentence, or several trees of one, in some files with its name and a tab in
-    front. Empty elements are those of the Penn Treebank.
+    Each line has a sentence, or several trees of one, perhaps with its name and a tab in front.
     """
 
     def leaf(label: str, rest: str) -> Leaf:
@@ -296,13 +288,7 @@ def read_visl(
     ``#1 CP1-1 Um revivalismo`` is an entry's first line, whose text may hold any brackets. In the
     tree a label is ``FUNCTION+form``, a mark is a bracket with nothing else in it, ``(,)``, and
     parentheses of the text are ``({)`` and ``(})``. The tag of a mark is the mark as it is written.
-    Some entries lack closing brackets; such a mistake ends with its entry. What comes before the
-    first entry is a comment if its lines start with ``#``.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``, which goes on at the
-            next entry: a first line without number or name, brackets that do not match, no tree
-            or several in an entry, a node without a word or with several.
+    A mistake ends with its entry. Lines with ``#`` before the first entry are comments.
     """
     text = read_text(path, encoding)
     entry = _ENTRY.search(text)
@@ -316,8 +302,8 @@ def read_visl(
     except ReadError as error:
         scanner.leave_out(error)
     headers = list(_HEADER.finditer(text, first))
-    ends = [*(header.start() for header in headers), len(text)][1:]
-    for header, end in zip(headers, ends, strict=True):
+    for header, following in zip_longest(headers, headers[1:]):
+        end = following.start() if following else len(text)
         named = _ENTRY.match(text, header.start(), header.end())
         scanner.name = named[1] if named else None
         try:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -134,14 +135,13 @@ class _Sentences:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         above = self._open[-1] if self._open else None
         element = _Element(name, attributes, self._parser.CurrentLineNumber, above)
-        if above is None and name == self._name:
-            self._elements = []
-            self._begin = self._parser.CurrentByteIndex
-        elif above is None:
+        if above is None and name != self._name:
             if name == self._inner:
                 problem = f"found <{name}> outside <{self._name}>"
                 self.found.append(ReadError(problem, path=self._path, line=element.line))
             return
+        if above is None:
+            self._elements, self._begin = [], self._parser.CurrentByteIndex
         self._open.append(element)
         self._elements.append(element)
 
@@ -192,12 +192,6 @@ def _read_xml(
         raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
 
 
-def _root(text: str) -> str:
-    """The name of the outermost element of XML, perhaps cut at its end; else empty."""
-    root = _ROOT.match(text)
-    return root[1] if root is not None else ""
-
-
 def read_tiger_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Graph]:
     """Yield the graphs of a file of TIGER-XML, in order; secondary edges are no part of them.
 
@@ -210,7 +204,8 @@ def read_tiger_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Grap
 
 def looks_like_tiger_xml(text: str) -> bool:
     """Return whether a text, perhaps cut at its end, is of this format."""
-    return _root(text) in ("corpus", "subcorpus") and _TIGER.search(text) is not None
+    root = _ROOT.match(text)
+    return root is not None and root[1] in ("corpus", "subcorpus") and bool(_TIGER.search(text))
 
 
 def _tiger_graph(sentence: list[_Element], name: str) -> Graph:
@@ -234,10 +229,11 @@ def _tiger_graph(sentence: list[_Element], name: str) -> Graph:
             roots.append(element)
         elif kind == "s":
             raise MistakeError("found <s> inside another <s>", element.line)
+    if all(row.tag is None for row in rows.values()):
+        raise MistakeError("found no <t> in the sentence", sentence[0].line)
     for node, edge in edges:
-        child = rows.get(edge.needed("idref"))
+        child = rows.get(to := edge.needed("idref"))
         if child is None:
-            to = edge.attributes["idref"]
             raise MistakeError(f"found an edge to '{to}', no id of the sentence", edge.line)
         if child.parent is not None:
             raise MistakeError(f"found a second edge to '{child.id}', expected one", edge.line)
@@ -255,11 +251,10 @@ def _tiger_graph(sentence: list[_Element], name: str) -> Graph:
 def read_alpino_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Graph]:
     """Yield the graphs of a file of Alpino XML with one sentence or many, in order.
 
-    The children of a node are ordered by their function, so that constituents may have gaps: the
-    words are sorted by ``begin``, which must number them without holes. A node that only has an
-    ``index`` repeats another one in a second function (the subject of an infinitive, an extracted
-    phrase). It has no words of its own and is left out, as are nodes that hold nothing else.
-    Punctuation stands below ``top``, and stays there. The edge label is ``rel``.
+    The children of a node are ordered by their function: the words are sorted by ``begin``, which
+    must number them without holes. A node that only has an ``index`` repeats another one in a
+    second function (the subject of an infinitive, an extracted phrase). It is left out, as are
+    nodes that hold nothing else. Punctuation stays below ``top``. The edge label is ``rel``.
 
     Raises:
         ReadError: as :func:`read_tiger_xml`.
@@ -269,7 +264,7 @@ def read_alpino_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Gra
 
 def looks_like_alpino_xml(text: str) -> bool:
     """Return whether a text, perhaps cut at its end, is of this format."""
-    return _root(text) != "" and _ALPINO.search(text) is not None
+    return _ROOT.match(text) is not None and _ALPINO.search(text) is not None
 
 
 def _alpino_graph(sentence: list[_Element], name: str) -> Graph:
@@ -337,14 +332,12 @@ def read_negra_export(
     Each token has a line, then each node: word, tag, morphology, edge label and parent in version
     3; in version 4 the lemma comes after the word. Any number of secondary edges, each a label and
     a node, may follow, and a comment after ``%%``. Nodes are called ``#500`` and up; parent 0 is
-    none. A line ``#FORMAT`` states the version; without it the number of columns tells, which is
-    odd in version 3 and even in version 4. Tables (``#BOT`` to ``#EOT``), lemmas, morphology and
-    secondary edges are left out.
+    none. Without a line ``#FORMAT`` the number of columns tells the version: odd in 3, even in 4.
+    Tables (``#BOT`` to ``#EOT``), lemmas, morphology and secondary edges are left out.
 
     Raises:
         ReadError: the file cannot be read or decoded; or from ``on_error``, it is of another
-            version, which ends it, or a sentence is malformed. Reading goes on at the next
-            ``#BOS``.
+            version, which ends it, or a sentence is malformed, and ``#BOS`` begins the next.
     """
     version: str | None = None
     sentence: _Lines | None = None
@@ -407,9 +400,8 @@ def looks_like_negra_export(text: str) -> bool:
 def _columns(text: str) -> list[str]:
     """The columns of a line, which any number of tabs separates, up to a comment."""
     columns = text.rstrip("\r").split("\t" if "\t" in text else " ")
-    filled = [column for column in (column.strip(" ") for column in columns) if column]
-    comment = next((k for k, column in enumerate(filled) if column.startswith("%%")), None)
-    return filled[:comment]
+    filled = filter(None, (column.strip(" ") for column in columns))
+    return list(takewhile(lambda column: not column.startswith("%%"), filled))
 
 
 def _negra_graph(sentence: _Lines, version: str | None) -> Graph:
