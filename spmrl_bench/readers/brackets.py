@@ -8,9 +8,9 @@ with its tag or a comment, the scanner does not know: each format has a function
 (:mod:`spmrl_bench.readers.dialects`).
 
 A tree that lost its last bracket takes the next ones in, until somewhere a bracket too many closes
-it: what comes out is sound brackets, and two trees are gone. All that gives it away is a bracket
-in the first column while the tree is open. But there are files that begin each constituent in the
-first column, so a text is judged as a whole (:func:`trees_begin_at_margin`).
+it. All that gives it away is a bracket in the first column while the tree is open. But there are
+files that begin each constituent there, so a text is judged as a whole
+(:func:`trees_begin_at_margin`).
 """
 
 from __future__ import annotations
@@ -65,17 +65,11 @@ def make_tree(words: list[str], tags: list[str], labels: list[str], bounds: list
 
 
 class Leaf(NamedTuple):
-    """The word that an innermost bracket stands for.
+    """The word that an innermost bracket stands for."""
 
-    Attributes:
-        word: None in a part of a word that says nothing, such as its lemma in its own brackets.
-        tag: None if the label of the bracket around this one is the tag.
-        node: the label of a constituent that holds nothing but the word; None if there is none.
-    """
-
-    word: str | None
-    tag: str | None = None
-    node: str | None = None
+    word: str | None  # None in a part of a word that says nothing, such as its lemma in brackets
+    tag: str | None = None  # None if the label of the bracket around this one is the tag
+    node: str | None = None  # the label of a constituent that holds nothing but the word
 
 
 #: What a bracket with this label and this text after it stands for; None for what is left out. It
@@ -155,11 +149,8 @@ class Scanner:
         self.name = None
 
     def trees(self, start: int, end: int, *, together: bool = False) -> Iterator[Tree]:
-        """Yield the trees between two offsets, or with ``together`` one of all that is there.
-
-        Raises:
-            ReadError: something there is no tree; those in front of it have been yielded.
-        """
+        """Yield the trees between two offsets, or with ``together`` one of all that is there, up to
+        a ReadError where something is no tree."""
         self._clear()
         stack, opened = self._stack, self._opened
         stack.clear()
@@ -281,7 +272,6 @@ class Scanner:
         self._fail_unclosed(end)
 
     def _drop_node(self, label: str, text: str, offset: int) -> None:
-        """Leave out a node; it may name the tree."""
         self._dropped = len(self._labels)
         if self.id and label == self.id:
             name = " ".join(fields(text))
@@ -332,13 +322,11 @@ def read_brackets(
         source, path: the text of a whole file, and its name for error messages.
         escapes: name of the escape policy of its words (see :mod:`spmrl_bench.trees.escapes`).
         blank: ``"error"`` allows any layout, and every tree must have words. ``"tree"`` is for
-            parser output, where line ``k`` is the parse of sentence ``k`` as EVALB reads it:
-            each line holds one tree, which may have several roots; brackets without words
-            are none, so that an empty line, ``()`` or ``(())`` is a tree without words.
+            parser output as EVALB reads it: each line holds one tree, which may have several
+            roots, and an empty line, ``()`` or ``(())`` is a tree without words.
         on_error: takes the error of a tree. If it returns, reading goes on with the next line (that
             begins with a bracket, if trees have any layout; each such line then begins a tree).
-        margin: whether the layout of the text may tell that a bracket at the beginning of a line,
-            inside a tree, is a mistake (:func:`trees_begin_at_margin`).
+        margin: whether the layout of the text counts (:func:`trees_begin_at_margin`).
         line, sentence: numbers of what the text begins with.
 
     Raises:
@@ -382,10 +370,7 @@ def read_bracket_stream(
     No marks separate trees, which may take many lines. So lines are held until as many brackets
     have been closed as opened.
 
-    Args:
-        stream, path: what to read, and its name for error messages.
-        escapes: name of the escape policy of its words.
-        line, sentence: numbers of what the stream begins with.
+    ``line`` and ``sentence`` are the numbers of what the stream begins with.
 
     Raises:
         ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a tree is malformed or has
@@ -429,10 +414,7 @@ def parse_brackets(
 
 
 def looks_like_brackets(text: str) -> bool:
-    """Return whether a file begins with bracketed trees that have a word and a tag per leaf.
-
-    A bracket with three fields or a word in brackets of its own is another format.
-    """
+    """Return whether a file begins with trees of which most leaves are a tag and one word."""
     text = text.lstrip()
     if not text.startswith("("):
         return False

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, BinaryIO, Literal, NoReturn
 
 from conllu.models import Token, TokenList
@@ -147,11 +147,8 @@ def read_dp(
     """Yield the sentences of a file of three columns, word, tag and head; each has one root.
 
     NLTK's sample of the Penn Treebank has a dependency layer in this form, whose words carry the
-    escapes of its trees (``-LRB-``, ``1\\/2``). Relations, which it lacks, are ``_``.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``, a line has not
-            three columns, or the heads of a sentence form no tree.
+    escapes of its trees (``-LRB-``, ``1\\/2``). Relations, which it lacks, are ``_``. Errors are
+    those of :func:`read_conll_file`.
     """
     decode = escapes_named("ptb").decode_word
     for number, block in enumerate(_blocks(read_text(path, encoding)), start=1):
@@ -174,9 +171,7 @@ def read_conllu_stream(
     They are checked as in :func:`read_conll`, but need not have heads. If the last blank line is
     missing, the last sentence gets one. No more is read than is needed.
 
-    Args:
-        stream, path: what to read, and its name for error messages.
-        line, sentence: numbers of what the stream begins with.
+    ``line`` and ``sentence`` are the numbers of what the stream begins with.
 
     Raises:
         ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a sentence is malformed or
@@ -185,7 +180,7 @@ def read_conllu_stream(
     head: list[str] = []
     block: list[_Line] = []
     size = 0
-    for row in stream_lines(stream, path, line):
+    for row in chain(stream_lines(stream, path, line), [(0, "")]):
         if _without_end(row[1]):
             block.append(row)
             size += len(row[1])
@@ -198,8 +193,6 @@ def read_conllu_stream(
             head, block, size = [], [], 0
         else:
             head.append(row[1])
-    if block:
-        yield _as_text(sentence, head, block, path)
 
 
 def _without_end(line: str) -> str:
@@ -225,7 +218,7 @@ def _as_text(
     checker.finish()
     # The last line, and the blank line after it, may lack their ends.
     newline = block[0][1][len(_without_end(block[0][1])) :] or "\n"
-    ends = [end or newline for end in ends] + [newline] * (len(rows) + 1 - len(ends))
+    ends = [end or newline for end in ends]
     return ConlluSentence("".join(head), rows, tuple(ends), checker.name, checker.lines[0])
 
 
@@ -254,11 +247,8 @@ def conll_lines(
 ) -> str:
     """Return the lines of one sentence and the blank line after it, as CoNLL-U and CoNLL-X.
 
-    Reading them gives back an equal tree. All that a tree does not hold is ``_``.
-
-    Raises:
-        TreeError: a word, tag or relation is empty, begins or ends with a space, or contains
-            a tab or an end of line, for which the format has no escape.
+    Reading them gives back an equal tree. All that a tree does not hold is ``_``. A TreeError tells
+    which column cannot hold its text (:data:`UNWRITABLE`).
     """
     rows = TokenList()
     for number, row in enumerate(zip(words, tags, heads, relations, strict=True), start=1):
@@ -324,10 +314,7 @@ def _sentence(
 
 
 class _Checker:
-    """The lines of one sentence as they come in; each is checked against those before it.
-
-    A ReadError tells which is malformed. Heads are looked at when all lines are there.
-    """
+    """The lines of one sentence as they come in; each is checked against those before it."""
 
     def __init__(self, path: FilePath, number: int) -> None:
         self.name = str(number)
@@ -340,7 +327,7 @@ class _Checker:
         self._empty_nodes = 0  # since the last word
 
     def add(self, number: int, line: str) -> list[str]:
-        """Take in a line and its number; return its columns, none for a comment."""
+        """Take in a line; return its columns, none for a comment."""
         self._line = number
         if line.startswith("#"):
             self._comment(line)
@@ -362,7 +349,6 @@ class _Checker:
         return columns
 
     def finish(self) -> None:
-        """Make sure that the sentence is whole."""
         if not self._rows:
             self._fail("a sentence without words")
         if self._range[0] > len(self._rows):
@@ -381,27 +367,23 @@ class _Checker:
         )  # fmt: skip
         if not whole or not self._ranges:
             return found
-        sizes: list[int] = []
-        words: list[str] = []
-        lines: list[int] = []
+        tokens: list[tuple[int, str, int]] = []  # number of words, form, line
         first = 0
         while first < len(forms):
             form, size = self._ranges.get(first + 1, (forms[first], 1))
-            sizes.append(size)
-            words.append(decode(form))
-            lines.append(self.lines[first])
+            tokens.append((size, decode(form), self.lines[first]))
             first += size
-        return DependencySentence(merge_words(found.tree, sizes, words), self.name, tuple(lines))
+        sizes, words, lines = zip(*tokens, strict=True)
+        return DependencySentence(merge_words(found.tree, sizes, words), self.name, lines)
 
     def _comment(self, line: str) -> None:
         if self._rows or self._range[0] or self._empty_nodes:
             self._fail("a comment inside a sentence; is a blank line missing before it?")
-        if (key := _COMMENT.match(line)) is None:
-            return
-        value = line[key.end() :].strip()
-        if key[1] == "sent_id":
+        key = _COMMENT.match(line)
+        value = line[key.end() :].strip() if key else ""
+        if key and key[1] == "sent_id":
             self.name = value or self.name
-        elif value != _STANDARD_NAMES:
+        elif key and value != _STANDARD_NAMES:
             self._fail(f"the columns are '{value}', expected '{_STANDARD_NAMES}'")
 
     def _multiword(self, first: int, last: int, form: str) -> None:

@@ -6,8 +6,7 @@ part of the sentence. A dialect is therefore a function from a leaf to a :class:
 words on what stands around a tree. Some have a reader of their own here; others are described by
 options of a manifest, or by the function of an installed package (:func:`read_dialect`).
 
-An empty element is a word with the tag ``-NONE-`` below the node that the release writes it in,
-so that one transform removes the empty elements of every format.
+An empty element is a word with the tag ``-NONE-`` below the node that the release writes it in.
 """
 
 from __future__ import annotations
@@ -63,7 +62,6 @@ def read_dialect(
     """Yield the trees of a file whose leaves a function reads, in order.
 
     Args:
-        path, encoding: of the file.
         leaf: from the label of an innermost bracket and the text after it to what it stands for.
         options: ``drop``, labels of nodes that are left out with all below them; ``wrappers``,
             labels of brackets that hold trees and are no part of them; ``id``, the label of the
@@ -102,24 +100,14 @@ def read_bracket_dialect(
 
 
 def check_bracket_options(options: Mapping[str, Any]) -> None:
-    """Make sure of ``leaf``, ``drop``, ``wrappers``, ``id`` and ``escapes``, as far as given.
+    """Make sure of ``leaf`` and ``escapes``, as far as given; a ValueError says what is allowed.
 
     A leaf is written as it stands between its brackets, with ``{tag}``, ``{word}`` and ``{lemma}``
     for what changes: ``{tag} {word}``, ``{word} {tag} {lemma}``, ``{tag} {word}/{lemma}``. Of parts
     joined by marks only the word may hold such a mark. ``{word...}`` is a word with spaces, and
     ``...`` stands for any other parts. Where the word has brackets of its own beside the lemma's,
     ``{tag} (word {word...}) ...`` names its bracket, and the tag is the label around it.
-
-    Raises:
-        ValueError: one has a mistake; the message names the option and what is allowed.
     """
-    for name in ("drop", "wrappers"):
-        labels = options.get(name, [])
-        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"{name} must be a list of labels, found {labels!r}")
-    for name in ("leaf", "id", "escapes"):
-        if not isinstance(options.get(name, ""), str):
-            raise ValueError(f"{name} must be a text, found {options[name]!r}")
     try:
         escapes_named(options.get("escapes", "none"))
         _leaf_of_template(options.get("leaf", BRACKET_OPTIONS["leaf"]))
@@ -180,12 +168,10 @@ def read_psd(path: FilePath, *, lemmas: bool = False, **options: Any) -> Iterato
     """Yield the trees of a CorpusSearch file (``.psd``), as IcePaHC and Keyaki have them.
 
     A bracket without a label wraps a tree and ``(ID name)``, which all trees of a file have or
-    none; ``(CODE ...)`` holds comments and marks of the edition, anywhere. Empty elements stand
-    directly in a node: ``(NP-SBJ *pro*)``, ``(C 0)``. Marks such as ``$`` stay.
-
-    With ``lemmas`` leaves are ``(TAG word-lemma)``. The last hyphen separates them; ``---`` is a
-    dash with its lemma, ``-`` a dash without. Other options, here and below, are ``encoding`` and
-    ``on_error``, as :func:`read_dialect` has them.
+    none; ``(CODE ...)`` holds comments, anywhere. Empty elements stand directly in a node:
+    ``(NP-SBJ *pro*)``, ``(C 0)``. With ``lemmas`` leaves are ``(TAG word-lemma)``. The last hyphen
+    separates them; ``---`` is a dash with its lemma, ``-`` a dash without. Other options are those
+    of :func:`read_dialect`.
     """
     decode = escapes_named("brackets").decode_word
 
@@ -254,8 +240,7 @@ def read_bracketed_words(
         text, path, leaf, is_empty=is_empty_element, limit="the line ends", on_error=on_error
     )
     for start, end in lines(text):
-        name = _NAME.match(text, start, end)
-        if name is not None and not text[start:end].isspace():
+        if name := _NAME.match(text, start, end):
             scanner.name = name[1]
             yield from scanner.region(name.end(), start + len(text[start:end].rstrip()))
 
@@ -276,8 +261,7 @@ def _visl_leaf(label: str, rest: str) -> Leaf:
         return Leaf(parts[0], label)
     if not parts and label and re.search(r"\w|.\+.", label) is None:  # a mark, not a label
         return Leaf({"{": "(", "}": ")"}.get(label, label), label)
-    content = excerpt(f"{label} {rest}")
-    raise ValueError(f"found '({content})', expected a mark or a label and one word")
+    raise ValueError(f"found '({excerpt(f'{label} {rest}')})', expected a mark or '(TAG word)'")
 
 
 def read_visl(
@@ -339,7 +323,7 @@ def read_sinica(
     """Yield the trees of a file of the Sinica Treebank, each on a line.
 
     ``#1:1.[7] NP(property:A:大|Head:Nab:門)#、(PAUSECATEGORY)``: labels stand before their
-    brackets, and labels and tags keep their roles. Numbers repeat in a file: errors name the line.
+    brackets, and labels and tags keep their roles.
     """
     text = read_text(path, encoding)
     index = LineIndex(text)

@@ -23,13 +23,10 @@ class Format:
     Attributes:
         name: as manifests write it.
         title: for people.
-        yields: what the reader makes of a sentence: a ``Tree``, a ``Graph`` (which may have
-            crossing branches) or a ``DependencySentence``.
+        yields: whether a sentence is a ``Tree``, a ``Graph`` or a ``DependencySentence``.
         read: ``read(path, *, on_error, **options)``, an iterator over the sentences of a file.
-        looks_like: whether a file is of this format, judged by its first 64 Ki characters, without
-            a byte order mark.
-        options: the keyword arguments of ``read`` that a manifest may set, and their defaults;
-            ``...`` stands for one that it must set.
+        looks_like: judges by a file's first 64 Ki characters, without a byte order mark.
+        options: of ``read``, that manifests may set; each has its default, or ``...`` if they must.
         version: raised whenever the format is read otherwise, which changes fingerprints.
     """
 

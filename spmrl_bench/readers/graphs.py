@@ -6,8 +6,7 @@ way to a tree to named transforms. They refuse only what is no graph of that kin
 is not there, a token or node with two parents, a cycle, a node without children.
 
 XML is read a sentence at a time, with expat alone, which tells lines and fetches nothing from
-outside. After a mistake in the meaning of a sentence reading goes on; where the text ceases to be
-well-formed XML, nothing after can be trusted, and the file ends there.
+outside. Where the text ceases to be well-formed XML, the file ends.
 """
 
 from __future__ import annotations
@@ -25,13 +24,11 @@ from spmrl_bench.trees.dependencies import head_fault
 from spmrl_bench.trees.graph import NO_PARENT, Graph, without_tokens
 
 _CHUNK = 1 << 16  # bytes of XML that are read at a time
-_LARGEST_CHUNK = LONGEST >> 2  # at most, inside an element
 _ROOT = re.compile(  # of XML, after its prologue
     r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>)*+<([A-Za-z_][\w.-]*)[\s/>]",
     re.DOTALL,
 )
 _TIGER = re.compile(r"<(?:annotation|feature|graph|terminals|subcorpus)[\s/>]")
-_ALPINO = re.compile(r"<alpino_ds[\s/>]")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
@@ -95,7 +92,7 @@ def _graph(name: str, line: int, rows: Iterable[_Row], *, whole: bool = True) ->
 
 
 class _Sentences:
-    """Takes the sentences out of the events of expat, and what is wrong between them."""
+    """Takes sentences, and what is wrong between them, out of the events of expat."""
 
     def __init__(self, path: FilePath, name: str, inner: str) -> None:
         self.found: list[list[_Element] | ReadError] = []  # a sentence is its elements, in order
@@ -173,9 +170,8 @@ def _read_xml(
         with open(path, "rb") as file:
             while not sentences.ended:
                 sentences.feed(file.read(size))
-                # expat scans an unfinished element again with every piece of it: the pieces grow,
-                # so that the time stays linear.
-                size = _CHUNK if sentences.found else min(2 * size, _LARGEST_CHUNK)
+                # expat scans an unfinished element again with every piece, so that these must grow.
+                size = _CHUNK if sentences.found else min(2 * size, LONGEST >> 2)
                 for found in sentences.found:
                     if isinstance(found, ReadError):
                         on_error(found)
@@ -211,7 +207,7 @@ def looks_like_tiger_xml(text: str) -> bool:
 def _tiger_graph(sentence: list[_Element], name: str) -> Graph:
     rows: dict[str, _Row] = {}
     edges: list[tuple[str, _Element]] = []  # identifier of the node, edge
-    roots: list[_Element] = []
+    root: _Element | None = None
     for element in sentence[1:]:
         kind, above = element.name, element.above
         if kind == "edge":
@@ -226,7 +222,7 @@ def _tiger_graph(sentence: list[_Element], name: str) -> Graph:
             tag = element.needed("pos") if kind == "t" else None
             rows[key] = _Row(key, text, tag, element.line)
         elif kind == "graph" and "root" in element.attributes:
-            roots.append(element)
+            root = element
         elif kind == "s":
             raise MistakeError("found <s> inside another <s>", element.line)
     if all(row.tag is None for row in rows.values()):
@@ -239,12 +235,11 @@ def _tiger_graph(sentence: list[_Element], name: str) -> Graph:
             raise MistakeError(f"found a second edge to '{child.id}', expected one", edge.line)
         child.parent, child.edge = node, edge.attributes.get("label", "")
     graph = _graph(name, sentence[0].line, rows.values())
-    for element in roots[-1:]:
-        key = element.attributes["root"]
-        if key not in rows:
-            raise MistakeError(f"the root '{key}' is no id of the sentence", element.line)
-        if rows[key].parent is not None:
-            raise MistakeError(f"the root '{key}' has a parent", element.line)
+    if root is not None:
+        key = root.attributes["root"]
+        if key not in rows or rows[key].parent is not None:
+            problem = "has a parent" if key in rows else "is no id of the sentence"
+            raise MistakeError(f"the root '{key}' {problem}", root.line)
     return graph
 
 
@@ -255,16 +250,13 @@ def read_alpino_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Gra
     must number them without holes. A node that only has an ``index`` repeats another one in a
     second function (the subject of an infinitive, an extracted phrase). It is left out, as are
     nodes that hold nothing else. Punctuation stays below ``top``. The edge label is ``rel``.
-
-    Raises:
-        ReadError: as :func:`read_tiger_xml`.
     """
     return _read_xml(path, "alpino_ds", "node", _alpino_graph, on_error)
 
 
 def looks_like_alpino_xml(text: str) -> bool:
     """Return whether a text, perhaps cut at its end, is of this format."""
-    return _ROOT.match(text) is not None and _ALPINO.search(text) is not None
+    return _ROOT.match(text) is not None and re.search(r"<alpino_ds[\s/>]", text) is not None
 
 
 def _alpino_graph(sentence: list[_Element], name: str) -> Graph:
@@ -317,11 +309,9 @@ _FIRST = re.compile(r"#(?:FORMAT[\t ]+[34]|BOT|BOS)(?:[\t\r ]|\Z)")
 
 
 class _Lines(NamedTuple):
-    """The lines of a sentence of the export format: each has its number and its columns."""
-
     name: str
     line: int
-    rows: list[tuple[int, list[str]]]
+    rows: list[tuple[int, list[str]]]  # the number of each line, and its columns
 
 
 def read_negra_export(

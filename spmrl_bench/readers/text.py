@@ -1,7 +1,6 @@
 """What every reader needs: the text of a file, places in it, and what becomes of mistakes.
 
-Treebanks come in several encodings, with or without a byte order mark, and an error is only
-of use with the line and column where an editor finds it.
+An error is only of use with the line and column where an editor finds it.
 
 Some releases contain sentences that no reader can make sense of. A reader hands the error of each
 to a function of the caller's, which may raise or count it, and if that returns, goes on at the
@@ -96,10 +95,7 @@ def read_text(path: FilePath, encoding: str = "utf-8") -> str:
 def stream_lines(stream: BinaryIO, path: FilePath, line: int = 1) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 stream without its byte order mark: number, text with its end.
 
-    Args:
-        stream: of a file, or of its rest from the beginning of a line.
-        path: its name, for error messages.
-        line: number of the line that the stream begins with.
+    The stream may be the rest of a file; ``line`` is the number of its first line.
 
     Raises:
         ReadError: a line cannot be read or decoded, or has more than :data:`LONGEST` bytes; those
@@ -128,10 +124,7 @@ def excerpt(text: str) -> str:
 
 
 class LineIndex:
-    """Lines and columns of a text, both from 1, each counted from the one asked for last.
-
-    So all errors of a file together cost no more than reading it once, if their offsets grow.
-    """
+    """Lines and columns of a text, both from 1; all take linear time if their offsets grow."""
 
     def __init__(self, text: str, line: int = 1) -> None:
         self._text = text
