@@ -203,9 +203,9 @@ class Scanner:
             self._fail_at_word(piece, str(error))
         if found is None:
             self._drop_node(piece[1], piece[2], piece.start())
-        if found is None or found.word is None:
+        word, tag, node = found or Leaf(None)
+        if word is None:
             return
-        word, tag, node = found
         if tag is None:
             tag = self._tag_above(word, piece.start())
         elif node is not None:

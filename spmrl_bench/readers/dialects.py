@@ -261,7 +261,8 @@ def _visl_leaf(label: str, rest: str) -> Leaf:
         return Leaf(parts[0], label)
     if not parts and label and re.search(r"\w|.\+.", label) is None:  # a mark, not a label
         return Leaf({"{": "(", "}": ")"}.get(label, label), label)
-    raise ValueError(f"found '({excerpt(f'{label} {rest}')})', expected a mark or '(TAG word)'")
+    content = excerpt(f"{label} {rest}")
+    raise ValueError(f"found '({content})', expected a mark or a label and one word")
 
 
 def read_visl(
