@@ -2,25 +2,23 @@
 
 Files of this kind are edited by hand and by scripts, and a lost bracket silently swallows the
 rest of a file in lenient readers. The scanner accepts any layout (white space is free) but nothing
-that is no tree, and says at which line and column it stopped making sense. One compiled expression
-splits the text into pieces, and an explicit stack replaces recursion, so that depth is limited by
-memory only. What an innermost bracket stands for, a word with its tag or a comment, the scanner
-does not know: each format has a function for that (:mod:`spmrl_bench.readers.dialects`).
+that is no tree, and says at which line and column it stopped making sense. A stack replaces
+recursion, so that depth is limited by memory only. What an innermost bracket stands for, a word
+with its tag or a comment, the scanner does not know: each format has a function for that
+(:mod:`spmrl_bench.readers.dialects`).
 
 A tree that lost its last bracket takes the next ones in, until somewhere a bracket too many closes
-it: what comes out is sound brackets, and two trees are gone. All that gives it away is the layout,
-because another bracket stands in the first column while the tree is open. But layouts are free,
-and there are files that begin each constituent in the first column. So a text is judged as a
-whole, by what its trees look like that are not in doubt (:func:`trees_begin_at_margin`).
+it. All that gives it away is a bracket in the first column while the tree is open. But there are
+files that begin each constituent there, so a text is judged as a whole
+(:func:`trees_begin_at_margin`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from itertools import compress
-from os import PathLike
 from typing import Any, BinaryIO, Literal, NamedTuple, NoReturn
 
 import numpy as np
@@ -28,6 +26,7 @@ import numpy as np
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.text import (
     LONGEST,
+    FilePath,
     LineIndex,
     OnError,
     excerpt,
@@ -51,37 +50,26 @@ _PIECE = re.compile(
 )
 _OPEN, _LEAF, _CLOSE = 2, 3, 4
 
+_LINE = re.compile(r"^(?!\Z).*", re.MULTILINE)
+_LABEL = re.compile(rf"\([{ASCII_SPACE}]*([^()\[\]{{}}<>{ASCII_SPACE}]*)")
+
 #: The tag of every empty element, in every format.
 EMPTY = "-NONE-"
 
-_BLANK = Tree.build([], [], [])
 
-
-def make_tree(
-    words: list[str], tags: list[str], labels: list[str], bounds: list[int], *, hollow: bool = False
-) -> Tree:
-    """Return a tree of its words and the start and end of each label; ``hollow`` if a constituent
-    may have no word, which is left out."""
+def make_tree(words: list[str], tags: list[str], labels: list[str], bounds: list[int]) -> Tree:
+    """Return a tree of its words and the start and end of each label, from 0, in one list."""
     spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
-    if hollow:
-        kept = spans[:, 0] < spans[:, 1]
-        labels, spans = list(compress(labels, kept.tolist())), spans[kept]
     spans.flags.writeable = False
     return Tree(tuple(words), tuple(tags), tuple(labels), spans)
 
 
 class Leaf(NamedTuple):
-    """The word that an innermost bracket stands for.
+    """The word that an innermost bracket stands for."""
 
-    Attributes:
-        word: None in a part of a word that says nothing, such as its lemma in its own brackets.
-        tag: None if the label of the bracket around this one is the tag.
-        node: the label of a constituent that holds nothing but the word; None if there is none.
-    """
-
-    word: str | None
-    tag: str | None = None
-    node: str | None = None
+    word: str | None  # None in a part of a word that says nothing, such as its lemma in brackets
+    tag: str | None = None  # None if the label of the bracket around this one is the tag
+    node: str | None = None  # the label of a constituent that holds nothing but the word
 
 
 #: What a bracket with this label and this text after it stands for; None for what is left out. It
@@ -89,83 +77,52 @@ class Leaf(NamedTuple):
 ReadLeaf = Callable[[str, str], Leaf | None]
 
 
+@dataclass(eq=False)
 class Scanner:
-    """Reads trees out of the brackets of one text.
+    """Reads trees out of the brackets of one text."""
 
-    Attributes:
-        sentence: number of the next tree.
-        name: what errors call it instead, where that is known.
-    """
+    text: str  # of a file, or a part of it that begins with a line and a sentence
+    path: FilePath  # for error messages
+    leaf: ReadLeaf
+    _: KW_ONLY
+    plain: bool = False  # whether labels have escapes, and brackets inside a tree may have none
+    is_empty: Callable[[str, str], bool] | None = None  # of the word in a node, and of its label
+    drop: Collection[str] = ()  # labels of nodes that are left out with all below them
+    wrappers: Collection[str] = ()  # labels of brackets that hold trees and are no part of them
+    id: str = ""  # label of the node, left out too, that names a tree; if one has it, all must
+    line: int = 1  # number of the line that the text begins with
+    sentence: int = 1  # number of the next tree
+    name: str | None = None  # what errors call it instead, where that is known
+    limit: str = "the next bracket that begins a line"  # ends a region of the text, for messages
+    on_error: OnError = fail  # if it returns, reading goes on behind the tree
 
-    def __init__(
-        self,
-        text: str,
-        path: str | PathLike[str],
-        leaf: ReadLeaf,
-        *,
-        plain: bool = False,
-        is_empty: Callable[[str, str], bool] | None = None,
-        drop: Collection[str] = (),
-        wrappers: Collection[str] = (),
-        id: str = "",
-        line: int = 1,
-        sentence: int = 1,
-        limit: str = "the next bracket at the beginning of a line",
-        on_error: OnError = fail,
-    ) -> None:
-        """Prepare to read a text.
-
-        Args:
-            text: of a file, or a part of it that begins with a line and a sentence.
-            path: the name of the file, for error messages.
-            leaf: what an innermost bracket stands for.
-            plain: whether labels have escapes, and brackets inside a tree may have none.
-            is_empty: whether a word that stands in a node, and the label of that, make an empty
-                element and not a word with its tag.
-            drop: labels of nodes that are left out with all below them.
-            wrappers: labels of brackets that hold trees and are no part of them.
-            id: the label of the node, left out too, that names a tree; if one has it, all must.
-            line, sentence: numbers of what the text begins with.
-            limit: what ends a region of the text, for messages.
-            on_error: takes the error of a tree; if it returns, reading goes on behind the tree.
-        """
-        self.sentence = sentence
-        self.name: str | None = None
-        self._text = text
-        self._path = path
-        self._plain = plain
-        self._is_empty = is_empty
-        drop = self._drop = frozenset(drop) | ({id} if id else set())
-        self._wrappers = frozenset(wrappers)
-        self._id = id
-        self._needs_name = bool(id) and re.search(rf"\(\s*{re.escape(id)}\s", text) is not None
-        self._limit = limit
-        self._on_error = on_error
-        self._lines = LineIndex(text, line)
-        self._label = cache(decode_label if plain else str)
+    def __post_init__(self) -> None:
+        leaf, drop = self.leaf, frozenset((*self.drop, self.id) if self.id else self.drop)
+        self.drop = drop
+        named = rf"\(\s*{re.escape(self.id)}\s"
+        self._needs_name = self.id != "" and re.search(named, self.text) is not None
+        self._lines = LineIndex(self.text, self.line)
+        self._label = cache(decode_label if self.plain else str)
         self._leaf = cache(lambda label, rest: None if label in drop else leaf(label, rest))
         self._begin = 0  # offset of the outermost bracket
-        self._clear()
+        self._stack: list[int] = []  # rows of the open constituents
+        self._opened: list[int] = []  # offsets of the open brackets: wrappers, then constituents
 
     def _clear(self) -> None:
         self._words: list[str] = []
         self._tags: list[str] = []
         self._labels: list[str] = []
         self._bounds: list[int] = []  # start, end of each row of labels
-        self._stack: list[int] = []  # rows of the open constituents
-        self._opened: list[int] = []  # offsets of the open brackets: wrappers, then constituents
         self._tagged = False  # whether the innermost constituent turned out to be a tag
-        self._hollow = False  # whether a constituent has no word
-        self._dropped = 0  # number of rows when a node was left out
+        self._dropped = 0  # number of rows when a node was last left out
 
     def all_trees(self, margin: bool = True) -> Iterator[Tree]:
         """Yield the trees of the text.
 
-        If the layout tells that a bracket at the beginning of a line begins a tree, or after the
-        first mistake, such a line ends what is before it; else every unclosed tree would be read
-        up to the end of the file. With ``margin=False`` the layout is not looked at.
+        After the first mistake, or if the layout tells and ``margin`` allows, a bracket at the
+        beginning of a line ends what is before it.
         """
-        text, rest = self._text, 0
+        text, rest = self.text, 0
         if not (margin and trees_begin_at_margin(text)):
             try:
                 yield from self.trees(0, len(text))
@@ -187,20 +144,19 @@ class Scanner:
 
     def leave_out(self, error: ReadError) -> None:
         """Hand on the error of the current sentence and be ready for the next."""
-        self._on_error(error)
+        self.on_error(error)
         self.sentence += 1
         self.name = None
 
     def trees(self, start: int, end: int, *, together: bool = False) -> Iterator[Tree]:
-        """Yield the trees between two offsets, or with ``together`` one of all that is there.
-
-        Raises:
-            ReadError: something there is no tree; those in front of it have been yielded.
-        """
+        """Yield the trees between two offsets, or with ``together`` one of all that is there, up to
+        a ReadError where something is no tree."""
         self._clear()
         stack, opened = self._stack, self._opened
+        stack.clear()
+        opened.clear()
         first = self.sentence
-        pieces = _PIECE.finditer(self._text, start, end)
+        pieces = _PIECE.finditer(self.text, start, end)
         for piece in pieces:
             kind = piece.lastindex
             if not opened:
@@ -208,7 +164,7 @@ class Scanner:
             if kind == _LEAF:
                 self._take(piece)
             elif kind == _OPEN:
-                if piece[1] not in self._drop:
+                if piece[1] not in self.drop:
                     self._open(piece, end)
                     continue
                 self._drop_node(piece[1], self._below(piece, pieces, end), piece.start())
@@ -223,34 +179,31 @@ class Scanner:
                 continue
             some = self._words or self.sentence > first  # trees in the outermost bracket
             if some and not opened and self._needs_name and self.name is None:
-                self.fail(self._begin, f"found a tree without '({self._id} name)', as others have")
+                self.fail(self._begin, f"found a tree without '({self.id} name)', as others have")
             if self._words:
                 yield self._finished()
                 self.sentence += 1
-            if self._id and not opened:
+            if self.id and not opened:
                 self.name = None
         if opened:
             self._fail_unclosed(end)
         if together:
-            yield self._finished() if self._words else _BLANK
+            yield self._finished()
             self.sentence += 1
 
     def _finished(self) -> Tree:
-        tree = make_tree(self._words, self._tags, self._labels, self._bounds, hollow=self._hollow)
-        self._words, self._tags, self._labels, self._bounds = [], [], [], []
-        self._hollow, self._dropped = False, 0
+        tree = make_tree(self._words, self._tags, self._labels, self._bounds)
+        self._clear()
         return tree
 
     def _take(self, piece: re.Match[str]) -> None:
-        """Add what an innermost bracket stands for."""
         try:
             found = self._leaf(*piece.group(1, 2))
         except ValueError as error:
             self._fail_at_word(piece, str(error))
         if found is None:
             self._drop_node(piece[1], piece[2], piece.start())
-            return
-        word, tag, node = found
+        word, tag, node = found or Leaf(None)
         if word is None:
             return
         if tag is None:
@@ -262,10 +215,10 @@ class Scanner:
         self._tags.append(tag)
 
     def _tag_above(self, word: str, offset: int) -> str:
-        """Return the tag of a word that stands in the innermost constituent, which is that tag."""
+        """The innermost constituent as the tag of the word in it."""
         row = self._stack[-1] if self._stack else -1
         label = self._labels[row] if row >= 0 and not self._tagged else ""
-        if label and self._is_empty is not None and self._is_empty(word, label):
+        if label and self.is_empty is not None and self.is_empty(word, label):
             return EMPTY
         if not label or row < len(self._labels) - 1 or self._bounds[-2] < len(self._words):
             where = "beside others" if label or self._tagged else "without a tag"
@@ -275,14 +228,13 @@ class Scanner:
 
     def _open(self, piece: re.Match[str], end: int) -> None:
         label, rest = piece.group(1, 2)
-        if not self._stack and label in self._wrappers and not rest:
-            self._opened.append(piece.start())
-            return
-        if self._stack and not (label or self._plain or piece.end() == end):
+        if self._stack and not (label or self.plain or piece.end() == end):
             self.fail(piece.start(), "found a bracket without a label inside a tree")
         self._opened.append(piece.start())
+        if not self._stack and label in self.wrappers and not rest:
+            return
         if rest:
-            if piece.end() == end and not self._plain:
+            if piece.end() == end and not self.plain:
                 self._fail_unclosed(end)
             self._fail_at_word(piece, f"found '{excerpt(rest)}' beside brackets, expected '('")
         if self._tagged:
@@ -298,19 +250,17 @@ class Scanner:
         if not self._stack:
             return
         row = self._stack.pop()
-        if self._tagged:
+        self._bounds[2 * row + 1] = len(self._words)
+        hollow = self._bounds[2 * row] == len(self._words)
+        if hollow and self._dropped <= row:
+            self.fail(begin, f"found '({self._labels[row]})' without a word in it")
+        if hollow or self._tagged:  # then it is the last row
             self._labels.pop()
             del self._bounds[-2:]
-            self._tagged = False
-            return
-        self._bounds[2 * row + 1] = len(self._words)
-        if self._bounds[2 * row] == len(self._words):
-            self._hollow = True
-            if self._dropped <= row:
-                self.fail(begin, f"found '({self._labels[row]})' without a word in it")
+            self._dropped, self._tagged = row, False
 
     def _below(self, piece: re.Match[str], pieces: Iterator[re.Match[str]], end: int) -> str:
-        """Return the text of a node that has just begun and of all below it; read to its end."""
+        """Read to the end of a node; return all text in it."""
         found = [piece[2]]
         depth = 1
         for inner in pieces:
@@ -322,9 +272,8 @@ class Scanner:
         self._fail_unclosed(end)
 
     def _drop_node(self, label: str, text: str, offset: int) -> None:
-        """Take note of a node that is no part of the tree; it may name the tree."""
         self._dropped = len(self._labels)
-        if self._id and label == self._id:
+        if self.id and label == self.id:
             name = " ".join(fields(text))
             if self.name is not None:
                 self.fail(offset, f"found a second {label}, '{name}'; is a tree not closed?")
@@ -334,30 +283,30 @@ class Scanner:
 
     def _fail_unclosed(self, end: int) -> NoReturn:
         opened = self._opened
-        where = "the file ends" if end == len(self._text) else self._limit
-        problem = f"the tree that starts here is not closed before {where}"
+        limit = "the file ends" if end == len(self.text) else self.limit
+        problem = f"the tree that starts here is not closed before {limit}"
         if len(opened) > 1:
             line, column = self._lines.place(opened[-1])
             problem += f"; the innermost of {len(opened)} open brackets is at {line}:{column}"
         self.fail(opened[0], problem)
 
     def _fail_at_word(self, piece: re.Match[str], problem: str) -> NoReturn:
-        self.fail(piece.start(2 if self._plain and piece[2] else 0), problem)
+        self.fail(piece.start(2 if self.plain and piece[2] else 0), problem)
 
     def fail(self, offset: int, problem: str) -> NoReturn:
         """Raise the error of the current sentence."""
         # A tree may have taken in others.
-        if self._opened and self._text.find("\n(", self._begin, offset) >= 0:
+        if self._opened and self.text.find("\n(", self._begin, offset) >= 0:
             problem += f"; the tree begins at line {self._lines.place(self._begin)[0]}"
         line, column = self._lines.place(offset)
         sentence = self.sentence if self.name is None else self.name
-        raise ReadError(problem, path=self._path, line=line, column=column, sentence=sentence)
+        raise ReadError(problem, path=self.path, line=line, column=column, sentence=sentence)
 
 
 def read_brackets(
     source: str,
     *,
-    path: str | PathLike[str],
+    path: FilePath,
     escapes: str = "ptb",
     blank: Literal["error", "tree"] = "error",
     on_error: OnError = fail,
@@ -370,20 +319,15 @@ def read_brackets(
     An outer bracket, and any other, may lack a label; a sentence may be a single ``(TAG word)``.
 
     Args:
-        source: the text of a whole file.
-        path: its name, for error messages.
+        source, path: the text of a whole file, and its name for error messages.
         escapes: name of the escape policy of its words (see :mod:`spmrl_bench.trees.escapes`).
         blank: ``"error"`` allows any layout, and every tree must have words. ``"tree"`` is for
-            parser output, where line ``k`` is the parse of sentence ``k`` as EVALB reads it:
-            each line holds one tree, which may have several roots; brackets without words
-            are none, so that an empty line, ``()`` or ``(())`` is a tree without words.
-        on_error: takes the error of a tree. If it returns, reading goes on with the next line that
-            begins with a bracket, and from there on such a line begins a tree; or with the next
-            line, where each holds a tree.
-        margin: whether a bracket at the beginning of a line, inside a tree, is a mistake where the
-            layout of the whole text says that trees begin there and nothing else
-            (:func:`trees_begin_at_margin`).
-        line, sentence: what the text begins with in its file, for error messages.
+            parser output as EVALB reads it: each line holds one tree, which may have several
+            roots, and an empty line, ``()`` or ``(())`` is a tree without words.
+        on_error: takes the error of a tree. If it returns, reading goes on with the next line (that
+            begins with a bracket, if trees have any layout; each such line then begins a tree).
+        margin: whether the layout of the text counts (:func:`trees_begin_at_margin`).
+        line, sentence: numbers of what the text begins with.
 
     Raises:
         ReadError: from ``on_error``; the trees before the place have been yielded.
@@ -401,102 +345,76 @@ def read_brackets(
         raise ValueError(f"found '({content})', expected '(TAG word)' or brackets in brackets")
 
     scanner = Scanner(
-        source, path, leaf, plain=True, line=line, sentence=sentence,
-        limit="the line ends" if blank == "tree" else "the next bracket that begins a line",
-        on_error=on_error,
-    )  # fmt: skip
+        source, path, leaf, plain=True, line=line, sentence=sentence, on_error=on_error
+    )
     if blank == "error":
         yield from scanner.all_trees(margin)
         return
+    scanner.limit = "the line ends"
     for start, end in lines(source):
         yield from scanner.region(start, end, together=True)
 
 
 def read_brackets_file(
-    path: str | PathLike[str],
-    *,
-    encoding: str = "utf-8",
-    prepare: Callable[[str], str] = str,
-    **options: Any,
+    path: FilePath, *, encoding: str = "utf-8", **options: Any
 ) -> Iterator[Tree]:
-    """Yield the trees of a file whose text ``prepare`` may change; see :func:`read_brackets`.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or as :func:`read_brackets` says.
-    """
-    return read_brackets(prepare(read_text(path, encoding)), path=path, **options)
+    """Yield the trees of a file, with the options and errors of :func:`read_brackets`."""
+    return read_brackets(read_text(path, encoding), path=path, **options)
 
 
 def read_bracket_stream(
-    stream: BinaryIO,
-    *,
-    path: str | PathLike[str],
-    escapes: str = "ptb",
-    line: int = 1,
-    sentence: int = 1,
+    stream: BinaryIO, *, path: FilePath, escapes: str = "ptb", line: int = 1, sentence: int = 1
 ) -> Iterator[Tree]:
-    """Yield the trees of a UTF-8 stream, in order; any layout, as :func:`read_brackets` allows it.
+    """Yield the trees of a UTF-8 stream, in order, in any layout.
 
-    The format has no marks between trees, and a tree may take many lines. But brackets stand for
-    nothing else in it, so that lines are held until as many have been closed as opened.
+    No marks separate trees, which may take many lines. So lines are held until as many brackets
+    have been closed as opened.
 
-    Args:
-        stream, path: what to read, and its name for error messages.
-        escapes: name of the escape policy of its words.
-        line, sentence: numbers of what the stream begins with.
+    ``line`` and ``sentence`` are the numbers of what the stream begins with.
 
     Raises:
         ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a tree is malformed or has
             more than :data:`~spmrl_bench.readers.text.LONGEST` characters.
     """
     held: list[str] = []
+    begin = line  # of what is held
     depth = size = 0
 
-    def trees(begin: int) -> Iterator[Tree]:
+    def trees() -> Iterator[Tree]:
         return read_brackets(
             "".join(held), path=path, escapes=escapes, margin=False, line=begin, sentence=sentence
         )  # a part does not show the layout of all
 
-    number = line - 1
     for number, text in stream_lines(stream, path, line):
         held.append(text)
         size += len(text)
         depth += text.count("(") - text.count(")")
         if depth <= 0:
-            for tree in trees(number - len(held) + 1):
+            for tree in trees():
                 yield tree
                 sentence += 1
-            held, depth, size = [], 0, 0
+            held, begin, depth, size = [], number + 1, 0, 0
         elif size > LONGEST:
             whole = "".join(held)
-            begin, column = LineIndex(whole, number - len(held) + 1).place(whole.find("("))
+            begin, column = LineIndex(whole, begin).place(whole.find("("))
             problem = f"the tree that starts here is not closed within {LONGEST >> 20} MiB"
             raise ReadError(problem, path=path, line=begin, column=column, sentence=sentence)
-    yield from trees(number - len(held) + 1)
+    yield from trees()
 
 
 def parse_brackets(
     text: str, *, escapes: str = "ptb", blank: Literal["error", "tree"] = "error"
 ) -> Tree:
-    """Return the one tree of a string.
-
-    Raises:
-        ReadError: the string is malformed or holds no tree or several.
-    """
-    trees = list(read_brackets(text, path="<string>", escapes=escapes, blank=blank))
-    if not trees and blank == "tree":
-        return _BLANK
+    """Return the one tree of a string; a ReadError if it is malformed or holds none or several."""
+    line = text or "\n"  # which may be a blank tree
+    trees = list(read_brackets(line, path="<string>", escapes=escapes, blank=blank))
     if len(trees) != 1:
         raise ReadError(f"found {len(trees)} trees, expected one", path="<string>")
     return trees[0]
 
 
 def looks_like_brackets(text: str) -> bool:
-    """Return whether a file begins with bracketed trees that have a word and a tag per leaf.
-
-    Half of its brackets or more than a third are leaves, in well-formed text; a bracket with
-    three fields or a word in brackets of its own is another format.
-    """
+    """Return whether a file begins with trees of which most leaves are a tag and one word."""
     text = text.lstrip()
     if not text.startswith("("):
         return False
@@ -517,12 +435,7 @@ def one_tree_per_line(text: str) -> bool:
 
 def lines(text: str) -> Iterator[tuple[int, int]]:
     """Yield the offsets of the lines of a text, without their ends."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield start, end
-        start = end + 1
+    return (line.span() for line in _LINE.finditer(text))
 
 
 def _regions_at_margin(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
@@ -533,19 +446,17 @@ def _regions_at_margin(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-_LABEL = re.compile(rf"\([{ASCII_SPACE}]*([^()\[\]{{}}<>{ASCII_SPACE}]*)")
 _WHOLE = 8  # so many whole trees must stand against one in doubt
 _ENOUGH = 32  # so many in doubt show whether there are too many of them
 
 
 def trees_begin_at_margin(text: str) -> bool:
-    """Return whether a bracket in the first column always begins a tree, so that one inside is a
-    mistake.
+    """Return whether a bracket in the first column always begins a tree.
 
-    The text is cut into entries, each from one bracket in the first column to the next. Entries
-    with as many opening brackets as closing ones are whole trees. An entry that leaves a bracket
-    open makes a group with all up to the one that closes it: an unclosed tree and what it took
-    in, or a sound tree whose constituents stand in the first column. It is taken for the first if
+    The text is cut into entries, each from one bracket in the first column to the next. Those with
+    as many opening brackets as closing ones are whole trees. An entry that leaves a bracket open
+    makes a group with all up to the one that closes it: an unclosed tree and what it took in, or a
+    sound tree whose constituents stand in the first column. It is taken for the first if
 
     - no group begins with an entry without words, such as ``(S`` on a line of its own;
     - no entry inside a group begins otherwise than some tree of the text does, as ``(NP`` would;
@@ -562,11 +473,11 @@ def trees_begin_at_margin(text: str) -> bool:
         if label is None:  # what comes before the first bracket in that column
             depth = max(0, balance)
             continue
+        whole += balance == 0
         if depth:
             group.append((label[1], balance == 0))
         else:
             roots.add(label[1])
-            whole += balance == 0
             if balance > 0:
                 groups += 1
                 if text.find(")", start, end) < 0:
@@ -574,13 +485,10 @@ def trees_begin_at_margin(text: str) -> bool:
         depth = max(0, depth + balance)
         if group and not depth:
             inside.update(label for label, _ in group)
-            whole += sum(is_whole for _, is_whole in group)
             group.clear()
             if groups >= _ENOUGH and whole < _WHOLE * groups:
                 return False
     # What a tree took in that is open at the end was never part of it.
     roots.update(label for label, is_whole in group if is_whole)
-    whole += sum(is_whole for _, is_whole in group)
-    if not inside <= roots:
-        return False
-    return whole >= _WHOLE * groups or (len(roots) == 1 and roots <= OUTER_BRACKETS)
+    outer = len(roots) == 1 and roots <= OUTER_BRACKETS
+    return inside <= roots and (outer or whole >= _WHOLE * groups)

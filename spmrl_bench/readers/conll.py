@@ -4,13 +4,11 @@ Output of parsers is full of sentences that are no trees, and files lose lines a
 the way. A score of such a file is a number like any other, so these readers accept nothing of
 the kind and say at which line it stopped making sense. CoNLL-U and CoNLL-X are read alike: CoNLL-U
 adds comments, multiword ranges (``1-2``) and empty nodes (``1.1``), none of which CoNLL-X could
-mean otherwise. They call the two tags of a word UPOS and XPOS, or CPOSTAG and POSTAG; which one a
-:class:`~spmrl_bench.trees.dependencies.DependencyTree` holds is chosen by a name.
+mean otherwise.
 
-Who gives sentences to a parser in CoNLL-U wants the same lines back: comments, ranges, empty nodes,
-lemmas, features and MISC as they were, to the byte. So what comes off a stream is kept as text.
-The package ``conllu`` writes; it does not read, for it accepts cycles, heads out of range, repeated
-word numbers and lines of eight columns, cuts columns at two spaces, and takes twice the time.
+Who gives CoNLL-U to a parser wants the same lines back, to the byte: what comes off a stream is
+kept as text. The package ``conllu`` writes; it does not read, for it accepts cycles, heads out of
+range, repeated word numbers and lines of eight columns, and cuts columns at two spaces.
 """
 
 from __future__ import annotations
@@ -18,20 +16,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from os import PathLike
+from itertools import chain, groupby
 from typing import Any, BinaryIO, Literal, NoReturn
 
 from conllu.models import Token, TokenList
 from conllu.parser import DEFAULT_FIELDS
 
 from spmrl_bench.errors import ReadError, TreeError
-from spmrl_bench.readers.text import LONGEST, OnError, fail, read_text, stream_lines
+from spmrl_bench.readers.text import LONGEST, FilePath, OnError, fail, read_text, stream_lines
 from spmrl_bench.trees.dependencies import DependencyTree, Roots, head_fault, merge_words
 from spmrl_bench.trees.escapes import escapes_named
 from spmrl_bench.trees.tree import readonly_int32
-
-Path = str | PathLike[str]
 
 #: ``upos`` is column 4 (UPOS, CPOSTAG), ``xpos`` is column 5 (XPOS, POSTAG).
 TagColumn = Literal["upos", "xpos"]
@@ -46,9 +41,9 @@ UNSPECIFIED = "_"
 UNWRITABLE = re.compile(r"\A(?:\Z| )| \Z|[\t\r\n]")
 
 # Columns of a line, from 0.
-_COLUMNS = 10
+_COLUMNS = len(DEFAULT_FIELDS)
+_BLANK_ROW = dict.fromkeys(DEFAULT_FIELDS, UNSPECIFIED)
 _ID, _FORM, _HEAD, _RELATION = 0, 1, 6, 7
-_TAGS: dict[TagColumn, int] = {"upos": 3, "xpos": 4}
 
 _NUMBER = r"(0|[1-9][0-9]{0,8})"  # nine digits: what heads in int32 can hold
 _A_NUMBER = re.compile(_NUMBER)
@@ -67,37 +62,22 @@ _Line = tuple[int, str]  # number, from 1, and text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DependencySentence:
-    """A sentence and its place in the file.
-
-    Attributes:
-        tree: words, tags, heads and relations.
-        name: its identifier in the file, or its number there, from 1.
-        lines: the line of each word, from 1.
-    """
+    """A sentence and its place in the file."""
 
     tree: DependencyTree
-    name: str
-    lines: tuple[int, ...]
+    name: str  # its identifier in the file, or else its number there, from 1
+    lines: tuple[int, ...]  # the line of each word, from 1
 
 
 @dataclass(frozen=True, slots=True)
 class ConlluSentence:
-    """A sentence as it stands in a file.
+    """A sentence as it stands in a file."""
 
-    Attributes:
-        head: the lines in front of the first row, with their ends: comments, and blank lines
-            beyond the one that ended the sentence before.
-        rows: the columns of words, ranges and empty nodes.
-        ends: the end of the line of each row, and of the blank line after them.
-        name: its identifier, or its number in the file.
-        line: where its first word stands, from 1.
-    """
-
-    head: str
-    rows: Sequence[Sequence[str]]
-    ends: tuple[str, ...]
-    name: str
-    line: int
+    head: str  # the comments and blank lines in front of the first row, with their ends
+    rows: Sequence[Sequence[str]]  # the columns of words, ranges and empty nodes
+    ends: tuple[str, ...]  # the end of the line of each row, and of the blank line after them
+    name: str  # its identifier, or else its number in the file
+    line: int  # where its first word stands, from 1
 
     def column(self, field: str) -> list[str]:
         """Return what one column, by its name in lower case, says of each word."""
@@ -105,11 +85,8 @@ class ConlluSentence:
         return [row[number] for row in self.rows if row[_ID].isdecimal()]
 
     def with_dependencies(self, heads: Iterable[str], relations: Iterable[str]) -> str:
-        """Return the lines of the sentence with these heads and relations of its words.
-
-        Raises:
-            TreeError: the format cannot hold a relation.
-        """
+        """Return the lines of the sentence with these heads and relations of its words; a TreeError
+        if the format cannot hold a relation."""
         changed = dict(zip(self.column("id"), zip(heads, relations, strict=True), strict=True))
         text = self.head
         for row, end in zip([*self.rows, ()], self.ends, strict=True):
@@ -121,20 +98,16 @@ class ConlluSentence:
 
 
 def read_conll_file(
-    path: Path, *, encoding: str = "utf-8", **options: Any
+    path: FilePath, *, encoding: str = "utf-8", **options: Any
 ) -> Iterator[DependencySentence]:
-    """Yield the sentences of a file, with the options of :func:`read_conll`.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or as :func:`read_conll` says.
-    """
+    """Yield the sentences of a file, with the options and errors of :func:`read_conll`."""
     return read_conll(read_text(path, encoding), path=path, **options)
 
 
 def read_conll(
     source: str,
     *,
-    path: Path,
+    path: FilePath,
     tag_column: TagColumn = "xpos",
     roots: Roots = "one",
     escapes: str | None = None,
@@ -144,8 +117,7 @@ def read_conll(
     """Yield the sentences of a text, in order; the kind of line ends does not matter.
 
     Args:
-        source: the text of a whole file.
-        path: its name, for error messages.
+        source, path: the text of a whole file, and its name for error messages.
         tag_column: which of the two columns of tags to keep.
         roots: whether a sentence may have several words with head 0, as in some CoNLL-X files.
         escapes: name of the escape policy of the words (see :mod:`spmrl_bench.trees.escapes`),
@@ -164,24 +136,19 @@ def read_conll(
             for line, text in block:
                 sentence.add(line, text)
             sentence.finish()
-            tags = sentence.column(_TAGS[tag_column])
-            yield sentence.dependencies(tags, roots, decode, whole=multiword == "whole")
+            yield sentence.dependencies(tag_column, roots, decode, whole=multiword == "whole")
         except ReadError as error:
             on_error(error)
 
 
 def read_dp(
-    path: Path, *, encoding: str = "utf-8", on_error: OnError = fail
+    path: FilePath, *, encoding: str = "utf-8", on_error: OnError = fail
 ) -> Iterator[DependencySentence]:
     """Yield the sentences of a file of three columns, word, tag and head; each has one root.
 
-    NLTK's sample of the Penn Treebank has a dependency layer in this form. Words carry the
-    treebank's escapes (``-LRB-``, ``1\\/2``) as its trees do, so that both layers have the same
-    words once these are undone. The format has no relations; every word gets ``_``.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``, a line has not
-            three columns, or the heads of a sentence form no tree.
+    NLTK's sample of the Penn Treebank has a dependency layer in this form, whose words carry the
+    escapes of its trees (``-LRB-``, ``1\\/2``). Relations, which it lacks, are ``_``. Errors are
+    those of :func:`read_conll_file`.
     """
     decode = escapes_named("ptb").decode_word
     for number, block in enumerate(_blocks(read_text(path, encoding)), start=1):
@@ -197,16 +164,14 @@ def read_dp(
 
 
 def read_conllu_stream(
-    stream: BinaryIO, *, path: Path, line: int = 1, sentence: int = 1
+    stream: BinaryIO, *, path: FilePath, line: int = 1, sentence: int = 1
 ) -> Iterator[ConlluSentence]:
     """Yield the sentences of a UTF-8 stream, in order, without its byte order mark.
 
-    They are checked as in :func:`read_conll`, except for their heads, which need not be there. If
-    the last blank line is missing, the last sentence gets one. No more is read than is needed.
+    They are checked as in :func:`read_conll`, but need not have heads. If the last blank line is
+    missing, the last sentence gets one. No more is read than is needed.
 
-    Args:
-        stream, path: what to read, and its name for error messages.
-        line, sentence: numbers of what the stream begins with.
+    ``line`` and ``sentence`` are the numbers of what the stream begins with.
 
     Raises:
         ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a sentence is malformed or
@@ -215,7 +180,7 @@ def read_conllu_stream(
     head: list[str] = []
     block: list[_Line] = []
     size = 0
-    for row in stream_lines(stream, path, line):
+    for row in chain(stream_lines(stream, path, line), [(0, "")]):
         if _without_end(row[1]):
             block.append(row)
             size += len(row[1])
@@ -228,15 +193,15 @@ def read_conllu_stream(
             head, block, size = [], [], 0
         else:
             head.append(row[1])
-    if block:
-        yield _as_text(sentence, head, block, path)
 
 
 def _without_end(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")
 
 
-def _as_text(number: int, head: list[str], block: Sequence[_Line], path: Path) -> ConlluSentence:
+def _as_text(
+    number: int, head: list[str], block: Sequence[_Line], path: FilePath
+) -> ConlluSentence:
     """A sentence of its lines with their ends, and of the blank ones in front of them."""
     checker = _Checker(path, number)
     rows: list[list[str]] = []
@@ -253,21 +218,20 @@ def _as_text(number: int, head: list[str], block: Sequence[_Line], path: Path) -
     checker.finish()
     # The last line, and the blank line after it, may lack their ends.
     newline = block[0][1][len(_without_end(block[0][1])) :] or "\n"
-    ends = [end or newline for end in ends] + [newline] * (len(rows) + 1 - len(ends))
+    ends = [end or newline for end in ends]
     return ConlluSentence("".join(head), rows, tuple(ends), checker.name, checker.lines[0])
 
 
 def looks_like_conll(text: str) -> bool:
     """Return whether a text, perhaps cut at its end, is CoNLL-U or CoNLL-X."""
-    lines = (line for block in _blocks(text.removeprefix("\ufeff")) for _, line in block)
+    lines = (line for block in _blocks(text) for _, line in block)
     row = next((line for line in lines if not line.startswith("#")), "")
     return _ROW.fullmatch(row) is not None
 
 
 def looks_like_dp(text: str) -> bool:
     """Return whether a text, perhaps cut at its end, begins with a sentence of three columns."""
-    block = next(_blocks(text.removeprefix("\ufeff")), [])
-    rows = [line for _, line in islice(block, 1000)]
+    rows = [line for _, line in next(_blocks(text), [])[:1000]]
     if len(rows) > 1 and not text.endswith("\n"):
         rows.pop()  # perhaps cut
     return bool(rows) and all(_DP_ROW.fullmatch(row) for row in rows)
@@ -283,50 +247,34 @@ def conll_lines(
 ) -> str:
     """Return the lines of one sentence and the blank line after it, as CoNLL-U and CoNLL-X.
 
-    Reading them gives back an equal tree. All that a tree does not hold is ``_``.
-
-    Raises:
-        TreeError: a word, tag or relation is empty, begins or ends with a space, or contains
-            a tab or an end of line, for which the format has no escape.
+    Reading them gives back an equal tree. All that a tree does not hold is ``_``. A TreeError tells
+    which column cannot hold its text (:data:`UNWRITABLE`).
     """
     rows = TokenList()
     for number, row in enumerate(zip(words, tags, heads, relations, strict=True), start=1):
         for text in row:
             check_writable(number, text)
-        columns = [UNSPECIFIED] * _COLUMNS
-        columns[_ID] = str(number)
-        columns[_FORM], columns[_TAGS[tag_column]], columns[_HEAD], columns[_RELATION] = row
-        rows.append(Token(zip(DEFAULT_FIELDS, columns, strict=True)))
+        named = zip(("form", tag_column, "head", "deprel"), row, strict=True)
+        rows.append(Token(_BLANK_ROW | {"id": str(number)} | dict(named)))
     return rows.serialize()
 
 
 def check_writable(number: int | str, text: str) -> None:
-    """Make sure that a column of a word can hold a text.
-
-    Raises:
-        TreeError: it cannot.
-    """
+    """Raise a TreeError if a column of a word, by its number, cannot hold a text."""
     if UNWRITABLE.search(text):
         raise TreeError(f"word {number}: CoNLL cannot hold {text!r}")
 
 
 def _blocks(source: str) -> Iterator[list[_Line]]:
     """The runs of lines that are not blank."""
-    block: list[_Line] = []
-    for number, line in enumerate(source.split("\n"), start=1):
-        line = line.removesuffix("\r")
-        if line:
-            block.append((number, line))
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
+    lines = (line.removesuffix("\r") for line in source.split("\n"))
+    for filled, block in groupby(enumerate(lines, start=1), lambda line: line[1] != ""):
+        if filled:
+            yield list(block)
 
 
-def _columns(text: str, count: int, path: Path, line: int, sentence: str) -> list[str]:
+def _columns(text: str, count: int, path: FilePath, line: int, sentence: str) -> list[str]:
     columns = text.split("\t")
-    problem = ""
     if len(columns) != count:
         found = f"{len(columns)} column{'s' if len(columns) > 1 else ''}"
         problem = f"found {found}, expected {count} separated by tabs"
@@ -336,9 +284,9 @@ def _columns(text: str, count: int, path: Path, line: int, sentence: str) -> lis
             f"column {number + 1} is {columns[number]!r}, expected '_' or a text without "
             "spaces at its ends and without carriage returns"
         )
-    if problem:
-        raise ReadError(problem, path=path, line=line, sentence=sentence)
-    return columns
+    else:
+        return columns
+    raise ReadError(problem, path=path, line=line, sentence=sentence)
 
 
 def _sentence(
@@ -350,9 +298,9 @@ def _sentence(
     lines: Sequence[int],
     roots: Roots,
     name: str,
-    path: Path,
+    path: FilePath,
 ) -> DependencySentence:
-    """The sentence of a file's columns, heads still being text, if its heads form a tree."""
+    """The sentence of a file's columns, if its heads, which are text, form a tree."""
     for head, line in zip(heads, lines, strict=True):
         if _A_NUMBER.fullmatch(head) is None:
             problem = f"head '{head}', expected a number from 0"
@@ -366,13 +314,9 @@ def _sentence(
 
 
 class _Checker:
-    """The lines of one sentence as they come in; each is checked against those before it.
+    """The lines of one sentence as they come in; each is checked against those before it."""
 
-    What its heads are is not looked at. Every method raises a ReadError where a line is malformed
-    or does not belong behind those before it.
-    """
-
-    def __init__(self, path: Path, number: int) -> None:
+    def __init__(self, path: FilePath, number: int) -> None:
         self.name = str(number)
         self.lines: list[int] = []
         self._line = 0  # the last line of the sentence so far
@@ -382,12 +326,8 @@ class _Checker:
         self._range: tuple[int, int] = (0, 0)  # the last word of the last range, and its line
         self._empty_nodes = 0  # since the last word
 
-    def column(self, number: int) -> list[str]:
-        """Return what stands in one column, numbered from 0, of each word."""
-        return [row[number] for row in self._rows]
-
     def add(self, number: int, line: str) -> list[str]:
-        """Take in a line and its number; return its columns, none for a comment."""
+        """Take in a line; return its columns, none for a comment."""
         self._line = number
         if line.startswith("#"):
             self._comment(line)
@@ -399,15 +339,16 @@ class _Checker:
             self._empty_nodes = 0
         elif (ends := _RANGE.fullmatch(columns[_ID])) is not None:
             self._multiword(int(ends[1]), int(ends[2]), columns[_FORM])
-        elif (node := _EMPTY_NODE.fullmatch(columns[_ID])) is not None:
-            self._empty_node(*map(int, node.groups()))
+        elif _EMPTY_NODE.fullmatch(columns[_ID]) is not None:
+            self._empty_nodes += 1
+            if columns[_ID] != (expected := f"{len(self._rows)}.{self._empty_nodes}"):
+                self._fail(f"empty node '{columns[_ID]}', expected {expected}")
         else:
             hint = "; is a blank line missing before it?" if columns[_ID] == "1" else ""
             self._fail(f"word number '{columns[_ID]}', expected {len(self._rows) + 1}{hint}")
         return columns
 
     def finish(self) -> None:
-        """Make sure that the sentence is whole."""
         if not self._rows:
             self._fail("a sentence without words")
         if self._range[0] > len(self._rows):
@@ -415,36 +356,34 @@ class _Checker:
             self._fail(f"{problem}{len(self._rows)}", self._range[1])
 
     def dependencies(
-        self, tags: Sequence[str], roots: Roots, decode: Callable[[str], str], *, whole: bool
+        self, tags: TagColumn, roots: Roots, decode: Callable[[str], str], *, whole: bool
     ) -> DependencySentence:
         """Return the sentence, its multiword tokens whole or as their words."""
-        forms = self.column(_FORM)
+        columns = dict(zip(DEFAULT_FIELDS, zip(*self._rows, strict=True), strict=True))
+        forms = columns["form"]
         found = _sentence(
-            list(map(decode, forms)), tags, self.column(_HEAD), self.column(_RELATION),
+            list(map(decode, forms)), columns[tags], columns["head"], columns["deprel"],
             lines=self.lines, roots=roots, name=self.name, path=self._path,
         )  # fmt: skip
         if not whole or not self._ranges:
             return found
-        tokens: list[tuple[str, int]] = []  # form, number of words
-        firsts: list[int] = []
+        tokens: list[tuple[int, str, int]] = []  # number of words, form, line
         first = 0
         while first < len(forms):
-            firsts.append(first)
-            tokens.append(self._ranges.get(first + 1, (forms[first], 1)))
-            first += tokens[-1][1]
-        words = [decode(form) for form, _ in tokens]
-        tree = merge_words(found.tree, [size for _, size in tokens], words)
-        return DependencySentence(tree, self.name, tuple(self.lines[first] for first in firsts))
+            form, size = self._ranges.get(first + 1, (forms[first], 1))
+            tokens.append((size, decode(form), self.lines[first]))
+            first += size
+        sizes, words, lines = zip(*tokens, strict=True)
+        return DependencySentence(merge_words(found.tree, sizes, words), self.name, lines)
 
     def _comment(self, line: str) -> None:
         if self._rows or self._range[0] or self._empty_nodes:
             self._fail("a comment inside a sentence; is a blank line missing before it?")
-        if (key := _COMMENT.match(line)) is None:
-            return
-        value = line[key.end() :].strip()
-        if key[1] == "sent_id":
+        key = _COMMENT.match(line)
+        value = line[key.end() :].strip() if key else ""
+        if key and key[1] == "sent_id":
             self.name = value or self.name
-        elif value != _STANDARD_NAMES:
+        elif key and value != _STANDARD_NAMES:
             self._fail(f"the columns are '{value}', expected '{_STANDARD_NAMES}'")
 
     def _multiword(self, first: int, last: int, form: str) -> None:
@@ -455,12 +394,6 @@ class _Checker:
             self._fail(f"range '{first}-{last}', expected {what}")
         self._range = (last, self._line)
         self._ranges[first] = (form, last - first + 1)
-
-    def _empty_node(self, word: int, number: int) -> None:
-        found, expected = f"{word}.{number}", f"{len(self._rows)}.{self._empty_nodes + 1}"
-        if found != expected:
-            self._fail(f"empty node '{found}', expected {expected}")
-        self._empty_nodes += 1
 
     def _fail(self, problem: str, line: int | None = None) -> NoReturn:
         raise ReadError(problem, path=self._path, line=line or self._line, sentence=self.name)

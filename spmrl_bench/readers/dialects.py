@@ -3,19 +3,17 @@
 Formats of nested brackets agree on ``(LABEL part part)`` and differ in what the innermost ones
 say: a word with its tag or with a lemma too, a bare mark, an empty element, a number that is no
 part of the sentence. A dialect is therefore a function from a leaf to a :class:`Leaf`, and a few
-words on what stands around a tree; the scanner does the rest. Those that many treebanks use have
-a reader of their own here. Of others some options of a manifest can tell, and for what they
-cannot, an installed package can register a format of one function (:func:`read_dialect`).
+words on what stands around a tree. Some have a reader of their own here; others are described by
+options of a manifest, or by the function of an installed package (:func:`read_dialect`).
 
-An empty element is a word with the tag ``-NONE-`` below the node that the release writes it in,
-so that one transform removes the empty elements of every format.
+An empty element is a word with the tag ``-NONE-`` below the node that the release writes it in.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from os import PathLike
+from collections.abc import Callable, Iterator, Mapping, Set
+from itertools import zip_longest
 from typing import Any
 
 from spmrl_bench.errors import ReadError, SpmrlError
@@ -26,9 +24,10 @@ from spmrl_bench.readers.brackets import (
     Scanner,
     lines,
     make_tree,
-    read_brackets_file,
+    read_brackets,
 )
 from spmrl_bench.readers.text import (
+    FilePath,
     LineIndex,
     MistakeError,
     OnError,
@@ -39,8 +38,6 @@ from spmrl_bench.readers.text import (
 )
 from spmrl_bench.trees.escapes import escapes_named
 from spmrl_bench.trees.tree import Tree
-
-Path = str | PathLike[str]
 
 #: The options of the format ``brackets`` that tell a dialect, and their defaults: plain brackets.
 BRACKET_OPTIONS: Mapping[str, Any] = {"leaf": "{tag} {word}", "drop": [], "wrappers": [], "id": ""}
@@ -60,81 +57,57 @@ def is_empty_element(text: str, parent: str = "") -> bool:
 
 
 def read_dialect(
-    path: Path,
-    leaf: ReadLeaf,
-    *,
-    encoding: str = "utf-8",
-    prepare: Callable[[str], str] = str,
-    on_error: OnError = fail,
-    **options: Any,
+    path: FilePath, leaf: ReadLeaf, *, encoding: str = "utf-8", **options: Any
 ) -> Iterator[Tree]:
     """Yield the trees of a file whose leaves a function reads, in order.
 
     Args:
-        path, encoding: of the file.
         leaf: from the label of an innermost bracket and the text after it to what it stands for.
-        prepare: changes the text before it is split into pieces.
-        on_error: takes the error of a tree; if it returns, the next one is read.
-        options: ``drop``, ``wrappers`` and ``id`` of a
-            :class:`~spmrl_bench.readers.brackets.Scanner`.
+        options: ``drop``, labels of nodes that are left out with all below them; ``wrappers``,
+            labels of brackets that hold trees and are no part of them; ``id``, the label of the
+            node, left out too, that names a tree; ``on_error``, which takes the error of a tree.
 
     Raises:
         ReadError: the file cannot be read or decoded; or from ``on_error``.
     """
-    text = prepare(read_text(path, encoding))
-    return Scanner(text, path, leaf, on_error=on_error, **options).all_trees()
+    return Scanner(read_text(path, encoding), path, leaf, **options).all_trees()
 
 
 def read_bracket_dialect(
-    path: Path,
+    path: FilePath,
     *,
+    encoding: str = "utf-8",
+    prepare: Callable[[str], str] = str,
     escapes: str = "ptb",
     leaf: str = BRACKET_OPTIONS["leaf"],
-    drop: Collection[str] = (),
-    wrappers: Collection[str] = (),
-    id: str = "",
+    on_error: OnError = fail,
     **options: Any,
 ) -> Iterator[Tree]:
     """Yield the trees of a file in plain brackets, or in a dialect that a few words describe.
 
-    Args:
-        path: of the file.
-        escapes: name of the escape policy of its words.
-        leaf: how a leaf is written, between its brackets (:func:`check_bracket_options`).
-        drop: labels of nodes that are left out with all below them.
-        wrappers: labels of brackets that hold trees and are no part of them.
-        id: the label of the node, left out too, that names a tree.
-        options: ``encoding``, ``prepare`` and ``on_error``, as :func:`read_dialect` has them.
+    ``prepare`` changes its text first; ``escapes`` names the escape policy of its words; ``leaf``
+    is how one is written (:func:`check_bracket_options`); for the rest see :func:`read_dialect`.
 
     Raises:
         ReadError: the file cannot be read or decoded; or from ``on_error``.
         SpmrlError: an option has a mistake.
     """
-    if leaf == BRACKET_OPTIONS["leaf"] and not drop and not wrappers and not id:
-        return read_brackets_file(path, escapes=escapes, **options)
+    source = prepare(read_text(path, encoding))
+    if leaf == BRACKET_OPTIONS["leaf"] and not any(options.values()):
+        return read_brackets(source, path=path, escapes=escapes, on_error=on_error)
     read = _leaf_of_template(leaf, escapes_named(escapes).decode_word)
-    return read_dialect(path, read, drop=drop, wrappers=wrappers, id=id, **options)
+    return Scanner(source, path, read, on_error=on_error, **options).all_trees()
 
 
 def check_bracket_options(options: Mapping[str, Any]) -> None:
-    """Make sure of ``leaf``, ``drop``, ``wrappers``, ``id`` and ``escapes``, as far as given.
+    """Make sure of ``leaf`` and ``escapes``, as far as given; a ValueError says what is allowed.
 
     A leaf is written as it stands between its brackets, with ``{tag}``, ``{word}`` and ``{lemma}``
     for what changes: ``{tag} {word}``, ``{word} {tag} {lemma}``, ``{tag} {word}/{lemma}``. Of parts
     joined by marks only the word may hold such a mark. ``{word...}`` is a word with spaces, and
     ``...`` stands for any other parts. Where the word has brackets of its own beside the lemma's,
     ``{tag} (word {word...}) ...`` names its bracket, and the tag is the label around it.
-
-    Raises:
-        ValueError: one has a mistake; the message names the option and what is allowed.
     """
-    for name in ("drop", "wrappers"):
-        labels = options.get(name, [])
-        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-            raise ValueError(f"{name} must be a list of labels, found {labels!r}")
-    for name in ("leaf", "id", "escapes"):
-        if not isinstance(options.get(name, ""), str):
-            raise ValueError(f"{name} must be a text, found {options[name]!r}")
     try:
         escapes_named(options.get("escapes", "none"))
         _leaf_of_template(options.get("leaf", BRACKET_OPTIONS["leaf"]))
@@ -142,20 +115,21 @@ def check_bracket_options(options: Mapping[str, Any]) -> None:
         raise ValueError(str(error)) from None
 
 
+_ID = re.compile(r"\(\s*ID\s[^()]*\)\s*\)")
+_INNERMOST = re.compile(r"\(([^()]*)\)")
+_NAME = re.compile(r"[ \t]*(?:([^()\s]+)\t[ \t]*)?")
 _PLACEHOLDER = re.compile(r"\{(tag|lemma|word(\.\.\.)?)\}")
 _NESTED = re.compile(r"\{tag\} \(([^()]*)\)( \.\.\.)?")
 
 
 def _leaf_of_template(template: str, decode: Callable[[str], str] = str) -> ReadLeaf:
     nested = _NESTED.fullmatch(template)
-    pattern = _pattern(template, nested[1], ["word"]) if nested else _pattern(template, template)
+    pattern = _pattern(template, nested[1], {"word"}) if nested else _pattern(template, template)
 
     def leaf(label: str, rest: str) -> Leaf | None:
-        content = " ".join((*fields(label), *fields(rest)))
-        found = pattern.fullmatch(content)
-        if found is not None:
-            tag = None if nested else found["tag"]
-            return Leaf(decode(found["word"]), tag)
+        content = " ".join(fields(f"{label} {rest}"))
+        if found := pattern.fullmatch(content):
+            return Leaf(decode(found["word"]), None if nested else found["tag"])
         if nested and nested[2] and content:
             return Leaf(None)
         raise ValueError(f"found '({excerpt(content)})', expected '({template})'")
@@ -164,12 +138,12 @@ def _leaf_of_template(template: str, decode: Callable[[str], str] = str) -> Read
 
 
 def _pattern(
-    template: str, text: str, required: Collection[str] = ("tag", "word")
+    template: str, text: str, required: Set[str] = frozenset({"tag", "word"})
 ) -> re.Pattern[str]:
     """What matches the content of a bracket, with single spaces, in time linear in its length."""
     names = [name.removesuffix("...") for name, _ in _PLACEHOLDER.findall(text)]
     parts = text.split()
-    once = len(set(names)) == len(names) and set(required) <= set(names)
+    once = len(set(names)) == len(names) and required <= set(names)
     wide = parts.count("...") + 2 * ("{word...}" in text)
     if not once or wide > 2 or re.search(r"[(){}]", _PLACEHOLDER.sub("", text)):
         raise SpmrlError(
@@ -190,18 +164,14 @@ def _pattern(
     return re.compile(pattern, re.DOTALL)
 
 
-def read_psd(path: Path, *, lemmas: bool = False, **options: Any) -> Iterator[Tree]:
+def read_psd(path: FilePath, *, lemmas: bool = False, **options: Any) -> Iterator[Tree]:
     """Yield the trees of a CorpusSearch file (``.psd``), as IcePaHC and Keyaki have them.
 
     A bracket without a label wraps a tree and ``(ID name)``, which all trees of a file have or
-    none; ``(CODE ...)`` holds comments and marks of the edition, anywhere. Empty elements stand
-    directly in a node: ``(NP-SBJ *pro*)``, ``(C 0)``. Marks such as ``$`` stay.
-
-    Args:
-        path: of the file.
-        lemmas: whether leaves are ``(TAG word-lemma)``. The last hyphen separates them; ``---`` is
-            a dash with its lemma, ``-`` a dash without.
-        options: ``encoding`` and ``on_error``, as :func:`read_dialect` has them; so below.
+    none; ``(CODE ...)`` holds comments, anywhere. Empty elements stand directly in a node:
+    ``(NP-SBJ *pro*)``, ``(C 0)``. With ``lemmas`` leaves are ``(TAG word-lemma)``. The last hyphen
+    separates them; ``---`` is a dash with its lemma, ``-`` a dash without. Other options are those
+    of :func:`read_dialect`.
     """
     decode = escapes_named("brackets").decode_word
 
@@ -222,61 +192,45 @@ def read_psd(path: Path, *, lemmas: bool = False, **options: Any) -> Iterator[Tr
     return read_dialect(path, leaf, drop=["CODE"], id="ID", **options)
 
 
-def read_tbf(path: Path, **options: Any) -> Iterator[Tree]:
-    """Yield the trees of a TBF file of the CESS treebanks: ``(TAG word lemma)``, ``(NODE *0*)``.
-
-    Parentheses of the text are written as their tags.
-    """
+def read_tbf(path: FilePath, **options: Any) -> Iterator[Tree]:
+    """Yield the trees of a TBF file of the CESS treebanks: ``(TAG word lemma)``, ``(NODE *0*)``."""
 
     def leaf(label: str, rest: str) -> Leaf:
-        parts = fields(rest)
-        if label and parts == ["*0*"]:
-            return Leaf("*0*", EMPTY, label)
-        if label and len(parts) == 2:
-            if parts[0] == "*0*":
-                return Leaf("*0*", EMPTY)
-            return Leaf(parts[0].replace("-Fpa-", "(").replace("-Fpt-", ")"), label)
+        word, *lemma = fields(rest) or [""]
+        if label and word == "*0*" and len(lemma) <= 1:
+            return Leaf(word, EMPTY, None if lemma else label)
+        if label and len(lemma) == 1:
+            return Leaf(word.replace("-Fpa-", "(").replace("-Fpt-", ")"), label)
         raise ValueError(f"found '({excerpt(f'{label} {rest}')})', expected '(TAG word lemma)'")
 
     return read_dialect(path, leaf, **options)
 
 
 def looks_like_psd(text: str) -> bool:
-    """Return whether the beginning of a file is of this format, told by its ID nodes."""
-    return text.lstrip(_BLANK).startswith("(") and _ID.search(text) is not None
+    """Return whether a file begins like this format, told by its ID nodes."""
+    return text.lstrip().startswith("(") and _ID.search(text) is not None
 
 
 def looks_like_tbf(text: str) -> bool:
-    """Return whether the beginning of a file is of this format: most leaves have three parts."""
+    """Return whether a file begins like this format: most leaves have three parts."""
     return _most_leaves_have(3, text)
 
 
-_BLANK = "\ufeff \t\r\n"
-_ID = re.compile(r"\(\s*ID\s[^()]*\)\s*\)")
-_INNERMOST = re.compile(r"\(([^()]*)\)")
-
-
 def _most_leaves_have(parts: int, text: str) -> bool:
-    if not text.lstrip(_BLANK + "\f\v").startswith("("):
-        return False
     sizes = [len(fields(leaf)) for leaf in _INNERMOST.findall(text)]
-    return 2 * sizes.count(parts) > len(sizes)
-
-
-_NAME = re.compile(r"[ \t]*(?:([^()\s]+)\t[ \t]*)?")
+    return text.lstrip().startswith("(") and 2 * sizes.count(parts) > len(sizes)
 
 
 def read_bracketed_words(
-    path: Path, *, encoding: str = "utf-8", on_error: OnError = fail
+    path: FilePath, *, encoding: str = "utf-8", on_error: OnError = fail
 ) -> Iterator[Tree]:
     """Yield the trees of a file with every word in its own brackets: ``(NN (pesta olahraga))``.
 
-    Each line has a sentence, or several trees of one, in some files with its name and a tab in
-    front. Empty elements are those of the Penn Treebank.
+    Each line has a sentence, or several trees of one, perhaps with its name and a tab in front.
     """
 
     def leaf(label: str, rest: str) -> Leaf:
-        word = " ".join((*fields(label), *fields(rest)))
+        word = " ".join(fields(f"{label} {rest}"))
         if not word:
             raise ValueError("found '()', expected '(TAG (word))'")
         return Leaf(word.replace("&brl;", "(").replace("&brr;", ")"))
@@ -286,18 +240,14 @@ def read_bracketed_words(
         text, path, leaf, is_empty=is_empty_element, limit="the line ends", on_error=on_error
     )
     for start, end in lines(text):
-        name = _NAME.match(text, start, end)
-        if name is not None and not text[start:end].isspace():
+        if name := _NAME.match(text, start, end):
             scanner.name = name[1]
             yield from scanner.region(name.end(), start + len(text[start:end].rstrip()))
 
 
 def looks_like_bracketed_words(text: str) -> bool:
-    """Return whether the beginning of a file is of this format: most innermost brackets hold a
-    word."""
-    text = text.lstrip(_BLANK)
-    name = _NAME.match(text)
-    return _most_leaves_have(1, text[name.end() :] if name else text)
+    """Return whether a file begins like this format: most innermost brackets hold a word."""
+    return _most_leaves_have(1, _NAME.sub("", text.lstrip(), count=1))
 
 
 _HEADER = re.compile(r"^#[^\n]*", re.MULTILINE)
@@ -315,19 +265,15 @@ def _visl_leaf(label: str, rest: str) -> Leaf:
     raise ValueError(f"found '({content})', expected a mark or a label and one word")
 
 
-def read_visl(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail) -> Iterator[Tree]:
+def read_visl(
+    path: FilePath, *, encoding: str = "utf-8", on_error: OnError = fail
+) -> Iterator[Tree]:
     """Yield the trees of a file of Floresta: a line with number, name and text before each tree.
 
     ``#1 CP1-1 Um revivalismo`` is an entry's first line, whose text may hold any brackets. In the
     tree a label is ``FUNCTION+form``, a mark is a bracket with nothing else in it, ``(,)``, and
     parentheses of the text are ``({)`` and ``(})``. The tag of a mark is the mark as it is written.
-    Some entries lack closing brackets; such a mistake ends with its entry. What comes before the
-    first entry is a comment if its lines start with ``#``.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``, which goes on at the
-            next entry: a first line without number or name, brackets that do not match, no tree
-            or several in an entry, a node without a word or with several.
+    A mistake ends with its entry. Lines with ``#`` before the first entry are comments.
     """
     text = read_text(path, encoding)
     entry = _ENTRY.search(text)
@@ -341,8 +287,8 @@ def read_visl(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail) 
     except ReadError as error:
         scanner.leave_out(error)
     headers = list(_HEADER.finditer(text, first))
-    ends = [*(header.start() for header in headers), len(text)][1:]
-    for header, end in zip(headers, ends, strict=True):
+    for header, following in zip_longest(headers, headers[1:]):
+        end = following.start() if following else len(text)
         named = _ENTRY.match(text, header.start(), header.end())
         scanner.name = named[1] if named else None
         try:
@@ -360,7 +306,6 @@ def read_visl(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail) 
 
 def looks_like_visl(text: str) -> bool:
     """Return whether a file begins like this format, told by its first entry and root label."""
-    text = text.removeprefix("\ufeff")
     entry = _ENTRY_AND_TREE.search(text)
     before = text[: entry.start()].splitlines() if entry else ["no entry"]
     return all(line.startswith("#") or not line.strip() for line in before)
@@ -373,11 +318,13 @@ _SINICA_LEAF = re.compile(r"([^ ]*[^ :]):([^:]+)", re.DOTALL)
 _SINICA_START = re.compile(r"#\d+:[\d.]*\.\[\d+\][ \t]+")
 
 
-def read_sinica(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail) -> Iterator[Tree]:
+def read_sinica(
+    path: FilePath, *, encoding: str = "utf-8", on_error: OnError = fail
+) -> Iterator[Tree]:
     """Yield the trees of a file of the Sinica Treebank, each on a line.
 
     ``#1:1.[7] NP(property:A:大|Head:Nab:門)#、(PAUSECATEGORY)``: labels stand before their
-    brackets, and labels and tags keep their roles. Numbers repeat in a file: errors name the line.
+    brackets, and labels and tags keep their roles.
     """
     text = read_text(path, encoding)
     index = LineIndex(text)
@@ -391,10 +338,9 @@ def read_sinica(path: Path, *, encoding: str = "utf-8", on_error: OnError = fail
                 raise MistakeError(f"found '{found}', expected '#number TREE#mark'", start)
             yield _sinica_tree(text, entry.end(), last)
         except MistakeError as mistake:
-            line, column = index.place(mistake.place)
-            on_error(
-                ReadError(mistake.problem, path=path, line=line, column=column, sentence=number)
-            )
+            problem, place = mistake.args
+            line, column = index.place(place)
+            on_error(ReadError(problem, path=path, line=line, column=column, sentence=number))
 
 
 def _sinica_tree(text: str, start: int, end: int) -> Tree:
@@ -443,5 +389,5 @@ def _sinica_tree(text: str, start: int, end: int) -> Tree:
 
 
 def looks_like_sinica(text: str) -> bool:
-    """Return whether the beginning of a file is of this format, told by its first line's number."""
-    return _SINICA_START.match(text.lstrip(_BLANK)) is not None
+    """Return whether a file begins like this format, told by the number of its first line."""
+    return _SINICA_START.match(text.lstrip()) is not None

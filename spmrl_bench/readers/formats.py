@@ -1,8 +1,7 @@
 """The treebank formats by name: what reads each, what comes out, which options it takes.
 
-Manifests name a format, and an unknown folder is inspected by asking every format whether a
-file looks like it. Nothing else in the program knows which formats there are. An installed package
-adds its own by an entry point of the group ``spmrl_bench.formats``, which names a :class:`Format`.
+Nothing else in the program knows which formats there are. An installed package adds its own by an
+entry point of the group ``spmrl_bench.formats``, which names a :class:`Format`.
 """
 
 from __future__ import annotations
@@ -24,12 +23,10 @@ class Format:
     Attributes:
         name: as manifests write it.
         title: for people.
-        yields: what the reader makes of a sentence: a ``Tree``, a ``Graph`` (which may have
-            crossing branches) or a ``DependencySentence``.
+        yields: whether a sentence is a ``Tree``, a ``Graph`` or a ``DependencySentence``.
         read: ``read(path, *, on_error, **options)``, an iterator over the sentences of a file.
-        looks_like: whether a file is of this format, judged by the first 64 Ki characters.
-        options: the keyword arguments of ``read`` that a manifest may set, and their defaults;
-            ``...`` stands for one that it must set.
+        looks_like: judges by a file's first 64 Ki characters, without a byte order mark.
+        options: of ``read``, that manifests may set; each has its default, or ``...`` if they must.
         version: raised whenever the format is read otherwise, which changes fingerprints.
     """
 
@@ -81,9 +78,6 @@ FORMATS: Registry[Format] = Registry(
 
 
 def guess_format(text: str) -> Format | None:
-    """Return the format that the beginning of a file looks like.
-
-    Plain brackets come last, because CorpusSearch files are such brackets too.
-    """
+    """Return the format that the beginning of a file looks like; plain brackets come last."""
     ordered = sorted(FORMATS.names(), key=lambda name: name == "brackets")
     return next((form for form in map(FORMATS.get, ordered) if form.looks_like(text)), None)

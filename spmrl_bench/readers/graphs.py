@@ -5,10 +5,8 @@ or several roots, and treebanks use all of that. So the readers yield :class:`Gr
 way to a tree to named transforms. They refuse only what is no graph of that kind: a parent that
 is not there, a token or node with two parents, a cycle, a node without children.
 
-XML is read a sentence at a time, as an :class:`Element`, with expat alone, which tells lines and
-fetches nothing from outside. A mistake in the meaning of a sentence concerns that sentence, and
-reading goes on after it; where the text ceases to be well-formed XML, nothing after can be
-trusted, and the file ends there.
+XML is read a sentence at a time, with expat alone, which tells lines and fetches nothing from
+outside. Where the text ceases to be well-formed XML, the file ends.
 """
 
 from __future__ import annotations
@@ -16,36 +14,33 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from os import PathLike
+from itertools import takewhile
 from typing import NamedTuple
 from xml.parsers import expat
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.text import LONGEST, MistakeError, OnError, fail, read_text
+from spmrl_bench.readers.text import LONGEST, FilePath, MistakeError, OnError, fail, read_text
 from spmrl_bench.trees.dependencies import head_fault
 from spmrl_bench.trees.graph import NO_PARENT, Graph, without_tokens
 
-Path = str | PathLike[str]
-
 _CHUNK = 1 << 16  # bytes of XML that are read at a time
-_LARGEST_CHUNK = LONGEST >> 2  # at most, inside an element
-_PROLOGUE = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>)*", re.DOTALL)
-_ROOT = re.compile(r"<([A-Za-z_][\w.-]*)[\s/>]")
+_ROOT = re.compile(  # of XML, after its prologue
+    r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>)*+<([A-Za-z_][\w.-]*)[\s/>]",
+    re.DOTALL,
+)
 _TIGER = re.compile(r"<(?:annotation|feature|graph|terminals|subcorpus)[\s/>]")
-_ALPINO = re.compile(r"<alpino_ds[\s/>]")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
-class Element(NamedTuple):
+class _Element(NamedTuple):
     """An element within a sentence of XML."""
 
     name: str
     attributes: dict[str, str]
     line: int  # where it begins, from 1
-    above: Element | None  # the one that holds it; None for the sentence itself
+    above: _Element | None  # the one that holds it; None for the sentence itself
 
     def needed(self, attribute: str) -> str:
-        """Return the value of an attribute; a MistakeError where the element lacks it."""
         if attribute not in self.attributes:
             raise MistakeError(f"<{self.name}> lacks the attribute '{attribute}'", self.line)
         return self.attributes[attribute]
@@ -65,10 +60,9 @@ class _Row:
 
 def _graph(name: str, line: int, rows: Iterable[_Row], *, whole: bool = True) -> Graph:
     """The graph of a sentence; if it is whole, no node lacks children or is below itself."""
-    tokens: list[_Row] = []
-    nodes: list[_Row] = []
-    for row in rows:
-        (nodes if row.tag is None else tokens).append(row)
+    rows = list(rows)
+    tokens = [row for row in rows if row.tag is not None]
+    nodes = [row for row in rows if row.tag is None]
     if not tokens:
         raise MistakeError("found no word in the sentence", line)
     index: dict[str | int | None, int] = {node.id: k for k, node in enumerate(nodes)}
@@ -98,15 +92,15 @@ def _graph(name: str, line: int, rows: Iterable[_Row], *, whole: bool = True) ->
 
 
 class _Sentences:
-    """Takes the sentences out of the events of expat, and what is wrong between them."""
+    """Takes sentences, and what is wrong between them, out of the events of expat."""
 
-    def __init__(self, path: Path, name: str, inner: str) -> None:
-        self.found: list[list[Element] | ReadError] = []  # a sentence is its elements, in order
+    def __init__(self, path: FilePath, name: str, inner: str) -> None:
+        self.found: list[list[_Element] | ReadError] = []  # a sentence is its elements, in order
         self.ended = False
         self._path = path
         self._name, self._inner = name, inner
-        self._open: list[Element] = []
-        self._elements: list[Element] = []  # of the sentence
+        self._open: list[_Element] = []
+        self._elements: list[_Element] = []  # of the sentence
         self._fed = 0  # bytes
         self._begin = 0  # where the sentence begins, in bytes
         self._parser = expat.ParserCreate()
@@ -114,7 +108,6 @@ class _Sentences:
         self._parser.EndElementHandler = self._end
 
     def feed(self, data: bytes) -> None:
-        """Parse a piece of the file; an empty one is its end."""
         self.ended = not data
         self._fed += len(data)
         try:
@@ -138,15 +131,14 @@ class _Sentences:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         above = self._open[-1] if self._open else None
-        element = Element(name, attributes, self._parser.CurrentLineNumber, above)
-        if above is None and name == self._name:
-            self._elements = []
-            self._begin = self._parser.CurrentByteIndex
-        elif above is None:
+        element = _Element(name, attributes, self._parser.CurrentLineNumber, above)
+        if above is None and name != self._name:
             if name == self._inner:
                 problem = f"found <{name}> outside <{self._name}>"
                 self.found.append(ReadError(problem, path=self._path, line=element.line))
             return
+        if above is None:
+            self._elements, self._begin = [], self._parser.CurrentByteIndex
         self._open.append(element)
         self._elements.append(element)
 
@@ -157,17 +149,17 @@ class _Sentences:
                 self.found.append(self._elements)
 
 
-def _name_of(sentence: list[Element]) -> str | None:
+def _name_of(sentence: list[_Element]) -> str | None:
     """The identifier of a sentence; of Alpino's, an element in it may have it."""
     names = [element.attributes.get("sentid") for element in sentence[1:]]
     return next(filter(None, reversed(names)), sentence[0].attributes.get("id"))
 
 
 def _read_xml(
-    path: Path,
+    path: FilePath,
     name: str,
     inner: str,
-    graph_of: Callable[[list[Element], str], Graph],
+    graph_of: Callable[[list[_Element], str], Graph],
     on_error: OnError,
 ) -> Iterator[Graph]:
     """Yield the graph of each element of a name, which alone has elements of an inner name."""
@@ -178,9 +170,8 @@ def _read_xml(
         with open(path, "rb") as file:
             while not sentences.ended:
                 sentences.feed(file.read(size))
-                # expat scans an unfinished element again with every piece of it: the pieces grow,
-                # so that the time stays linear.
-                size = _CHUNK if sentences.found else min(2 * size, _LARGEST_CHUNK)
+                # expat scans an unfinished element again with every piece, so that these must grow.
+                size = _CHUNK if sentences.found else min(2 * size, LONGEST >> 2)
                 for found in sentences.found:
                     if isinstance(found, ReadError):
                         on_error(found)
@@ -190,21 +181,14 @@ def _read_xml(
                     try:
                         yield graph_of(found, called)
                     except MistakeError as error:
-                        on_error(error.in_sentence(called, path))
+                        problem, line = error.args
+                        on_error(ReadError(problem, path=path, line=line, sentence=called))
                 sentences.found.clear()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
 
 
-def _root(text: str) -> str:
-    """The name of the outermost element of XML, perhaps cut at its end; else empty."""
-    text = text.removeprefix("\ufeff")
-    prologue = _PROLOGUE.match(text)
-    root = _ROOT.match(text, prologue.end() if prologue is not None else 0)
-    return root[1] if root is not None else ""
-
-
-def read_tiger_xml(path: Path, *, on_error: OnError = fail) -> Iterator[Graph]:
+def read_tiger_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Graph]:
     """Yield the graphs of a file of TIGER-XML, in order; secondary edges are no part of them.
 
     Raises:
@@ -216,13 +200,14 @@ def read_tiger_xml(path: Path, *, on_error: OnError = fail) -> Iterator[Graph]:
 
 def looks_like_tiger_xml(text: str) -> bool:
     """Return whether a text, perhaps cut at its end, is of this format."""
-    return _root(text) in ("corpus", "subcorpus") and _TIGER.search(text) is not None
+    root = _ROOT.match(text)
+    return root is not None and root[1] in ("corpus", "subcorpus") and bool(_TIGER.search(text))
 
 
-def _tiger_graph(sentence: list[Element], name: str) -> Graph:
+def _tiger_graph(sentence: list[_Element], name: str) -> Graph:
     rows: dict[str, _Row] = {}
-    edges: list[tuple[str, Element]] = []  # identifier of the node, edge
-    roots: list[Element] = []
+    edges: list[tuple[str, _Element]] = []  # identifier of the node, edge
+    root: _Element | None = None
     for element in sentence[1:]:
         kind, above = element.name, element.above
         if kind == "edge":
@@ -237,52 +222,44 @@ def _tiger_graph(sentence: list[Element], name: str) -> Graph:
             tag = element.needed("pos") if kind == "t" else None
             rows[key] = _Row(key, text, tag, element.line)
         elif kind == "graph" and "root" in element.attributes:
-            roots.append(element)
+            root = element
         elif kind == "s":
             raise MistakeError("found <s> inside another <s>", element.line)
     if all(row.tag is None for row in rows.values()):
         raise MistakeError("found no <t> in the sentence", sentence[0].line)
     for node, edge in edges:
-        child = rows.get(edge.needed("idref"))
+        child = rows.get(to := edge.needed("idref"))
         if child is None:
-            problem = (
-                f"found an edge to '{edge.attributes['idref']}', which is no id of the sentence"
-            )
-            raise MistakeError(problem, edge.line)
+            raise MistakeError(f"found an edge to '{to}', no id of the sentence", edge.line)
         if child.parent is not None:
             raise MistakeError(f"found a second edge to '{child.id}', expected one", edge.line)
         child.parent, child.edge = node, edge.attributes.get("label", "")
     graph = _graph(name, sentence[0].line, rows.values())
-    for element in roots[-1:]:
-        key = element.attributes["root"]
-        if key not in rows:
-            raise MistakeError(f"the root '{key}' is no id of the sentence", element.line)
-        if rows[key].parent is not None:
-            raise MistakeError(f"the root '{key}' has a parent", element.line)
+    if root is not None:
+        key = root.attributes["root"]
+        if key not in rows or rows[key].parent is not None:
+            problem = "has a parent" if key in rows else "is no id of the sentence"
+            raise MistakeError(f"the root '{key}' {problem}", root.line)
     return graph
 
 
-def read_alpino_xml(path: Path, *, on_error: OnError = fail) -> Iterator[Graph]:
+def read_alpino_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Graph]:
     """Yield the graphs of a file of Alpino XML with one sentence or many, in order.
 
-    The children of a node are ordered by their function, so that constituents may have gaps: the
-    words are sorted by ``begin``, which must number them without holes. A node that only has an
-    ``index`` repeats another one in a second function (the subject of an infinitive, an extracted
-    phrase). It has no words of its own and is left out, as are nodes that hold nothing else.
-    Punctuation stands below ``top``, and stays there. The edge label is ``rel``.
-
-    Raises:
-        ReadError: as :func:`read_tiger_xml`.
+    The children of a node are ordered by their function: the words are sorted by ``begin``, which
+    must number them without holes. A node that only has an ``index`` repeats another one in a
+    second function (the subject of an infinitive, an extracted phrase). It is left out, as are
+    nodes that hold nothing else. Punctuation stays below ``top``. The edge label is ``rel``.
     """
     return _read_xml(path, "alpino_ds", "node", _alpino_graph, on_error)
 
 
 def looks_like_alpino_xml(text: str) -> bool:
     """Return whether a text, perhaps cut at its end, is of this format."""
-    return _root(text) != "" and _ALPINO.search(text) is not None
+    return _ROOT.match(text) is not None and re.search(r"<alpino_ds[\s/>]", text) is not None
 
 
-def _alpino_graph(sentence: list[Element], name: str) -> Graph:
+def _alpino_graph(sentence: list[_Element], name: str) -> Graph:
     tokens: list[tuple[int, _Row]] = []  # place in the sentence, token
     nodes: list[_Row] = []
     children: dict[int, int] = {}  # elements in each node
@@ -316,9 +293,7 @@ def _alpino_graph(sentence: list[Element], name: str) -> Graph:
             raise MistakeError(f"found the node '{node.text}' without children", node.line)
     tokens.sort(key=lambda token: (token[0], token[1].line))
     for place, (number, token) in enumerate(tokens):
-        if number < place:
-            raise MistakeError(f'found a second word with begin="{number}"', token.line)
-        if number > place:
+        if number != place:
             problem = f'found begin="{number}", expected begin="{place}" for the next word'
             raise MistakeError(problem, token.line)
     rows = [*(token for _, token in tokens), *nodes]
@@ -334,29 +309,25 @@ _FIRST = re.compile(r"#(?:FORMAT[\t ]+[34]|BOT|BOS)(?:[\t\r ]|\Z)")
 
 
 class _Lines(NamedTuple):
-    """The lines of a sentence of the export format: each has its number and its columns."""
-
     name: str
     line: int
-    rows: list[tuple[int, list[str]]]
+    rows: list[tuple[int, list[str]]]  # the number of each line, and its columns
 
 
 def read_negra_export(
-    path: Path, *, encoding: str = "utf-8", on_error: OnError = fail
+    path: FilePath, *, encoding: str = "utf-8", on_error: OnError = fail
 ) -> Iterator[Graph]:
     """Yield the graphs of a file of the NEGRA export format, in order.
 
     Each token has a line, then each node: word, tag, morphology, edge label and parent in version
     3; in version 4 the lemma comes after the word. Any number of secondary edges, each a label and
     a node, may follow, and a comment after ``%%``. Nodes are called ``#500`` and up; parent 0 is
-    none. A line ``#FORMAT`` states the version; without it the number of columns tells, which is
-    odd in version 3 and even in version 4. Tables (``#BOT`` to ``#EOT``), lemmas, morphology and
-    secondary edges are left out.
+    none. Without a line ``#FORMAT`` the number of columns tells the version: odd in 3, even in 4.
+    Tables (``#BOT`` to ``#EOT``), lemmas, morphology and secondary edges are left out.
 
     Raises:
         ReadError: the file cannot be read or decoded; or from ``on_error``, it is of another
-            version, which ends it, or a sentence is malformed. Reading goes on at the next
-            ``#BOS``.
+            version, which ends it, or a sentence is malformed, and ``#BOS`` begins the next.
     """
     version: str | None = None
     sentence: _Lines | None = None
@@ -402,7 +373,7 @@ def read_negra_export(
                 try:
                     yield _negra_graph(sentence, version)
                 except MistakeError as mistake:
-                    report(mistake.problem, mistake.place)
+                    report(*mistake.args)
             sentence = None
         in_table = mark == "#BOT"
     if sentence is not None:
@@ -411,7 +382,7 @@ def read_negra_export(
 
 def looks_like_negra_export(text: str) -> bool:
     """Return whether a text, perhaps cut at its end, is of this format."""
-    lines = (line.strip("\r\t ") for line in text.removeprefix("\ufeff").split("\n"))
+    lines = (line.strip("\r\t ") for line in text.split("\n"))
     first = next((line for line in lines if line and not line.startswith("%%")), "")
     return _FIRST.match(first) is not None
 
@@ -419,9 +390,8 @@ def looks_like_negra_export(text: str) -> bool:
 def _columns(text: str) -> list[str]:
     """The columns of a line, which any number of tabs separates, up to a comment."""
     columns = text.rstrip("\r").split("\t" if "\t" in text else " ")
-    filled = [column for column in (column.strip(" ") for column in columns) if column]
-    comment = next((k for k, column in enumerate(filled) if column.startswith("%%")), None)
-    return filled[:comment]
+    filled = filter(None, (column.strip(" ") for column in columns))
+    return list(takewhile(lambda column: not column.startswith("%%"), filled))
 
 
 def _negra_graph(sentence: _Lines, version: str | None) -> Graph:

@@ -1,11 +1,9 @@
 """What every reader needs: the text of a file, places in it, and what becomes of mistakes.
 
-Treebanks come in several encodings, with or without a byte order mark, and an error is only
-of use with the line and column where an editor finds it.
+An error is only of use with the line and column where an editor finds it.
 
-Some releases contain sentences that no reader can make sense of. Whether one of them stops the
-reading or is left out is for the caller to say, and what is left out must be counted. A reader
-therefore hands each such error to a function of the caller's and, if that returns, goes on at the
+Some releases contain sentences that no reader can make sense of. A reader hands the error of each
+to a function of the caller's, which may raise or count it, and if that returns, goes on at the
 next place that is safe. What a sentence is, this module does not know.
 """
 
@@ -22,29 +20,24 @@ from typing import BinaryIO
 from spmrl_bench.errors import ReadError, SpmrlError, unknown_name
 from spmrl_bench.trees.escapes import ASCII_SPACE
 
+#: How a file is named.
+FilePath = str | PathLike[str]
+
 #: Bytes after which a line of a stream, or a sentence of several, is taken for a mistake.
 LONGEST = 1 << 24
 
 #: Takes the error of one sentence; may raise it, or return to leave the sentence out.
 OnError = Callable[[ReadError], None]
 
-_FIELD = re.compile(f"[^{ASCII_SPACE}]+")
+#: What ASCII white space separates; other white space is part of words.
+fields = re.compile(f"[^{ASCII_SPACE}]+").findall
 
 # Codecs of Python that no file is written in; some take a time that grows with its square.
 _NO_ENCODINGS = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 
 
 class MistakeError(Exception):
-    """What is wrong with a sentence, and where; the reader of its file adds the rest."""
-
-    def __init__(self, problem: str, place: int) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.place = place
-
-    def in_sentence(self, name: str, path: str | PathLike[str]) -> ReadError:
-        """Return the error of a sentence of a file, if the place is a line."""
-        return ReadError(self.problem, path=path, line=self.place, sentence=name)
+    """The problem of a sentence, and its place; the reader of its file adds the rest."""
 
 
 def fail(error: ReadError) -> None:
@@ -53,7 +46,7 @@ def fail(error: ReadError) -> None:
 
 
 def is_encoding(name: str) -> bool:
-    """Return whether files can be written in a codec of Python's; some are not for text."""
+    """Return whether files can be written in a codec of Python's."""
     try:
         known = codecs.lookup(name).name.replace("_", "-")
         b"a".decode(name)
@@ -65,11 +58,7 @@ def is_encoding(name: str) -> bool:
 
 
 def check_encoding(name: str) -> str:
-    """Return the name if it is that of an encoding.
-
-    Raises:
-        SpmrlError: it is not; names that are near it are listed.
-    """
+    """Return the name; a SpmrlError lists near ones if it is not that of an encoding."""
     if not is_encoding(name):
         every = {alias.replace("_", "-") for alias in encodings.aliases.aliases.values()}
         near = unknown_name("encoding", name, filter(is_encoding, every)).partition(" Known:")[0]
@@ -77,7 +66,7 @@ def check_encoding(name: str) -> str:
     return name
 
 
-def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
+def read_text(path: FilePath, encoding: str = "utf-8") -> str:
     """Return the text of a file without its byte order mark; line ends as they are.
 
     Only where carriage returns alone end lines, as once on the Macintosh, they become line feeds.
@@ -94,70 +83,48 @@ def read_text(path: str | PathLike[str], encoding: str = "utf-8") -> str:
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        found = data[error.start : error.start + 1].hex()
         problem = (
-            f"byte 0x{found} is not {encoding} text; is the encoding another one? (--encoding of "
-            "new-treebank, encoding in a manifest)"
+            f"byte 0x{data[error.start]:02x} is not {encoding} text; is the encoding another one? "
+            "(--encoding of new-treebank, encoding in a manifest)"
         )
+        line = data.count(b"\n", 0, error.start) + 1
         raise ReadError(problem, path=path, line=line) from error
     return text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
 
 
-def stream_lines(
-    stream: BinaryIO, path: str | PathLike[str], line: int = 1
-) -> Iterator[tuple[int, str]]:
+def stream_lines(stream: BinaryIO, path: FilePath, line: int = 1) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 stream without its byte order mark: number, text with its end.
 
-    Args:
-        stream: of a file, or of the rest of one.
-        path: its name, for error messages.
-        line: number of the line that the stream begins with; a mark is in front of the first only.
+    The stream may be the rest of a file; ``line`` is the number of its first line.
 
     Raises:
         ReadError: a line cannot be read or decoded, or has more than :data:`LONGEST` bytes; those
             before it have been yielded.
     """
-    number = line - 1
     try:
         while data := stream.readline(LONGEST + 1):
-            number += 1
             if len(data) > LONGEST:
                 problem = (
                     f"a line of more than {LONGEST >> 20} MiB; expected text in lines, a sentence "
                     "or a word on each. Is it another kind of file, or are its line ends missing?"
                 )
-                raise ReadError(problem, path=path, line=number)
-            if number == 1:
-                data = data.removeprefix(codecs.BOM_UTF8)
-            try:
-                text = data.decode()
-            except UnicodeDecodeError as error:
-                problem = f"not UTF-8 text: {error.reason}"
-                raise ReadError(problem, path=path, line=number) from None
-            yield number, text
+                raise ReadError(problem, path=path, line=line)
+            yield line, (data.removeprefix(codecs.BOM_UTF8) if line == 1 else data).decode()
+            line += 1
+    except UnicodeDecodeError as error:
+        raise ReadError(f"not UTF-8 text: {error.reason}", path=path, line=line) from None
     except OSError as error:
-        problem = f"cannot be read on: {error.strerror}"
-        raise ReadError(problem, path=path, line=number + 1) from None
-
-
-def fields(text: str) -> list[str]:
-    """Return what ASCII white space separates; other white space is part of words."""
-    return _FIELD.findall(text)
+        raise ReadError(f"cannot be read on: {error.strerror}", path=path, line=line) from None
 
 
 def excerpt(text: str) -> str:
-    """Return a text for a message: on one line and not long."""
+    """Return a text for a message, on one line and not long."""
     text = " ".join(fields(text))
     return text if len(text) <= 40 else text[:37] + "..."
 
 
 class LineIndex:
-    """Lines and columns of one text, both from 1, each counted from the one asked for last.
-
-    So all errors of a file together cost no more than reading it once, as long as their offsets
-    mostly grow. A text may be a part of its file that begins with another line.
-    """
+    """Lines and columns of a text, both from 1; all take linear time if their offsets grow."""
 
     def __init__(self, text: str, line: int = 1) -> None:
         self._text = text
@@ -166,9 +133,7 @@ class LineIndex:
 
     def place(self, offset: int) -> tuple[int, int]:
         """Return line and column of an offset."""
-        if offset >= self._offset:
-            self._line += self._text.count("\n", self._offset, offset)
-        else:
-            self._line -= self._text.count("\n", offset, self._offset)
+        self._line += self._text.count("\n", self._offset, offset)
+        self._line -= self._text.count("\n", offset, self._offset)
         self._offset = offset
         return self._line, offset - self._text.rfind("\n", 0, offset)

@@ -67,7 +67,7 @@ MALFORMED = {
     "negative begin": ('begin="1" end', 'begin="-1" end', 4, 'found begin="-1", expected a'),
     "begin with other digits": ('"1" end', '"&#1633;" end', 4, 'found begin="\u0661", expected a'),
     "endless begin": ('begin="1" end', f'begin="{"9" * 5000}" end', 4, 'found begin="999'),
-    "begin twice": ('begin="3" end', 'begin="1" end', 7, 'found a second word with begin="1"'),
+    "begin twice": ('begin="3" end', 'begin="1" end', 7, 'found begin="1", expected begin="2"'),
     "begin left out": ('begin="3" end', 'begin="7" end', 15, 'found begin="4", expected'),
     "not from 0": ('begin="0" end', 'begin="8" end', 4, 'found begin="1", expected begin="0" for'),
     "neither word nor phrase": (' cat="inf"', "", 5, "<node> has none of the attributes 'word',"),
@@ -109,7 +109,7 @@ ALPINO = SentenceFormat(
     to_tree=to_whole_tree,
     recognised=(
         HEAD + SENTENCE,
-        "\ufeff<treebank>\r\n<alpino_ds id='1'",
+        "<treebank>\r\n<alpino_ds id='1'",
         '<?xml version="1.0"?><alpino_ds version="1.3"><node',
     ),
     others=(HEAD, "<alpino_dsx><node/>", "an <alpino_ds> element", ""),

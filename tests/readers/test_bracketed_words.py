@@ -61,7 +61,7 @@ BRACKETED_WORDS = TextFormat(
         Big("(S " * DEEP + "(A (a))" + ")" * DEEP, trees=1, errors=0),
         Big("(S (NN (a\n" * DEEP, trees=0, errors=DEEP),
     ),
-    recognised=(INDONESIAN, "\ufeff15a\t" + INDONESIAN[:90]),
+    recognised=(INDONESIAN, "15a\t" + INDONESIAN[:90]),
     others=(
         "((S (NP (DT the) (NN dog))))",
         "#1 A1 a\n(X+np (,) (.) (,) (H+n a))",

@@ -137,7 +137,7 @@ CONLL = SentenceFormat(
     recognised=(
         GOOD,
         CONLL_X,
-        "\ufeff\r\n# global.columns = a\r\n" + row("1-2", "_").replace("\n", "\r\n"),
+        "\r\n# global.columns = a\r\n" + row("1-2", "_").replace("\n", "\r\n"),
         GOOD + GOOD[:20],
         row("1", "_"),
     ),

@@ -58,7 +58,7 @@ DP = SentenceFormat(
     open_end=True,
     damage=GOOD * 3,
     encoded=Encoded("été\tNN\t0\n", {"latin-1": ("été",)}, "1: byte 0xe9 is not utf-8 text"),
-    recognised=(GOOD, "\ufeff\n" + GOOD.replace("\n", "\r\n"), GOOD[:20], "a\tNN\t0"),
+    recognised=(GOOD, "\n" + GOOD.replace("\n", "\r\n"), GOOD[:20], "a\tNN\t0"),
     others=(
         "a\tNN\t0\nb\tNN\n",
         "a\tNN\tNN\n",

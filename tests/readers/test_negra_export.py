@@ -102,7 +102,7 @@ NEGRA = SentenceFormat(
     encoded=Encoded(SENTENCE, {"latin-1": GRAPH.words}, "1: byte 0xfc is not utf-8 text"),
     recognised=(
         TABLES,
-        "\ufeff" + TABLES.replace("\n", "\r\n"),
+        TABLES.replace("\n", "\r\n"),
         SENTENCE,
         "%% a\n\n%% b\n#FORMAT 4",
     ),

@@ -81,7 +81,7 @@ PSD = TextFormat(
         Big("(S " * DEEP, trees=0, errors=1),
         Big("( (S\n (A\n" * DEEP, trees=0, errors=DEEP),
     ),
-    recognised=(ICELANDIC, "\ufeff" + JAPANESE, ICELANDIC[:400]),
+    recognised=(ICELANDIC, JAPANESE, ICELANDIC[:400]),
     others=("( (S (NP (A a))))", "#1 A a (ID 1))\n(UTT+n a)", ""),
 )
 

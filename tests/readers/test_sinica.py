@@ -60,7 +60,7 @@ SINICA = TextFormat(
         Big(START + "S(" * DEEP + "A:a#\n", trees=0, errors=1),
         Big((START + "S(A:a|#\n") * DEEP, trees=0, errors=DEEP),
     ),
-    recognised=(CHINESE, "\ufeff" + CHINESE[:30]),
+    recognised=(CHINESE, CHINESE[:30]),
     others=("#1 A1 a\n(X+n a)", ""),
 )
 

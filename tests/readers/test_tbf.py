@@ -70,7 +70,7 @@ TBF = TextFormat(
         Big("(" + "(S " * DEEP + "(a b c)" + ")" * DEEP + ")", trees=1, errors=0),
         Big("(\n (S\n  (a b\n" * DEEP, trees=0, errors=DEEP),
     ),
-    recognised=(SPANISH, "\ufeff" + SPANISH[:150]),
+    recognised=(SPANISH, SPANISH[:150]),
     others=(
         "((S (NP (DT the) (NN dog))))",
         "(S (NN (a b c)) (NN (d)) (NN (e)))",

@@ -105,7 +105,7 @@ TIGER = SentenceFormat(
     to_tree=to_rooted_tree,
     recognised=(
         HEAD,
-        "\ufeff" + HEAD,
+        HEAD,
         "\n<!-- a <corpus> --><!DOCTYPE corpus [<!ENTITY a 'b'>]>\n<corpus><graph>",
         "<subcorpus name='a'><s id='1'>\r\n<graph root='1'>",
     ),

@@ -79,7 +79,7 @@ VISL = TextFormat(
         Big("#1 A a\n" + "(X+np " * DEEP + "(H+n a)" + ")" * DEEP, trees=1, errors=0),
         Big("#1 A a\n(X+np (H+n a\n" * DEEP, trees=0, errors=DEEP),
     ),
-    recognised=(PORTUGUESE, "\ufeff#1 A a\r\n(?+? a)", "#1 A a\n(«)"),
+    recognised=(PORTUGUESE, "#1 A a\r\n(?+? a)", "#1 A a\n(«)"),
     others=(
         "#1:1.[1] NP(Head:Nab:a)#",
         "#1 A a\n",
