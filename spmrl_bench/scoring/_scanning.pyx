@@ -64,7 +64,7 @@ cdef class Labels:
         self.ends = np.full(SPELLINGS, -1, dtype=np.int64)
         self.facts = np.empty((SPELLINGS, FACTS), dtype=np.int32)
 
-    cdef Py_ssize_t find(self, Py_ssize_t start, Py_ssize_t end) except -1 nogil:
+    cdef Py_ssize_t find(self, Py_ssize_t start, Py_ssize_t end) except -1:
         """The row of ``facts`` for the spelling between two places, until the next call."""
         cdef uint64_t code = FNV_START
         cdef Py_ssize_t i, row
@@ -72,9 +72,8 @@ cdef class Labels:
             code = (code ^ self.data[i]) * FNV_PRIME
         row = (code ^ code >> 32) % SPELLINGS
         if not self.same_bytes(self.starts[row], self.ends[row], start, end):
-            with gil:
-                for i, fact in enumerate(self.classify(self.text(start, end))):
-                    self.facts[row, i] = fact
+            for i, fact in enumerate(self.classify(self.text(start, end))):
+                self.facts[row, i] = fact
             self.starts[row] = start
             self.ends[row] = end
         return row
@@ -84,7 +83,7 @@ cdef class Labels:
 
     cdef inline bint same_bytes(
         self, Py_ssize_t start, Py_ssize_t end, Py_ssize_t other, Py_ssize_t other_end
-    ) except -1 nogil:
+    ) except -1:
         if end - start != other_end - other:
             return False
         while start < end:
@@ -152,16 +151,16 @@ cdef class Side:
         self.kinds[c"("] = OPEN
         self.kinds[c")"] = CLOSE
 
-    cdef inline int kind(self, Py_ssize_t i) except -1 nogil:
+    cdef inline int kind(self, Py_ssize_t i) except -1:
         return END if i >= self.stop else self.kinds[self.known.data[i]]
 
-    cdef inline Py_ssize_t skip(self, int kind, Py_ssize_t i) except -1 nogil:
+    cdef inline Py_ssize_t skip(self, int kind, Py_ssize_t i) except -1:
         """The first place from ``i`` on that is not of a kind."""
         while self.kind(i) == kind:
             i += 1
         return i
 
-    cdef int next_tree(self) except -2 nogil:
+    cdef int next_tree(self) except -2:
         """Read the next tree; a line is one whatever its number of roots."""
         cdef Py_ssize_t i = self.position, label, label_end, word, word_end
         cdef int32_t parent = -1, row, rows = 0  # an open row keeps its parent in ``ends``
@@ -216,7 +215,7 @@ cdef class Side:
         self.keep_brackets(rows)
         return FOUND
 
-    cdef int add_word(self, Py_ssize_t tag, Py_ssize_t start, Py_ssize_t end) except -1 nogil:
+    cdef int add_word(self, Py_ssize_t tag, Py_ssize_t start, Py_ssize_t end) except -1:
         """Append a word, whose tag has a row of facts."""
         self.length += self.known.facts[tag, IN_LENGTH]
         # One character, or an escape that may stand for one.
@@ -229,7 +228,7 @@ cdef class Side:
             self.words += 1
         return 0
 
-    cdef int keep_brackets(self, int32_t rows) except -1 nogil:
+    cdef int keep_brackets(self, int32_t rows) except -1:
         """Of the first rows, keep those that count and have words."""
         cdef int32_t row
         self.brackets = 0
@@ -241,7 +240,7 @@ cdef class Side:
                 self.brackets += 1
         return 0
 
-    cdef bint crosses(self, int32_t start, int32_t end) except -1 nogil:
+    cdef bint crosses(self, int32_t start, int32_t end) except -1:
         """Whether a bracket overlaps a span without nesting."""
         cdef Py_ssize_t i
         for i in range(self.brackets):
@@ -254,7 +253,7 @@ cdef class Side:
         return False
 
 
-cdef int compared(Side gold, Side test, int no_words) except -2 nogil:
+cdef int compared(Side gold, Side test, int no_words) except -2:
     """The status of two trees, given that of a test tree without words."""
     cdef Py_ssize_t i
     if test.words == 0:
@@ -269,7 +268,7 @@ cdef int compared(Side gold, Side test, int no_words) except -2 nogil:
     return VALID
 
 
-cdef int fill(int64_t[:, ::1] rows, Py_ssize_t k, Side gold, Side test) except -1 nogil:
+cdef int fill(int64_t[:, ::1] rows, Py_ssize_t k, Side gold, Side test) except -1:
     """Count two trees with the same words; gold's labels are used up."""
     cdef Py_ssize_t g = 0, t = 0, first, here, i
     cdef int32_t start, end
@@ -319,23 +318,19 @@ def count_texts(str gold not None, str test not None, classify, bint ask_about_n
     cdef int found, other_found, status
     cdef Py_ssize_t k = 0
     asked = {}
-    with nogil:
-        while True:
-            found = one.next_tree()
-            other_found = other.next_tree()
-            if found != FOUND or other_found != FOUND:
-                break
-            status = compared(one, other, no_words)
-            rows[k, LENGTH] = one.length
-            rows[k, STATUS] = status
-            if status == VALID:
-                fill(rows, k, one, other)
-            elif status == ASK:
-                with gil:
-                    asked[k] = (
-                        known.text(one.first, one.last), known.text(other.first, other.last)
-                    )
-            k += 1
+    while True:
+        found = one.next_tree()
+        other_found = other.next_tree()
+        if found != FOUND or other_found != FOUND:
+            break
+        status = compared(one, other, no_words)
+        rows[k, LENGTH] = one.length
+        rows[k, STATUS] = status
+        if status == VALID:
+            fill(rows, k, one, other)
+        elif status == ASK:
+            asked[k] = known.text(one.first, one.last), known.text(other.first, other.last)
+        k += 1
     if found != NO_MORE or other_found != NO_MORE or k == 0:
         return None
     return np.asarray(rows)[:k], asked
