@@ -40,36 +40,27 @@ def score_trees(
 ) -> BracketCounts:
     """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
 
-    A sentence takes any form of :func:`as_trees`, and without a parse is None or a tree without
-    words. ``policy`` says what becomes of it, and whose tags tell punctuation.
+    A sentence without a parse is None or a tree without words; ``policy`` says what becomes of
+    it, and whose tags tell punctuation. Text is read as ``score_files`` reads a line: with the
+    escape policy ``brackets``, and as a tree without words where it is blank or ``(())``. The
+    leaves of NLTK's trees are the words; where they hold escapes and the other side does not,
+    translate them first.
 
     Raises:
-        ScoreError: the sides have different numbers of sentences, or one is malformed.
+        ScoreError: the sides have different numbers of sentences, or one is malformed or of
+            another type.
     """
     if len(gold) != len(test):
         raise ScoreError(
             f"gold has {len(gold)} sentences, test has {len(test)}; they must be the same"
             " sentences in the same order (a failed parse keeps its place as an empty tree)"
         )
-    gold, test = as_trees(gold, "gold"), as_trees(test, "test")
-    pairs = zip(gold, test, strict=True)
+    one, other = (
+        [_as_tree(sentence, side, k) for k, sentence in enumerate(sentences, start=1)]
+        for side, sentences in (("gold", gold), ("test", test))
+    )
+    pairs = zip(one, other, strict=True)
     return BracketCounts.from_rows(count_brackets(*pair, prm, policy) for pair in pairs)
-
-
-def as_trees(sentences: Sequence[TreeLike], side: str) -> Sequence[Tree | None]:
-    """Return the trees of a corpus; trees are taken as they are.
-
-    Text is read as ``score_files`` reads a line: with the escape policy ``brackets``, and as a
-    tree without words where it is blank or ``(())``. The leaves of NLTK's trees are the words;
-    where they hold escapes and the other side does not, translate them first. ``side`` is
-    ``gold`` or ``test``, for messages.
-
-    Raises:
-        ScoreError: a sentence is none of these, or its text or tree is malformed.
-    """
-    if set(map(type, sentences)) <= {Tree, type(None)}:
-        return sentences  # type: ignore[return-value]
-    return [_as_tree(sentence, side, k) for k, sentence in enumerate(sentences, start=1)]
 
 
 def _as_tree(sentence: TreeLike, side: str, number: int) -> Tree | None:
@@ -100,8 +91,7 @@ def score_files(
     """Count a file of parses against a file of gold trees, as :func:`score_texts` does.
 
     Raises:
-        ReadError: a file cannot be read.
-        SpmrlError: as :func:`score_texts`.
+        SpmrlError: a file cannot be read; or as :func:`score_texts`.
     """
     gold, test = read_text(gold_path, encoding), read_text(test_path, encoding)
     return score_texts(gold, test, prm, policy, escapes=escapes, names=(gold_path, test_path))

@@ -35,7 +35,6 @@ from spmrl_bench.scoring import (
     score_trees,
     texts,
 )
-from spmrl_bench.scoring.texts import as_trees as trees_of
 from spmrl_bench.scoring.texts import read_sides
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.escapes import write_brackets
@@ -331,7 +330,6 @@ def test_every_form_of_a_sentence_gives_the_same_counts() -> None:
     for one in gold:
         for other in (*test, [*TEST[:2], None]):
             assert score_trees(one, other, SPMRL).rows.tolist() == expected
-    assert trees_of(gold[0], "gold") is gold[0]
     wrong = nltk.Tree("S", ["a", nltk.Tree("NN", ["b"])])
     for sentence, message in {
         7: "expected a tree, an nltk tree or bracketed text, found int",
