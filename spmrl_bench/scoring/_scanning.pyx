@@ -53,8 +53,7 @@ cdef class Labels:
 
     cdef const uint8_t[::1] data
     cdef object classify
-    cdef int64_t[::1] starts
-    cdef int64_t[::1] ends
+    cdef int64_t[::1] starts, ends
     cdef int32_t[:, ::1] facts
 
     def __init__(self, const uint8_t[::1] data, classify):
@@ -110,12 +109,8 @@ cdef class Side:
     cdef bint one_per_line
     cdef uint8_t[256] kinds
     cdef Py_ssize_t length, words, marks, brackets
-    cdef int64_t[::1] word_starts
-    cdef int64_t[::1] word_ends
-    cdef int32_t[::1] tags
-    cdef int32_t[::1] starts
-    cdef int32_t[::1] ends
-    cdef int32_t[::1] labels
+    cdef int64_t[::1] word_starts, word_ends
+    cdef int32_t[::1] tags, starts, ends, labels
 
     def __init__(self, Labels known, Py_ssize_t start, Py_ssize_t stop):
         cdef Py_ssize_t i, depth = 0, opened = 0, most = 0, lines = 1, closed = 0

@@ -22,7 +22,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, zip_longest
 from operator import attrgetter, eq
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -190,9 +190,8 @@ def _mismatches(
 
 def _different_words(sentence: int, gold: DependencyTree, test: DependencyTree) -> Mismatch:
     """The first word that differs; one that the test side lacks stands at its last word."""
-    pairs = enumerate(zip(gold.words, test.words, strict=False))
-    shorter = min(len(gold), len(test))
-    word = next((k for k, (one, other) in pairs if one != other), shorter)
+    pairs = enumerate(zip_longest(gold.words, test.words))
+    word = next(k for k, (one, other) in pairs if one != other)
     found, expected = (
         f"'{tree.words[word]}'" if word < len(tree) else "missing" for tree in (test, gold)
     )
@@ -285,11 +284,10 @@ class Attachment(Metric[AttachmentCounts, AttachmentRules]):
 
     def report(self, counts: AttachmentCounts, rules: AttachmentRules) -> str:
         """Return a column of figures with punctuation and, under a rule for it, one without."""
-        columns = {
-            name.replace("_", " "): values for name, values in self._parts(counts, rules).items()
-        }
-        heading = f"punctuation rule {rules.punctuation}, relations {rules.relations}"
-        lines = [f"Attachment scores: {heading}", "", *figure_lines(self.figures, columns, 24, 22)]
+        parts = self._parts(counts, rules)
+        columns = {name.replace("_", " "): values for name, values in parts.items()}
+        how = f"punctuation rule {rules.punctuation}, relations {rules.relations}"
+        lines = [f"Attachment scores: {how}", "", *figure_lines(self.figures, columns, 24, 22)]
         if len(columns) > 1 and counts.words == counts.with_punctuation().words:
             lines += ["", f"The rule {rules.punctuation} found no punctuation."]
         return "\n".join(lines) + "\n"

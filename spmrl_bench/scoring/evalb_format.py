@@ -95,10 +95,9 @@ def _lines(
 ) -> list[_Line]:
     """The lines that the program prints for the sentences, sometimes two for one.
 
-    EVALB prints one line a sentence, which follows from its counts. EVALB_SPMRL calls a
-    sentence with different numbers of words scored, without brackets. If gold has at most one
-    word, it then prints and counts it again, by the words that gold has. With ``-X``, a missing
-    parse has the status 3 and an inflated number of gold brackets.
+    EVALB_SPMRL calls a sentence with different numbers of words scored, without brackets. If gold
+    has at most one word, it then prints and counts it again, by the words that gold has. With
+    ``-X``, a missing parse has the status 3 and an inflated number of gold brackets.
     """
     lines = []
     for number, row in enumerate(counts.rows.tolist(), start=1):

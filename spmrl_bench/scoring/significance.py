@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring.counts import percent
 
 TRIALS = 10_000
 LEVEL = 95.0  # of confidence intervals, in per cent
@@ -64,8 +65,7 @@ class Ratio:
     @property
     def value(self) -> float | None:
         """The figure in per cent; None for 0 of 0."""
-        whole = int(self.denominator.sum())
-        return 100.0 * int(self.numerator.sum()) / whole if whole else None
+        return percent(int(self.numerator.sum()), int(self.denominator.sum()))
 
 
 @dataclass(frozen=True, slots=True)

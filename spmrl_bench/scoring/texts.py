@@ -40,11 +40,10 @@ def score_trees(
 ) -> BracketCounts:
     """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
 
-    A sentence without a parse is None or a tree without words; ``policy`` says what becomes of
-    it, and whose tags tell punctuation. Text is read as ``score_files`` reads a line: with the
-    escape policy ``brackets``, and as a tree without words where it is blank or ``(())``. The
-    leaves of NLTK's trees are the words; where they hold escapes and the other side does not,
-    translate them first.
+    A sentence without a parse is None or a tree without words. Text is read as ``score_files``
+    reads a line, so that it is a tree without words where it is blank or ``(())``. The leaves of
+    NLTK's trees are the words; where they hold escapes and the other side does not, translate
+    them first.
 
     Raises:
         ScoreError: the sides have different numbers of sentences, or one is malformed or of
@@ -120,9 +119,8 @@ def score_texts(
     """
     escapes_named(escapes)
     kernel = None if policy.punctuation is Punctuation.BY_GOLD else _load_kernel()
-    found = None
-    if kernel is not None:
-        found = kernel(gold, test, _classifier(prm), policy.missing_parse is MissingParse.COUNT)
+    count_missing = policy.missing_parse is MissingParse.COUNT
+    found = kernel and kernel(gold, test, _classifier(prm), count_missing)
     if found is None:  # no kernel, or something is wrong: reading the trees tells where
         return score_trees(*_sides((gold, test), names, escapes), prm, policy)
     rows, asked = found
