@@ -283,12 +283,9 @@ class _Side:
         """Give a removed word its place again."""
         self.words = (*self.words[: quote.index], quote.word, *self.words[quote.index :])
         self.tags = (*self.tags[: quote.index], quote.tag, *self.tags[quote.index :])
-        for row in range(len(self.labels)):
-            if row >= quote.rows_before:
-                self.starts[row] += 1
-                self.ends[row] += 1
-            elif row in quote.rows_around:
-                self.ends[row] += 1
+        for row, (start_moves, end_moves) in enumerate(quote.moves):
+            self.starts[row] += start_moves
+            self.ends[row] += end_moves
 
 
 @dataclass(slots=True)
@@ -298,8 +295,7 @@ class _Quote:
     word: str
     tag: str
     index: int  # among the words that were kept, where it is or would be
-    rows_before: int  # number of constituents that open before it
-    rows_around: frozenset[int]  # the constituents that cover it
+    moves: list[tuple[bool, bool]]  # whether each constituent starts, and ends, behind it
 
 
 def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:
@@ -307,10 +303,7 @@ def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:
     index = 0
     for position, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
         if word in _QUOTES and tag in prm.quote_labels:
-            rows = enumerate(tree.spans.tolist())
-            around = frozenset(row for row, (start, end) in rows if start <= position < end)
-            before = int((tree.spans[:, 0] <= position).sum())
-            found.append(_Quote(word, tag, index, before, around))
+            found.append(_Quote(word, tag, index, (tree.spans > position).tolist()))
         index += tag not in prm.delete_labels
     return found
 

@@ -49,11 +49,8 @@ def check_against_program(
 
     ``counts`` are our own of these files, by the published policy and ``prm``, which name the
     program. It gets the trees one per line, in UTF-8, and is stopped after ``timeout`` seconds.
-    ``allow_skipped`` accepts counts without the sentences that the program leaves out.
-
-    Returns:
-        The program as signatures name it, with the beginning of its SHA-256:
-        ``evalb(0a1b2c3d)``.
+    ``allow_skipped`` accepts counts without the sentences that the program leaves out. The result
+    names the program for signatures, with the beginning of its SHA-256: ``evalb(0a1b2c3d)``.
 
     Raises:
         ReadError: a file cannot be read, or a tree is malformed (with line and column).
