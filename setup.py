@@ -40,7 +40,6 @@ KERNELS = (
     "nn._recurrent",
     "nn._span_scorer",
     "nn._tensors",
-    "scoring._counting",
     "scoring._scanning",
     "transitions._transitions",
 )

@@ -22,7 +22,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, zip_longest
 from operator import attrgetter, eq
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -50,24 +50,16 @@ def _all_punctuation(word: str) -> bool:
     return word != "" and all(unicodedata.category(char).startswith("P") for char in word)
 
 
-@dataclass(frozen=True, slots=True)
-class PunctuationRule:
-    """A way to tell punctuation: whether a word with its gold tag is.
-
-    A rule by tag cannot work with ``unsupported_tags``, which show that the tags are of another
-    tag set: it would leave out nothing.
-    """
-
-    is_punctuation: Callable[[str, str], bool]
-    unsupported_tags: frozenset[str] = frozenset()
-
-
-PUNCTUATION_RULES = {
-    "none": PunctuationRule(lambda word, tag: False),
-    # "_" is a column without tags; "PUNCT" is of Universal Dependencies.
-    "ptb-ctb": PunctuationRule(lambda word, tag: tag in PTB_CTB_TAGS, frozenset({"_", "PUNCT"})),
-    "unicode": PunctuationRule(lambda word, tag: _all_punctuation(word)),
+#: Whether a word with its gold tag is punctuation.
+PUNCTUATION_RULES: dict[str, Callable[[str, str], bool]] = {
+    "none": lambda word, tag: False,
+    "ptb-ctb": lambda word, tag: tag in PTB_CTB_TAGS,
+    "unicode": lambda word, tag: _all_punctuation(word),
 }
+
+#: The rules by tag, and tags of other tag sets, in which they would find no punctuation: "_" is a
+#: column without tags, "PUNCT" is of Universal Dependencies.
+UNSUPPORTED_TAGS = {"ptb-ctb": frozenset({"_", "PUNCT"})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +172,7 @@ def _mismatches(
     for k, (one, other) in enumerate(zip(gold, test, strict=True)):
         if one.words != other.words:
             yield _different_words(k, one, other)
-    unsupported = PUNCTUATION_RULES[rules.punctuation].unsupported_tags
+    unsupported = UNSUPPORTED_TAGS.get(rules.punctuation, frozenset())
     for k, tree in enumerate(gold):
         if rules.relations != "none" and UNSPECIFIED in tree.relations:
             word = tree.relations.index(UNSPECIFIED)
@@ -198,9 +190,8 @@ def _mismatches(
 
 def _different_words(sentence: int, gold: DependencyTree, test: DependencyTree) -> Mismatch:
     """The first word that differs; one that the test side lacks stands at its last word."""
-    pairs = enumerate(zip(gold.words, test.words, strict=False))
-    shorter = min(len(gold), len(test))
-    word = next((k for k, (one, other) in pairs if one != other), shorter)
+    pairs = enumerate(zip_longest(gold.words, test.words))
+    word = next(k for k, (one, other) in pairs if one != other)
     found, expected = (
         f"'{tree.words[word]}'" if word < len(tree) else "missing" for tree in (test, gold)
     )
@@ -218,11 +209,10 @@ def _count(
     sentence = np.repeat(np.arange(len(gold)), [len(tree) for tree in gold])
     head = _heads(gold) == _heads(test)
     label = np.fromiter(map(eq, _relations(gold, rules), _relations(test, rules)), bool, n)
-    is_punctuation = PUNCTUATION_RULES[rules.punctuation].is_punctuation
     every = np.ones(n, dtype=bool)
     words = chain.from_iterable(tree.words for tree in gold)
     tags = chain.from_iterable(tree.tags for tree in gold)
-    scored = ~np.fromiter(map(is_punctuation, words, tags), bool, n)
+    scored = ~np.fromiter(map(PUNCTUATION_RULES[rules.punctuation], words, tags), bool, n)
     columns = [
         np.bincount(sentence[part & right], minlength=len(gold))
         for part in (scored, every)
@@ -280,7 +270,7 @@ class Attachment(Metric[AttachmentCounts, AttachmentRules]):
         ]
 
     def counting(self, rules: AttachmentRules) -> dict[str, str | None]:
-        by_tag = PUNCTUATION_RULES[rules.punctuation].unsupported_tags
+        by_tag = rules.punctuation in UNSUPPORTED_TAGS
         return {
             "scorer": self.scorer,
             "match": "attachment",
@@ -294,11 +284,10 @@ class Attachment(Metric[AttachmentCounts, AttachmentRules]):
 
     def report(self, counts: AttachmentCounts, rules: AttachmentRules) -> str:
         """Return a column of figures with punctuation and, under a rule for it, one without."""
-        columns = {
-            name.replace("_", " "): values for name, values in self._parts(counts, rules).items()
-        }
-        heading = f"punctuation rule {rules.punctuation}, relations {rules.relations}"
-        lines = [f"Attachment scores: {heading}", "", *figure_lines(self.figures, columns, 24, 22)]
+        parts = self._parts(counts, rules)
+        columns = {name.replace("_", " "): values for name, values in parts.items()}
+        how = f"punctuation rule {rules.punctuation}, relations {rules.relations}"
+        lines = [f"Attachment scores: {how}", "", *figure_lines(self.figures, columns, 24, 22)]
         if len(columns) > 1 and counts.words == counts.with_punctuation().words:
             lines += ["", f"The rule {rules.punctuation} found no punctuation."]
         return "\n".join(lines) + "\n"

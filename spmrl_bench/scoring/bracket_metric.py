@@ -32,6 +32,11 @@ from spmrl_bench.scoring.texts import score_trees
 from spmrl_bench.trees.parse import Parse
 
 _LISTED = 10  # sentences that are named
+_REASONS = {
+    Status.LENGTH_UNMATCH: "different number of words",
+    Status.WORDS_UNMATCH: "different words",
+    Status.NO_WORDS: "no parse, or no words to score",
+}
 
 #: Share of the sentences that a score may leave out without anybody having allowed it.
 MOST_LEFT_OUT = 0.05
@@ -144,9 +149,8 @@ class Brackets(Metric[BracketCounts, BracketRules]):
     def report(self, counts: BracketCounts, rules: BracketRules) -> str:
         """Return two columns of figures, then every sentence left out."""
         prm = rules.prm
-        short = counts.up_to(prm.cutoff_len)
-        columns = {"all": counts, f"length <= {prm.cutoff_len}": short}
-        values = {name: self.values(part) for name, part in columns.items()}
+        short = self.values(counts.up_to(prm.cutoff_len))
+        values = {"all": self.values(counts), f"length <= {prm.cutoff_len}": short}
         heading = f"Bracket scores: {prm.name}, conventions of {prm.program}"
         lines = [heading, "", *figure_lines(self.figures, values, 20, 14)]
         warning = left_out_text(counts)
@@ -173,7 +177,7 @@ class Brackets(Metric[BracketCounts, BracketRules]):
 
 def left_out(counts: BracketCounts) -> dict[Status, list[int]]:
     """Return the sentences (from 1) that no figure includes, by the reasons that occur."""
-    numbers = {status: _numbers(counts, status) for status in Status if not status.scored}
+    numbers = {status: _numbers(counts, status) for status in _REASONS}
     return {status: found for status, found in numbers.items() if found}
 
 
@@ -187,7 +191,7 @@ def left_out_text(counts: BracketCounts) -> str:
     if counts.skipped:
         lines.append(f"LEFT OUT of every figure: {counts.skipped} of {len(counts)} sentences")
         for status, sentences in left_out(counts).items():
-            lines.append(f"  {status.reason}: {_listed(sentences)}")
+            lines.append(f"  {_REASONS[status]}: {_listed(sentences)}")
     if missed := _numbers(counts, Status.MISSED):
         lines.append(f"Without a parse, all gold brackets missed: {_listed(missed)}")
     return "".join(f"{line}\n" for line in lines)
@@ -208,7 +212,7 @@ def require_all(counts: BracketCounts) -> None:
     if not counts.skipped:
         return
     reasons = sorted(
-        (sentence, status.reason)
+        (sentence, _REASONS[status])
         for status, sentences in left_out(counts).items()
         for sentence in sentences
     )

@@ -54,10 +54,9 @@ class Counts:
         needed = [column.name.lower() for column in cls.columns]
         missing = [name for name in needed if name not in columns]
         if missing or len({len(columns[name]) for name in needed}) > 1:
-            lacking = ", ".join(missing) or "none"
-            names = ", ".join(needed)
             raise ScoreError(
-                f"counts need the columns {names}, all of one length; missing: {lacking}"
+                f"counts need the columns {', '.join(needed)}, all of one length; missing:"
+                f" {', '.join(missing) or 'none'}"
             )
         return cls.from_rows(zip(*(columns[name] for name in needed), strict=True))
 
@@ -124,18 +123,6 @@ class Status(IntEnum):
     def scored(self) -> bool:
         """Whether the sentence is part of the figures."""
         return self in (Status.VALID, Status.MISSED)
-
-    @property
-    def reason(self) -> str:
-        """Why a sentence is left out, as reports print it."""
-        return _REASONS[self]
-
-
-_REASONS = {
-    Status.LENGTH_UNMATCH: "different number of words",
-    Status.WORDS_UNMATCH: "different words",
-    Status.NO_WORDS: "no parse, or no words to score",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

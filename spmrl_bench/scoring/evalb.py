@@ -98,7 +98,7 @@ def _sides(
         counted = one.words and policy.missing_parse is MissingParse.COUNT
         return Status.MISSED if counted else Status.NO_WORDS, one, other
     if len(one.words) != len(other.words) and prm.quote_labels and not by_gold:
-        _put_back_quotes(one, other, _quotes(gold, prm), _quotes(test, prm), rules)
+        _put_back_quotes(one, other, gold, test, prm)
     if len(one.words) != len(other.words):
         return Status.LENGTH_UNMATCH, one, other
     return Status.VALID if _same_words(one, other, rules) else Status.WORDS_UNMATCH, one, other
@@ -204,19 +204,15 @@ class LabelRules:
 
 @lru_cache(maxsize=32)
 def label_rules(prm: Parameters) -> LabelRules:
-    """Return the look-ups of a parameter file; each label is worked out once."""
+    """Return the look-ups of a parameter file, which work out each label once."""
     spmrl = prm.program is Program.EVALB_SPMRL
     cut_label = re.compile("[-=#]" if spmrl else "[-=]")
 
     def cut(label: str) -> str:
         return cut_label.split(label, maxsplit=1)[0]
 
-    # Pairs are an equivalence (load_prm sees to it), so that every label can stand for its class.
-    partners: dict[str, set[str]] = {}
-    for one, other in prm.eq_labels:
-        partners.setdefault(one, {one}).add(other)
-        partners.setdefault(other, {other}).add(one)
-    representative = {label: min(group) for label, group in partners.items()}
+    # The first label of a class stands for it: load_prm gives every pair of a class, in order.
+    representative = {other: one for one, other in sorted(prm.eq_labels, reverse=True)}
     deleted = [cut(label) if spmrl else label for label in prm.delete_labels]
     deleted_classes = Counter(representative.get(label, label) for label in deleted)
 
@@ -287,12 +283,9 @@ class _Side:
         """Give a removed word its place again."""
         self.words = (*self.words[: quote.index], quote.word, *self.words[quote.index :])
         self.tags = (*self.tags[: quote.index], quote.tag, *self.tags[quote.index :])
-        for row in range(len(self.labels)):
-            if row >= quote.rows_before:
-                self.starts[row] += 1
-                self.ends[row] += 1
-            elif row in quote.rows_around:
-                self.ends[row] += 1
+        for row, (start_moves, end_moves) in enumerate(quote.moves):
+            self.starts[row] += start_moves
+            self.ends[row] += end_moves
 
 
 @dataclass(slots=True)
@@ -302,8 +295,7 @@ class _Quote:
     word: str
     tag: str
     index: int  # among the words that were kept, where it is or would be
-    rows_before: int  # number of constituents that open before it
-    rows_around: frozenset[int]  # the constituents that cover it
+    moves: list[tuple[bool, bool]]  # whether each constituent starts, and ends, behind it
 
 
 def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:
@@ -311,37 +303,28 @@ def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:
     index = 0
     for position, (word, tag) in enumerate(zip(tree.words, tree.tags, strict=True)):
         if word in _QUOTES and tag in prm.quote_labels:
-            rows = enumerate(tree.spans.tolist())
-            around = frozenset(row for row, (start, end) in rows if start <= position < end)
-            before = int((tree.spans[:, 0] <= position).sum())
-            found.append(_Quote(word, tag, index, before, around))
+            found.append(_Quote(word, tag, index, (tree.spans > position).tolist()))
         index += tag not in prm.delete_labels
     return found
 
 
-def _put_back_quotes(
-    gold: _Side,
-    test: _Side,
-    gold_quotes: list[_Quote],
-    test_quotes: list[_Quote],
-    rules: LabelRules,
-) -> None:
+def _put_back_quotes(one: _Side, other: _Side, gold: Tree, test: Tree, prm: Parameters) -> None:
     """Undo the removal of quotation marks that only one side tagged as punctuation.
 
     Follows the order of EVALB's ``fix_quote``, in which a mark that is put back moves itself
     and all later marks of its side by one.
     """
-    removed = rules.removed_tags
+    removed = prm.delete_labels
+    gold_quotes, test_quotes = _quotes(gold, prm), _quotes(test, prm)
     for number, mark in enumerate(test_quotes):
         index = mark.index
         for place, twin in enumerate(gold_quotes):
             if twin.index != index or (twin.tag in removed) == (mark.tag in removed):
                 continue
-            side, quote, later = (
-                (gold, twin, gold_quotes[place:])
-                if twin.tag in removed
-                else (test, mark, test_quotes[number:])
-            )
+            if twin.tag in removed:
+                side, quote, later = one, twin, gold_quotes[place:]
+            else:
+                side, quote, later = other, mark, test_quotes[number:]
             side.put_back(quote)
             for moved in later:
                 moved.index += 1

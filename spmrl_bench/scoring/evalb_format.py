@@ -81,7 +81,7 @@ def as_evalb(
     _check_errors(gold, counts, lines, prm)
     short = [line for line in lines if line.length <= prm.cutoff_len]
     table = "".join(map(_sentence_line, lines))
-    totals = f"{RULE}\n{_totals_line(_Totals.of(lines))}=== Summary ===\n"
+    totals = f"{RULE}\n{_totals_line(_total(lines))}=== Summary ===\n"
     summaries = _summary("All", lines) + _summary(f"len<={prm.cutoff_len}", short)
     return HEAD + table + totals + summaries
 
@@ -95,10 +95,9 @@ def _lines(
 ) -> list[_Line]:
     """The lines that the program prints for the sentences, sometimes two for one.
 
-    EVALB prints one line a sentence, which follows from its counts. EVALB_SPMRL calls a
-    sentence with different numbers of words scored, without brackets. If gold has at most one
-    word, it then prints and counts it again, by the words that gold has. With ``-X``, a missing
-    parse has the status 3 and an inflated number of gold brackets.
+    EVALB_SPMRL calls a sentence with different numbers of words scored, without brackets. If gold
+    has at most one word, it then prints and counts it again, by the words that gold has. With
+    ``-X``, a missing parse has the status 3 and an inflated number of gold brackets.
     """
     lines = []
     for number, row in enumerate(counts.rows.tolist(), start=1):
@@ -156,20 +155,13 @@ def _check_errors(
         )
 
 
-class _Totals(NamedTuple):
-    """Sums over the lines of sentences that are scored."""
+def _scored(lines: Sequence[_Line]) -> list[_Line]:
+    return [line for line in lines if line.status in (_OK, _MISSED)]
 
-    matched: int
-    gold: int
-    test: int
-    crossing: int
-    words: int
-    matched_tags: int
 
-    @classmethod
-    def of(cls, lines: Sequence[_Line]) -> _Totals:
-        scored = [line for line in lines if line.status in (_OK, _MISSED)]
-        return cls(*(sum(getattr(line, name) for line in scored) for name in cls._fields))
+def _total(lines: Sequence[_Line]) -> _Line:
+    """A line of the sums over all that are scored."""
+    return _Line(*map(sum, zip(*_scored(lines), strict=True))) if _scored(lines) else _Line(0, 0, 0)
 
 
 def _sentence_line(line: _Line) -> str:
@@ -182,7 +174,7 @@ def _sentence_line(line: _Line) -> str:
     )
 
 
-def _totals_line(totals: _Totals) -> str:
+def _totals_line(totals: _Line) -> str:
     brackets = ""
     if totals.gold and totals.test:
         brackets = (
@@ -195,8 +187,7 @@ def _totals_line(totals: _Totals) -> str:
 
 
 def _summary(title: str, lines: Sequence[_Line]) -> str:
-    totals = _Totals.of(lines)
-    scored = [line for line in lines if line.status in (_OK, _MISSED)]
+    totals, scored = _total(lines), _scored(lines)
     valid = len(scored)
     recall = _percent(totals.matched, totals.gold)
     precision = _percent(totals.matched, totals.test)

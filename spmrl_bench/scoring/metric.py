@@ -101,10 +101,6 @@ class Metric(ABC, Generic[CountsT, RulesT]):
         """Return the keys of a signature that say how it is counted."""
         return {"scorer": self.scorer, "match": self.name}
 
-    def signature(self, counts: CountsT, rules: RulesT) -> dict[str, str | None]:
-        """Return all keys of a signature that are the metric's."""
-        return self.counting(rules) | {"skipped": str(counts.skipped)}
-
     def break_down(
         self,
         how: str,

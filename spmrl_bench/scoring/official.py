@@ -31,7 +31,6 @@ from spmrl_bench.scoring.evalb_format import HEAD, RULE, as_evalb
 from spmrl_bench.scoring.prm import PUBLISHED, Parameters
 from spmrl_bench.scoring.texts import FilePath, read_sides
 
-TIMEOUT = 600.0  # seconds; the programs score thousands of sentences in a second
 _TOO_MUCH = 1_000_000  # bytes beyond what should be printed
 
 
@@ -44,17 +43,14 @@ def check_against_program(
     *,
     allow_skipped: bool = False,
     encoding: str = "utf-8",
-    timeout: float = TIMEOUT,
+    timeout: float = 600.0,
 ) -> str:
     """Check the counts of a file of parses against the EVALB or EVALB_SPMRL that ``binary`` is.
 
     ``counts`` are our own of these files, by the published policy and ``prm``, which name the
     program. It gets the trees one per line, in UTF-8, and is stopped after ``timeout`` seconds.
-    ``allow_skipped`` accepts counts without the sentences that the program leaves out.
-
-    Returns:
-        The program as signatures name it, with the beginning of its SHA-256:
-        ``evalb(0a1b2c3d)``.
+    ``allow_skipped`` accepts counts without the sentences that the program leaves out. The result
+    names the program for signatures, with the beginning of its SHA-256: ``evalb(0a1b2c3d)``.
 
     Raises:
         ReadError: a file cannot be read, or a tree is malformed (with line and column).
@@ -122,12 +118,8 @@ def _run(
 ) -> bytes:
     """What a program prints for sentences, one line each, in a folder of its own.
 
-    It may crash, hang, or print without end, so its output goes into files that the system keeps
-    from growing, and stopping it stops what it started as well.
-
-    Raises:
-        ScoreError: it cannot be started, fails, takes more than ``timeout`` seconds, or prints
-            more than ``most`` bytes.
+    It may crash, hang, or print more than ``most`` bytes, so its output goes into files that the
+    system keeps from growing, and stopping it stops what it started as well.
     """
     with tempfile.TemporaryDirectory(prefix="spmrl-bench-") as name:
         folder = Path(name)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import combinations
@@ -222,10 +223,9 @@ def _parse(text: str, path: Path, asked: Program | None) -> Parameters:
 
 
 def _number(key: str, values: list[str], place: str) -> int:
-    if len(values) != 1 or not values[0].isascii() or not values[0].isdigit():
-        raise ScoreError(f"{place}: {key} takes one number, found '{' '.join(values)[:80]}'")
-    if len(values[0]) > 9:
-        raise ScoreError(f"{place}: {key} takes a number of nine digits at most")
+    if len(values) != 1 or not re.fullmatch("[0-9]{1,9}", values[0]):
+        found = " ".join(values)[:80]
+        raise ScoreError(f"{place}: {key} takes one number, found '{found}' (at most nine digits)")
     value = int(values[0])
     if key == "LABELED" and value > 1:
         raise ScoreError(f"{place}: LABELED must be 0 or 1, found {value}")

@@ -98,8 +98,8 @@ def sign(metric: Metric[Any, Any], counts: Counts, rules: Any, /, **also: str | 
     Raises:
         ScoreError: a value contains a character that separates the parts of a signature.
     """
-    own = {"sentences": str(len(counts)), "version": __version__}
-    return Signature.of(own | metric.signature(counts, rules) | also)
+    own = {"sentences": str(len(counts)), "skipped": str(counts.skipped), "version": __version__}
+    return Signature.of(own | metric.counting(rules) | also)
 
 
 def unless_default(value: str, default: str) -> str | None:

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.scoring.counts import percent
 
 TRIALS = 10_000
-LEVEL = 95.0
+LEVEL = 95.0  # of confidence intervals, in per cent
 
 _RANDOMISATION, _BOOTSTRAP = 0, 1  # independent streams of random numbers of one seed
 _ELEMENTS = 2**20  # trials x sentences in memory at a time
@@ -64,8 +65,7 @@ class Ratio:
     @property
     def value(self) -> float | None:
         """The figure in per cent; None for 0 of 0."""
-        whole = int(self.denominator.sum())
-        return 100.0 * int(self.numerator.sum()) / whole if whole else None
+        return percent(int(self.numerator.sum()), int(self.denominator.sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,41 +95,35 @@ class Comparison:
 
 
 def confidence_intervals(
-    ratios: Sequence[Ratio], *, trials: int = TRIALS, seed: int = 0, level: float = LEVEL
+    ratios: Sequence[Ratio], *, trials: int = TRIALS, seed: int = 0
 ) -> list[Interval]:
     """Return percentile bootstrap intervals of one system (Efron & Tibshirani, chapter 13).
 
     ``ratios`` are figures over the same sentences, which are drawn with replacement ``trials``
-    times; draws that leave nothing to divide are passed over. ``level`` is in per cent.
+    times; draws that leave nothing to divide are passed over.
 
     Raises:
         ScoreError: a figure is 0 of 0, lengths differ, or an option is out of range.
     """
-    _check([ratios], trials, seed, level)
+    _check([ratios], trials, seed)
     sums = _resampled(_columns(ratios), trials, seed)
-    return [_interval(_figure(sums, k), level) for k in range(len(ratios))]
+    return [_interval(_figure(sums, k)) for k in range(len(ratios))]
 
 
 def compare(
-    one: Sequence[Ratio],
-    other: Sequence[Ratio],
-    *,
-    trials: int = TRIALS,
-    seed: int = 0,
-    level: float = LEVEL,
+    one: Sequence[Ratio], other: Sequence[Ratio], *, trials: int = TRIALS, seed: int = 0
 ) -> list[Comparison]:
     """Compare two systems on the same sentences, one result per figure.
 
     Both have the same figures over the same sentences in the same order. ``trials`` are the
     random swaps, and the draws of the bootstrap; where there are at most that many ways to swap
-    the sentences that differ, all are gone through. ``level`` is that of the confidence
-    intervals, in per cent.
+    the sentences that differ, all are gone through.
 
     Raises:
         ScoreError: the figures or their lengths differ, one is 0 of 0, or an option is out of
             range.
     """
-    _check([one, other], trials, seed, level)
+    _check([one, other], trials, seed)
     first, second = _columns(one), _columns(other)
     swapped, exact = _swapped(first, second, trials, seed)
     drawn = _resampled(np.hstack([first, second]), trials, seed)
@@ -147,10 +141,10 @@ def compare(
                 name=left.name,
                 one=value,
                 other=other_value,
-                one_interval=_interval(draws[0], level),
-                other_interval=_interval(draws[1], level),
+                one_interval=_interval(draws[0]),
+                other_interval=_interval(draws[1]),
                 difference=difference,
-                interval=_interval(drawn_differences, level),
+                interval=_interval(drawn_differences),
                 p_randomisation=_randomised(swaps, difference, exact),
                 p_bootstrap=_p(drawn_differences - difference, difference),
                 exact=exact,
@@ -169,20 +163,18 @@ def randomisation(one: Ratio, other: Ratio, *, trials: int = TRIALS, seed: int =
     Raises:
         ScoreError: as :func:`compare`.
     """
-    _check([[one], [other]], trials, seed, LEVEL)
+    _check([[one], [other]], trials, seed)
     first, second = _columns([one]), _columns([other])
     swapped, exact = _swapped(first, second, trials, seed)
     seen = _total(second, 0) - _total(first, 0)
     return _randomised(_figure(swapped[1], 0) - _figure(swapped[0], 0), seen, exact)
 
 
-def _check(systems: Sequence[Sequence[Ratio]], trials: int, seed: int, level: float) -> None:
+def _check(systems: Sequence[Sequence[Ratio]], trials: int, seed: int) -> None:
     if trials < 1:
         raise ScoreError(f"trials must be at least 1, found {trials}")
     if seed < 0:
         raise ScoreError(f"the seed must not be negative, found {seed}")
-    if not 0 < level < 100:
-        raise ScoreError(f"the level of confidence must be between 0 and 100 %, found {level}")
     names = [[ratio.name for ratio in ratios] for ratios in systems]
     if not names[0] or any(listed != names[0] for listed in names):
         shown = " and ".join(", ".join(listed) or "none" for listed in names)
@@ -282,8 +274,8 @@ def _randomised(swaps: Matrix, seen: float, exact: bool) -> float:
     return float(_extreme(swaps, seen).mean()) if exact else _p(swaps, seen)
 
 
-def _interval(values: Matrix, level: float) -> Interval:
-    tail = (1 - level / 100) / 2
+def _interval(values: Matrix) -> Interval:
+    tail = (1 - LEVEL / 100) / 2
     low, high = np.nanquantile(values, (tail, 1 - tail))
     return Interval(float(low), float(high))
 

@@ -1,10 +1,9 @@
 """Bracket scores of a corpus: trees in any form, bracketed texts, or files.
 
 :func:`~spmrl_bench.scoring.evalb.count_brackets` defines every count, and takes some 30
-microseconds a sentence. The kernels ``_counting`` (trees) and ``_scanning`` (texts) count the
-usual sentences many times faster and leave the others, marked, to that function, so that the
-rows are the same with them and without. A policy by which gold's tags decide about the words of
-the parse is counted in plain Python altogether.
+microseconds a sentence. Of texts, the kernel ``_scanning`` counts the usual sentences many times
+faster and leaves the others to that function, so that the rows are the same with it and without.
+A policy by which gold's tags decide about the words of the parse is counted in plain Python.
 
 A parser that fails on a sentence leaves an empty line or ``(())``, treebanks indent a tree over
 many lines, and a file that lost a line still looks fine. Layout is therefore decided once per
@@ -13,19 +12,17 @@ file, and both files must hold equally many sentences.
 
 from __future__ import annotations
 
-import functools
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Literal
-
-import numpy as np
 
 from spmrl_bench.errors import ReadError, ScoreError, TreeError
 from spmrl_bench.readers.brackets import one_tree_per_line, parse_brackets, read_brackets
 from spmrl_bench.readers.text import read_text
-from spmrl_bench.scoring.counts import BracketCounts, Column
-from spmrl_bench.scoring.evalb import NO_PARSE, count_brackets, label_rules
+from spmrl_bench.scoring.counts import BracketCounts
+from spmrl_bench.scoring.evalb import count_brackets, label_rules
 from spmrl_bench.scoring.prm import PUBLISHED, MissingParse, Parameters, Policy, Punctuation
 from spmrl_bench.trees.escapes import decode_label, escapes_named
 from spmrl_bench.trees.tree import Tree, is_nltk
@@ -33,11 +30,6 @@ from spmrl_bench.trees.tree import Tree, is_nltk
 FilePath = str | os.PathLike[str]
 #: A tree, its brackets as text, an ``nltk.Tree`` (which is a list), or None for a missing parse.
 TreeLike = Tree | str | list[Any] | None
-
-#: In place of a status: the kernel leaves the sentence to ``count_brackets``.
-_ASK = -1
-#: Flags of a tag, as in ``_counting.pxd``.
-_REMOVED, _NOT_IN_LENGTH, _QUOTE = 1, 2, 4
 
 
 def score_trees(
@@ -48,44 +40,26 @@ def score_trees(
 ) -> BracketCounts:
     """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
 
-    A sentence takes any form of :func:`as_trees`, and without a parse is None or a tree without
-    words. ``policy`` says what becomes of it, and whose tags tell punctuation.
+    A sentence without a parse is None or a tree without words. Text is read as ``score_files``
+    reads a line, so that it is a tree without words where it is blank or ``(())``. The leaves of
+    NLTK's trees are the words; where they hold escapes and the other side does not, translate
+    them first.
 
     Raises:
-        ScoreError: the sides have different numbers of sentences, or one is malformed.
+        ScoreError: the sides have different numbers of sentences, or one is malformed or of
+            another type.
     """
     if len(gold) != len(test):
         raise ScoreError(
             f"gold has {len(gold)} sentences, test has {len(test)}; they must be the same"
             " sentences in the same order (a failed parse keeps its place as an empty tree)"
         )
-    gold, test = as_trees(gold, "gold"), as_trees(test, "test")
-    kernels = None if policy.punctuation is Punctuation.BY_GOLD else _load_kernels()
-    if kernels is None:
-        pairs = zip(gold, test, strict=True)
-        return BracketCounts.from_rows(count_brackets(*pair, prm, policy) for pair in pairs)
-    sides = ([NO_PARSE if tree is None else tree for tree in side] for side in (gold, test))
-    count_missing = policy.missing_parse is MissingParse.COUNT
-    rows = kernels[0](*sides, _classifier(prm), count_missing)
-    for k in np.flatnonzero(rows[:, Column.STATUS] == _ASK).tolist():
-        rows[k] = count_brackets(gold[k], test[k], prm, policy)
-    return BracketCounts(rows)
-
-
-def as_trees(sentences: Sequence[TreeLike], side: str) -> Sequence[Tree | None]:
-    """Return the trees of a corpus; trees are taken as they are.
-
-    Text is read as ``score_files`` reads a line: with the escape policy ``brackets``, and as a
-    tree without words where it is blank or ``(())``. The leaves of NLTK's trees are the words;
-    where they hold escapes and the other side does not, translate them first. ``side`` is
-    ``gold`` or ``test``, for messages.
-
-    Raises:
-        ScoreError: a sentence is none of these, or its text or tree is malformed.
-    """
-    if set(map(type, sentences)) <= {Tree, type(None)}:
-        return sentences  # type: ignore[return-value]
-    return [_as_tree(sentence, side, k) for k, sentence in enumerate(sentences, start=1)]
+    one, other = (
+        [_as_tree(sentence, side, k) for k, sentence in enumerate(sentences, start=1)]
+        for side, sentences in (("gold", gold), ("test", test))
+    )
+    pairs = zip(one, other, strict=True)
+    return BracketCounts.from_rows(count_brackets(*pair, prm, policy) for pair in pairs)
 
 
 def _as_tree(sentence: TreeLike, side: str, number: int) -> Tree | None:
@@ -116,8 +90,7 @@ def score_files(
     """Count a file of parses against a file of gold trees, as :func:`score_texts` does.
 
     Raises:
-        ReadError: a file cannot be read.
-        SpmrlError: as :func:`score_texts`.
+        SpmrlError: a file cannot be read; or as :func:`score_texts`.
     """
     gold, test = read_text(gold_path, encoding), read_text(test_path, encoding)
     return score_texts(gold, test, prm, policy, escapes=escapes, names=(gold_path, test_path))
@@ -145,11 +118,9 @@ def score_texts(
         SpmrlError: the escape policy is unknown.
     """
     escapes_named(escapes)
-    kernels = None if policy.punctuation is Punctuation.BY_GOLD else _load_kernels()
-    found = None
-    if kernels is not None:
-        count_missing = policy.missing_parse is MissingParse.COUNT
-        found = kernels[1](gold, test, _classifier(prm), decode_label, count_missing)
+    kernel = None if policy.punctuation is Punctuation.BY_GOLD else _load_kernel()
+    count_missing = policy.missing_parse is MissingParse.COUNT
+    found = kernel and kernel(gold, test, _classifier(prm), count_missing)
     if found is None:  # no kernel, or something is wrong: reading the trees tells where
         return score_trees(*_sides((gold, test), names, escapes), prm, policy)
     rows, asked = found
@@ -212,42 +183,40 @@ def _read(text: str, name: FilePath, escapes: str) -> list[Tree]:
     return trees
 
 
-@functools.cache
-def _load_kernels() -> tuple[Any, Any] | None:
-    """The compiled functions where they exist, else None with one warning that says why."""
+@cache
+def _load_kernel() -> Any:
+    """The compiled function where it exists, else None with one warning that says why."""
     try:
-        from spmrl_bench.scoring._counting import count_trees
         from spmrl_bench.scoring._scanning import count_texts
     except ImportError as error:
         warnings.warn(
             "bracket scores run on the plain-Python code, which gives the same counts but is much "
-            f"slower, because the compiled kernels cannot be loaded ({error}). Install the "
-            "package again on a machine with a C compiler to build them.",
+            f"slower, because the compiled kernel cannot be loaded ({error}). Install the "
+            "package again on a machine with a C compiler to build it.",
             RuntimeWarning,
             stacklevel=3,
         )
         return None
-    return count_trees, count_texts
+    return count_texts
 
 
-def _classifier(prm: Parameters) -> Callable[[str], tuple[int, int, int]]:
-    """What the kernels ask about a label or tag, once each.
+def _classifier(prm: Parameters) -> Callable[[str], tuple[int, int, bool, bool, bool]]:
+    """What the kernel asks about the spelling of a label or tag.
 
-    The answer is the class that it is compared as where it is a label (-1: it does not count),
-    the class where it is a tag, and its flags as a tag. Classes are numbered from 0.
+    The answer is the class that it is compared as where it is a label (-1: it does not count), the
+    class where it is a tag, and whether words with the tag are removed, count for the length, and
+    can be quotation marks. Classes are numbered from 0.
     """
     rules = label_rules(prm)
     numbers: dict[str, int] = {}
 
-    def classify(label: str) -> tuple[int, int, int]:
+    @cache
+    def classify(spelling: str) -> tuple[int, int, bool, bool, bool]:
+        label = decode_label(spelling)
         compared_as = rules.label(label)
         label_class = -1 if compared_as is None else numbers.setdefault(compared_as, len(numbers))
         tag_class = numbers.setdefault(rules.tag(label), len(numbers))
-        flags = (
-            _REMOVED * (label in rules.removed_tags)
-            | _NOT_IN_LENGTH * (label in rules.not_in_length)
-            | _QUOTE * (label in prm.quote_labels)
-        )
-        return label_class, tag_class, flags
+        removed, counted = label in rules.removed_tags, label not in rules.not_in_length
+        return label_class, tag_class, removed, counted, label in prm.quote_labels
 
     return classify

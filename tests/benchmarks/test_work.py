@@ -20,7 +20,7 @@ from spmrl_bench.chart.kernels import DEPENDENCY_PYTHON
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.nn.precision import Precision
 from spmrl_bench.parsers.processor import prepare_cpu
-from spmrl_bench.scoring import count_brackets, load_prm, score_files
+from spmrl_bench.scoring import load_prm, score_files
 from spmrl_bench.speed import work
 from spmrl_bench.speed.epoch import shaped_corpus
 from spmrl_bench.speed.work import Work
@@ -108,15 +108,6 @@ def test_opening_a_treebank(
 
 def test_scoring(benchmark: Any, trees: list[Tree], parses: list[Tree]) -> None:
     assert timed(benchmark, work.scoring(trees, parses, COLLINS)).skipped == 0
-
-
-def test_scoring_in_plain_python(benchmark: Any, trees: list[Tree], parses: list[Tree]) -> None:
-    pairs = list(zip(trees, parses, strict=True))[:2400]
-
-    def count() -> list[Any]:
-        return [count_brackets(*pair, COLLINS) for pair in pairs]
-
-    assert len(timed(benchmark, Work("counting", count, len(pairs), "sentences"))) == len(pairs)
 
 
 @pytest.mark.parametrize("program", ["own", "EVALB"])

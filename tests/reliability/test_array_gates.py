@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 
 from spmrl_bench import chart
 from spmrl_bench.errors import ArrayError, SpmrlError
-from spmrl_bench.scoring.counts import Column
 from spmrl_bench.transitions import (
     States,
     TransitionSystem,
@@ -27,9 +25,7 @@ from spmrl_bench.transitions.system import IllegalActionError
 from tests.reliability.tally import Tally
 from tests.twins import TWINS, built, functions, running_on
 
-compiled = all(map(built, TWINS)) and all(
-    find_spec(f"spmrl_bench.{name}") for name in ("scoring._counting", "scoring._scanning")
-)
+compiled = all(map(built, TWINS)) and find_spec("spmrl_bench.scoring._scanning")
 pytestmark = pytest.mark.skipif(not compiled, reason="the kernels are not built")
 
 Arguments = dict[str, Any]
@@ -152,7 +148,7 @@ def test_there_is_a_way_to_every_function() -> None:
         for name in names.split()
     }
     assert reached | WITHOUT_ARRAYS == {*functions("chart"), *functions("transitions")}
-    assert {*functions("scoring")} == {"_counting.count_trees", "_scanning.count_texts"}
+    assert {*functions("scoring")} == {"_scanning.count_texts"}
     for _, gate, good, _ in GATES:
         taken = inspect.signature(gate).parameters
         assert set(good) <= set(taken) or any(p.kind is p.VAR_KEYWORD for p in taken.values())
@@ -276,50 +272,12 @@ def test_threads(threads: Any) -> None:
             gate()
 
 
-# ---- texts and trees ---------------------------------------------------------------------
+# ---- texts -------------------------------------------------------------------------------
 
 
-def _tree(spans: Any, words: Any = ("a", "b"), labels: Any = ("S", "X")) -> SimpleNamespace:
-    return SimpleNamespace(words=words, tags=("T", "T"), labels=labels, spans=spans)
-
-
-def test_spans_that_are_no_spans_are_left_to_the_plain_code(tally: Tally) -> None:
-    held = tally("R9", "spans of trees given to the counting kernel")
-    count = functions("scoring")["_counting.count_trees"]
-    spans = np.array([[0, 2], [0, 1]], dtype=np.int32)
-    good = _tree(spans)
-
-    def status(tree: object, of_gold: bool) -> int:
-        held.add()
-        sides = ([tree], [good]) if of_gold else ([good], [tree])
-        rows = count(*sides, lambda label: (0, 1, 0), False)
-        return int(rows[0, Column.STATUS])
-
-    beyond = [np.array([[0, 2], [0, wrong]], dtype=np.int32) for wrong in (3, -1, 2**31 - 1)]
-    others = [
-        spans.astype(np.int64),
-        spans.astype(np.float32),
-        spans.astype(np.uint8),
-        spans.astype(">i4"),
-        np.asfortranarray(spans),
-        spans[::-1],
-        spans[:1],
-        spans[:, :1],
-        spans.ravel(),
-        spans[None],
-        np.concatenate([spans, spans]),
-    ]
-    for of_gold in (False, True):
-        assert status(good, of_gold) == 0
-        for wrong in (*beyond, *others):
-            assert status(_tree(wrong), of_gold) == -1, wrong
-        assert status(_tree(spans, words=("a",)), of_gold) == -1
-        assert status(_tree(spans, words=["a", "b"]), of_gold) == -1
-        assert status(_tree(spans, labels=("S",)), of_gold) == -1
-    with pytest.raises(ArrayError, match="test has 1 trees; gold has 2"):
-        count([good, good], [good], lambda label: (0, 1, 0), False)
-    for wrong in (None, (good,), "trees"):
+@pytest.mark.parametrize("wrong", [None, ["text"], b"text"])
+def test_what_is_no_text_is_refused(wrong: Any) -> None:
+    count = functions("scoring")["_scanning.count_texts"]
+    for sides in ((wrong, ""), ("", wrong)):
         with pytest.raises(TypeError):
-            count(wrong, [good], None, False)
-        with pytest.raises(TypeError):
-            functions("scoring")["_scanning.count_texts"](wrong and [wrong], "", None, None, False)
+            count(*sides, None, False)
