@@ -310,8 +310,8 @@ def divide(
     if not files.get("train") or (cut and unused and "train" not in given):
         told = "; ".join(f"{split}: {some(files[split])}" for split in SPLITS if files.get(split))
         raise TreebankError(
-            f"{folder}: {len(paths)} files. What is for train, dev and test is told of "
-            f"{told or 'none'}; not of {some(unused) or 'others'}. Please {_SAY}"
+            f"{folder}: {told or 'no name says train, dev or test'}; "
+            f"not known: {some(unused) or 'what is for train'}. Please {_SAY}"
         )
     return Division({split: files[split] for split in SPLITS if split in files}, cut, unused, how)
 

@@ -63,15 +63,18 @@ LAYOUTS = {
 
 #: Files, and what the refusal says.
 REFUSED = {
-    "no names": ("1.mrg 2.mrg 3.mrg", "is told of none; not of 1.mrg, 2.mrg, 3.mrg"),
+    "no names": (
+        "1.mrg 2.mrg 3.mrg",
+        "no name says train, dev or test; not known: 1.mrg, 2.mrg, 3.mrg",
+    ),
     "sections": ("00/wsj_0001.mrg 23/wsj_2301.mrg", "--train '*' takes all that are left"),
-    "words within words": ("trainer.mrg device.mrg attest.mrg", "told of none"),
-    "two splits in a name": ("train-dev.mrg test.mrg", "not of train-dev.mrg"),
-    "two splits and gold": ("x.train.dev.gold y.train", "not of x.train.dev.gold"),
-    "sets, and the rest beside": ("a.mrg devset/c.mrg testset/d.mrg", "not of a.mrg"),
-    "no training data": ("devset/a.mrg testset/b.mrg", "not of others"),
+    "words within words": ("trainer.mrg device.mrg attest.mrg", "no name says"),
+    "two splits in a name": ("train-dev.mrg test.mrg", "not known: train-dev.mrg"),
+    "two splits and gold": ("x.train.dev.gold y.train", "not known: x.train.dev.gold"),
+    "sets, and the rest beside": ("a.mrg devset/c.mrg testset/d.mrg", "not known: a.mrg"),
+    "no training data": ("devset/a.mrg testset/b.mrg", "not known: what is for train"),
     "only test": ("x.test", "test: x.test"),
-    "train, and what?": ("x.train other.mrg", "not of other.mrg"),
+    "train, and what?": ("x.train other.mrg", "not known: other.mrg"),
     "several treebanks": (
         "de-train.mrg de-dev.mrg de-test.mrg fr-train.mrg fr-dev.mrg fr-test.mrg",
         "found 2 treebanks or editions",
