@@ -250,7 +250,7 @@ def test_several_files_without_names_of_splits(own: Path) -> None:
     arguments = ["new-treebank", str(own), "--language", "elvish"]
     refused = run(*arguments)
     assert refused.exit_code == 1
-    assert "told of none; not of 0.mrg, 1.mrg, 2.mrg" in refused.stderr
+    assert "not known: 0.mrg, 1.mrg, 2.mrg" in refused.stderr
     (own / "ids").write_text("1\n")
     shown = run(*arguments, "--train", "*", "--dev", "@ids", "--test", "2.mrg")
     assert shown.exit_code == 0, shown.output
