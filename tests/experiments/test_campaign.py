@@ -33,7 +33,7 @@ from spmrl_bench.experiments.one_run import Run
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.plan import Plan, make_plan
 from spmrl_bench.notes import read_waiting, write_waiting
-from spmrl_bench.treebanks.files import TreebankFiles
+from spmrl_bench.treebanks.catalogue import treebank_status
 from spmrl_bench.treebanks.treebank import Treebank
 from tests.builders import cli
 from tests.conftest import PATIENCE
@@ -211,7 +211,8 @@ class Stubborn(Odd):
 
 def odd(kind: type[Odd], laboratory: Laboratory, **options: Any) -> Plan:
     made = plan(laboratory, **options)
-    bank = kind(TreebankFiles(made.treebank.manifest, laboratory.treebanks / "tiny-open"))
+    status = treebank_status(made.treebank.manifest)
+    bank = kind(status, status.files)
     return Plan(bank, made.configs, made.note)
 
 

@@ -133,6 +133,7 @@ def test_a_file_without_a_program_is_evalbs_and_says_so(tmp_path: Path) -> None:
 def test_an_equivalence_of_three_is_accepted_when_complete(tmp_path: Path) -> None:
     prm = load_prm(write(tmp_path, "#PROGRAM EVALB\nEQ_LABEL B A\nEQ_LABEL B C\nEQ_LABEL C A\n"))
     assert prm.eq_labels == {("A", "B"), ("B", "C"), ("A", "C")}
+    assert len(set(map(label_rules(prm).label, "ABC"))) == 1
 
 
 def test_hash_follows_the_meaning_not_the_text(tmp_path: Path) -> None:
