@@ -9,6 +9,7 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import Parameters, Program, load_prm
+from spmrl_bench.scoring.evalb import label_rules
 
 
 def write(folder: Path, text: str, name: str = "own.prm") -> Path:
