@@ -1,9 +1,9 @@
 """What pyproject.toml cannot say: the compiled kernels, and the data folders inside a wheel.
 
 The kernels are optional: without Cython or a C compiler the package installs all the same and
-runs their plain-Python twins. SPMRL_BENCH_KERNELS=chart._cky,nn._decoder in the environment of
-``python setup.py build_ext --inplace`` compiles these kernels alone. Two other switches are for
-debugging; what they build is much slower to run:
+runs their plain-Python twins. SPMRL_BENCH_KERNELS=chart._spans,nn.kernels._decoder in the
+environment of ``python setup.py build_ext --inplace`` compiles these kernels alone. Two other
+switches are for debugging; what they build is much slower to run:
 
 - SPMRL_BENCH_BOUNDS_CHECKS=1 checks every index of an array.
 - SPMRL_BENCH_SANITIZE=address,undefined has the compiler watch every read and write of memory, and
@@ -31,46 +31,19 @@ from setuptools.errors import CompileError, LinkError
 
 ROOT = Path(__file__).resolve().parent
 KERNELS = (
-    "chart._cky",
-    "chart._dependency",
+    "chart._dependencies",
     "chart._joint",
-    "nn._attention",
-    "nn._decoder",
-    "nn._factored",
-    "nn._recurrent",
-    "nn._span_scorer",
-    "nn._tensors",
+    "chart._spans",
+    "nn.kernels._decoder",
+    "nn.kernels._encoder",
+    "nn.kernels._recurrent",
     "scoring._scanning",
-    "transitions._transitions",
 )
-# These share their work among the threads of OpenMP, where the compiler has it.
-OPENMP_KERNELS = (
-    "chart._cky",
-    "chart._dependency",
-    "chart._joint",
-    "nn._attention",
-    "nn._decoder",
-    "nn._factored",
-    "nn._recurrent",
-    "nn._span_scorer",
+HEADERS = sorted(
+    str(path.relative_to(ROOT))
+    for ending in ("h", "pxd")
+    for path in (ROOT / "spmrl_bench").rglob(f"*.{ending}")
 )
-HEADERS = {
-    "chart._cky": ["spmrl_bench/chart/_loops.h", "spmrl_bench/chart/_team.h"],
-    "chart._dependency": ["spmrl_bench/chart/_joins.h", "spmrl_bench/chart/_team.h"],
-    "chart._joint": [
-        "spmrl_bench/chart/_joint.h",
-        "spmrl_bench/chart/_joint_loops.h",
-        "spmrl_bench/chart/_team.h",
-    ],
-    **{
-        name: ["spmrl_bench/nn/_rows.h", "spmrl_bench/nn/_tensors.h"]
-        for name in OPENMP_KERNELS
-        if name.startswith("nn.")
-    },
-    "nn._attention": [f"spmrl_bench/nn/{name}.h" for name in ("_attention", "_rows", "_tensors")],
-    "nn._decoder": [f"spmrl_bench/nn/{name}.h" for name in ("_decoder", "_rows", "_tensors")],
-    "nn._tensors": ["spmrl_bench/nn/_tensors.h"],
-}
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published", "systems")
 
 
@@ -98,7 +71,7 @@ class BuildKernels(build_ext):
             watch = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
             ext.extra_compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *watch]
             ext.extra_link_args = watch
-        if ext.name.removeprefix("spmrl_bench.") in OPENMP_KERNELS:
+        if not ext.name.endswith("._scanning"):
             flags = self._openmp_flags()
             ext.extra_compile_args += flags
             ext.extra_link_args += flags
@@ -135,9 +108,8 @@ class BuildWithData(build_py):
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         outputs = super().get_outputs(include_bytecode)
-        if self.editable_mode:
-            return outputs
-        return outputs + [str(target) for _, target in self._data_copies()]
+        copies = [] if self.editable_mode else self._data_copies()
+        return outputs + [str(target) for _, target in copies]
 
     def _data_copies(self) -> list[tuple[Path, Path]]:
         data = Path(self.build_lib) / "spmrl_bench" / "_data"
@@ -164,7 +136,7 @@ setup(
         Extension(
             f"spmrl_bench.{name}",
             [f"spmrl_bench/{name.replace('.', '/')}.pyx"],
-            depends=HEADERS.get(name, []),
+            depends=HEADERS,
             optional=True,
         )
         for name in chosen_kernels()

@@ -56,6 +56,10 @@ class ArrayError(SpmrlError, ValueError):
     """
 
 
+class NotFiniteError(ArrayError):
+    """A score is NaN or infinite, as those of a model whose training diverged are."""
+
+
 class TreeError(SpmrlError):
     """Spans that form no tree, or a tree that an operation cannot handle."""
 
@@ -86,6 +90,10 @@ class CheckpointError(SpmrlError):
 
 class PackageError(CheckpointError):
     """A packaged model is broken or not to be had, or a run cannot be made one."""
+
+
+class UnsupportedError(SpmrlError):
+    """A parser is asked for what only others can do."""
 
 
 class RunOwnedError(SpmrlError):

@@ -1,9 +1,7 @@
 """Parts of the program by name: its own, and those that installed packages add.
 
-A metric or a kind of parser is one file and one line in a table of names. A package of somebody
-else adds its own through entry points, in a group that the registry names, so that a recipe can
-name them and processes that are started find them as well. Only installed packages are asked:
-a recipe, a manifest or a saved parser can name a part but cannot bring code along.
+A package adds its own through entry points, in a group that the registry names. Only installed
+packages are asked: a recipe, a manifest or a saved parser can name a part but cannot bring code.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ class Registry(Generic[Part]):
     """Objects by name, each imported when it is first asked for."""
 
     def __init__(self, what: str, group: str, own: Mapping[str, str | Part]) -> None:
-        """A registry.
+        """Make a registry.
 
         Args:
             what: it holds, for messages.
@@ -38,16 +36,14 @@ class Registry(Generic[Part]):
 
     @cached_property
     def _places(self) -> dict[str, str | Part]:
-        return {point.name: point.value for point in entry_points(group=self._group)} | {
-            **self._own
-        }
+        return {each.name: each.value for each in entry_points(group=self._group)} | {**self._own}
 
     def names(self) -> list[str]:
-        """All names: the program's own in their order, then those of packages, sorted."""
+        """Return all names: the program's own in their order, then those of packages, sorted."""
         return [*self._own, *sorted(self._places.keys() - self._own.keys())]
 
     def get(self, name: str, error: type[SpmrlError] = SpmrlError) -> Part:
-        """The object of a name.
+        """Return the object of a name.
 
         Raises:
             SpmrlError: there is none of that name, or it cannot be imported; of the class given.
@@ -64,6 +60,6 @@ class Registry(Generic[Part]):
 
 
 def imported(place: str) -> Any:
-    """The object at ``module:attribute``."""
+    """Return the object at ``module:attribute``."""
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)

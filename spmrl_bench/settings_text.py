@@ -61,10 +61,10 @@ def variant_text(variant: str, settings: Mapping[str, Any]) -> str:
 
 def _short_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Sorted, and without the section where two keys do not end alike."""
-    ends = Counter(key.rpartition(".")[2] for key in settings)
+    ends = Counter(key.partition(".")[2] for key in settings)
     shown = {}
     for key in sorted(settings):
-        end = key.rpartition(".")[2]
+        end = key.partition(".")[2] or key
         shown[end if ends[end] == 1 else key] = settings[key]
     return shown
 

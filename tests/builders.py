@@ -31,6 +31,8 @@ from spmrl_bench.leaderboard.record import (
     Training,
     TreebankInfo,
 )
+from spmrl_bench.parsers.config import parts
+from spmrl_bench.parsers.legacy import chosen, in_tables, leaves, places_of, short
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.scoring.counts import Status
@@ -107,10 +109,20 @@ SETTINGS: dict[str, Any] = {
 
 
 def config(kind: str = "chart", /, **changes: Any) -> Any:
-    """The settings of a tiny parser: those of :data:`SETTINGS` that its kind knows, changed."""
-    config_class = kind_named(kind).config_class
-    known = {key: value for key, value in SETTINGS.items() if key in config_class.model_fields}
-    return config_class.model_validate(known | changes)
+    """The settings of a tiny parser by their short names: those of :data:`SETTINGS`, changed."""
+    config_class = kind_named(kind).parser_class.Config
+    tables = parts(config_class)
+    known = {
+        key: value for key, value in SETTINGS.items() if key == "d_model" or places_of(key, tables)
+    }
+    return config_class.model_validate(
+        chosen(in_tables(known | changes, tables)) if tables else changes
+    )
+
+
+def flat(settings: Any) -> dict[str, Any]:
+    """The settings of a parser by their short names, those of parts that it has."""
+    return short(leaves(settings.model_dump(mode="json")))
 
 
 def tiny(

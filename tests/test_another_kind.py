@@ -1,9 +1,9 @@
-"""A kind of parser and a metric that the program does not know go all the way.
+"""A kind of parser, an encoder, an input and a metric of a package go all the way.
 
-Both are in this file and become known through entry points, as those of an installed package do.
-The kind gives flat trees and chains of heads; what it learns is nothing, and which way its chains
-go is a setting. The metric counts the words that both layers of a parse agree on with gold: those
-inside a constituent and with the right head.
+They become known through entry points, as those of an installed package do. The kind gives flat
+trees and chains of heads; what it learns is nothing, and which way its chains go is a setting. The
+metric counts the words that both layers of a parse agree on with gold: those inside a constituent
+and with the right head.
 """
 
 from __future__ import annotations
@@ -20,19 +20,17 @@ from typing import Any, Literal, Self
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
 
-from spmrl_bench.parsers.base import MAX_TOKENS, Words
-from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.parsers.base import MAX_TOKENS, Description, ParserConfig, Prediction, Words
+from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.parsers.registry import Kind
-from spmrl_bench.parsers.trained import TrainedParser
+from spmrl_bench.parsers.saved import load_saved, save_parser
+from spmrl_bench.parsers.session import parse_stream
 from spmrl_bench.scoring.counts import Counts, percent
 from spmrl_bench.scoring.metric import Figure, Metric
 from spmrl_bench.scoring.significance import Ratio
-from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import NO_TAG, Tree
 from tests.conftest import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,27 +38,26 @@ ROOT = Path(__file__).resolve().parents[1]
 # What a package would bring ----------------------------------------------------------------
 
 
-class FlatConfig(ParserConfig):
-    """Its settings."""
-
-    head: Literal["left", "right"] = "left"
-    """The neighbour that every word hangs from."""
-    width: int
-
-
 class FlatParser(TrainedParser):
     """Flat trees, chains of heads, and a few weights that approach one."""
 
     kind = "flat"
 
-    def __init__(self, config: FlatConfig, label: str) -> None:
+    class Config(ParserConfig):
+        """Its settings."""
+
+        head: Literal["left", "right"] = "left"
+        """The neighbour that every word hangs from."""
+        width: int
+        """Weights."""
+
+    def __init__(self, config: Config, label: str) -> None:
         super().__init__()
-        self.config = config
-        self.label = label
+        self.config, self.label = config, label
         self.weight = nn.Parameter(torch.zeros(config.width))
 
     @classmethod
-    def build(cls, config: FlatConfig, examples: Sequence[Parse]) -> Self:
+    def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
         assert all(len(example.layers) == 2 for example in examples)
         return cls(config, examples[0].tree.labels[0])
 
@@ -81,42 +78,26 @@ class FlatParser(TrainedParser):
     def session(self, max_tokens: int = MAX_TOKENS) -> Self:
         return self
 
-    def parse(
-        self,
-        sentences: Iterable[Words],
-        tags: Iterable[Words] | None = None,
-        *,
-        max_tokens: int = MAX_TOKENS,
-    ) -> Iterator[Parse]:
-        rows = iter(tags) if tags is not None else None
-        for words in sentences:
-            yield self.flat(words, [NO_TAG] * len(words) if rows is None else next(rows))
+    def parse(self, sentences: Any, tags: Any = None, *, max_tokens: int = MAX_TOKENS) -> Any:
+        return parse_stream(sentences, tags, lambda window: [self.predict(w) for w, _ in window])
 
     def flat(self, words: Words, tags: Words) -> Parse:
-        n = len(words)
-        if not n:
-            return Parse.of(Tree.build([], [], []))
-        heads = range(n) if self.config.head == "left" else [*range(2, n + 1), 0]
-        return Parse.of(
-            Tree.build(words, tags, [(0, n, self.label)]),
-            DependencyTree.build(words, tags, list(heads), ["dep"] * n),
-        )
+        return self.predict(words).parse(words, tags)
 
-    @classmethod
-    def combined(cls, members: Sequence[FlatParser]) -> FlatParser:
-        return members[0]
+    def predict(self, words: Words) -> Prediction:
+        n = len(words)
+        heads = range(n) if self.config.head == "left" else [*range(2, n + 1), 0]
+        return Prediction([(0, n, self.label)], heads, ["dep"] * n) if n else Prediction()
 
     def save(self, folder: Path) -> None:
-        description = {"kind": self.kind, "config": self.config.model_dump(), "label": self.label}
-        (folder / "parser.json").write_text(json.dumps(description))
-        save_file(dict(self.state_dict()), folder / "weights.safetensors")
+        vocabulary = {"labels": [self.label]}
+        settings = {"config": self.config.model_dump(), "vocabulary": vocabulary}
+        save_parser(self, {"kind": self.kind, **settings}, self.config, folder)
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        description = json.loads((folder / "parser.json").read_text())
-        parser = cls(FlatConfig.model_validate(description["config"]), description["label"])
-        parser.load_state_dict(load_file(folder / "weights.safetensors"))
-        return parser
+    def load(cls, folder: Path, description: Description | None = None) -> Self:
+        description = description or Description.read(folder)
+        return load_saved(folder, description, cls.Config, lambda c, v: cls(c, v["labels"][0]))
 
     def is_like(self, other: Self) -> bool:
         return self.config == other.config and self.label == other.label
@@ -166,9 +147,7 @@ class WordsInBoth(Metric[WordCounts, None]):
 
 
 KIND = Kind(
-    "flat",
     f"{__name__}:FlatParser",
-    f"{__name__}:FlatConfig",
     layers=("constituents", "dependencies"),
     metrics=("words", "brackets", "attachment"),
 )
@@ -179,6 +158,10 @@ METRIC = WordsInBoth()
 ENTRY_POINTS = f"""\
 [spmrl_bench.parsers]
 flat = {__name__}:KIND
+[spmrl_bench.encoders]
+convolutions = tests.plugin_encoder:Convolutions
+[spmrl_bench.inputs]
+suffix = tests.plugin_input:Suffix
 [spmrl_bench.metrics]
 words = {__name__}:METRIC
 """
@@ -241,7 +224,7 @@ def command(tmp_path: Path) -> Any:
         "SPMRL_BENCH_HOME": str(home),
     }
 
-    def run(*arguments: str, given: str = "") -> str:
+    def run(*arguments: str, given: str = "", status: int = 0) -> str:
         code = "from spmrl_bench.cli import main; main()"
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments],
@@ -252,8 +235,8 @@ def command(tmp_path: Path) -> Any:
             encoding="utf-8",
             timeout=PATIENCE,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.returncode == status, done.stderr
+        return done.stderr if status else done.stdout
 
     return run
 
@@ -264,13 +247,10 @@ def test_a_kind_and_a_metric_of_a_package_go_all_the_way(command: Any, tmp_path:
     assert folders == [
         f"small-to-the-{side}-seed{seed}" for side in ("left", "right") for seed in (1, 2)
     ]
-    printed = command("eval", "tiny.toml", "--seeds", "2", "--ensemble")
-    for heading in ("dev words in both", "test words in both", "test F1", "test LAS"):
-        assert heading in printed
-    for row in ("to-the-left", "to-the-right", "ensemble of 2"):
-        assert row in printed
-    for baseline in ("right-branching", "attach-neighbour"):
-        assert baseline in printed
+    printed = command("eval", "tiny.toml", "--seeds", "2")
+    rows = ("to-the-left", "to-the-right", "right-branching", "attach-neighbour")
+    for text in ("dev words in both", "test words in both", "test F1", "test LAS", *rows):
+        assert text in printed
     assert "to-the-left" in command("table")
 
     first, second = (f"runs/twenty-mini/small-to-the-{side}-seed1" for side in ("left", "right"))
@@ -313,3 +293,63 @@ def test_the_counts_in_the_record_are_those_of_gold(command: Any, tmp_path: Path
     assert list(zip(counts["both"], counts["all"], strict=True)) == rows
     assert content["kind"] == "flat"
     assert content["select"] == "words.both"
+
+
+PARTS = """\
+select = "brackets.f1"
+[variants.plain]
+inputs = ["word"]
+[variants.plain.model]
+encoder = "convolutions"
+convolutions = { layers = 2 }
+scorer = { d_hidden = 16 }
+word_dropout = 0.2
+"""
+ENDINGS = """\
+[variants.endings]
+like = "plain"
+inputs = ["word", "suffix"]
+[variants.endings.model.suffix]
+letters = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("variant", "key", "value", "wrong"),
+    [
+        ("plain", "convolutions.neighbours", 2, "model.convolutions.neighbours: input should be"),
+        ("endings", "suffix.letters", 4, "model.suffix.letters: input should be less than"),
+    ],
+)
+def test_an_encoder_and_an_input_of_a_package_go_all_the_way(
+    command: Any, tmp_path: Path, variant: str, key: str, value: int, wrong: str
+) -> None:
+    """Trained, named by what was changed, found again, scored, loaded and asked."""
+    variants = PARTS if variant == "plain" else PARTS + ENDINGS
+    sizes = BASE[BASE.index("[default_size]") :].replace("width = 3\n", "")
+    (tmp_path / "base.toml").write_text(variants + sizes)
+    setting = f"model.{key}={value}"
+    for _ in range(2):
+        command("train", "tiny.toml", "--variant", variant, "--set", setting)
+    (run,) = (tmp_path / "runs" / "twenty-mini").iterdir()
+    assert run.name == f"small-{variant}-{key}={value}-seed1"
+    content = json.loads((run / "run.json").read_text())
+    assert content["settings"] == {f"model.{key}": value}
+    model, (table, _, name) = content["model"], key.partition(".")
+    assert (model["inputs"] | model["encoder"])[table][name] == value
+    assert model["encoder"]["convolutions"]["layers"] == 2
+    assert [*model["inputs"]] == (["word"] if variant == "plain" else ["word", "suffix"])
+    command("eval", "tiny.toml", "--variant", variant, "--set", setting)
+    assert f"{variant} ({key}={value})" in command("table")
+    assert "Hund)" in command(
+        "parse", "--model", f"runs/twenty-mini/{run.name}", given="Der Hund\n"
+    )
+    refused = command(
+        "train", "tiny.toml", "--variant", variant, "--set", f"model.{key}=99", status=1
+    )
+    assert wrong in refused
+    # Where the package is not installed, that is what is said.
+    (tmp_path / "site" / "flat-1.0.dist-info" / "entry_points.txt").write_text("")
+    asked = ("parse", "--model", f"runs/twenty-mini/{run.name}")
+    assert "Install the package that adds it" in command(*asked, given="Der Hund\n", status=1)
+    assert variant in command("table")

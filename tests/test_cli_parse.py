@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from spmrl_bench.parsers import load_parser
-from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
+from spmrl_bench import load_parser
+from spmrl_bench.parsers.baselines import AttachNeighbour
 from tests.builders import MAIN, cli, cli_process, environment, tiny
 from tests.conftest import PATIENCE
 
@@ -140,7 +140,7 @@ def test_interrupted_parsing_says_how_far_it_came(
         yield from ()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spmrl_bench.parsers.streams.read_given", interrupted)
+    monkeypatch.setattr("spmrl_bench.parsing.streams.read_input", interrupted)
     result = parse(model)
     assert (result.exit_code, result.stdout) == (130, "")
     message = "spmrl-bench: interrupted; the first 0 sentences have been parsed"

@@ -19,7 +19,7 @@ from spmrl_bench.experiments import run_log
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_notes import cancel_asked
 from spmrl_bench.notes import write_waiting
-from spmrl_bench.training.log import write_log
+from spmrl_bench.training.report import write_log
 from tests.builders import cli
 from tests.conftest import PATIENCE
 

@@ -211,7 +211,7 @@ def test_dependencies_alone_get_a_recipe_with_room(own: Path, tmp_path: Path) ->
     plan = make_plan("elvish")
     assert plan.treebank.layers == ("dependencies",)
     assert "biaffine" in {config.kind for config in plan.configs}
-    assert {config.model.max_positions for config in plan.configs} == {402}
+    assert "max_positions = 402\n" in (home / "recipes" / "elvish.toml").read_text()
 
 
 def test_a_recipe_is_called_as_the_language_or_the_treebank(own: Path) -> None:

@@ -5,25 +5,32 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
-from spmrl_bench.nn.maps import UNIFORM_DEVIATION, head_fans
-from spmrl_bench.parsers.kind_configs import ChartParserConfig
+from spmrl_bench.nn.encoders.attention import UNIFORM_DEVIATION
+from spmrl_bench.parsers.chart import ChartParser
+from spmrl_bench.parsers.config import parts
+from spmrl_bench.parsers.legacy import chosen, dotted, in_tables, short
+from spmrl_bench.reference.settings import settings_named
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.schedule import Progress, learning_rate
 from spmrl_bench.treebanks.catalogue import read_manifest
 from spmrl_bench.treebanks.manifest import Manifest
+from tests.builders import flat
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "kk18.md").read_text(encoding="utf-8")
-BASE = tomllib.loads((ROOT / "recipes" / "base.toml").read_text(encoding="utf-8"))
-SECTIONS: dict[str, type[BaseModel]] = {"model": ChartParserConfig, "train": TrainConfig}
+SECTIONS = ("model", "train")
 SETTING = re.compile(r"`(model|train)\.([a-z_]+)( = [^`]+)?`")
+
+
+def flattened(model: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a layer by their short names."""
+    return short(dotted(model))
 
 
 def cells(line: str) -> list[str]:
@@ -77,31 +84,30 @@ def test_values_of_both_sizes_are_those_of_the_recipe() -> None:
     for row in rows_with("setting", "published", "small"):
         section, name = key_of(row)
         for size in ("published", "small"):
-            assert value_of(row[size]) == BASE["size"][size][section][name], (size, section, name)
-            stated[size, section, name] = row[size]
-    expected = {
-        (size, section, name)
-        for size in ("published", "small")
-        for section in SECTIONS
-        for name in BASE["size"][size][section]
-        if name in SECTIONS[section].model_fields  # what other kinds add is not of this paper
-    }
-    assert stated.keys() == expected
+            stated[size, section, name] = value_of(row[size])
+    expected = {}
+    for size, sections in load_recipe("english").base.size.items():
+        # What other kinds add is not of this paper.
+        model = {k: v for k, v in sections.model.items() if k not in ("dependencies", "decoder")}
+        expected |= {(size, "model", k): v for k, v in flattened(model).items()}
+        train = sections.train.model_dump(exclude_unset=True)
+        expected |= {
+            (size, "train", k): list(v) if isinstance(v, tuple) else v for k, v in train.items()
+        }
+    assert stated == expected
 
 
 def test_other_settings_have_the_defaults_that_are_stated() -> None:
     for row in rows_with("setting", "default"):
         section, name = key_of(row)
-        field = SECTIONS[section].model_fields[name]
-        assert not field.is_required(), name
-        assert value_of(row["default"]) == field.default, name
+        entry = settings_named([f"{section}.{name}"])[0].entry
+        assert value_of(row["default"]) == entry.default, name
 
 
 def test_values_that_are_recommended_are_allowed() -> None:
     """Such as `model.matrices = "full"`, somewhere in the text; those of a line stand together."""
     given = resolved("english")
-    allowed = {"model": given.model.model_dump(), "train": given.train.model_dump()}
-    found = 0
+    found, tables = 0, parts(ChartParser.Config)
     for line in PAGE.splitlines():
         settings = [match for match in SETTING.findall(line) if match[2]]
         for number, (section, name, value) in enumerate(settings):
@@ -111,7 +117,11 @@ def test_values_that_are_recommended_are_allowed() -> None:
                 if part == section
             }
             changed = {**others, name: value_of(value.removeprefix(" = "))}
-            SECTIONS[section].model_validate({**allowed[section], **changed})
+            if section == "train":
+                TrainConfig.model_validate({**given.train.model_dump(), **changed})
+            else:
+                model = flat(given.model) | {"precision": "float32"} | changed
+                ChartParser.Config.model_validate(chosen(in_tables(model, tables)))
         found += len(settings)
     assert found >= 10
 
@@ -123,8 +133,9 @@ def test_what_is_said_to_be_the_codes_is_no_default() -> None:
         "attention_start", "decay_patience", "forward_features", "warmup_counts"
     }  # fmt: skip
     english = resolved("english")
+    own = {"model": flat(english.model), "train": english.train.model_dump()}
     for section, name, value in code:
-        assert getattr(getattr(english, section), name) != value_of(value), name
+        assert own[section][name] != value_of(value), name
 
 
 def test_every_place_is_there() -> None:
@@ -161,15 +172,15 @@ def test_lengths_of_the_warmup() -> None:
 
 def test_deviations_of_the_weights_at_the_start() -> None:
     model = resolved("english").model
-    assert isinstance(model, ChartParserConfig)
+    model = model.encoder["attention"]
     (row,) = (row for row in rows_with("point", "code") if row["point"].startswith("attention w"))
     stated = [
         float(number)
         for number in re.findall(r"\b0\.\d+\b", f"{row['code']} {row['here, and why']}")
     ]
-    into, back = (
-        math.sqrt(2 / fans) for fans in head_fans(model.d_model, model.heads, model.d_kv, parts=2)
-    )
+    width, d_kv = 1024 // 2, model.d_kv // 2
+    fans = ((d_kv, width), (width, d_kv))  # as of tensors [heads, inputs, outputs]
+    into, back = (math.sqrt(2 / (a * b + model.heads * a)) for a, b in fans)
     uniform = 1 / math.sqrt(3 * model.heads * model.d_kv / 2)
     expected = [uniform, 0.2, UNIFORM_DEVIATION, into, back, 0.2, 0.2]  # 0.2: the version
     assert [round(number, 3) for number in expected] == stated
@@ -193,4 +204,4 @@ def test_rates_and_positions_of_the_languages() -> None:
     for row in rows:
         config = resolved(row["language"])
         assert value_of(row["`train.learning_rate`"]) == config.train.learning_rate
-        assert value_of(row["`model.max_positions`"]) == config.model.max_positions
+        assert value_of(row["`model.max_positions`"]) == flat(config.model)["max_positions"]

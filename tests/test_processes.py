@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 from spmrl_bench.processes import worker_pool
 from joblib.externals.loky.backend import resource_tracker
@@ -22,3 +24,15 @@ def test_names_that_were_not_cleaned_up_in_time_are_no_users_business() -> None:
         [sys.executable, "-c", CODE], check=True, capture_output=True, text=True, timeout=300
     )
     assert (ended.stdout, ended.stderr) == ("", "")
+
+
+def test_peak_memory_is_that_of_the_process_in_bytes() -> None:
+    """Not that of the process which started it."""
+    held = bytearray(1 << 28)  # a quarter of a gigabyte
+    code = "from spmrl_bench.processes import peak_memory_bytes\nprint(peak_memory_bytes())"
+    small, large = (
+        int(subprocess.check_output([sys.executable, "-c", extra + code]))
+        for extra in ("", "held = bytearray(1 << 28)\n")
+    )
+    del held
+    assert large - small == pytest.approx(1 << 28, rel=0.1)

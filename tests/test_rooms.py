@@ -8,10 +8,16 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import spmrl_bench
+from spmrl_bench.parsers.registry import KINDS
 
 PACKAGE = Path(spmrl_bench.__file__).parent
 #: From the ground up; modules beside the rooms lie below them.
-ROOMS = ("storage", "trees", "readers", "scoring", "treebanks")
+ROOMS = (
+    *("storage", "trees", "readers", "scoring", "treebanks"),
+    *("chart", "transitions", "nn", "parsers", "training", "parsing"),
+)
+#: What parsing/ takes of packages/, until these are read below it.
+ALLOWED = {"spmrl_bench.packages.description", "spmrl_bench.packages.located"}
 
 
 def imports(node: ast.AST) -> Iterator[str]:
@@ -24,17 +30,37 @@ def imports(node: ast.AST) -> Iterator[str]:
         yield from imports(child)
 
 
+def modules(folder: Path) -> dict[str, set[str]]:
+    """What each module of a folder imports."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = set(imports(ast.parse(path.read_text("utf-8"))))
+    return found
+
+
 def test_no_room_imports_upwards_and_no_module_itself() -> None:
     graph: dict[str, set[str]] = {}
     upwards = []
     beside = {path.stem for path in PACKAGE.glob("*.py")}
     for height, room in enumerate(ROOMS):
         below = {*ROOMS[: height + 1], *beside}
-        for path in sorted((PACKAGE / room).glob("*.py")):
-            module = ".".join(("spmrl_bench", room, path.stem)).removesuffix(".__init__")
-            graph[module] = set(imports(ast.parse(path.read_text(encoding="utf-8"))))
-            wrong = [name for name in graph[module] if name.split(".")[1] not in below]
+        for module, imported in modules(PACKAGE / room).items():
+            graph[module] = imported
+            wrong = [name for name in imported - ALLOWED if name.split(".")[1] not in below]
             upwards += [f"{module} imports {name}" for name in wrong]
     assert not upwards
-    assert len(graph) > 40
+    assert len(graph) > 90
     TopologicalSorter(graph).prepare()  # CycleError names a circle
+
+
+def test_nothing_outside_parsers_names_the_module_of_a_kind() -> None:
+    kinds = {KINDS.get(name).place.partition(":")[0] for name in KINDS.names()}
+    assert len(kinds) == 5
+    naming = [
+        f"{module} imports {name}"
+        for module, imported in modules(PACKAGE).items()
+        for name in imported & kinds
+        if not module.startswith("spmrl_bench.parsers.")
+    ]
+    assert not naming

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.parsers.kind_configs import TransitionParserConfig
-from spmrl_bench.transitions import SYSTEMS
+from spmrl_bench.parsers.legacy import FLAT
+from spmrl_bench.reference.settings import settings_named
+from tests.builders import flat
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "stack-attention.md").read_text("utf-8")
 
@@ -29,37 +30,36 @@ def test_settings_have_the_defaults_that_are_stated() -> None:
     assert {name for name, _ in found} == {"system", "nonprojective", "attention_layers", "beam"}
     for name, value in found:
         expected = tomllib.loads(f"value = {value}")["value"]
-        assert TransitionParserConfig.model_fields[name].default == expected
+        assert settings_named([f"model.{name}"])[0].entry.default == expected
 
 
 def test_every_setting_of_its_own_is_named() -> None:
-    for name in TransitionParserConfig.__annotations__:
+    decoder = [key for key, (place, *_) in FLAT.items() if place.startswith("decoder.")]
+    for name in (*decoder, "system", "beam", "nonprojective"):
         assert f"`model.{name}" in PAGE, name
-    systems = get_args(TransitionParserConfig.model_fields["system"].annotation)
-    assert tuple(systems) == tuple(SYSTEMS)
-    assert all(name in PAGE for name in systems)
+    assert "arc-standard" in PAGE
 
 
 def test_sizes_are_those_that_are_stated() -> None:
     rows = re.findall(r"^\| `model\.(\w+)` \| ([\d.]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE)
     assert len(rows) == 5
     for size, column in (("published", 1), ("small", 2)):
-        model = resolved(size).model
+        model = flat(resolved(size).model)
         for row in rows:
-            assert getattr(model, row[0]) == float(row[column]), (size, row[0])
-        assert model.encoder == "gru"
+            assert model[row[0]] == float(row[column]), (size, row[0])
+        assert model["encoder"] == "gru"
 
 
 def test_the_published_settings_are_those_that_are_stated() -> None:
     config = resolved("published", "stack-attention-published")
-    settings = {**config.model.model_dump(), **config.train.model_dump()}
+    settings = {**flat(config.model), **config.train.model_dump()}
     section = PAGE[PAGE.index("## Published settings") : PAGE.index("## Sizes")]
     stated = dict(re.findall(r"`(\w+) = ([^`]+)`", section))
     assert len(stated) == 7
     for name, value in stated.items():
         assert settings[name] == tomllib.loads(f"value = {value}")["value"], name
-    assert config.model.lexical == ("word", "tag")
-    assert (config.model.d_word, config.model.d_tag, config.model.layers) == (300, 32, 3)
+    assert settings["lexical"] == ["word", "tag"]
+    assert (settings["d_word"], settings["d_tag"], settings["layers"]) == (300, 32, 3)
     train = config.train
     assert (train.optimiser, train.learning_rate, train.gradient_norm) == ("sgd", 2.0, 1.0)
     assert (train.decay_batches, train.decay_factor) == (900, 0.5)

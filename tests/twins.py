@@ -6,7 +6,6 @@ it, with any number of threads; and whatever it is given, it refuses or does wha
 
 from __future__ import annotations
 
-import functools
 import importlib
 import importlib.util
 import sys
@@ -14,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from torch import Tensor, nn
 import spmrl_bench
 from spmrl_bench.chart import kernels as chart
 from spmrl_bench.nn import kernels as layers
-from spmrl_bench.transitions import kernels as transitions
 
 THREADS = (None, 1, 2, 3, 1000)
 
@@ -42,45 +40,12 @@ def functions(package: str) -> dict[str, Any]:
 
 # ---- Kernels with twins in plain Python --------------------------------------------------
 
-
-def _joint(module: Any, lanes: int | None = None) -> chart.JointKernel:
-    decode = functools.partial(module.decode, lanes=lanes or module.vector_lanes())
-    return chart.JointKernel("cython", decode, module.openmp_threads)
-
-
-class Twin(NamedTuple):
-    """A kernel: its module, who loads it and where this is called, its twin, and how it is made."""
-
-    module: str
-    load: Any
-    callers: tuple[str, ...]
-    python: Any
-    compiled: dict[str, Callable[[Any], Any]]
-
-
-TWINS = {
-    "labels": Twin(
-        "chart._cky", chart.load_kernel, ("chart.blocks",), chart.PYTHON,
-        {"cython": chart.compiled},
-    ),
-    "dependencies": Twin(
-        "chart._dependency", chart.load_dependency_kernel, ("chart.dependencies",),
-        chart.DEPENDENCY_PYTHON, {"cython": chart.compiled_dependency},
-    ),
-    "joint": Twin(
-        "chart._joint", chart.load_joint_kernel, ("chart.joint",), chart.JOINT_PYTHON,
-        {"cython": _joint, "two lanes": functools.partial(_joint, lanes=2)},
-    ),
-    "transitions": Twin(
-        "transitions._transitions", transitions.load_kernel,
-        tuple(f"transitions.{name}" for name in ("history", "oracle", "states", "system")),
-        transitions.PYTHON, {"cython": transitions.compiled},
-    ),
-}  # fmt: skip
+#: The modules of the kernels of chart decoding.
+TWINS = {"labels": "_spans", "dependencies": "_dependencies", "joint": "_joint"}
 
 
 def built(name: str) -> bool:
-    return importlib.util.find_spec(f"spmrl_bench.{TWINS[name].module}") is not None
+    return importlib.util.find_spec(f"spmrl_bench.chart.{TWINS[name]}") is not None
 
 
 def needs(name: str) -> pytest.MarkDecorator:
@@ -88,38 +53,36 @@ def needs(name: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not built(name), reason="kernel not built")
 
 
+def needs_kernel(name: layers.Kernel) -> pytest.MarkDecorator:
+    """Skip where a kernel of layers is not built."""
+    built = importlib.util.find_spec(f"spmrl_bench.nn.kernels._{name}") is not None
+    return pytest.mark.skipif(not built, reason="kernel not built")
+
+
 def kernels_of(name: str) -> list[Any]:
-    """The twin and the ways to run the kernel, as parameters."""
-    ways = [pytest.param(way, marks=needs(name)) for way in TWINS[name].compiled]
-    return ["python", *ways]
+    """The twin and the kernel, as parameters."""
+    return ["python", pytest.param("cython", marks=needs(name))]
 
 
 @contextmanager
 def running_on(way: str, *names: str) -> Iterator[None]:
-    """Work with "python" or "cython" (or another way) for the kernels of these names."""
+    """Work with "python" or "cython" for the kernels of these names."""
+    plain = {TWINS[name] for name in names or TWINS} if way == "python" else set()
+    load = chart.load
     with pytest.MonkeyPatch.context() as patch:
-        for name in names or TWINS:
-            twin = TWINS[name]
-            kernel = twin.python
-            if way != "python":
-                kernel = twin.compiled[way](importlib.import_module(f"spmrl_bench.{twin.module}"))
-            for caller in twin.callers:
-                owner = importlib.import_module(f"spmrl_bench.{caller}")
-                patch.setattr(owner, twin.load.__name__, lambda kernel=kernel: kernel)
+        patch.setattr(chart, "load", lambda name: None if name in plain else load(name))
         yield
 
 
 @contextmanager
 def not_built(name: str) -> Iterator[None]:
     """As if the extension had not been built."""
-    twin = TWINS[name]
-    package, _, module = f"spmrl_bench.{twin.module}".rpartition(".")
     with pytest.MonkeyPatch.context() as patch:
-        patch.delattr(importlib.import_module(package), module, raising=False)
-        patch.setitem(sys.modules, f"{package}.{module}", None)
-        twin.load.cache_clear()
+        patch.delattr(importlib.import_module("spmrl_bench.chart"), TWINS[name], raising=False)
+        patch.setitem(sys.modules, f"spmrl_bench.chart.{TWINS[name]}", None)
+        chart.load.cache_clear()
         yield
-    twin.load.cache_clear()
+    chart.load.cache_clear()
 
 
 def bits(result: Any) -> list[bytes]:
@@ -136,16 +99,14 @@ def assert_same_bits(found: Any, expected: Any) -> None:
 
 def check_fallback(name: str, run: Callable[[], Any], expected: Any) -> None:
     """Without the kernel there is one warning and the result of the twin."""
-    module = TWINS[name].module.rpartition(".")[2]
     with not_built(name):
-        with pytest.warns(RuntimeWarning, match=rf"plain-Python kernels.*{module}.*C compiler"):
+        with pytest.warns(RuntimeWarning, match=rf"plain-Python.*{TWINS[name]}.*C compiler"):
             found = run()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert_same_bits(run(), found)
-        assert TWINS[name].load().name == "python"
     assert_same_bits(found, expected)
-    assert not built(name) or TWINS[name].load().name == "cython"
+    assert not built(name) or chart.load(TWINS[name]) is not None
 
 
 # ---- Layers: kernels with twins in torch operations --------------------------------------
@@ -202,18 +163,6 @@ def rounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 # ---- What a kernel might be given --------------------------------------------------------
 
-#: Ways to spoil a tensor that leave it to say which of two does not fit the other.
-OTHER_SIZES = (
-    "transposed",
-    "turned",
-    "flat",
-    "one more dimension",
-    "one row short",
-    "one column short",
-    "one row more",
-    "one column more",
-    "empty",
-)
 DTYPES = (
     torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e5m2,
     torch.int32, torch.int64, torch.uint8, torch.bool,

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spmrl_bench.analysis.action_attention import ActionAttention
 from spmrl_bench.analysis.attention_picture import LARGEST
 from spmrl_bench.analysis.drawing import GREY, ORANGE, PALE, Sheet, load_matplotlib
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.parsers.derivations import DerivationTrace
 
 _CAPTION = (
     "Rows: the actions of the parse in their order, each with its probability in percent. Colour: "
@@ -64,7 +64,7 @@ class _Room(NamedTuple):
     """Pictures side by side."""
 
 
-def draw_actions(found: ActionAttention, *, layers: Sequence[int], model: str) -> Sheet:
+def draw_actions(found: DerivationTrace, *, layers: Sequence[int], model: str) -> Sheet:
     """A picture for each of the chosen layers, side by side if they fit on a page.
 
     Args:
@@ -121,7 +121,7 @@ def draw_actions(found: ActionAttention, *, layers: Sequence[int], model: str) -
     return sheet
 
 
-def _room(found: ActionAttention, layers: int) -> _Room:
+def _room(found: DerivationTrace, layers: int) -> _Room:
     """As many pictures side by side as fit, with columns as wide as there is room for."""
     names = _longest(found.actions) + 0.08
     count, n = found.removed.shape
@@ -144,7 +144,7 @@ def _longest(texts: Sequence[str]) -> float:
     return float(max(widths)) / 72
 
 
-def _caption(found: ActionAttention, model: str) -> str:
+def _caption(found: DerivationTrace, model: str) -> str:
     """What is to be seen."""
     text = _CAPTION.format(score=found.score, model=model)
     tree = found.parse.dependencies
@@ -155,7 +155,7 @@ def _caption(found: ActionAttention, model: str) -> str:
     return text + (_LIFTED.format(count=count) if count else "")
 
 
-def _draw_weights(axes: Any, found: ActionAttention, layer: int, norm: Any) -> None:
+def _draw_weights(axes: Any, found: DerivationTrace, layer: int, norm: Any) -> None:
     axes.imshow(
         found.weights[:, layer], cmap="Blues", norm=norm, aspect="auto", interpolation="nearest"
     )
@@ -165,7 +165,7 @@ def _draw_weights(axes: Any, found: ActionAttention, layer: int, norm: Any) -> N
     axes.hlines(np.arange(1, count) - 0.5, -0.5, n - 0.5, color=PALE, linewidth=0.3)
 
 
-def _draw_states(axes: Any, found: ActionAttention) -> None:
+def _draw_states(axes: Any, found: DerivationTrace) -> None:
     """The stack, what has left it, and the arcs."""
     from matplotlib.patches import Rectangle
 
@@ -223,7 +223,7 @@ def _name_words(axes: Any, words: Sequence[str], below: bool) -> None:
         spine.set_visible(False)
 
 
-def _name_probabilities(axes: Any, found: ActionAttention) -> None:
+def _name_probabilities(axes: Any, found: DerivationTrace) -> None:
     """Right of the last picture of a row; doubtful actions stand out."""
     percent = [f"{100 * probability:.0f}" for probability in found.probabilities.tolist()]
     for row, text in enumerate(["%", *percent], start=-1):

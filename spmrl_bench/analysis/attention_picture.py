@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spmrl_bench.analysis.attention_maps import Part
 from spmrl_bench.analysis.drawing import Sheet, load_matplotlib
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.nn.encoders import Part
 
 #: A larger figure, in inches, cannot be read as one, and takes gigabytes to draw.
 LARGEST = 70.0

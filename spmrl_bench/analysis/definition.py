@@ -22,14 +22,14 @@ from pydantic import (
 
 from spmrl_bench.analysis.layers import Layers
 from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
-from spmrl_bench.experiments.recipe_layers import Layer
-from spmrl_bench.parsers.config import LexicalInput
+from spmrl_bench.experiments.recipe_layers import Inputs, Layer
+from spmrl_bench.parsers.legacy import FLAT, dotted
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.storage.paths import data_dirs
 from spmrl_bench.storage.toml import read_toml, validated
 
 
-def _some(inputs: tuple[LexicalInput, ...]) -> tuple[LexicalInput, ...]:
+def _some(inputs: tuple[str, ...]) -> tuple[str, ...]:
     if not inputs:
         raise ValueError("name one input or more")
     return inputs
@@ -43,7 +43,7 @@ def _criterion(text: object) -> SelectionMetric:
         raise ValueError(str(error)) from None
 
 
-Inputs = Annotated[tuple[LexicalInput, ...], AfterValidator(_some)]
+SomeInputs = Annotated[Inputs, AfterValidator(_some)]
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -73,7 +73,7 @@ class AttentionLimits(BaseModel):
 class Shared(Layer):
     """What all rows of a study have in common; a row's own settings win."""
 
-    lexical: Inputs | None = None
+    lexical: SomeInputs | None = None
     """Lexical inputs; a row without any, and a study without, takes ``charlstm``."""
     variant: Text | None = None
     """A variant of the recipes, in place of the inputs; a row's own settings win over its."""
@@ -83,7 +83,7 @@ class StudyRow(Layer):
     """One system of a study."""
 
     name: Text
-    lexical: Inputs | None = None
+    lexical: SomeInputs | None = None
     variant: Text | None = None
     position_only: Layers = "none"
     """Layers whose queries and keys come from the positions alone, in training too."""
@@ -160,7 +160,7 @@ class Study(BaseModel):
             return None
         return row.published - reference.published
 
-    def inputs(self, row: StudyRow) -> tuple[LexicalInput, ...]:
+    def inputs(self, row: StudyRow) -> tuple[str, ...]:
         """The lexical inputs of a row's run, if no variant decides them."""
         return row.lexical or self.shared.lexical or ("charlstm",)
 
@@ -173,9 +173,11 @@ class Study(BaseModel):
         """``model.KEY`` and ``train.KEY`` that the study sets for a row's run."""
         found: dict[str, Any] = {}
         for layer in (self.shared, row):
-            for section in ("model", "train"):
-                values = getattr(layer, section).model_dump(exclude_unset=True)
-                found |= {f"{section}.{key}": value for key, value in values.items()}
+            model, train = dotted(layer.model), layer.train.model_dump(exclude_unset=True)
+            below = {f"model.{place}" for key in model for place in FLAT.get(key, ())}
+            found = {key: value for key, value in found.items() if key not in below}
+            found |= {f"model.{key}": value for key, value in model.items()}
+            found |= {f"train.{key}": value for key, value in train.items()}
         return found
 
 

@@ -43,19 +43,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from torch import Tensor
 
-from spmrl_bench.analysis.head_scores import label_scores, lead_parts, lead_without_each
-from spmrl_bench.analysis.observed import Asked, Observed, observe, parser_of_heads
-from spmrl_bench.analysis.rivals import rival_of, scored_label
+from spmrl_bench.analysis.head_scores import Span, choices, lead_parts, lead_without_each
+from spmrl_bench.analysis.observed import Asked, Observed, observe
 from spmrl_bench.errors import SpmrlError, unknown_name
-from spmrl_bench.nn.label_attention import LabelView
 from spmrl_bench.parsers.base import MAX_TOKENS
 from spmrl_bench.trees.tree import Label, LabeledSpan, collapsed_spans
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
-    from spmrl_bench.parsers.chart_parser import ChartParser
+    from spmrl_bench.parsers.views import HeadOutputs
 
 Measure = Literal["norm", "released", "lead", "without"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -66,31 +63,42 @@ def category_name(label: Label) -> str:
     return "+".join(label)
 
 
-def shares(parts: Tensor, measure: Measure = "norm") -> Tensor:
+def span_features(features: NDArray[np.float32], spans: Sequence[Span]) -> NDArray[np.float64]:
+    """What each head contributes to span vectors (section 2, figure 6).
+
+    Args:
+        features: ``[n, heads, d_proj]`` of the tokens of a sentence, START and STOP among them.
+        spans: fenceposts, ``0 <= start < end <= n - 2``.
+
+    Returns:
+        ``[spans, heads, d_proj]``: of each head the forward part, then the backward part.
+    """
+    start, end = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+    forward, backward = np.split(features.astype(np.float64), 2, axis=2)
+    parts = (forward[end] - forward[start], backward[end + 1] - backward[start + 1])
+    return np.concatenate(parts, axis=2)
+
+
+def shares(parts: NDArray[np.float64], measure: Measure = "norm") -> NDArray[np.float64]:
     """What share each head has in span vectors.
 
     Args:
-        parts: ``[spans, heads, d_proj]``, as of :meth:`LabelView.of_spans`.
+        parts: ``[spans, heads, d_proj]``, of :func:`span_features`.
         measure: ``norm`` or ``released``.
 
     Returns:
-        float64 ``[spans, heads]``, whose rows sum up to 1; with ``norm`` a span to which no head
-        gives anything has zeros.
-
-    Raises:
-        ValueError: the measure is none of features alone.
+        ``[spans, heads]``, whose rows sum up to 1; with ``norm`` a span to which no head gives
+        anything has zeros.
     """
-    parts = parts.double()
     if measure == "norm":
-        sizes = parts.norm(dim=2)
-        whole = sizes.sum(dim=1, keepdim=True)
-        return sizes / whole.where(whole > 0, 1)
-    if measure != "released":
-        raise ValueError(f"'{measure}' is no share; expected 'norm' or 'released'")
-    sums = parts.sum(dim=2)
-    lowest, highest = sums.amin(dim=1, keepdim=True), sums.amax(dim=1, keepdim=True)
-    width = highest - lowest
-    return ((sums - lowest) / width.where(width > 0, 1)).softmax(dim=1)
+        sizes = np.linalg.norm(parts, axis=2)
+    else:
+        sums = parts.sum(axis=2)
+        lowest, highest = sums.min(axis=1, keepdims=True), sums.max(axis=1, keepdims=True)
+        width = highest - lowest
+        sizes = np.exp((sums - lowest) / np.where(width > 0, width, 1))
+    whole = sizes.sum(axis=1, keepdims=True)
+    return sizes / np.where(whole > 0, whole, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,21 +201,20 @@ def head_contributions(
         max_tokens: bound on a batch.
 
     Raises:
-        SpmrlError, SentenceTooLongError, TreeError: as of :func:`observe`.
+        UnsupportedError, SentenceTooLongError, TreeError: as of :func:`observe`.
     """
-    own = parser_of_heads(parser)
     predicted, missed = _Sums(), _Sums()
-    count = 0
-    for seen in observe(own, sentences, max_tokens=max_tokens):
+    count = heads = 0
+    for seen in observe(parser, sentences, max_tokens=max_tokens):
         count += 1
-        lost = _missed(own, seen)
+        heads = seen.heads.features.shape[1]
+        lost = _missed(seen)
         rows = [*seen.rows, *lost]
         if not rows:
             continue
-        found = _contributions(own, seen.view, rows, measure)
+        found = _contributions(seen.heads, rows, measure)
         predicted.add(seen.rows, found[: len(seen.rows)])
         missed.add(lost, found[len(seen.rows) :])
-    heads = own.encoder.d_out // own.encoder.d_block
     names = sorted(
         predicted.spans.keys() | missed.spans.keys(),
         key=lambda name: (-predicted.spans.get(name, 0), name),
@@ -255,31 +262,21 @@ class _Sums:
         return spans, sums, firsts
 
 
-def _missed(parser: ChartParser, seen: Observed) -> list[LabeledSpan]:
+def _missed(seen: Observed) -> list[LabeledSpan]:
     """The gold spans that were not predicted as what they are."""
     if seen.asked.gold is None:
         return []
-    found = set(seen.rows)
-    ids = parser.vocabulary.label_ids
+    known = set(seen.heads.labels)
     gold = collapsed_spans(seen.asked.gold)
-    return [row for row in gold if row not in found and row[2] in ids]
+    return [row for row in gold if row not in seen.rows and row[2] in known]
 
 
 def _contributions(
-    parser: ChartParser, view: LabelView, rows: Sequence[LabeledSpan], measure: Measure
+    heads: HeadOutputs, rows: Sequence[LabeledSpan], measure: Measure
 ) -> NDArray[np.float64]:
     """Of each head to each labelled span of a sentence, ``[spans, heads]``."""
     spans = [(start, end) for start, end, _ in rows]
     if measure in ("norm", "released"):
-        return shares(view.of_spans(spans), measure).cpu().numpy()
-    assert view.blocks is not None
-    n = len(view.blocks) - 2
-    scores = label_scores(parser, view.blocks[None], spans)[0].cpu()
-    labels = [scored_label(parser, row[2], own) or 0 for row, own in zip(rows, scores, strict=True)]
-    rivals = [
-        rival_of(parser, label, span, n, own)
-        for label, span, own in zip(labels, spans, scores, strict=True)
-    ]
-    of_heads = lead_parts if measure == "lead" else lead_without_each
-    found = of_heads(parser, view.blocks, spans, labels, rivals)
-    return found.double().cpu().numpy()
+        return shares(span_features(heads.features, spans), measure)
+    given = choices(heads, spans, [label for *_, label in rows], [None] * len(rows))
+    return (lead_parts if measure == "lead" else lead_without_each)(heads, given)

@@ -25,19 +25,19 @@ drown; its predictions are those of the parser as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from numpy.typing import NDArray
+from torch import Tensor
 
-from spmrl_bench.analysis.label_views import label_layer_of
-from spmrl_bench.analysis.observed import evaluating
-from spmrl_bench.nn.norms import ReleasedLayerNorm
-from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.nn.span_scorer import fenceposts
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.analysis.rivals import rival_of, scored_label
+from spmrl_bench.trees.tree import Label
+
+if TYPE_CHECKING:
+    from spmrl_bench.parsers.views import HeadOutputs
 
 Span = tuple[int, int]
 
@@ -45,152 +45,83 @@ Span = tuple[int, int]
 _FEATURES = 1 << 24
 
 
-@torch.no_grad()
-def label_scores(parser: ChartParser, blocks: Tensor, spans: Sequence[Span]) -> Tensor:
-    """Scores of all labels of some spans, from what the heads give.
+class Choices(NamedTuple):
+    """Labels of spans of a sentence, each beside its rival.
 
-    Args:
-        parser: with concatenated label attention.
-        blocks: ``[copies, n, heads, d_proj]``: features of the tokens of a sentence, as in
-            :class:`LabelView`, which may differ from copy to copy.
+    Attributes:
         spans: ``(start, end)`` fenceposts.
-
-    Returns:
-        float32 ``[copies, spans, labels]``; those of the empty label, the first, are zero.
+        labels, rivals: indices among the labels of the chart.
+        scores: float32 ``[spans, labels]``.
     """
-    copies, n = blocks.shape[:2]
-    device, scorer = blocks.device, parser.scorer
-    feed_forward = label_layer_of(parser).feed_forward
-    with evaluating(parser), torch.autocast(device.type, enabled=False):
-        rows = blocks.float().flatten(2).flatten(0, 1)
-        if feed_forward is not None:
-            layout = Ragged.of(np.full(copies, n, dtype=np.int64), device)
-            rows = feed_forward(rows, layout)
-        first = torch.arange(copies, device=device)[:, None]
-        left = (first * n + torch.arange(n - 1, device=device)).flatten()
-        projected = scorer.project(fenceposts(rows, left, parser.encoder.d_block))
-        places = torch.tensor(list(spans), device=device).view(-1, 2).long()
-        start, end = ((first * (n - 1) + column).flatten() for column in places.unbind(1))
-        hidden = scorer.hidden(projected, start, end)
-        scores = functional.linear(hidden, scorer.second.weight, scorer.second.bias)
-        return functional.pad(scores, (1, 0)).view(copies, len(spans), -1)
+
+    spans: Sequence[Span]
+    labels: list[int]
+    rivals: list[int]
+    scores: Tensor
 
 
-def scores_without_each(
-    parser: ChartParser, blocks: Tensor, spans: Sequence[Span]
-) -> Iterator[Tensor]:
-    """Label scores without one head, for some heads at a time and all heads in order.
-
-    Args:
-        parser, spans: as of :func:`label_scores`.
-        blocks: ``[n, heads, d_proj]``, as in :class:`LabelView`.
-
-    Yields:
-        float32 ``[some heads, spans, labels]``.
-    """
-    heads = blocks.shape[1]
-    most = max(1, _FEATURES // max(1, blocks.numel()))
-    for low in range(0, heads, most):
-        high = min(low + most, heads)
-        copies = blocks.float().repeat(high - low, 1, 1, 1)
-        copies[torch.arange(high - low), :, torch.arange(low, high)] = 0
-        yield label_scores(parser, copies, spans)
-
-
-def lead_without_each(
-    parser: ChartParser,
-    blocks: Tensor,
+def choices(
+    heads: HeadOutputs,
     spans: Sequence[Span],
-    labels: Sequence[int],
-    rivals: Sequence[int],
-) -> Tensor:
+    labels: Sequence[Label],
+    rivals: Sequence[Label | None],
+) -> Choices:
+    """The indices of labels, and of their rivals or, without one that is known, the runners-up."""
+    n = len(heads.features) - 2
+    with torch.no_grad():
+        scores = heads.label_scores(torch.from_numpy(heads.features)[None], spans)[0].cpu()
+    found: list[tuple[int, int]] = []
+    for span, label, rival, row in zip(spans, labels, rivals, scores, strict=True):
+        own = scored_label(heads.labels, label, row) or 0
+        other = None if rival is None else scored_label(heads.labels, rival, row)
+        found.append((own, rival_of(heads.labels, own, span, n, row) if other is None else other))
+    return Choices(spans, [own for own, _ in found], [other for _, other in found], scores)
+
+
+@torch.no_grad()
+def lead_without_each(heads: HeadOutputs, given: Choices) -> NDArray[np.float64]:
     """How much of the lead of a label over its rival is gone without each head.
 
-    Args:
-        parser, blocks, spans: as of :func:`scores_without_each`.
-        labels: index of the label of each span.
-        rivals: likewise of its rival.
-
     Returns:
-        float32 ``[spans, heads]``: lead with all heads less lead without one. Positive where the
-        head speaks for the label.
+        ``[spans, heads]``: lead with all heads less lead without one. Positive where the head
+        speaks for the label.
     """
-    whole = _leads(label_scores(parser, blocks[None], spans), labels, rivals)
-    without = [
-        _leads(scores, labels, rivals) for scores in scores_without_each(parser, blocks, spans)
-    ]
-    return (whole - torch.cat(without)).T
+    features = torch.from_numpy(heads.features)
+    count = features.shape[1]
+    most = max(1, _FEATURES // max(1, features.numel()))
+    without = []
+    for some in torch.arange(count).split(most):
+        copies = features.repeat(len(some), 1, 1, 1)
+        copies[torch.arange(len(some)), :, some] = 0
+        without.append(_leads(heads.label_scores(copies, given.spans), given))
+    whole = _leads(given.scores[None], given)
+    return (whole - torch.cat(without).cpu()).T.double().numpy()
 
 
-def lead_parts(
-    parser: ChartParser,
-    blocks: Tensor,
-    spans: Sequence[Span],
-    labels: Sequence[int],
-    rivals: Sequence[int],
-) -> Tensor:
+def lead_parts(heads: HeadOutputs, given: Choices) -> NDArray[np.float64]:
     """What each head brings into the lead of a label over its rival.
 
-    Args:
-        parser, blocks, spans, labels, rivals: as of :func:`lead_without_each`.
-
     Returns:
-        float32 ``[spans, heads]``. Their sum over the heads is the lead, but for the constant.
+        ``[spans, heads]``. Their sum over the heads is the lead, but for the constant.
     """
-    most = max(1, _FEATURES // max(1, 4 * blocks[0].numel()))
-    parts = []
-    for low in range(0, len(spans), most):
-        chosen = slice(low, low + most)
-        parts.append(_parts(parser, blocks, spans[chosen], labels[chosen], rivals[chosen]))
-    return torch.cat(parts) if parts else blocks.new_zeros(0, blocks.shape[1])
+    features = torch.from_numpy(heads.features)
+    parts = [torch.zeros(0, features.shape[1])]
+    most = max(1, _FEATURES // max(1, 4 * features[0].numel()))
+    for low in range(0, len(given.spans), most):
+        some = slice(low, low + most)
+        start, end = torch.tensor(given.spans[some]).unbind(1)
+        # A copy for each span of the four tokens that it is made of, in which it is span (0, 2).
+        tokens = torch.stack((start, start + 1, end, end + 1), dim=1)
+        copies = features[tokens].requires_grad_()
+        with torch.enable_grad():
+            scores = heads.label_scores(copies, [(0, 2)], held_norms=True).transpose(0, 1)
+            part = given._replace(labels=given.labels[some], rivals=given.rivals[some])
+            (gradient,) = torch.autograd.grad(_leads(scores, part).sum(), copies)
+        parts.append((gradient * copies.detach()).sum(dim=(1, 3)))
+    return torch.cat(parts).double().numpy()
 
 
-def _parts(
-    parser: ChartParser,
-    blocks: Tensor,
-    spans: Sequence[Span],
-    labels: Sequence[int],
-    rivals: Sequence[int],
-) -> Tensor:
-    """As of :func:`lead_parts`, of spans that fit into memory at once."""
-    scorer = parser.scorer
-    feed_forward = label_layer_of(parser).feed_forward
-    start, end = torch.tensor(list(spans), device=blocks.device).long().unbind(1)
-    # The tokens of each span, of which the first two give forward and the others backward parts.
-    places = torch.stack((start, end, start + 1, end + 1))
-    with (
-        evaluating(parser),
-        torch.enable_grad(),
-        torch.autocast(blocks.device.type, enabled=False),
-    ):
-        features = blocks.detach().float()[places].requires_grad_()
-        rows = features.flatten(2)
-        if feed_forward is not None:
-            expanded = feed_forward.expand(rows.flatten(0, 1)).relu()
-            contracted = feed_forward.contract(expanded).view_as(rows)
-            rows = _held_norm(feed_forward.norm, rows + contracted)
-        forward, backward = rows.unflatten(2, (-1, 2, parser.encoder.d_block // 2)).unbind(3)
-        vectors = torch.cat((forward[1] - forward[0], backward[3] - backward[2]), dim=1).flatten(1)
-        hidden = _held_norm(scorer.norm, scorer.first(vectors)).relu()
-        scores = functional.pad(scorer.second(hidden), (1, 0))
-        lead = _leads(scores[None], labels, rivals).sum()
-        (gradient,) = torch.autograd.grad(lead, features)
-    return (gradient * features.detach()).sum(dim=(0, 3))
-
-
-def _held_norm(norm: nn.LayerNorm | ReleasedLayerNorm, rows: Tensor) -> Tensor:
-    """A layer norm whose deviations are numbers through which no gradient goes."""
-    centred = rows - rows.mean(dim=-1, keepdim=True)
-    squares = centred.detach().square()
-    if isinstance(norm, ReleasedLayerNorm):
-        deviation = (squares.sum(dim=-1, keepdim=True) / (rows.shape[-1] - 1)).sqrt() + norm.eps
-    else:
-        deviation = (squares.mean(dim=-1, keepdim=True) + norm.eps).sqrt()
-    return centred / deviation * norm.weight + norm.bias
-
-
-def _leads(scores: Tensor, labels: Sequence[int], rivals: Sequence[int]) -> Tensor:
+def _leads(scores: Tensor, given: Choices) -> Tensor:
     """Score of the label less that of its rival, from ``[..., spans, labels]``."""
-    label, rival = (torch.tensor(list(ids), device=scores.device) for ids in (labels, rivals))
-    row = torch.arange(scores.shape[1], device=scores.device)
-    return scores[:, row, label] - scores[:, row, rival]
+    row = torch.arange(scores.shape[1])
+    return scores[:, row, given.labels] - scores[:, row, given.rivals]

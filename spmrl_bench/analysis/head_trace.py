@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from spmrl_bench.analysis.head_contributions import category_name, shares
-from spmrl_bench.analysis.head_scores import Span, label_scores, lead_parts, lead_without_each
-from spmrl_bench.analysis.observed import Asked, observe, parser_of_heads
-from spmrl_bench.analysis.rivals import constituent, rival_of, scored_label
+from spmrl_bench.analysis.head_contributions import category_name, shares, span_features
+from spmrl_bench.analysis.head_scores import Span, choices, lead_parts, lead_without_each
+from spmrl_bench.analysis.observed import Asked, observe
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.trees.head_driven import constituent
 from spmrl_bench.trees.tree import Label, Tree, collapsed_spans
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ class SpanTrace:
         shares: ``[heads]``, of the span vector, by the norm.
         parts: ``[heads]``, what each brings into the lead.
         without: ``[heads]``, how much of the lead is gone without each.
-        weights: ``[heads, n + 2]``, attention of each over START, the words and STOP. Heads that
-            ask from each token (query matrices) have the mean over the four tokens that the span
-            vector is made of.
+        weights: ``[heads, n + 2]``, attention of each over START, the words and STOP. Of heads with
+            a query for each token it is the mean over the four tokens that the span vector is made
+            of.
     """
 
     start: int
@@ -125,10 +125,9 @@ def trace(
             one of gold.
 
     Raises:
-        SpmrlError: the parser is another one, there are no words, or no such span.
-        SentenceTooLongError, TreeError: as of :func:`observe`.
+        SpmrlError: there are no words, or no such span.
+        UnsupportedError, SentenceTooLongError, TreeError: as of :func:`observe`.
     """
-    own = parser_of_heads(parser)
     if not words:
         raise SpmrlError("a sentence without words has no spans to trace")
     n = len(words)
@@ -138,54 +137,42 @@ def trace(
                 f"there is no span {start}:{end}: the fenceposts of these {n} words are 0 to {n}, "
                 f"and a span begins before it ends; 0:1 is the first word, 0:{n} the sentence"
             )
-    (seen,) = observe(own, [Asked(words, tags, gold)])
+    (seen,) = observe(parser, [Asked(words, tags, gold)])
     predicted = {(start, end): label for start, end, label in seen.rows}
     right = {} if gold is None else {(i, j): label for i, j, label in collapsed_spans(gold)}
     if spans is None:
         spans = sorted(predicted.keys() | right.keys(), key=lambda span: (span[0], -span[1]))
     if not spans:
         return SentenceTrace(seen.tree, gold, (), 0)
-    view = seen.view
-    assert view.blocks is not None
-    scores = label_scores(own, view.blocks[None], spans)[0].cpu()
-    labels, rivals, known = [], [], []
-    for span, row in zip(spans, scores, strict=True):
-        label = scored_label(own, predicted.get(span, ()), row) or 0
-        other = scored_label(own, right.get(span, ()), row) if gold is not None else label
-        same = right.get(span, ()) == predicted.get(span, ())
-        known.append(other is not None)
-        unsettled = gold is None or other is None or same
-        rivals.append(rival_of(own, label, span, n, row) if unsettled else int(other or 0))
-        labels.append(label)
-    parts, without = (
-        of_heads(own, view.blocks, spans, labels, rivals).double().cpu().numpy()
-        for of_heads in (lead_parts, lead_without_each)
+    heads = seen.heads
+    labels = [predicted.get(span, ()) for span in spans]
+    others: list[Label | None] = [None] * len(spans)
+    if gold is not None:
+        others = [right.get(span, ()) for span in spans]
+    rivals = [
+        None if other == label else other for label, other in zip(labels, others, strict=True)
+    ]
+    given = choices(heads, spans, labels, rivals)
+    parts, without = lead_parts(heads, given), lead_without_each(heads, given)
+    shared = shares(span_features(heads.features, spans))
+    known = {constituent(label) for label in heads.labels}
+    traced = tuple(
+        SpanTrace(
+            *span,
+            labels[k],
+            others[k],
+            constituent(heads.labels[given.rivals[k]]),
+            float(given.scores[k, given.labels[k]]),
+            float(given.scores[k, given.rivals[k]]),
+            others[k] is None or others[k] in known,
+            shared[k],
+            parts[k],
+            without[k],
+            _weights_of_span(heads.weights.astype(np.float64), *span),
+        )
+        for k, span in enumerate(spans)
     )
-    shared = shares(view.of_spans(spans)).cpu().numpy()
-    weights = view.weights.double().cpu().numpy()
-    names = own.vocabulary.labels
-    return SentenceTrace(
-        seen.tree,
-        gold,
-        tuple(
-            SpanTrace(
-                start,
-                end,
-                predicted.get((start, end), ()),
-                None if gold is None else right.get((start, end), ()),
-                constituent(names[rivals[k]]),
-                float(scores[k, labels[k]]),
-                float(scores[k, rivals[k]]),
-                known[k],
-                shared[k],
-                parts[k],
-                without[k],
-                _weights_of_span(weights, start, end),
-            )
-            for k, (start, end) in enumerate(spans)
-        ),
-        len(spans),
-    )
+    return SentenceTrace(seen.tree, gold, traced, len(spans))
 
 
 def _weights_of_span(weights: Rows, start: int, end: int) -> Rows:

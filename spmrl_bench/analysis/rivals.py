@@ -7,58 +7,50 @@ division spans have two forms of each label, and some labels are not allowed eve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
-from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.vocabulary import EMPTY
-from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD
+from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD, constituent
 from spmrl_bench.trees.tree import Label
 
 
-def scored_label(parser: ChartParser, label: Label, scores: Tensor) -> int | None:
-    """Index of the label of the chart that stands for a constituent's.
+def scored_label(labels: Sequence[Label], label: Label, scores: Tensor) -> int | None:
+    """Index of the label of the chart that stands for a constituent's; None if there is none.
 
     With division spans a label has two forms, with the mark of what stands left of a head and
     without; the one with the better score is meant.
 
     Args:
-        parser: whose labels.
+        labels: of the chart.
         label: chain of nonterminals; empty for none.
         scores: ``[labels]`` of the span.
-
-    Returns:
-        None if the parser does not know the label.
     """
-    ids = parser.vocabulary.label_ids
-    forms = [ids[form] for form in (label, (TO_HEAD, *label)) if form in ids]
+    forms = [k for k, form in enumerate(labels) if form in (label, (TO_HEAD, *label))]
     return max(forms, key=lambda form: (float(scores[form]), -form), default=None)
 
 
-def rival_of(parser: ChartParser, label: int, span: tuple[int, int], n: int, scores: Tensor) -> int:
+def rival_of(
+    labels: Sequence[Label], label: int, span: tuple[int, int], n: int, scores: Tensor
+) -> int:
     """The best other label, which would have the span if the label had not.
 
     Labels that the chart does not allow there, and the other form of the label itself, are none.
 
     Args:
-        parser: whose labels.
-        label: index, 0 for the empty label.
+        labels: of the chart, the first of no constituent.
+        label: index.
         span: of a sentence of ``n`` words.
         scores: ``[labels]`` of the span.
     """
-    names = parser.vocabulary.labels
     start, end = span
-    own = constituent(names[label])
+    own = constituent(labels[label])
     for other in scores.argsort(descending=True, stable=True).tolist():
-        if constituent(names[other]) == own:
+        if constituent(labels[other]) == own:
             continue
-        if SUB_HEAD in names[other] and end - start in (1, n):
+        if SUB_HEAD in labels[other] and end - start in (1, n):
             continue
-        if end - start == n and not constituent(names[other]):
+        if end - start == n and not constituent(labels[other]):
             continue  # a sentence has a label
         return int(other)
-    return EMPTY  # there is but one label
-
-
-def constituent(label: Label) -> Label:
-    """The nonterminals of a label of the chart, without the mark of division spans."""
-    return label[1:] if label[:1] == (TO_HEAD,) else label
+    return 0  # there is but one label

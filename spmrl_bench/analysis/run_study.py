@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from spmrl_bench.analysis.attention_maps import limited
 from spmrl_bench.analysis.scores import ScoreKey, readable_scores, write_score
-from spmrl_bench.analysis.trials import Attentive, StudyPlan, Trial, joint_plan
+from spmrl_bench.analysis.trials import StudyPlan, Trial, encoder_of, joint_plan
 from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import rules_of, score_split
@@ -23,8 +22,9 @@ from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.estimates import Estimate, Scores
 from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.parsers.neural import NeuralParser
-from spmrl_bench.parsers.registry import load_parser
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.training.schedule import Progress
@@ -94,8 +94,7 @@ class Measured(Trial):
     @property
     def layers(self) -> int | None:
         """How many layers the encoder of its parsers has; None without an encoder."""
-        model = self.config.model
-        return model.layers if isinstance(model, Attentive) else None
+        return getattr(encoder_of(self.config.model)[1], "layers", None)
 
     @property
     def signatures(self) -> list[dict[str, str]]:
@@ -153,8 +152,10 @@ def run_study(
                 continue
             key = _key(work, weights, trial)
             if key not in scores:
-                parser = load_parser(folder, device) if parser is None else parser
-                with limited(parser, trial.limits), parsing_with(parser, trial.parsing):
+                if parser is None:
+                    prepare_process(device)
+                    parser = load_parser(folder, device)
+                with parser.limited(trial.limits), parsing_with(parser, trial.parsing):
                     scores[key] = score_split(parser, work.treebank, SPLIT, config)
                 write_score(key, scores[key], scores_dir)
             found.append(scores[key])

@@ -19,7 +19,7 @@ from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.leaderboard.store import Documents, Part, file_bytes, files_of, problems
-from spmrl_bench.nn.limits import Limit
+from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.scoring.signature import Signature
 
 SCHEMA_VERSION = 3  # as the version of records that first said of a split what is said here
@@ -35,7 +35,7 @@ class ScoreKey(Part):
     split: str
     rules: str
     """How it was counted: that part of the signature."""
-    limits: tuple[tuple[int, Limit], ...]
+    limits: tuple[tuple[int, AttentionMask], ...]
     """In the order of the layers; layers without any are left out."""
     parsing: tuple[tuple[str, int | float], ...] = ()
     """Settings of the parser that are not those of its run, by name."""
@@ -110,7 +110,7 @@ def _upgraded(old: Mapping[str, Any]) -> StudyScore:
     key, signature = old["key"], old["signature"]
     figures = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
     limits = tuple(
-        (limit["layer"], Limit(**{name: limit[name] for name in limit if name != "layer"}))
+        (limit["layer"], AttentionMask(**{name: limit[name] for name in limit if name != "layer"}))
         for limit in key["limits"]
     )
     brackets = MetricResult(

@@ -12,7 +12,7 @@ from typing import Any
 from spmrl_bench.analysis.drawing import BLUE, GREEN, GREY, ORANGE, Sheet
 from spmrl_bench.analysis.findings import Findings
 from spmrl_bench.analysis.run_study import Measured, estimate
-from spmrl_bench.analysis.trials import Attentive
+from spmrl_bench.analysis.trials import Attentive, encoder_of
 
 # How far below and above the middle of its line a bar and a published figure stand, so that the
 # one does not hide the deviation of the other.
@@ -268,8 +268,8 @@ def best_by_minute(one: Measured) -> list[tuple[float, float]]:
 
 def _window(one: Measured) -> tuple[int | None, str]:
     """The window of a row, at test time or of its run, and of which kind it is."""
-    limit, model = one.row.limit, one.config.model
+    limit, (_, encoder) = one.row.limit, encoder_of(one.config.model)
     size, relaxed = limit.window, limit.relaxed
-    if size is None and isinstance(model, Attentive):
-        size, relaxed = model.attention_window, model.relaxed_window
+    if size is None and isinstance(encoder, Attentive):
+        size, relaxed = encoder.window, encoder.relaxed_window
     return size, "relaxed" if relaxed else "strict"

@@ -7,11 +7,11 @@ before anything is trained.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
@@ -21,28 +21,39 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
-from spmrl_bench.nn.encoder_kinds import encoder_named
-from spmrl_bench.nn.limits import OPEN, Limit
-from spmrl_bench.parsers.config import FILES, PRETRAINED, ParserConfig
+from spmrl_bench.nn.encoders.attention import OPEN, AttentionMask
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.parsers.config import NeuralConfig
+from spmrl_bench.parsers.legacy import FLAT
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.storage.toml import describe_mistake
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 
+#: Settings without which an input of files can not be, by input.
+_FILES = {
+    "vectors": ("vectors",),
+    "elmo": ("elmo_weights", "elmo_options"),
+    "transformer": ("transformer",),
+}
 # Settings whose files must exist; those of a transformer may be the name of one on a hub.
-_PATHS = {f"model.{key}" for key in PRETRAINED if key != "transformer"}
+_PATHS = {f"model.{key}" for key in ("vectors", "elmo_weights", "elmo_options", "word_vectors")}
 
 
 @runtime_checkable
 class Attentive(Protocol):
-    """Settings of a model whose encoder may be one of attention; :class:`RunConfig` has them."""
+    """Settings of an encoder of attention."""
 
-    encoder: str
     layers: int
     position: str
     matrices: str
-    attention_window: int | None
+    window: int | None
     relaxed_window: bool
+
+
+def encoder_of(model: ParserConfig) -> tuple[str, Any]:
+    """Name and settings of a parser's encoder; empty and None without one."""
+    return model.own_encoder if isinstance(model, NeuralConfig) else ("", None)
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class Trial:
 
     row: StudyRow
     configs: tuple[RunConfig, ...]
-    limits: Mapping[int, Limit]
+    limits: Mapping[int, AttentionMask]
     parsing: Mapping[str, int | float]
 
 
@@ -146,7 +157,7 @@ def joint_plan(work: StudyPlan) -> Plan:
     return Plan(work.treebank, tuple(distinct), work.note)
 
 
-def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, Limit]:
+def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, AttentionMask]:
     """The limits of each layer of a model; layers without any are left out.
 
     A window that the model was trained with stays where the row has none of its own.
@@ -157,17 +168,16 @@ def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, 
     """
     if limits == AttentionLimits():
         return {}
-    if not isinstance(model, Attentive) or not encoder_named(model.encoder).reads(
-        "attention_window"
-    ):
-        kind = f"the encoder '{model.encoder}' has" if isinstance(model, Attentive) else "there is"
+    name, encoder = encoder_of(model)
+    if not isinstance(encoder, Attentive):
+        kind = f"the encoder '{name}' has" if name else "there is"
         raise RecipeError(f"attention is limited here, but {kind} none")
-    count = model.layers
+    count = encoder.layers
     content, position, windowed = (
         _numbers("limit", layers, count)
         for layers in (limits.content, limits.position, limits.layers)
     )
-    apart = (model.position, model.matrices) == ("concatenated", "factored")
+    apart = (encoder.position, encoder.matrices) == ("concatenated", "factored")
     if not apart and min(len(content), len(position)) < count:
         raise RecipeError(
             "the attention to content and to position can be told apart only with "
@@ -175,10 +185,10 @@ def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, 
         )
     found = {}
     for number in range(count):
-        window, relaxed = model.attention_window, model.relaxed_window
+        window, relaxed = encoder.window, encoder.relaxed_window
         if limits.window is not None and number in windowed:
             window, relaxed = limits.window, limits.relaxed
-        found[number] = Limit(number in content, number in position, window, relaxed)
+        found[number] = AttentionMask(number in content, number in position, window, relaxed)
     return {number: limit for number, limit in found.items() if limit != OPEN}
 
 
@@ -225,8 +235,7 @@ def _trial(
         settings=settings,
     )
     if row.position_only != "none":
-        model = resolve(seed=1).model
-        count = model.layers if isinstance(model, Attentive) else 0
+        count = getattr(encoder_of(resolve(seed=1).model)[1], "layers", 0)
         chosen = _numbers("position_only", row.position_only, count)
         settings["model.position_only_layers"] = json.dumps(chosen)
     configs = tuple(resolve(seed=seed) for seed in range(1, seeds + 1))
@@ -237,7 +246,7 @@ def _trial(
 
 def _of_parsing(settings: Mapping[str, int | float], model: ParserConfig) -> dict[str, int | float]:
     """The settings that are not those of the run; a RecipeError where one cannot be changed."""
-    known = model.parsing_settings
+    known = sorted(model.free)
     for name in settings:
         if name not in known:
             listed = ", ".join(known) or "none"
@@ -272,10 +281,11 @@ def _check_settings(study: Study, given: Mapping[str, str]) -> None:
     decided.add("model.lexical")
     if any(row.position_only != "none" for row in study.rows):
         decided.add("model.position_only_layers")
+    decided = _places(decided)
     for key, value in given.items():
-        if key in _PATHS and not Path(value).exists():
+        if not _places([key]).isdisjoint(_places(_PATHS)) and not Path(value).exists():
             raise RecipeError(f"--set {key}: no such file: {value}")
-        if key in decided:
+        if not _places([key]).isdisjoint(decided):
             raise RecipeError(
                 f"--set {key}: the rows of study {study.name} decide it. Without it, or with a "
                 "study file of your own"
@@ -284,13 +294,26 @@ def _check_settings(study: Study, given: Mapping[str, str]) -> None:
 
 def _concerns(key: str, lexical: Sequence[str]) -> bool:
     """Whether a setting is of use to a run with these inputs."""
-    if key == "model.word_vectors":
+    places = _places([key])
+    if "model.word.vectors" in places:
         return "word" in lexical
-    return all(name in lexical or not f"{key}_".startswith(f"model.{name}_") for name in FILES)
+    return any(
+        table in lexical or table not in _FILES for _, table, *_ in (at.split(".") for at in places)
+    )
+
+
+def _places(keys: Iterable[str]) -> set[str]:
+    """The settings of parts that keys mean, by dotted key."""
+    short = ((key, FLAT.get(key.removeprefix("model."), ())) for key in keys)
+    return {
+        place
+        for key, places in short
+        for place in ([f"model.{each}" for each in places] if places else [key])
+    }
 
 
 def _missing_files(study: Study, row: StudyRow, given: Mapping[str, str]) -> list[str]:
     """The settings of files that a row needs and nobody gave."""
-    known = {*given, *study.settings(row)}
-    needed = [f"model.{key}" for name in study.inputs(row) for key in FILES.get(name, ())]
-    return [key for key in needed if key not in known]
+    known = _places([*given, *study.settings(row)])
+    needed = [f"model.{key}" for name in study.inputs(row) for key in _FILES.get(name, ())]
+    return [key for key in needed if _places([key]).isdisjoint(known)]

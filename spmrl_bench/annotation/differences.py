@@ -6,18 +6,16 @@ gold does. An error of annotation is one decision, or a few that follow from eac
 that is attached higher is in one constituent less and in another more), so that decisions are
 what is looked at: the lead of a whole tree over the gold tree grows with the length of the
 sentence, and with all the small doubts of the parser.
-
-Margins of spans are differences of scores of trees, those of words are natural logarithms of odds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from spmrl_bench.parsers.base import MAX_TOKENS, Margin, Parser
 from spmrl_bench.trees.parse import Layer, Parse
-from spmrl_bench.trees.tree import Label
 
 #: By what sentences are ranked; see :data:`_VALUES`.
 Order = Literal["suspicion", "margin", "mean", "total", "differences", "share"]
@@ -27,46 +25,16 @@ CONFUSING = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A decision on which gold and parser differ.
-
-    Attributes:
-        layer: of the decision.
-        start, end: fenceposts of the span; of a dependency those of the word.
-        gold, parser: the labels of the span, unary chains joined by ``+``, empty where there is
-            no constituent; of a dependency the relations.
-        margin: what the parser would give up to decide it as gold does.
-        known: whether the parser knows the label of gold. If not, the margin is that of the best
-            other label than its own, which the unknown one costs at least.
-        gold_head, parser_head: of a dependency the number of the head, from 1, or 0 for the root;
-            None of a span.
-    """
-
-    layer: Layer
-    start: int
-    end: int
-    gold: str
-    parser: str
-    margin: float
-    known: bool = True
-    gold_head: int | None = None
-    parser_head: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A sentence on which gold and parser differ.
+    """A sentence, by its number in the split from 1, on which gold and parser differ.
 
-    Attributes:
-        number: of the sentence in its split, from 1.
-        gold, parser: the two annotations.
-        differences: at least one, those of constituents first, in the order of the sentence.
+    There is a difference at least; those of constituents come first, in the order of the sentence.
     """
 
     number: int
     gold: Parse
     parser: Parse
-    differences: tuple[Difference, ...]
+    differences: tuple[Margin, ...]
 
     @property
     def margin(self) -> float:
@@ -74,13 +42,20 @@ class Disagreement:
         return max(each.margin for each in self.differences)
 
 
-def label_text(label: Label) -> str:
-    """A unary chain, its nonterminals joined by ``+``."""
-    return "+".join(label)
+def disagreements(
+    parser: Parser, gold: Sequence[Parse], *, max_tokens: int = MAX_TOKENS
+) -> Iterator[Disagreement]:
+    """Yield the sentences on which a parser and gold differ, in no particular order.
+
+    Args and errors are those of :meth:`~spmrl_bench.parsers.base.Parser.margins`.
+    """
+    for place, predicted, margins in parser.margins(gold, max_tokens=max_tokens):
+        if margins:
+            yield Disagreement(place + 1, gold[place], predicted, tuple(margins))
 
 
-def decisions(parse: Parse, layers: Iterable[Layer]) -> int:
-    """How many decisions of these layers an annotation has: its constituents and its words."""
+def _decisions(parse: Parse, layers: Iterable[Layer]) -> int:
+    """Return how many decisions of these layers there are: constituents, and words."""
     return sum(
         len(parse.tree.labels) if layer == "constituents" and parse.tree is not None else len(parse)
         for layer in layers
@@ -96,7 +71,6 @@ def ranked(
     differences of the layer, since scores of trees and logarithms of odds are not the same.
 
     Args:
-        found: sentences.
         by: ``margin``, the decision of which the parser is surest; ``suspicion``, the same, but
             less the more decisions differ, for a parser may be sure of one thing in a sentence
             that it has understood, or lost; ``mean``, the mean over the decisions that differ;
@@ -104,21 +78,16 @@ def ranked(
             of all decisions in gold.
         layer: only the differences of this layer count, and sentences without any are left out.
     """
-    kept = list(found)
-    if layer is not None:
-        kept = [
-            Disagreement(each.number, each.gold, each.parser, own)
-            for each in found
-            if (own := tuple(one for one in each.differences if one.layer == layer))
-        ]
-    units = _units(kept)
-    value = _VALUES[by]
-    keys = {each.number: value(each, units) for each in kept}
-    return sorted(kept, key=lambda each: (-keys[each.number], each.number))
+    kept = [
+        replace(each, differences=own)
+        for each in found
+        if (own := tuple(one for one in each.differences if layer in (None, one.layer)))
+    ]
+    units, value = _units(kept), _VALUES[by]
+    return sorted(kept, key=lambda each: (-value(each, units), each.number))
 
 
 def _units(found: Sequence[Disagreement]) -> dict[Layer, float]:
-    """The mean margin of the differences of each layer."""
     margins: dict[Layer, list[float]] = {}
     for each in found:
         for one in each.differences:
@@ -143,6 +112,6 @@ _VALUES: dict[Order, Callable[[Disagreement, dict[Layer, float]], float]] = {
     "differences": lambda each, units: len(each.differences),
     "share": lambda each, units: (
         len(each.differences)
-        / max(1, decisions(each.gold, dict.fromkeys(one.layer for one in each.differences)))
+        / max(1, _decisions(each.gold, dict.fromkeys(one.layer for one in each.differences)))
     ),
 }

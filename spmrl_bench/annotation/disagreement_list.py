@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spmrl_bench.annotation.differences import Difference, Disagreement
+from spmrl_bench.annotation.differences import Disagreement
 from spmrl_bench.annotation.listing import Heading, csv_text
 from spmrl_bench.annotation.page import escaped, page, sentence_line, table, tree_boxes
 from spmrl_bench.annotation.tree_text import arcs_side_by_side, head_text, side_by_side
+from spmrl_bench.parsers.base import Margin
 
 _COLUMNS = (
     "rank", "treebank", "split", "sentence", "place", "layer", "start", "end", "words", "gold",
@@ -16,7 +17,7 @@ _COLUMNS = (
 
 
 def as_text(heading: Heading, found: Sequence[Disagreement], width: int = 100) -> str:
-    """A list for reading, on lines of a width where words allow it."""
+    """Return a list for reading, on lines of a width where words allow it."""
     lines = [heading.title, *heading.notes]
     for rank, each in enumerate(found, start=1):
         lines += ["", f"{rank}. {heading.sentence(each.number)}: {_summary(each)}"]
@@ -25,7 +26,9 @@ def as_text(heading: Heading, found: Sequence[Disagreement], width: int = 100) -
         if spans and each.gold.tree is not None and each.parser.tree is not None:
             marked = {(one.start, one.end) for one in spans}
             lines += side_by_side(each.gold.tree, each.parser.tree, marked, width)
-            lines += [f"  {_span_text(one)}: {_words(each, one)}" for one in spans]
+            for one in spans:
+                decided = f"{_label(one.gold)}, parser {_label(one.predicted)}, {_margin(one)}"
+                lines.append(f"  {one.start}:{one.end} {decided}: {_words(each, one)}")
         arcs = _of(each, "dependencies")
         if arcs and each.gold.dependencies is not None and each.parser.dependencies is not None:
             lines += arcs_side_by_side(each.gold.dependencies, each.parser.dependencies, arcs)
@@ -33,7 +36,6 @@ def as_text(heading: Heading, found: Sequence[Disagreement], width: int = 100) -
 
 
 def as_page(heading: Heading, found: Sequence[Disagreement]) -> str:
-    """A page in HTML."""
     return page(heading, (_section(heading, rank, one) for rank, one in enumerate(found, 1)))
 
 
@@ -48,9 +50,9 @@ def _rows(heading: Heading, found: Sequence[Disagreement]) -> Iterator[Sequence[
         for one in each.differences:
             yield (
                 rank, heading.treebank, heading.split, each.number, heading.place(each.number),
-                one.layer, one.start, one.end, _words(each, one), one.gold, one.parser,
+                one.layer, one.start, one.end, _words(each, one), one.gold, one.predicted,
                 "" if one.gold_head is None else one.gold_head,
-                "" if one.parser_head is None else one.parser_head,
+                "" if one.predicted_head is None else one.predicted_head,
                 one.margin, "yes" if one.known else "no", text,
             )  # fmt: skip
 
@@ -63,13 +65,11 @@ def _section(heading: Heading, rank: int, each: Disagreement) -> str:
     spans, arcs = _of(each, "constituents"), _of(each, "dependencies")
     if spans and each.gold.tree is not None and each.parser.tree is not None:
         marked = {(one.start, one.end) for one in spans}
-        boxes = [
-            tree_boxes(each.gold.tree, marked, "gold"),
-            tree_boxes(each.parser.tree, marked, "parser"),
-        ]
-        parts.append(f'<div class="sides">{"".join(boxes)}</div>')
+        left = tree_boxes(each.gold.tree, marked, "gold")
+        right = tree_boxes(each.parser.tree, marked, "parser")
+        parts.append(f'<div class="sides">{left}{right}</div>')
         rows = [
-            (False, (_words(each, one), _label(one.gold), _label(one.parser), _margin(one)))
+            (False, (_words(each, one), _label(one.gold), _label(one.predicted), _margin(one)))
             for one in spans
         ]
         parts.append(table(("words", "gold", "parser", "margin"), rows))
@@ -95,7 +95,6 @@ def _section(heading: Heading, rank: int, each: Disagreement) -> str:
 
 
 def _summary(each: Disagreement) -> str:
-    """How much differs, and what weighs the most of it."""
     counts = [
         f"{number} {what}{'s' * (number != 1)}"
         for what, layer in (("span", "constituents"), ("word", "dependencies"))
@@ -105,21 +104,17 @@ def _summary(each: Disagreement) -> str:
     return f"margin {each.margin:.2f}, {' and '.join(counts)} {verb}"
 
 
-def _span_text(one: Difference) -> str:
-    return f"{one.start}:{one.end} {_label(one.gold)}, parser {_label(one.parser)}, {_margin(one)}"
-
-
 def _label(label: str) -> str:
     return label or "no constituent"
 
 
-def _margin(one: Difference) -> str:
+def _margin(one: Margin) -> str:
     return f"{one.margin:.2f}" if one.known else f"{one.margin:.2f} or more (label unknown)"
 
 
-def _words(each: Disagreement, one: Difference) -> str:
+def _words(each: Disagreement, one: Margin) -> str:
     return " ".join(each.gold.words[one.start : one.end])
 
 
-def _of(each: Disagreement, layer: str) -> list[Difference]:
+def _of(each: Disagreement, layer: str) -> list[Margin]:
     return [one for one in each.differences if one.layer == layer]

@@ -22,13 +22,9 @@ ENDINGS = {".txt": "text", ".html": "page", ".csv": "table"}
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What a list is of.
+    """What a list is of: a line, paragraphs of how it was made, and whose sentences it has.
 
-    Attributes:
-        title: in one line.
-        notes: how it was made, a paragraph each.
-        treebank, split: whose sentences they are.
-        origins: where each sentence of the split stands, if that is known.
+    If that is known, ``origins`` says where each sentence of the split stands.
     """
 
     title: str
@@ -38,13 +34,12 @@ class Heading:
     origins: Sequence[SentencePlace] | None = None
 
     def sentence(self, number: int) -> str:
-        """A sentence by its number, from 1, and where it stands."""
         where = self.place(number)
         name = f"{self.treebank} {self.split}, sentence {number}"
         return f"{name} ({where})" if where else name
 
     def place(self, number: int) -> str:
-        """Where a sentence stands: file and number or identifier there; empty if unknown."""
+        """Where a sentence, numbered from 1, stands: file, and number or name there, or ''."""
         if self.origins is None:
             return ""
         origin = self.origins[number - 1]
@@ -66,12 +61,7 @@ def check_ending(path: Path) -> str:
 
 
 def write_list(path: Path, forms: Mapping[str, Callable[[], str]]) -> None:
-    """Write one of the forms, by the ending of the file's name.
-
-    Raises:
-        SpmrlError: the name ends otherwise.
-        RecordError: the file cannot be written.
-    """
+    """Write one of the forms, by the ending of the file's name; RecordError where it cannot be."""
     text = forms[check_ending(path)]()
     try:
         write_text(path, text)

@@ -76,7 +76,6 @@ def page(heading: Heading, sections: Iterable[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text as it stands in a page."""
     return html.escape(text, quote=True)
 
 
@@ -93,13 +92,12 @@ def sentence_line(words: Sequence[str], marked: Collection[Span], kind: str = "g
 def table(headings: Sequence[str], rows: Iterable[tuple[bool, Sequence[str]]]) -> str:
     """A table of text; rows that are marked stand out."""
     head = "".join(f"<th>{escaped(cell)}</th>" for cell in headings)
-    body = [
+    lines = "\n".join(
         ('<tr class="differs">' if marked else "<tr>")
         + "".join(f'<td dir="auto">{escaped(cell)}</td>' for cell in row)
         + "</tr>"
         for marked, row in rows
-    ]
-    lines = "\n".join(body)
+    )
     return (
         f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{lines}\n</tbody></table></div>"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from spmrl_bench.annotation.differences import Difference
+from spmrl_bench.parsers.base import Margin
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.tree import Tree, collapsed_spans
 
@@ -23,13 +23,10 @@ Span = tuple[int, int]
 
 @dataclass
 class Node:
-    """A constituent, unary chains as one.
+    """A constituent, unary chains as one and joined by ``+``; marked, if it differs.
 
-    Attributes:
-        start, end: fenceposts.
-        label: nonterminals joined by ``+``; empty above all others, where they have no root.
-        marked: whether it differs.
-        children: nodes and, for words, their numbers from 0, from left to right.
+    Above all others, where they have no root, the label is empty. Children are nodes and, for
+    words, their numbers from 0.
     """
 
     start: int
@@ -110,11 +107,11 @@ def side_by_side(gold: Tree, parser: Tree, marked: Collection[Span], width: int)
         yield from ("parser", *tree_lines(parser, marked, width))
         return
     for one, other in zip_longest(["gold", *left], ["parser", *right], fillvalue=""):
-        yield f"{padded(one, half)} | {other}".rstrip()
+        yield f"{_padded(one, half)} | {other}".rstrip()
 
 
 def arcs_side_by_side(
-    gold: DependencyTree, parser: DependencyTree, differences: Collection[Difference]
+    gold: DependencyTree, parser: DependencyTree, differences: Collection[Margin]
 ) -> Iterator[str]:
     """A line for each word with its head and relation in both trees."""
     margins = {one.start: one.margin for one in differences}
@@ -127,7 +124,7 @@ def arcs_side_by_side(
         rows.append((MARK if k in margins else "", f"{k + 1} {word}", own, found, margin))
     widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = [padded(cell, wide) for cell, wide in zip(row, widths, strict=True)]
+        cells = [_padded(cell, wide) for cell, wide in zip(row, widths, strict=True)]
         yield "  ".join(cells).rstrip()
 
 
@@ -147,6 +144,5 @@ def columns(text: str) -> int:
     )
 
 
-def padded(text: str, width: int) -> str:
-    """The text with spaces behind it."""
+def _padded(text: str, width: int) -> str:
     return text + " " * (width - columns(text))

@@ -26,12 +26,7 @@ UNITS: tuple[Units, ...] = get_args(Units)
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A sentence with suspicious places.
-
-    Attributes:
-        number: of the sentence in its split, from 1.
-        suspicions: the most suspicious first.
-    """
+    """A sentence, by its number in the split from 1, with suspicious places, the worst first."""
 
     number: int
     suspicions: tuple[Suspicion, ...]
@@ -62,7 +57,7 @@ def suspects(
 
     Args:
         sentences: with the layer of the annotation.
-        annotation: which.
+        annotation: what is looked at.
         nucleus, context: by what the words of a nucleus, and those around it, are told apart.
         min_length, fringe: as of :func:`~spmrl_bench.annotation.variation.find_variation`.
     """
@@ -97,13 +92,13 @@ def _constituents(parse: Parse) -> Iterator[Row]:
 
 
 def _dependencies(parse: Parse) -> Iterator[Row]:
-    """From the first to the last word of each arc: the relation, and where the governor is."""
+    """From the first to the last word of each arc: the relation, and where the head is."""
     tree = parse.dependencies
     if tree is None:
         return
     for word, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True), 1):
         if head:
-            side = "<" if word < head else ">"  # the arrow points to what is governed
+            side = "<" if word < head else ">"  # the arrow points to the dependent
             yield min(word, int(head)) - 1, max(word, int(head)), f"{side}{relation}"
 
 

@@ -33,8 +33,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spmrl_bench.annotation.ngrams import Corpus, Repeated, repeated
-
 #: Words of context on either side that are looked at: what is alike in so many is alike.
 WIDEST = 12
 #: Places of a nucleus beyond which only those of rare annotations are judged, and how rare.
@@ -46,6 +44,83 @@ WITNESSES = 3
 
 #: Start, end and annotation of a stretch of words.
 Row = tuple[int, int, str]
+
+
+#: The token between two sentences.
+BOUNDARY = 0
+
+
+class Corpus(NamedTuple):
+    """Sentences as one row of numbers.
+
+    Attributes:
+        tokens: int64 ``[words + sentences + 1]``, the number of each word from 1, and
+            :data:`BOUNDARY` before, between and behind the sentences.
+        starts: int64 ``[sentences]``, where the first word of each is.
+        ends: likewise the boundary behind its last word.
+    """
+
+    tokens: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sequence[str]]) -> Corpus:
+        numbers: dict[str, int] = {}
+        row = [BOUNDARY]
+        for words in sentences:
+            row += [numbers.setdefault(word, len(numbers) + 1) for word in words]
+            row.append(BOUNDARY)
+        lengths = np.array([len(words) for words in sentences], dtype=np.int64)
+        ends = np.cumsum(lengths + 1)
+        return cls(np.array(row, dtype=np.int64), ends - lengths, ends)
+
+    def sentence_of(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sentence, from 0, of each place of a word."""
+        return np.searchsorted(self.ends, places, side="right")
+
+
+class Repeated(NamedTuple):
+    """The stretches of a length, in words, that occur twice or more.
+
+    Attributes:
+        places: int64 ``[occurrences]``, where each begins; equal ones follow each other, each of
+            them in ascending order.
+        stretch: int64 ``[occurrences]``, the number of the stretch at each, in ascending order.
+    """
+
+    length: int
+    places: NDArray[np.int64]
+    stretch: NDArray[np.int64]
+
+
+def repeated(tokens: NDArray[np.int64]) -> Iterator[Repeated]:
+    """Yield the repeated stretches of each length from 1 on, as long as there are any.
+
+    There are as many stretches as a sentence has words squared, but few of the long ones occur
+    twice, and none of which a shorter part does not. So those of m + 1 words are found among those
+    of m words that are left, each as the pair of its first and its last m words.
+
+    Args:
+        tokens: of a :class:`Corpus`.
+    """
+    # The number of the stretch at each place; -1 where it occurs once, or has a boundary.
+    numbers = np.full(len(tokens), -1)
+    places, keys = np.flatnonzero(tokens != BOUNDARY), tokens[tokens != BOUNDARY]
+    length = 1
+    while len(places):
+        order = np.argsort(keys, kind="stable")
+        keys, places = keys[order], places[order]
+        stretch = np.cumsum(np.append(0, keys[1:] != keys[:-1]))
+        kept = np.bincount(stretch)[stretch] > 1
+        places, stretch = places[kept], stretch[kept]
+        yield Repeated(length, places, stretch)
+        numbers.fill(-1)
+        numbers[places] = stretch
+        # The next longer ones are two of these, one word apart; the last place is a boundary.
+        places = np.flatnonzero((numbers[:-1] >= 0) & (numbers[1:] >= 0))
+        keys = numbers[places] * len(tokens) + numbers[places + 1]
+        length += 1
 
 
 class Place(NamedTuple):
@@ -61,13 +136,12 @@ class Suspicion:
     """A place whose annotation other places with the same words do not have.
 
     Attributes:
-        place: that is suspicious.
         found: how it is annotated; empty for not at all.
         others: how most of the others are.
         same, differing: of the places that share as many words, how many are annotated in the
             one way, this one included, and in the other.
         shared: words around the nucleus that all these share, the ends of a sentence among them.
-        score: how suspicious it is, see :func:`suspicion`.
+        score: of :func:`suspicion`.
         witnesses: some of the others, those that share the most words first.
     """
 
@@ -226,15 +300,10 @@ class _Nucleus:
         names: Sequence[str],
         least: int,
     ) -> Iterator[Suspicion]:
-        """The suspicious ones among some places.
+        """The suspicious ones among the places ``rows``.
 
-        Args:
-            rows: these places.
-            shared: words around the nucleus that each shares with each place, ``[rows, places]``.
-            kinds: the labels.
-            own: which of them each place has.
-            names: of all labels.
-            least: words that are shared.
+        They share words around the nucleus with each place, ``[rows, places]``; each place has its
+        ``own`` of the ``kinds`` of labels.
         """
         levels = np.arange(least, max(least, int(shared.max())) + 1)
         # How many places of each label share as many words with each: [rows, kinds, levels].

@@ -35,7 +35,6 @@ def as_text(heading: Heading, found: Sequence[Suspect], sentences: Sentences) ->
 
 
 def as_page(heading: Heading, found: Sequence[Suspect], sentences: Sentences) -> str:
-    """A page in HTML."""
     return page(
         heading, (_section(heading, rank, each, sentences) for rank, each in enumerate(found, 1))
     )
@@ -88,7 +87,6 @@ def _section(heading: Heading, rank: int, each: Suspect, sentences: Sentences) -
 
 
 def _summary(one: Suspicion) -> str:
-    """What is said against a place."""
     place = one.place
     here = f"{place.start}:{place.end} is {_label(one.found)}"
     others = "other place is" if one.differing == 1 else "other places are"

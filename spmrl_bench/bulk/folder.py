@@ -20,11 +20,10 @@ from spmrl_bench.errors import ReadError, SpmrlError
 from spmrl_bench.executors.driver import carry_out
 from spmrl_bench.executors.unit import Executor, Unit
 from spmrl_bench.files import clear_up
-from spmrl_bench.parsers.bulk import Manner
-from spmrl_bench.parsers.output import chosen_output
-from spmrl_bench.parsers.registry import identity
-from spmrl_bench.parsers.streams import Form
-from spmrl_bench.parsers.text_checks import LOOKED_AT, text_problem
+from spmrl_bench.parsing.answers import chosen_output
+from spmrl_bench.parsing.bulk import ParseOptions
+from spmrl_bench.parsing.models import identity
+from spmrl_bench.parsing.streams import LOOKED_AT, Form, text_problem
 
 #: Files that are named where something is to be said of many.
 NAMED = 5
@@ -35,7 +34,7 @@ def parse_folder(
     model: Path,
     inputs: Path,
     outputs: Path,
-    manner: Manner,
+    options: ParseOptions,
     *,
     form: Form | None,
     compression: Compression | None,
@@ -49,10 +48,10 @@ def parse_folder(
     Args:
         model: the folder of a parser.
         inputs, outputs: the folders; that of the outputs need not exist.
-        manner: how sentences are answered.
+        options: how sentences are answered.
         form: what the files hold; None leaves it to their names.
         compression: of the outputs; None is that of their inputs.
-        transforms: of trees, see :class:`spmrl_bench.parsers.given_trees.TreeReader`.
+        transforms: of trees, see :class:`spmrl_bench.parsing.given_trees.TreeReader`.
         workers: how many work beside each other.
         executor: makes what starts them, where there is anything to do.
         console: where progress is shown.
@@ -71,16 +70,16 @@ def parse_folder(
     check_outputs(files, compression, (SETTINGS, REPORT))
     for each in {compression or "none", *(file.compression for file in files)}:
         check_installed(each)
-    output = chosen_output(manner.output, found.kind.layers)
+    output = chosen_output(options.output, found.kind.layers)
     settings = Settings(
         inputs=str(inputs),
         model=str(model),
-        kind=found.kind.name,
+        kind=found.name,
         sha256=found.sha256,
         input=form,
         output=output,
-        tags=manner.tag_column,
-        on_long=manner.on_long,
+        tags=options.tag_column,
+        on_long=options.on_long,
         compression=compression,
         transforms=None if transforms is None else tuple(transforms),
         shard_sentences=shards.SHARD_SENTENCES,
@@ -93,7 +92,7 @@ def parse_folder(
         inputs=inputs,
         outputs=outputs,
         files=tuple(files),
-        manner=manner,
+        options=options,
         transforms=settings.transforms,
         compression=compression,
         session=secrets.token_hex(4),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from spmrl_bench.errors import ReadError, SpmrlError
-from spmrl_bench.parsers.streams import Form
+from spmrl_bench.parsing.streams import Form
 
 Compression = Literal["none", "gz", "zst"]
 COMPRESSIONS: tuple[Compression, ...] = get_args(Compression)

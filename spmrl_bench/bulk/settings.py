@@ -15,9 +15,9 @@ from spmrl_bench.bulk.inputs import Compression
 from spmrl_bench.bulk.state import SETTINGS
 from spmrl_bench.errors import SpmrlError, remedy
 from spmrl_bench.files import create
-from spmrl_bench.parsers.bulk import OnLong
-from spmrl_bench.parsers.output import Output
-from spmrl_bench.parsers.streams import Form
+from spmrl_bench.parsing.answers import Output
+from spmrl_bench.parsing.bulk import OnLong
+from spmrl_bench.parsing.streams import Form
 from spmrl_bench.readers.conll import TagColumn
 
 
@@ -27,7 +27,7 @@ class Settings(BaseModel):
     Attributes:
         inputs: the folder of what was parsed.
         model: the folder of the parser; its place does not matter.
-        kind, sha256: of the parser, see :func:`spmrl_bench.parsers.registry.identity`.
+        kind, sha256: of the parser, see :func:`spmrl_bench.parsing.models.identity`.
         input: what the files hold; None where their names say so.
         output, tags, on_long, compression: as the options of the command.
         transforms: of trees that are read.

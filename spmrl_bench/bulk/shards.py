@@ -21,9 +21,9 @@ from pydantic import BaseModel, ConfigDict
 
 from spmrl_bench.bulk.compression import Source, readable
 from spmrl_bench.errors import ReadError
-from spmrl_bench.parsers import given_trees
-from spmrl_bench.parsers.given_trees import Layout, read_trees
-from spmrl_bench.parsers.streams import Form, Given, sentences_of
+from spmrl_bench.parsing import given_trees
+from spmrl_bench.parsing.given_trees import Layout, read_trees
+from spmrl_bench.parsing.streams import Form, InputSentence, sentences_of
 from spmrl_bench.readers import text
 from spmrl_bench.readers.conll import TagColumn
 
@@ -54,7 +54,7 @@ class Cut(BaseModel):
     """Number of the sentence that begins here."""
     by_line: bool | None = None
     blank: int = 0
-    """These two: see :class:`~spmrl_bench.parsers.given_trees.Layout`."""
+    """These two: see :class:`~spmrl_bench.parsing.given_trees.Layout`."""
 
     @property
     def layout(self) -> Layout:
@@ -91,8 +91,8 @@ class Shard:
 
     def given(
         self, tag_column: TagColumn = "xpos", transforms: Sequence[str] | None = None
-    ) -> Iterator[Given]:
-        """Its sentences, see :func:`spmrl_bench.parsers.streams.sentences_of`.
+    ) -> Iterator[InputSentence]:
+        """Its sentences, see :func:`spmrl_bench.parsing.streams.sentences_of`.
 
         Raises:
             ReadError: one is malformed; those in front of it have been given.
@@ -103,9 +103,9 @@ class Shard:
             self.form,
             tag_column,
             transforms,
-            layout=self.cut.layout,
             line=self.cut.line,
             sentence=self.cut.sentence,
+            layout=self.cut.layout,
         )
         self._check()
 
@@ -118,9 +118,8 @@ class Shard:
         self._check()
         layout, sentences = self.cut.layout, self.sentences
         if sentences is None:
-            start = {"line": self.cut.line, "sentence": self.cut.sentence}
-            trees = read_trees(io.BytesIO(self.data), self.name, layout, **start)
-            sentences = sum(1 for _ in trees)
+            stream, line, sentence = io.BytesIO(self.data), self.cut.line, self.cut.sentence
+            sentences = sum(1 for _ in read_trees(stream, self.name, layout, line, sentence))
         return Cut(
             offset=self.cut.offset + len(self.data),
             line=self.cut.line + self.data.count(b"\n"),

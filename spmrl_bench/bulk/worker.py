@@ -10,7 +10,6 @@ because what they have may come free. So when a worker ends, all is done.
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,8 +34,8 @@ from spmrl_bench.errors import (
 )
 from spmrl_bench.interrupts import signals_wait
 from spmrl_bench.locks import LockedError, locked
-from spmrl_bench.parsers.bulk import Answerer, Manner, Tally, parse_given
-from spmrl_bench.parsers.registry import identity, load_parser
+from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, parse_input
+from spmrl_bench.parsing.models import identity
 from spmrl_bench.processes import available_threads
 
 #: Seconds between two looks whether what others have in work has come free.
@@ -54,10 +53,10 @@ class Job:
 
     Attributes:
         model: the folder of the parser.
-        sha256: of the parser, see :func:`spmrl_bench.parsers.registry.identity`.
+        sha256: of the parser, see :func:`spmrl_bench.parsing.models.identity`.
         inputs, outputs: the folders.
         files: of the inputs.
-        manner: how sentences are answered.
+        options: how sentences are answered.
         transforms: of trees that are read.
         compression: of the outputs; None for that of their inputs.
         session: what tells the workers of one command from those of another.
@@ -68,7 +67,7 @@ class Job:
     inputs: Path
     outputs: Path
     files: Sequence[Input]
-    manner: Manner
+    options: ParseOptions
     transforms: Sequence[str] | None
     compression: Compression | None
     session: str
@@ -81,7 +80,7 @@ def work(job: Job, number: int, workers: int, *, device: str, console: Any = Non
         job: see there.
         number: of this worker, from 0.
         workers: how many there are; it does not matter whether that is so.
-        device: as for :func:`spmrl_bench.parsers.load_parser`.
+        device: as for :func:`spmrl_bench.load_parser`.
         console: of a unit of work; there is nothing to say.
 
     Raises:
@@ -105,17 +104,13 @@ class _Worker:
         self._reached: dict[str, tuple[int, Cut]] = {}
 
     @cached_property
-    def _answerer(self) -> Answerer:
+    def _parse_window(self) -> Worker:
         """Loaded with the first shard, and with its caches kept to the last."""
         model = self._job.model
-        parser = load_parser(model, self._device)
+        worker = own_worker(model, self._device, available_threads(), self._job.options)
         if identity(model).sha256 != self._job.sha256:
             raise CheckpointError(f"{model}: another parser has come into its place meanwhile")
-        if "torch" in sys.modules:  # the parser brought it along
-            import torch
-
-            torch.set_num_threads(available_threads())  # where another variable says otherwise
-        return Answerer(parser, self._job.manner)
+        return worker
 
     def run(self, first: int) -> None:
         """Go through all inputs, again and again until all are done or have failed."""
@@ -189,16 +184,16 @@ class _Worker:
         if (end := _next(shard)) is not None:
             state.write_cut(number + 1, end)
         self._tally.begin()
-        tally = Tally()
-        given = shard.given(self._job.manner.tag_column, self._job.transforms)
-        answers = partial(map, self._answerer)
-        texts = ["".join(some) for some in parse_given(given, answers, tally)]
+        counts = Counts()
+        sentences = shard.given(self._job.options.tag_column, self._job.transforms)
+        parse_windows = partial(map, self._parse_window)
+        texts = ["".join(some) for some in parse_input(sentences, parse_windows, counts)]
         compression = self._job.compression or file.compression
         data = compressed("".join(texts).encode(), compression)
         part = Part(
-            sentences=tally.sentences,
-            long=tally.long,
-            first_long=tally.first_long,
+            sentences=counts.sentences,
+            long=counts.long,
+            first_long=counts.first_long,
             size=len(data),
             consumed=shard.consumed,
             next=end,

@@ -1,10 +1,8 @@
-/* The two loops in which dependency decoding spends its time.
+/* The loops in which CKY, Eisner's chart and Edmonds' algorithm spend their time.
 
    They are C because Cython cannot promise that two arrays do not overlap, and without that no
-   compiler vectorises them well. Each is compiled for several instruction sets where the library
-   can choose among them when it is loaded. All do the same additions, and a maximum is the same in
-   any order: of the two zeros either may come out, but they compare equal, and no score is read off
-   a chart. Callers guarantee the sizes. */
+   compiler vectorises them well. A maximum is the same in any order: of the two zeros either may
+   come out, but they compare equal, and no score is read off a chart. Callers guarantee the sizes. */
 
 #ifndef SPMRL_BENCH_CHART_JOINS_H
 #define SPMRL_BENCH_CHART_JOINS_H
@@ -13,20 +11,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef _MSC_VER
-#define restrict __restrict
-#endif
-
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#include <features.h>
-#endif
-#if defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__)
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CLONES
-#endif
+#include "../simd.h"
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
+
+/* CKY over `n` words: `inside` [n(n + 1) / 2], packed, comes with the value of each span and leaves
+   with the score of the best tree over it. `tops` is [n + 1]. */
+CLONES
+static void fill_spans(double *restrict inside, double *restrict tops, ptrdiff_t n)
+{
+    for (ptrdiff_t i = n - 2; i >= 0; i--) {
+        double *restrict const row = inside + i * n - i * (i - 1) / 2 - i - 1; /* [i, j) at j */
+        for (ptrdiff_t j = i + 2; j <= n; j++) tops[j] = -INFINITY;
+        for (ptrdiff_t k = i + 1; k < n; k++) {
+            if (k > i + 1) row[k] += tops[k];
+            const double left = row[k];
+            const double *restrict const right = inside + k * n - k * (k - 1) / 2 - k - 1;
+            for (ptrdiff_t j = k + 1; j <= n; j++) tops[j] = larger(left + right[j], tops[j]);
+        }
+        row[n] += tops[n];
+    }
+}
 
 /* Eisner's chart over `n` words with `arcs` [n, n + 1].
 
@@ -68,13 +73,6 @@ static void fill_charts(
             }
         }
     }
-}
-
-/* Subtract what a component's arc is worth from the arcs into it. */
-CLONES
-static void lower_row(double *restrict values, double by, ptrdiff_t count)
-{
-    for (ptrdiff_t k = 0; k < count; k++) values[k] -= by;
 }
 
 /* Take over the better of two rows of arcs; of equal ones that which enters at the lower word.

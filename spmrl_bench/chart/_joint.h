@@ -1,25 +1,14 @@
-/* The joint chart of one sentence, filled; spans as in packing.py, heads and governors from 0.
+/* The joint chart of one sentence, filled; the recurrences are those of joint.py, words count from 0.
 
-   Entry (i, j, w) of the chart is the best score that span [i, j) can have on behalf of word w:
+   Entry (i, j, w) is the best score that span [i, j) can have on behalf of word w: as head, where w
+   is in the span, as the head of the span's head word, where it is outside. In a span of two parts
+   one has the head and the other depends on it, so for each head word, whichever part it stands in,
+   the best tree is the maximum over k of (i, k, w) + (k, j, w): one sum over both directions, and
+   all w side by side in memory, without a branch or a gather. It takes n^4 / 12 sums, and so do the
+   entries of words outside. Four splits, and four dependents, at a time keep the processor busy.
 
-   - w in the span: of its trees with head word w, the span's own label with it (or none);
-   - w outside: of its trees, if the span is a dependent part and its head word depends on w, the
-     label that a dependent part of several words must carry and the arc with it.
-
-   In a span of two parts, one part has the head and the other one depends on it, so for each head
-   word w in [i, j), whichever part it stands in, the best tree is
-
-       max over i < k < j of (i, k, w) + (k, j, w),
-
-   one sum over both directions, and all w side by side in memory: no branch, no gather. It takes
-   n^4 / 12 sums, and so do the entries of words outside, maxima of dependents over governors. The
-   n^3 / 2 entries are each used for one or the other.
-
-   Words lie in panels of eight, one cache line: entry (i, j, w) is at [w / 8][cell][w % 8]. A run
-   through the splits k of one span then reads line after line.
-
-   A maximum is the same in any order, and every sum has two fixed terms: blocks and vectors
-   change nothing but the time. Callers guarantee that all scores are finite, and the sizes. */
+   A maximum is the same in any order, and every sum has two fixed terms: how they are grouped
+   changes nothing but the time. Callers guarantee that all scores are finite, and the sizes. */
 
 #ifndef SPMRL_BENCH_CHART_JOINT_H
 #define SPMRL_BENCH_CHART_JOINT_H
@@ -27,140 +16,90 @@
 #include <math.h>
 #include <stddef.h>
 
-enum {
-    PANEL = 8,   /* words that lie together */
-    ROWS = 4,    /* of spans that are combined in registers, */
-    COLUMNS = 2, /* and columns: 8 maxima for 6 loads */
-    BLOCK = 16,  /* rows and columns of spans that share what is in the cache, */
-    STEPS = 16   /* so many splits at a time */
-};
+#include "../simd.h"
 
-struct joint_chart {
-    ptrdiff_t n;
-    ptrdiff_t cells;       /* n(n+1)/2 */
-    const double *values;  /* [cells], score of the best label of each span but the empty one */
-    const double *arcs;    /* [panels][n][PANEL], governors in panels; padding is finite */
-    double *scores;        /* [panels][cells][PANEL], all that is written */
-    double *dependents;    /* [COLUMNS][n], room for best trees of dependent parts by head */
-};
+static inline double larger(double a, double b) { return a > b ? a : b; }
 
-static inline ptrdiff_t cell_of(struct joint_chart chart, ptrdiff_t i, ptrdiff_t j)
+static inline ptrdiff_t cell_of(ptrdiff_t n, ptrdiff_t i, ptrdiff_t j)
 {
-    return i * chart.n - i * (i - 1) / 2 + (j - i - 1);
+    return i * n - i * (i - 1) / 2 + (j - i - 1);
 }
 
-/* Entry (i, j, w) of the chart. */
-static inline double *entry(struct joint_chart chart, ptrdiff_t i, ptrdiff_t j, ptrdiff_t w)
+/* Join the parts of a span for four splits; `a` and the `b` are entries of the left and of the right
+   parts, of `count` words, those of the left parts `n` apart. */
+CLONES
+static void join4(
+    const double *restrict a, ptrdiff_t n, const double *restrict b0, const double *restrict b1,
+    const double *restrict b2, const double *restrict b3, double *restrict top, ptrdiff_t count)
 {
-    return chart.scores + (w / PANEL * chart.cells + cell_of(chart, i, j)) * PANEL + w % PANEL;
-}
-
-static inline double larger_of(double a, double b) { return a > b ? a : b; }
-static inline ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
-static inline ptrdiff_t most(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
-
-/* No tree yet for the spans from rows [i, i_end) to columns [j, j_end). */
-static void clear_spans(
-    struct joint_chart chart, ptrdiff_t i, ptrdiff_t i_end, ptrdiff_t j, ptrdiff_t j_end)
-{
-    for (ptrdiff_t w = i / PANEL * PANEL; w < j_end - 1; w += PANEL) {
-        for (ptrdiff_t row = i; row < i_end; row++) {
-            const ptrdiff_t first = most(j, row + 1);
-            double *const lanes = entry(chart, row, first, w);
-            for (ptrdiff_t x = 0; x < (j_end - first) * PANEL; x++) lanes[x] = -INFINITY;
-        }
+    const double *restrict const a1 = a + n, *restrict const a2 = a1 + n, *restrict const a3 = a2 + n;
+    for (ptrdiff_t w = 0; w < count; w++) {
+        const double first = larger(a[w] + b0[w], a1[w] + b1[w]);
+        top[w] = larger(top[w], larger(first, larger(a2[w] + b2[w], a3[w] + b3[w])));
     }
 }
 
-/* Add the label of span [i, j) to its trees, and write down what they are as dependent parts. */
-static void label_span(
-    struct joint_chart chart, ptrdiff_t i, ptrdiff_t j, double *dependents)
+static inline void join1(
+    const double *restrict a, const double *restrict b, double *restrict top, ptrdiff_t count)
 {
-    const double value = chart.values[cell_of(chart, i, j)];
-    const double gain = value > 0 ? value : 0;
-    const double loss = value < 0 && j - i > 1 ? value : 0;
-    for (ptrdiff_t w = i; w < j;) {
-        double *const lanes = entry(chart, i, j, w);
-        const ptrdiff_t count = least(j - w, PANEL - w % PANEL);
-        for (ptrdiff_t x = 0; x < count; x++) {
-            lanes[x] += gain;
-            dependents[w + x] = lanes[x] + loss;
-        }
-        w += count;
+    for (ptrdiff_t w = 0; w < count; w++) top[w] = larger(top[w], a[w] + b[w]);
+}
+
+/* Let four words be dependents of `count` words outside; `arcs` are theirs, `stride` apart. */
+CLONES
+static void attach4(
+    const double *restrict dependents, const double *restrict arcs, ptrdiff_t stride,
+    double *restrict top, ptrdiff_t count)
+{
+    const double d0 = dependents[0], d1 = dependents[1], d2 = dependents[2], d3 = dependents[3];
+    const double *restrict const a1 = arcs + stride, *restrict const a2 = a1 + stride;
+    const double *restrict const a3 = a2 + stride;
+    for (ptrdiff_t g = 0; g < count; g++) {
+        const double first = larger(d0 + arcs[g], d1 + a1[g]);
+        top[g] = larger(top[g], larger(first, larger(d2 + a2[g], d3 + a3[g])));
     }
 }
 
-/* Entry (i, j, g) for one governor. */
-static void attach_to(
-    struct joint_chart chart, ptrdiff_t i, ptrdiff_t j, const double *dependents, ptrdiff_t g)
+static inline void attach1(
+    double dependent, const double *restrict arcs, double *restrict top, ptrdiff_t count)
 {
-    const double *arc = chart.arcs + (g / PANEL * chart.n + i) * PANEL + g % PANEL;
-    double top = -INFINITY;
-    for (ptrdiff_t d = i; d < j; d++, arc += PANEL) top = larger_of(dependents[d] + *arc, top);
-    *entry(chart, i, j, g) = top;
+    for (ptrdiff_t g = 0; g < count; g++) top[g] = larger(top[g], dependent + arcs[g]);
 }
 
-#if defined(__GNUC__)
-#define INLINED static inline __attribute__((always_inline))
-#elif defined(_MSC_VER)
-#define INLINED static __forceinline
-#else
-#define INLINED static inline
-#endif
-
-/* The loops themselves, for vectors of two and, where the processor has them, of four. */
-
-#if defined(__SSE2__) || defined(_M_X64)
-#include <emmintrin.h>
-#define VECTOR __m128d
-#define LOAD _mm_loadu_pd
-#define STORE _mm_storeu_pd
-#define ADD _mm_add_pd
-#define MAX _mm_max_pd
-#define REPEAT _mm_set1_pd
-#else
-typedef struct { double lane[2]; } pair;
-static inline pair pair_of(double a, double b)
+/* `values` [cells] and `arcs` [n, n + 1] of a sentence of n words; written are the chart [cells, n]
+   and, as work space, `dependents` [n]. */
+static void fill_joint_chart(
+    ptrdiff_t n, const double *values, const double *arcs, double *chart, double *dependents)
 {
-    pair x;
-    x.lane[0] = a, x.lane[1] = b;
-    return x;
-}
-#define VECTOR pair
-#define LOAD(x) pair_of((x)[0], (x)[1])
-#define STORE(x, a) ((x)[0] = (a).lane[0], (x)[1] = (a).lane[1])
-#define ADD(a, b) pair_of((a).lane[0] + (b).lane[0], (a).lane[1] + (b).lane[1])
-#define MAX(a, b) pair_of(larger_of((a).lane[0], (b).lane[0]), larger_of((a).lane[1], (b).lane[1]))
-#define REPEAT(a) pair_of(a, a)
-#endif
-#define LANES 2
-#define TARGET
-#define NAMED(name) name##_2
-#include "_joint_loops.h"
-
-#if defined(__GNUC__) && defined(__x86_64__)
-#include <immintrin.h>
-#define VECTOR __m256d
-#define LOAD _mm256_loadu_pd
-#define STORE _mm256_storeu_pd
-#define ADD _mm256_add_pd
-#define MAX _mm256_max_pd
-#define REPEAT _mm256_set1_pd
-#define LANES 4
-#define TARGET __attribute__((target("avx")))
-#define NAMED(name) name##_4
-#include "_joint_loops.h"
-static int widest_vectors(void) { return __builtin_cpu_supports("avx") ? 4 : 2; }
-#else
-#define fill_4 fill_2
-static int widest_vectors(void) { return 2; }
-#endif
-
-/* Fill the chart with vectors of so many lanes, at most `widest_vectors()`. */
-static void fill_joint_chart(struct joint_chart chart, int lanes)
-{
-    if (lanes == 4) fill_4(chart);
-    else fill_2(chart);
+    const ptrdiff_t row = n + 1;
+    arcs++; /* the root takes no part */
+    for (ptrdiff_t i = n - 1; i >= 0; i--) {
+        for (ptrdiff_t j = i + 1; j <= n; j++) {
+            const double value = values[cell_of(n, i, j)];
+            double *const entry = chart + cell_of(n, i, j) * n;
+            for (ptrdiff_t w = 0; w < n; w++) entry[w] = -INFINITY;
+            if (j == i + 1) entry[i] = 0;
+#define PART(i, j) (chart + cell_of(n, i, j) * n + first)
+            const ptrdiff_t first = i, words = j - i;
+            ptrdiff_t k = i + 1, d = i;
+            for (; k + 4 <= j; k += 4)
+                join4(
+                    PART(i, k), n, PART(k, j), PART(k + 1, j), PART(k + 2, j), PART(k + 3, j),
+                    entry + i, words);
+            for (; k < j; k++) join1(PART(i, k), PART(k, j), entry + i, words);
+#undef PART
+            const double gain = value > 0 ? value : 0, loss = value < 0 && words > 1 ? value : 0;
+            for (ptrdiff_t w = i; w < j; w++) dependents[w] = (entry[w] += gain) + loss;
+            for (; d + 4 <= j; d += 4) {
+                attach4(dependents + d, arcs + d * row, row, entry, i);
+                attach4(dependents + d, arcs + d * row + j, row, entry + j, n - j);
+            }
+            for (; d < j; d++) {
+                attach1(dependents[d], arcs + d * row, entry, i);
+                attach1(dependents[d], arcs + d * row + j, entry + j, n - j);
+            }
+        }
+    }
 }
 
 #endif

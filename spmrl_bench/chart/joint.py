@@ -1,91 +1,164 @@
-"""Best constituents and dependencies of one structure, for a whole batch of sentences at once.
+"""Best constituents and dependencies as one structure (Zhou & Zhao 2019).
 
-Zhou & Zhao (2019) parse with trees whose nodes have head words: the score is that of the spans
-plus that of the arcs, and both are decoded together and exactly. As in
-:func:`spmrl_bench.chart.decode` trees are binary, and nodes with the empty label stand for no
-constituent. The head of a node is the head of one of its two parts, and the head word of the
-other part depends on it.
+Trees are binary, nodes with the empty label stand for no constituent, and every node has a head
+word: that of one of its two parts, on which the head word of the other part depends. With the best
+label's score ``s`` of a span, words h and d in it and g outside:
 
-This module knows no model and no tree class. The work is done by the compiled kernel ``_joint``
-or by its plain-Python twin :mod:`spmrl_bench.chart.joint_reference`.
+    best(i, j, h) = max over i < k < j of (best(i, k, h) + best(k, j, h)) + max(s, 0)
+    best(i, i + 1, i) = max(s, 0)
+    best(i, j, g) = max over i <= d < j of (best(i, j, d) + min(s, 0) + arc from g to d)
+
+where ``min(s, 0)`` takes the empty label from a dependent part, unless it is one word. Of the two
+entries that the first line adds, one is that of the part with the head, the other that of the
+dependent part, for which h is a word outside; it is the hook of Eisner & Satta (1999), which makes
+it a matter of n^4 steps. Zhou & Zhao (2019), section 3.2, fill the same chart in n^5.
+
+Sums are double. Ties go to the lowest root word; then, from the full sentence down, to the leftmost
+split and to the lowest head word of the dependent part; a label must score more than the empty one.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from dataclasses import dataclass
 
-from spmrl_bench.chart import packing
-from spmrl_bench.chart.checks import (
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spmrl_bench.chart import kernels
+from spmrl_bench.chart.arrays import (
+    arc_offsets,
+    cell_index,
+    cell_offsets,
     checked_arcs,
     checked_lengths,
-    checked_threads,
     checked_values,
+    node_offsets,
+    word_offsets,
 )
-from spmrl_bench.chart.decoded import JointDecoded
-from spmrl_bench.chart.kernels import load_joint_kernel
-from spmrl_bench.chart.threads import team_size
+
+Scores = NDArray[np.float64]
+#: A span, its head word and whether it must have a label.
+_Node = tuple[int, int, int, bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointTrees:
+    """The best tree, 2n - 1 nodes in pre-order, and the best heads of each sentence of a batch."""
+
+    cells: NDArray[np.int64]
+    """[nodes] packed cell of each node, counted from the first cell of the batch."""
+    labelled: NDArray[np.bool_]
+    """[nodes] whether the node has the best label of its cell; if not, the empty one."""
+    node_heads: NDArray[np.int32]
+    """[nodes] head word of each node, from 1 in each sentence."""
+    heads: NDArray[np.int32]
+    """[words] head of each word, from 1; 0 is the root."""
+    offsets: NDArray[np.int64]
+    """[B + 1] first node of each sentence."""
+    word_offsets: NDArray[np.int64]
+    """[B + 1] first word of each sentence."""
+    scores: NDArray[np.float64]
+    """[B] score of each structure."""
 
 
 def decode_joint(
-    values: ArrayLike,
-    arcs: ArrayLike,
-    lengths: ArrayLike,
-    *,
-    threads: int | None = None,
-) -> JointDecoded:
+    values: ArrayLike, arcs: ArrayLike, lengths: ArrayLike, *, threads: int | None = None
+) -> JointTrees:
     """Find the structure of highest score of every sentence of a batch.
 
-    The score of a structure is the sum over the 2n - 1 nodes of its tree, each of which has its
-    value if it carries a label and 0 if not, and over the n arcs, one of which comes from the root.
-    The full sentence must carry a label, and so must a dependent part of more than one word, that
-    is, a node whose head word is not that of the node above. All other nodes carry one where their
-    value is above 0.
-
-    Ties go to the lowest root word; then, from the full sentence down, to the leftmost split and
-    to the lowest head word of the dependent part. Sums are double. A sentence of n words takes
-    time in proportion to n^4, and its chart 4 n^3 bytes: 17 megabytes for 160 words, 110 for 300.
-    Each thread needs one chart, that of the longest sentence it is given.
+    The score is the sum of the values of all nodes that have a label and of the n arcs, one of
+    which comes from the root. The full sentence must have a label, and so must a dependent part of
+    more than one word. A sentence of n words takes time in proportion to n^4, and its chart 4 n^3
+    bytes: 17 megabytes for 160 words, 110 for 300. Each thread needs one chart.
 
     Args:
-        values: float64 [cells], packed as in :mod:`spmrl_bench.chart.packing`: the largest score of
-            a label of the cell other than the empty one. Labels that a cell cannot have are left
-            out, and weights of spans and arcs multiplied in, by the caller.
-        arcs: float64 [sum(n(n + 1))], sentence after sentence: n rows, one for each word as
-            dependent, of n + 1 scores, one for each governor, the first being the root
-            (:func:`spmrl_bench.chart.packing.arc_offsets`). What a word scores as its own
-            governor is not looked at.
-        lengths: integers [B], words per sentence.
-        threads: how many threads share the sentences, by default as in
-            :func:`spmrl_bench.chart.decode`; the result does not depend on it.
-
-    Raises:
-        ValueError: an array has the wrong type, shape or range, a score is so large that sums
-            could overflow, or there would be no thread.
-        NotFiniteError: a score is NaN or infinite.
+        values: float64 [cells], the largest score of a label of the cell other than the empty one.
+            Weights of spans and arcs have been multiplied in.
+        arcs: as of :func:`spmrl_bench.chart.decode_dependencies`.
+        lengths, threads: as of :func:`spmrl_bench.chart.decode_spans`.
     """
-    checked_threads(threads)
     words = checked_lengths(lengths)
     inside = checked_values(values, words)
     table = checked_arcs(arcs, words)
-    kernel = load_joint_kernel()
-    decoded = JointDecoded.empty(words)
-    # A score of the charts that WORTH_A_TEAM counts takes as long as two sums.
-    work = int((words.astype(np.float64) ** 4).sum() / 12)
-    kernel.decode(
-        inside,
-        table,
-        words,
-        packing.cell_offsets(words),
-        packing.arc_offsets(words),
-        decoded.offsets,
-        decoded.word_offsets,
-        decoded.cells,
-        decoded.labelled.view(np.uint8),
-        decoded.node_heads,
-        decoded.heads,
-        decoded.scores,
-        np.argsort(-words, kind="stable"),  # long sentences first
-        team_size(kernel, threads, len(words), work),
+    offsets = cell_offsets(words), arc_offsets(words), node_offsets(words), word_offsets(words)
+    count = int(offsets[2][-1])
+    found = JointTrees(
+        cells=np.empty(count, dtype=np.int64),
+        labelled=np.empty(count, dtype=np.bool_),
+        node_heads=np.empty(count, dtype=np.int32),
+        heads=np.empty(int(offsets[3][-1]), dtype=np.int32),
+        offsets=offsets[2],
+        word_offsets=offsets[3],
+        scores=np.empty(len(words)),
     )
-    return decoded
+    kernel, work = kernels.load("_joint"), (words.astype(np.float64) ** 4).sum() / 12
+    team = kernels.threads_for(kernel, threads, words, work)
+    if kernel is None:
+        for b, n in enumerate(words.tolist()):
+            cells, rows, nodes, own = (slice(*each[b : b + 2]) for each in offsets)
+            best = _decode(inside[cells], table[rows].reshape(n, n + 1))
+            found.scores[b], columns, found.heads[own] = best
+            of_nodes = zip(*columns, strict=True)
+            found.cells[nodes], found.labelled[nodes], found.node_heads[nodes] = of_nodes
+            found.cells[nodes] += cells.start
+    else:
+        kernel.decode(
+            inside, table, words, *offsets, found.cells, found.labelled.view(np.uint8),
+            found.node_heads, found.heads, found.scores, np.argsort(-words, kind="stable"), team,
+        )  # fmt: skip
+    return found
+
+
+# The twin of the kernel -------------------------------------------------------------------
+
+
+def _decode(values: Scores, arcs: Scores) -> tuple[float, list[tuple[int, bool, int]], list[int]]:
+    """Return the score, cell, labelled and head word of each node, and heads of one sentence."""
+    n = len(arcs)
+    chart = _fill_chart(values, arcs)
+    roots = chart[0, n] + min(values[n - 1], 0.0) + arcs[:, 0]
+    root = int(roots.argmax())
+    nodes, heads = [], [0] * n
+    waiting: list[_Node] = [(0, n, root, True)]
+    while waiting:
+        i, j, head, required = waiting.pop()
+        cell = cell_index(i, j, n)
+        nodes.append((cell, required or bool(values[cell] > 0), head + 1))
+        if j > i + 1:
+            left, right = _best_parts(chart, values, arcs, i, j, head)
+            heads[left[2] if right[2] == head else right[2]] = head + 1
+            waiting += [right, left]
+    return float(roots[root]) + 0.0, nodes, heads  # + 0.0 turns a negative zero into zero
+
+
+def _fill_chart(values: Scores, arcs: Scores) -> Scores:
+    """Return all best(i, j, w) as [n + 1, n + 1, n], for values [cells] and arcs [n, n + 1]."""
+    n = len(arcs)
+    chart = np.zeros((n + 1, n + 1, n))
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n + 1):
+            value = values[cell_index(i, j, n)]
+            words = chart[i, j]
+            if j > i + 1:
+                words[i:j] = (chart[i, i + 1 : j, i:j] + chart[i + 1 : j, j, i:j]).max(axis=0)
+            words[i:j] += max(value, 0.0)
+            dependents = words[i:j] + (min(value, 0.0) if j > i + 1 else 0.0)
+            for outside in (slice(0, i), slice(j, n)):
+                attached = dependents[:, None] + arcs[i:j, 1:][:, outside]
+                words[outside] = attached.max(axis=0)
+    return chart
+
+
+def _best_parts(
+    chart: Scores, values: Scores, arcs: Scores, i: int, j: int, head: int
+) -> tuple[_Node, _Node]:
+    """Return the left and the right part of the best tree over [i, j) with this head word."""
+    n = chart.shape[2]
+    split = i + 1 + int((chart[i, i + 1 : j, head] + chart[i + 1 : j, j, head]).argmax())
+    left, right = (i, split) if head >= split else (split, j)
+    loss = min(values[cell_index(left, right, n)], 0.0)  # one word has no choice
+    scores = chart[left, right, left:right] + loss + arcs[left:right, head + 1]
+    dependent = left + int(scores.argmax())
+    if head >= split:
+        return (i, split, dependent, split - i > 1), (split, j, head, False)
+    return (i, split, head, False), (split, j, dependent, j - split > 1)

@@ -1,130 +1,86 @@
-"""The implementations of decoding: the compiled kernels, or their plain-Python twins."""
+"""The compiled kernels of decoding, where they could be built, and how many threads they get.
+
+A kernel works without the GIL and makes its own threads where it was built with OpenMP. They then
+are the threads that torch multiplies with, if both were linked with the same OpenMP library, and
+obey the same settings.
+"""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import operator
+import os
 import warnings
-from collections.abc import Callable
 from types import ModuleType
-from typing import NamedTuple
 
-from spmrl_bench.chart import dependency_reference, joint_reference, reference
+import numpy as np
+from numpy.typing import NDArray
 
+from spmrl_bench.errors import ArrayError
 
-class Kernel(NamedTuple):
-    """One implementation of decoding; its functions are described in ``reference.py``."""
+# Additions that take one thread about 50 microseconds, in which sleeping threads would hardly have
+# woken up.
+WORTH_A_TEAM = 200_000
 
-    name: str
-    """What :func:`kernel_name` says."""
-    label_maxima: Callable[..., bool]
-    find_labels: Callable[..., None]
-    decode_maxima: Callable[..., None]
-    openmp_threads: Callable[[], int]
-    """Threads of an OpenMP team, 0 without OpenMP."""
+# OpenMP ends the program where it cannot start as many as it was told.
+MOST_THREADS = 1024
 
 
-class DependencyKernel(NamedTuple):
-    """One implementation of decoding dependencies, described in ``dependency_reference.py``."""
-
-    name: str
-    """"cython" or "python"."""
-    decode_projective: Callable[..., None]
-    decode_spanning: Callable[..., None]
-    openmp_threads: Callable[[], int]
-    """Threads of an OpenMP team, 0 without OpenMP."""
-
-
-class JointKernel(NamedTuple):
-    """One implementation of joint decoding, described in ``joint_reference.py``."""
-
-    name: str
-    decode: Callable[..., None]
-    openmp_threads: Callable[[], int]
-
-
-AnyKernel = Kernel | DependencyKernel | JointKernel
-
-PYTHON = Kernel(
-    "python",
-    reference.label_maxima,
-    reference.find_labels,
-    reference.decode_maxima,
-    lambda: 0,
-)
-
-DEPENDENCY_PYTHON = DependencyKernel(
-    "python",
-    dependency_reference.decode_projective,
-    dependency_reference.decode_spanning,
-    lambda: 0,
-)
-
-JOINT_PYTHON = JointKernel("python", joint_reference.decode, lambda: 0)
-
-
-def compiled(module: ModuleType) -> Kernel:
-    """The kernel of a compiled module."""
-    return Kernel(
-        "cython",
-        module.label_maxima,
-        module.find_labels,
-        module.decode_maxima,
-        module.openmp_threads,
-    )
-
-
-def compiled_dependency(module: ModuleType) -> DependencyKernel:
-    """The dependency kernel of a compiled module."""
-    return DependencyKernel(
-        "cython", module.decode_projective, module.decode_spanning, module.openmp_threads
-    )
-
-
-def kernel_name() -> str:
-    """Which implementation decodes: "cython" or "python"."""
-    return load_kernel().name
-
-
-@functools.cache
-def load_kernel() -> Kernel:
-    """The compiled kernel where it exists, else the twin with one warning that says why."""
-    module = load_extension("chart._cky", "chart decoding", "trees")
-    return PYTHON if module is None else compiled(module)
-
-
-@functools.cache
-def load_dependency_kernel() -> DependencyKernel:
-    """As :func:`load_kernel`, for dependencies."""
-    module = load_extension("chart._dependency", "decoding of dependencies", "trees")
-    return DEPENDENCY_PYTHON if module is None else compiled_dependency(module)
-
-
-@functools.cache
-def load_joint_kernel() -> JointKernel:
-    """As :func:`load_kernel`, for joint decoding."""
-    module = load_extension("chart._joint", "joint decoding", "structures")
-    if module is None:
-        return JOINT_PYTHON
-    return JointKernel("cython", module.decode, module.openmp_threads)
-
-
-def load_extension(name: str, what: str, results: str) -> ModuleType | None:
-    """A compiled module of ``spmrl_bench``; None, with a warning that says why, without it.
-
-    Args:
-        name: such as ``chart._cky``.
-        what: what is slower without it.
-        results: what is the same without it.
-    """
+def _born_by_fork() -> bool:
     try:
-        return importlib.import_module(f"spmrl_bench.{name}")
+        with open("/proc/self/stat", "rb") as stream:
+            after_name = stream.read().rpartition(b")")[2].split()
+        return bool(int(after_name[6]) & 0x40)  # the flag PF_FORKNOEXEC
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+_forked = _born_by_fork()
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+@functools.cache
+def load(name: str) -> ModuleType | None:
+    """Return a compiled module of this room; None, with one warning that says why, without it."""
+    try:
+        return importlib.import_module(f"spmrl_bench.chart.{name}")
     except ImportError as error:
         warnings.warn(
-            f"{what} runs on the plain-Python kernels, which give the same {results} but are "
-            f"much slower, because the compiled ones cannot be loaded ({error}). Install the "
-            "package again on a machine with a C compiler to build them.",
+            "decoding runs on the plain-Python kernels, which give the same trees but are much "
+            f"slower, because the compiled ones cannot be loaded ({error}). Install the package "
+            "again on a machine with a C compiler to build them.",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
         return None
+
+
+def threads_for(
+    kernel: ModuleType | None, threads: int | None, lengths: NDArray[np.int32], work: float
+) -> int:
+    """Return how many threads share the sentences of a batch.
+
+    They are as many as asked for or, with None, as OpenMP uses, but one where ``work``, the number
+    of additions, is too little to share. A process that was forked gets one, since GNU OpenMP waits
+    for ever for threads that did not survive the fork.
+    """
+    if threads is not None:
+        try:
+            threads = operator.index(threads)
+        except TypeError:
+            raise ArrayError(f"threads is {threads!r}; it must be a whole number.") from None
+        if threads < 1:
+            raise ArrayError(f"threads is {threads}; it must be at least 1, or None.")
+    if kernel is None or _forked or (threads is None and work < WORTH_A_TEAM):
+        return 1
+    team = kernel.openmp_threads() if threads is None else threads
+    return max(1, min(team, len(lengths), MOST_THREADS))

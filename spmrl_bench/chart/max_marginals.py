@@ -1,22 +1,18 @@
 """What a chart would give up for a span: the best tree that has it, and the best one that has not.
 
-A decoder says which tree is best, and nothing of how near the next ones come. The *max-marginal*
-of a span is the score of the best tree among those that have a node there; the lead of the best
-tree over it is what it costs to have the span. It is found for all spans at once by the products
-of the inside and outside charts in the semiring of maxima (Goodman 1999, Semiring Parsing; for
-single decisions of a structure Taskar, Guestrin & Koller 2004, Max-Margin Markov Networks). Nothing
-has to be normalised, so that scores which are trained by a margin, and are no logarithms of
-probabilities, are compared as they are.
+The *max-marginal* of a span is the score of the best tree that has a node there; the lead of the
+best tree over it is the cost of having the span. It is found for all spans at once by the inside
+and outside charts in the semiring of maxima (Goodman 1999, Semiring Parsing; for single decisions
+of a structure Taskar, Guestrin & Koller 2004, Max-Margin Markov Networks). Nothing is normalised,
+so scores that are trained by a margin are compared as they are.
 
     inside(i, j)  = value(i, j) + max over i < k < j of inside(i, k) + inside(k, j)
     outside(i, j) = max over parents: value and outside of the parent, and inside of the sibling
     best with [i, j) = inside(i, j) + outside(i, j)
 
-Trees are binary, as those of :func:`spmrl_bench.chart.decode`: where a tree has no node [i, j),
-it has one that crosses it, so that the best tree without is the best with any span that does.
-
-All sentences of a batch are worked on at once, a width of spans at a time, so that Python takes
-2n steps for sentences of n words.
+Trees are binary: where a tree has no node [i, j), it has one that crosses it, so that the best tree
+without is the best with any span that does. All sentences of a batch are worked on at once, a
+width of spans at a time.
 """
 
 from __future__ import annotations
@@ -26,8 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spmrl_bench.chart import packing
-from spmrl_bench.chart.checks import checked_lengths, checked_values
+from spmrl_bench.chart.arrays import cell_offsets, cell_spans, checked_lengths, checked_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,41 +41,27 @@ class MaxMarginals:
 
         Minus infinity where every tree has one: over a single word and over all words.
         """
-        n = int(self.lengths[sentence])
-        offset = int(packing.cell_offsets(self.lengths)[sentence])
-        best = -np.inf
-        # Spans [i, j) that cross it: i < start < j < end, or start < i < end < j. A row of the
-        # chart holds the spans from one fencepost, by their ends.
-        for i in range(start):
-            row = offset + packing.cell_index(i, i + 1, n) - (i + 1)
-            crossing = self.with_span[row + start + 1 : row + end]
-            best = max(best, crossing.max(initial=-np.inf))
-        for i in range(start + 1, end):
-            row = offset + packing.cell_index(i, i + 1, n) - (i + 1)
-            crossing = self.with_span[row + end + 1 : row + n + 1]
-            best = max(best, crossing.max(initial=-np.inf))
-        return float(best)
+        i, j = cell_spans(self.lengths[sentence : sentence + 1])[1:]
+        first = int(cell_offsets(self.lengths)[sentence])
+        crossing = ((i < start) & (start < j) & (j < end)) | ((start < i) & (i < end) & (end < j))
+        own = self.with_span[first : first + len(i)]
+        return float(own.max(where=crossing, initial=-np.inf))
 
 
 def max_marginals(values: ArrayLike, lengths: ArrayLike) -> MaxMarginals:
-    """The score of the best tree with each span.
+    """Return the score of the best tree with each span.
 
     Args:
         values: float64 or float32 [cells], what a node over each span adds to a tree, such as the
-            score of its best label, the empty one among them; packed as in
-            :mod:`spmrl_bench.chart.packing`.
+            score of its best label, the empty one among them.
         lengths: integers [B], words of each sentence.
-
-    Raises:
-        ArrayError: an array has the wrong type, shape or range.
-        NotFiniteError: a value is NaN or infinite.
     """
     words = checked_lengths(lengths)
     table = checked_values(values, words)
     if not len(words):
         return MaxMarginals(np.empty(0), table, words)
     longest = int(words.max())
-    sentence, start, end = packing.cell_spans(words)
+    sentence, start, end = cell_spans(words)
     width = end - start
     cells = np.full((len(words), longest + 1, longest + 1), -np.inf)
     cells[sentence, start, width] = table
@@ -96,9 +77,9 @@ _Chart = NDArray[np.float64]
 
 
 def _inside(cells: _Chart) -> tuple[_Chart, _Chart]:
-    """Inside scores by the left and by the right fencepost of a span, and its width.
+    """Return inside scores by the left and by the right fencepost of a span, and its width.
 
-    ``cells`` are by the left one. In the two orders the parts of all spans of a width are slices.
+    In the two orders the parts of all spans of a width are slices.
     """
     longest = cells.shape[1] - 1
     left, right = np.full_like(cells, -np.inf), np.full_like(cells, -np.inf)
@@ -113,7 +94,7 @@ def _inside(cells: _Chart) -> tuple[_Chart, _Chart]:
 
 
 def _outside(cells: _Chart, left: _Chart, right: _Chart, words: NDArray[np.int32]) -> _Chart:
-    """Outside scores by the left fencepost and the width, without the value of the span."""
+    """Return outside scores by the left fencepost and the width, without the span's own value."""
     longest = cells.shape[1] - 1
     outside = np.full_like(cells, -np.inf)
     outside[np.arange(len(words)), 0, words] = 0.0

@@ -110,11 +110,12 @@ def _of_run(
     run: Path, treebank: str | None, split: str, device: str
 ) -> tuple[Heading, list[Disagreement]]:
     """The sentences of a split on which the best parser of a run and gold differ."""
-    from spmrl_bench.annotation.compare import compared_layers
-    from spmrl_bench.annotation.compare import disagreements as compared
+    from spmrl_bench.annotation.differences import disagreements as compared
     from spmrl_bench.experiments.evaluation import check_lengths
     from spmrl_bench.experiments.run_folder import read_config
-    from spmrl_bench.parsers.registry import load_parser
+    from spmrl_bench.nn.device import prepare_process
+    from spmrl_bench.parsers.registry import kind_named
+    from spmrl_bench.parsing.models import load_parser
 
     if not run.is_dir():
         raise SpmrlError(
@@ -122,8 +123,9 @@ def _of_run(
         )
     name = treebank or read_config(run / "run.json").treebank
     bank = _open(name, split)
+    prepare_process(device)
     parser = load_parser(run, device)
-    examples = bank.examples(split, compared_layers(parser))
+    examples = bank.examples(split, kind_named(parser.kind).layers)
     check_lengths(parser, bank, split, examples)
     found = list(compared(parser, examples))
     heading = _heading(bank, split, str(run), len(found), bank.places(split))

@@ -12,8 +12,8 @@ from spmrl_bench.cli.options import Device, Model, check_choice
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.analysis.attention_maps import Part
     from spmrl_bench.analysis.drawing import Sheet
+    from spmrl_bench.nn.encoders import Part
     from spmrl_bench.parsers.base import Parser
 
 
@@ -77,10 +77,11 @@ def attention(
         spmrl-bench attention --model runs/NAME --sentence "The cat sat ." --layer 3 --head 2
         --output map.svg
     """
-    from spmrl_bench.analysis.action_attention import writes_actions
-    from spmrl_bench.analysis.attention_maps import PARTS
     from spmrl_bench.analysis.drawing import check_format, load_matplotlib
-    from spmrl_bench.parsers.registry import load_parser
+    from spmrl_bench.nn.device import prepare_process
+    from spmrl_bench.nn.encoders import PARTS
+    from spmrl_bench.parsers.base import Parser
+    from spmrl_bench.parsing.models import load_parser
 
     if of is not None:
         check_choice("of", of, ("encoder", "actions"))
@@ -89,8 +90,9 @@ def attention(
     check_format(output)
     load_matplotlib()
     words, given = sentence.split(), None if tags is None else tags.split()
+    prepare_process(device)
     parser = load_parser(model, device)
-    if of == "actions" or (of is None and writes_actions(parser)):
+    if of == "actions" or (of is None and type(parser).derivation is not Parser.derivation):
         for name, value in (("head", head), ("part", part)):
             if value:
                 shown = value if isinstance(value, str) else value[0]
@@ -114,10 +116,9 @@ def _of_actions(
     model: str,
 ) -> Sheet:
     """The attention before each action of a transition parser."""
-    from spmrl_bench.analysis.action_attention import action_attention
     from spmrl_bench.analysis.action_picture import draw_actions
 
-    found = action_attention(parser, words, tags)
+    found = parser.derivation(words, tags)
     return draw_actions(found, layers=_chosen("layer", layer, found.weights.shape[1]), model=model)
 
 
@@ -131,13 +132,10 @@ def _of_encoder(
     model: str,
 ) -> Sheet:
     """The attention of the heads of an encoder."""
-    from spmrl_bench.analysis.attention_maps import attention_maps, parts_of
     from spmrl_bench.analysis.attention_picture import draw_attention
 
-    maps = {
-        part: attention_maps(parser, words, tags, part=part).numpy()
-        for part in parts or parts_of(parser)
-    }
+    parts = parts or parser.attention(words, tags).parts
+    maps = {part: parser.attention(words, tags, part).weights for part in parts}
     count, width = next(iter(maps.values())).shape[:2]
     layers, heads = _chosen("layer", layer, count), _chosen("head", head, width)
     return draw_attention(maps, words, layers=layers, heads=heads, model=model)

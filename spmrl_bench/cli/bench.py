@@ -42,10 +42,8 @@ def bench(
 ) -> None:
     """Measure reading, scoring, decoding, training and parsing, and the machine's own limits.
 
-    The last columns say what share of a limit is reached: of the speed of matrix products
-    for training and parsing (of the smallest number of multiplications that gives the same
-    result, where they are counted), of the speed of reading as many bytes for chart decoding.
-    Other programs should be idle.
+    The last columns say of chart decoding what share it reaches of the speed of reading as many
+    bytes. Other programs should be idle.
 
     Example:
 
@@ -56,15 +54,13 @@ def bench(
     import torch
 
     from spmrl_bench.files import write_text
-    from spmrl_bench.parsers.device import choose_device
-    from spmrl_bench.parsers.processor import expect_training
+    from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.speed.report import all_speeds, epoch_report, to_json
 
     check_choice("size", size, ("published", "small", "both"))
     sizes = ("published", "small") if size == "both" else (size,)
     torch.set_num_threads(threads)
-    expect_training()
-    where = choose_device(device)
+    where = prepare_process(device, training=True)
     measure = epoch_report if epoch else all_speeds
     machine, speeds = measure(treebank, variant, sizes, where, seconds)
     typer.echo(

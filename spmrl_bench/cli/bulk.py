@@ -15,15 +15,15 @@ from spmrl_bench.errors import SpmrlError
 if TYPE_CHECKING:
     from spmrl_bench.bulk.inputs import Compression
     from spmrl_bench.bulk.report import Report
-    from spmrl_bench.parsers.bulk import Manner
-    from spmrl_bench.parsers.streams import Form
+    from spmrl_bench.parsing.bulk import ParseOptions
+    from spmrl_bench.parsing.streams import Form
 
 
 def parse_into(
     to: Path,
     names: list[str],
     model: Path,
-    manner: Manner,
+    options: ParseOptions,
     form: str | None,
     compression: str | None,
     workers: int,
@@ -58,7 +58,7 @@ def parse_into(
             folder,
             Path(names[0]),
             to,
-            manner,
+            options,
             form=cast("Form | None", form),
             compression=cast("Compression | None", compression),
             transforms=trained_transforms(folder),

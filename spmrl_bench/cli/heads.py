@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spmrl_bench.analysis.head_scores import Span
     from spmrl_bench.analysis.head_trace import Rank
     from spmrl_bench.analysis.observed import Asked
-    from spmrl_bench.parsers.streams import Form
+    from spmrl_bench.parsing.streams import Form
     from spmrl_bench.trees.tree import Tree
 
 TreebankName = Annotated[
@@ -90,9 +90,9 @@ def heads(
     from spmrl_bench.analysis.head_contributions import MEASURES, head_contributions
     from spmrl_bench.analysis.head_picture import draw_categories, draw_heads
     from spmrl_bench.analysis.head_table import HEADINGS, table_rows
-    from spmrl_bench.analysis.observed import parser_of_heads
-    from spmrl_bench.parsers.registry import load_parser
-    from spmrl_bench.parsers.streams import FORMS
+    from spmrl_bench.nn.device import prepare_process
+    from spmrl_bench.parsing.models import load_parser
+    from spmrl_bench.parsing.streams import FORMS
 
     check_choice("measure", measure, MEASURES)
     check_choice("input", form, FORMS)
@@ -100,7 +100,8 @@ def heads(
         check_format(output)
         load_matplotlib()
     sentences = _sentences(files or [], treebank, split, cast("Form", form))
-    parser = parser_of_heads(load_parser(model, device))
+    prepare_process(device)
+    parser = load_parser(model, device)
     found = head_contributions(parser, sentences, measure=cast("Measure", measure))
     chosen = list(dict.fromkeys(category or []))
     rows = table_rows(found, chosen, top=top)
@@ -185,7 +186,8 @@ def trace(
     from spmrl_bench.analysis.head_trace import RANKS, trace_text
     from spmrl_bench.analysis.head_trace import trace as traced
     from spmrl_bench.analysis.trace_picture import draw_trace
-    from spmrl_bench.parsers.registry import load_parser
+    from spmrl_bench.nn.device import prepare_process
+    from spmrl_bench.parsing.models import load_parser
 
     check_choice("by", by, RANKS)
     if output is not None:
@@ -195,6 +197,7 @@ def trace(
     words, own_tags, tree = _asked(sentence, tags, gold, treebank, split, number)
     if errors and tree is None:
         raise SpmrlError("--errors: what is wrong is known only with --gold or --treebank")
+    prepare_process(device)
     found = traced(load_parser(model, device), words, own_tags, gold=tree, spans=spans)
     if errors:
         found = found.errors()
@@ -214,7 +217,7 @@ def _sentences(
     files: list[str], treebank: str | None, split: str | None, form: Form
 ) -> Iterator[Asked]:
     """The sentences of files or of a treebank; what is missing is found at once."""
-    from spmrl_bench.parsers.streams import check_readable, read_given
+    from spmrl_bench.parsing.streams import check_readable, read_input
 
     if treebank is None and not files:
         raise SpmrlError("name a treebank (--treebank german-mini) or files of sentences")
@@ -222,7 +225,7 @@ def _sentences(
         if split is not None:
             raise SpmrlError(f"--split {split}: splits are those of a treebank; name --treebank")
         check_readable(files)
-        given = read_given(files, form, sys.stdin.buffer)
+        given = read_input(files, form, sys.stdin.buffer)
         from spmrl_bench.analysis.observed import Asked
 
         return (Asked(each.words, each.tags) for each in given)

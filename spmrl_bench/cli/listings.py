@@ -114,7 +114,7 @@ def recipes() -> None:
     rows = []
     for name in list_recipes():
         try:
-            recipe = load_recipe(name)
+            recipe = load_recipe(name, light=True)
         except SpmrlError as error:
             wrong.append(error)
             continue

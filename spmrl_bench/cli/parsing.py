@@ -13,9 +13,9 @@ from spmrl_bench.cli.options import Device, Model, check_choice
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.parsers.bulk import OnLong, Tally
-    from spmrl_bench.parsers.output import Output
-    from spmrl_bench.parsers.streams import Form
+    from spmrl_bench.parsing.answers import Output
+    from spmrl_bench.parsing.bulk import Counts, OnLong
+    from spmrl_bench.parsing.streams import Form
 
 
 @app.command()
@@ -119,27 +119,29 @@ def parse(
 
         spmrl-bench parse --model runs/NAME --workers 4 --to parses texts
     """
+    from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.packages.located import located
-    from spmrl_bench.parsers.bulk import Manner, Tally, answering, parse_given
-    from spmrl_bench.parsers.output import OUTPUTS
-    from spmrl_bench.parsers.streams import (
-        FORMS,
+    from spmrl_bench.parsers.session import WINDOW_SENTENCES
+    from spmrl_bench.parsing.answers import OUTPUTS
+    from spmrl_bench.parsing.bulk import (
         SHARED_WINDOW_SENTENCES,
-        WINDOW_SENTENCES,
-        check_readable,
-        read_given,
+        Counts,
+        ParseOptions,
+        open_workers,
+        parse_input,
     )
+    from spmrl_bench.parsing.streams import FORMS, check_readable, read_input
 
     if form is not None:
         check_choice("input", form, FORMS)
     if output is not None:
         check_choice("output", output, OUTPUTS)
     names = files or []
-    manner = Manner(on_long, cast("Output | None", output), tags)
+    options = ParseOptions(on_long, cast("Output | None", output), tags)
     if to is not None:
         from spmrl_bench.cli.bulk import parse_into
 
-        parse_into(to, names, model, manner, form, compression, workers, device, on)
+        parse_into(to, names, model, options, form, compression, workers, device, on)
         return
     for option, value in (("compression", compression), ("on", on)):
         if value is not None:
@@ -152,24 +154,27 @@ def parse(
         from spmrl_bench.experiments.run_folder import trained_transforms
 
         transforms = trained_transforms(folder)
-    given = read_given(names, cast("Form", form), sys.stdin.buffer, tags, transforms)
+    sentences = read_input(names, cast("Form", form), sys.stdin.buffer, tags, transforms)
     if form == "tokens":
-        from spmrl_bench.parsers.text_checks import watched
+        from spmrl_bench.parsing.streams import watched
 
-        given = watched(given, lambda text: typer.echo(f"spmrl-bench: {text}", err=True))
-    tally = Tally()
-    window = WINDOW_SENTENCES if workers == 1 else SHARED_WINDOW_SENTENCES
+        sentences = watched(sentences, lambda text: typer.echo(f"spmrl-bench: {text}", err=True))
+    counts = Counts()
+    window = SHARED_WINDOW_SENTENCES
+    if workers == 1:
+        window = WINDOW_SENTENCES
+        prepare_process(device)
     try:
-        with answering(folder, device, manner, workers) as answers:
-            for texts in parse_given(given, answers, tally, window=window):
+        with open_workers(folder, device, options, workers) as parse_windows:
+            for texts in parse_input(sentences, parse_windows, counts, window=window):
                 _write("".join(texts))
     except KeyboardInterrupt as interrupt:
-        done = f"the first {tally.sentences:,} sentences have been parsed"
+        done = f"the first {counts.sentences:,} sentences have been parsed"
         interrupt.args = (f"interrupted; {done}",)
         raise
     finally:
-        if tally.long:
-            typer.echo(f"spmrl-bench: {_long_sentences(tally, on_long)}", err=True)
+        if counts.long:
+            typer.echo(f"spmrl-bench: {_long_sentences(counts, on_long)}", err=True)
 
 
 def _write(text: str) -> None:
@@ -183,8 +188,8 @@ def _write(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def _long_sentences(tally: Tally, on_long: OnLong) -> str:
+def _long_sentences(counts: Counts, on_long: OnLong) -> str:
     """How many sentences were too long, and which was the first."""
-    count = f"{tally.long:,} of {tally.sentences:,} sentences not parsed because of their length"
+    count = f"{counts.long:,} of {counts.sentences:,} sentences not parsed because of their length"
     instead = "no parses" if on_long == "skip" else "flat parses"
-    return f"{count}, {instead} written instead. The first is {tally.first_long}"
+    return f"{count}, {instead} written instead. The first is {counts.first_long}"

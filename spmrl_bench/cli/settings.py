@@ -39,7 +39,7 @@ def settings(
 
         spmrl-bench settings
 
-        spmrl-bench settings train.averaging model.label
+        spmrl-bench settings train.averaging model.d_ff model.label
     """
     from spmrl_bench.experiments.recipe_layers import Size as AnySize
     from spmrl_bench.reference.configuration import configuration_page
@@ -66,6 +66,7 @@ def _told(setting: Setting) -> str:
 
     width = shutil.get_terminal_size().columns - 4
     lines = [
+        *([f"short: {', '.join(setting.short)}"] if setting.short else []),
         f"allowed: {plain(setting.entry.allowed)}",
         "; ".join(f"{size}: {_value(setting, size)}" for size in setting.values),
         f"kinds of parsers: {', '.join(setting.kinds)}",

@@ -31,7 +31,7 @@ from spmrl_bench import __version__
 from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.executors.process import Job, start_job
 from spmrl_bench.executors.unit import Ended, How, Unit
-from spmrl_bench.parsers.device import cards, device_of_job
+from spmrl_bench.nn.device import cards, device_of_job
 from spmrl_bench.processes import available_threads, interrupts_blocked
 
 #: Seconds between two looks at which workers there are, and at those that were set aside, and in

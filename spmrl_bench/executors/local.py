@@ -6,7 +6,7 @@ from joblib.externals.loky import FIRST_COMPLETED, wait
 
 from spmrl_bench.executors.process import Job, start_job
 from spmrl_bench.executors.unit import Ended, Unit
-from spmrl_bench.parsers.device import cards, device_of_job
+from spmrl_bench.nn.device import cards, device_of_job
 from spmrl_bench.processes import available_threads
 
 

@@ -34,12 +34,10 @@ from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
 from spmrl_bench.experiments.run_notes import withdraw_cancel
 from spmrl_bench.interrupts import interrupt, on_signals
+from spmrl_bench.nn.device import cards, choose_device
 from spmrl_bench.notes import remove_waiting, write_waiting
-from spmrl_bench.parsers.device import cards, choose_device
-from spmrl_bench.parsers.processor import expect_training
 from spmrl_bench.processes import available_threads
-from spmrl_bench.training.log import LOG, last_line
-from spmrl_bench.training.report import messages
+from spmrl_bench.training.report import LOG, last_line, messages
 from spmrl_bench.training.schedule import Progress
 
 #: The cost of a model (see its configuration) that gains little from a second thread, at most.
@@ -73,7 +71,6 @@ def train_all(
     """
     if jobs is not None and jobs < 1:
         raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
-    expect_training()
     runs = _runs(plans, runs_dir if on.is_local else runs_dir.absolute())
     at_once = 1
     if on.is_here:
@@ -152,7 +149,7 @@ def usual_jobs(runs: Sequence[Run], device: torch.device) -> int:
     if device.type == "cuda" and device.index is None:
         return max(1, min(len(runs), cards()))
     models = [run.config.model for run in runs]
-    if device.type != "cpu" or any(model.cost > SMALL or model.pretrained() for model in models):
+    if device.type != "cpu" or any(model.cost() > SMALL or model.files() for model in models):
         return 1
     return max(1, min(len(runs), available_threads()))
 
@@ -221,7 +218,7 @@ def _unit(run: Run, note: str | None, fresh: str) -> Unit:
         title=run.title,
         function=train_run,
         arguments=(run, fresh, note),
-        cost=float(sentences) * run.config.train.max_epochs * run.config.model.cost,
+        cost=float(sentences) * run.config.train.max_epochs * run.config.model.cost(),
         folder=run.folder,
         work=f"{fresh} {run.config.model_dump_json()}",
     )

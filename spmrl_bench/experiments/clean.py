@@ -19,8 +19,7 @@ from spmrl_bench.experiments.run_folder import TRAINED, finished
 from spmrl_bench.experiments.run_search import find_runs
 from spmrl_bench.files import put, read_folder, whole_folder, write_folder
 from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.saved_progress import PROGRESS
-from spmrl_bench.training.schedule import OUT_OF_TIME
+from spmrl_bench.training.schedule import OUT_OF_TIME, PROGRESS
 
 
 class Cleaned(NamedTuple):

@@ -67,7 +67,7 @@ def check_lengths(parser: Parser, bank: Treebank, split: str, examples: Sequence
         SentenceTooLongError: with the treebank, the split and the sentence.
     """
     for number, example in enumerate(examples, start=1):
-        if problem := parser.length_problem(example.words):
+        if problem := parser.problem(example.words):
             raise SentenceTooLongError(f"{bank.name}, split {split}, sentence {number}: {problem}")
 
 
@@ -127,7 +127,7 @@ def score_split(
         saved.write(split, gold, found.parses)
     source = Provenance(
         tags=bank.manifest.tags if parser.reads_tags else "none",
-        variant=config.variant if config else kind.name,
+        variant=config.variant if config else parser.kind,
         settings=config.settings if config else {},
         ensemble=len(seeds) or None,
         size=config.size if config else None,
@@ -167,8 +167,8 @@ def signed_result(
 def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:
     """The scores of all baselines for these metrics, by the name of their kind."""
     found = {}
-    for kind in baselines_for(metrics):
+    for name, kind in baselines_for(metrics).items():
         examples = bank.examples("train", kind.layers)
-        baseline = kind.parser_class.build(kind.config_class(), examples)
-        found[kind.name] = score_split(baseline, bank, split)
+        baseline = kind.parser_class.build(kind.parser_class.Config(), examples)
+        found[name] = score_split(baseline, bank, split)
     return found

@@ -123,7 +123,7 @@ def run_track(
         work: of :func:`plan_track`.
         runs_dir: folder of the training runs.
         results_dir: records are written to its folder ``runs``.
-        device: of :func:`~spmrl_bench.parsers.device.choose_device`.
+        device: of :func:`~spmrl_bench.nn.device.choose_device`.
         jobs, on: as of :func:`~spmrl_bench.experiments.campaign.train_all`; without a number of
             jobs, runs are scored in turn.
 

@@ -19,7 +19,7 @@ def recipe_text(language: str, treebank: str, longest: int) -> str:
     """Return the text of a recipe for a treebank whose longest sentence has so many words."""
     content: dict[str, object] = {"base": "base", "language": language, "treebanks": [treebank]}
     sizes = read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()
-    if longest + _ENDS > min(size["model"]["max_positions"] for size in sizes):
+    if longest + _ENDS > min(size["model"]["attention"]["max_positions"] for size in sizes):
         content["model"] = {"max_positions": longest + _ENDS}
     return toml_text(content)
 

@@ -6,7 +6,7 @@ changed; an error is noted there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,16 +25,14 @@ from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import begun_afresh, check_settings, claim
 from spmrl_bench.experiments.run_notes import attempt_noted
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.parsers.device import choose_device
-from spmrl_bench.parsers.processor import expect_training
+from spmrl_bench.nn.device import prepare_process
+from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.parsers.registry import Kind, kind_named
-from spmrl_bench.parsers.trained import Indexed, TrainedParser
 from spmrl_bench.training import LAST
-from spmrl_bench.training.random import Stream, generator, seed_torch
-from spmrl_bench.training.report import Report, speed
-from spmrl_bench.training.saved_progress import read_progress
+from spmrl_bench.training.report import Report, messages
+from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.training.substitution import Substitution
-from spmrl_bench.training.trainer import Prune, Trainer
+from spmrl_bench.training.trainer import Prune, Stream, Trainer, generator, seed_torch
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import Parse
 
@@ -80,15 +78,15 @@ def train_run(
         RunCancelledError: the run is cancelled; it was not begun, or it is saved.
         Interrupted: Ctrl-C or SIGTERM, after the batch was finished and saved.
     """
-    expect_training()
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
     with (
         unless_cancelled(run.folder, run.title),
         owned(run.folder, cancellable=True),
         attempt_noted(run.folder),
-        Report(run.folder, run.title, criterion.title, console) as report,
+        Report(run.folder, run.title, criterion.title, console or messages()) as report,
     ):
+        where = prepare_process(device, training=True)
         if begun_afresh(run.folder, fresh):
             fresh = ""
         if not fresh:
@@ -102,7 +100,7 @@ def train_run(
             report.say(f"{note}: {len(examples):,} training, {len(dev):,} dev sentences")
         saved = None if fresh else read_progress(run.folder / LAST)
         seed_torch(config.seed, Stream.WEIGHTS)
-        parser = kind.parser_class.build(config.model, examples).to(choose_device(device))
+        parser = kind.parser_class.build(config.model, examples).to(where)
         sentences = _indexed(bank, kind, parser, every, chosen)
         substitution = Substitution(examples) if config.train.substitution else None
         claim(run.folder, config, fresh)
@@ -127,7 +125,7 @@ def train_run(
         best = f"best dev {report.score} {done.best_score:.2f}"
         report.say(
             f"{report.title}: {best} after {done.epoch} epochs, {done_in:.1f} minutes, "
-            f"{speed(done):,.0f} tokens/s (stopped by {done.stopped_by})"
+            f"{done.speed:,.0f} tokens/s (stopped by {done.stopped_by})"
         )
 
 
@@ -154,7 +152,7 @@ def _indexed(
     parser: TrainedParser,
     every: Sequence[Parse],
     chosen: Sequence[int],
-) -> list[Indexed]:
+) -> list[Sized]:
     """The training sentences that are chosen among all, indexed.
 
     One that is too long, of dev too, is found now, not after hours.
@@ -164,7 +162,7 @@ def _indexed(
     Raises:
         SentenceTooLongError, TreeError: with the treebank, the split and the sentence.
     """
-    sentences: list[Indexed] = []
+    sentences: list[Sized] = []
     try:
         for sentence in parser.index([every[number] for number in chosen]):
             sentences.append(sentence)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.experiments.recipe import list_recipes, load_recipe
+from spmrl_bench.parsers.base import ParserConfig
 
 
 def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> list[str]:
@@ -28,7 +29,7 @@ def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> li
         except SpmrlError as error:
             problems.append(f"recipe {name}: {error}")
             continue
-        rooms = {config.variant: getattr(config.model, "max_positions", None) for config in configs}
+        rooms = {config.variant: _room(config.model) for config in configs}
         for split, (words, number) in longest.items():
             short = [name for name, room in rooms.items() if room is not None and words + 2 > room]
             if short:
@@ -38,3 +39,9 @@ def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> li
                     "set it in the recipe"
                 )
     return problems
+
+
+def _room(model: ParserConfig) -> int | None:
+    """Tokens that a sentence may have; None for any."""
+    tables = model.tables().values()
+    return next((room for own in tables if (room := getattr(own, "max_positions", None))), None)

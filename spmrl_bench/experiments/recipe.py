@@ -1,39 +1,26 @@
 """Recipes: what to train for a language, as data.
 
-A language is one short TOML file over the shared ``base.toml``. A run's settings are put
-together from five layers, the later winning: the size's section of the base, the track's, the
-``model`` and ``train`` sections of the language, its section for the size, and settings from
-the command line. The result is a :class:`~spmrl_bench.experiments.run_config.RunConfig`.
+A language is one short TOML file over the shared ``base.toml``. A run's settings come from these
+layers, the later winning: the size's section of the base, the track's, the ``model`` and ``train``
+sections of the language, its section for the size, the variant, and the command line.
 """
 
 from __future__ import annotations
 
-import math
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel
-from pydantic_core import PydanticUndefined
 
 from spmrl_bench.errors import RecipeError, unknown_name
-from spmrl_bench.experiments.recipe_layers import (
-    BaseRecipe,
-    LanguageRecipe,
-    Layer,
-    ModelLayer,
-    Size,
-    TrainLayer,
-    Variant,
-)
-from spmrl_bench.experiments.run_config import RunConfig, run_config
-from spmrl_bench.parsers.config import PRETRAINED, LexicalInput
+from spmrl_bench.experiments.recipe_layers import LIGHT, BaseRecipe, LanguageRecipe, Size, Variant
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.parsers.registry import Kind, kind_named
-from spmrl_bench.pretrained.digests import digests
 from spmrl_bench.scoring.metric import SelectionMetric
-from spmrl_bench.storage.paths import data_dir, data_dirs, require_inside
-from spmrl_bench.storage.toml import parsed_toml, read_toml, validated
+from spmrl_bench.storage.digests import digests
+from spmrl_bench.storage.paths import check_path, data_dir, data_dirs, require_inside
+from spmrl_bench.storage.toml import read_toml, validated
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
 
@@ -62,20 +49,23 @@ class Recipe(BaseModel):
         seed: int = 1,
         settings: Mapping[str, str] | None = None,
     ) -> RunConfig:
-        """Settings of the run of one variant on one treebank.
+        """Return the settings of the run of one variant on one treebank.
 
         Args:
             treebank: name of the treebank in use; ``track`` is its own.
             fingerprints: of the treebank's layers of annotation.
             variant: one of the recipe's variants, or lexical inputs joined by ``-``.
             size: ``published`` or ``small``; by default the track's.
-            settings: ``model.KEY`` or ``train.KEY`` to value, from the command line; a
-                value is read as TOML where it is TOML, else as text.
+            settings: of the command line, ``model.KEY`` or ``train.KEY`` to a value in TOML, or
+                else as text.
 
         Raises:
-            RecipeError: an unknown variant, size or key, a value out of range, a key that no
-                layer sets, or a variant that learns from a layer that the treebank lacks.
+            RecipeError: an unknown variant, size or key, a wrong value, a key that no layer sets,
+                or a variant that learns from annotation that the treebank lacks.
         """
+        from spmrl_bench.experiments.model_settings import PutTogether
+        from spmrl_bench.parsers.legacy import short
+
         own = self.variant(variant)
         kind = kind_named(own.kind)
         lacking = [layer for layer in kind.layers if layer not in fingerprints]
@@ -84,77 +74,66 @@ class Recipe(BaseModel):
                 f"variant {variant} learns from {' and '.join(kind.layers)}, but treebank "
                 f"{treebank} has no {' and no '.join(lacking)}"
             )
-        chosen = self.size_of(track, size)
-        if chosen not in own.sizes:
+        of_size = self.size_of(track, size)
+        if of_size not in own.sizes:
             raise RecipeError(
-                f"variant {variant} is for the size {' and '.join(own.sizes)}, not for '{chosen}'"
+                f"variant {variant} is for the size {' and '.join(own.sizes)}, not for '{of_size}'"
             )
-        merged: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
-        for layer in (
-            self.base.size[chosen],
-            self.base.track.get(track, Layer()),
-            self.language,
-            self.language.size.get(chosen, Layer()),
-        ):
-            for section, values in merged.items():
-                values.update(getattr(layer, section).model_dump(exclude_unset=True))
-        # What all variants share may hold settings of another kind.
-        known = kind.config_class.model_fields
-        merged["model"] = {key: value for key, value in merged["model"].items() if key in known}
-        models = self._likes(variant)
-        for each in models:
-            for layer in (each, each.size.get(chosen, Layer()), each.track.get(track, Layer())):
-                for section, values in merged.items():
-                    values.update(getattr(layer, section).model_dump(exclude_unset=True))
-        merged["model"]["lexical"] = self.inputs_of(variant)
-        recipe_own = {section: dict(values) for section, values in merged.items()}
-        self._check_pretrained(merged["model"], settings or {})
-        for key, text in (settings or {}).items():
-            section, _, name = key.partition(".")
-            if section not in merged or not name:
-                raise RecipeError(f"setting '{key}': expected model.KEY=VALUE or train.KEY=VALUE")
-            if (section, name) == ("model", "lexical"):
-                raise RecipeError(f"setting '{key}': the variant decides it; choose a --variant")
-            merged[section][name] = _toml_value(text)
-        config = run_config(
+        base, language = self.base, self.language
+        shared = (base.size[of_size], base.track.get(track), language, language.size.get(of_size))
+        variants = [
+            layer
+            for like in self._likes(variant)
+            for layer in (like, like.size.get(of_size), like.track.get(track))
+        ]
+        put_together = PutTogether(
+            kind.parser_class.Config,
+            filter(None, shared),
+            filter(None, variants),
+            self.inputs_of(variant),
+            settings or {},
+        )
+        config = validated(
+            RunConfig,
             {
                 "recipe": self.name,
                 "treebank": treebank,
                 "fingerprint": "+".join(fingerprints[layer] for layer in kind.layers),
-                "kind": kind.name,
+                "kind": own.kind,
                 "variant": variant,
                 "select": self._selection(kind, variant),
-                "size": chosen,
+                "size": of_size,
                 "seed": seed,
-                **merged,
+                **put_together.sections,
             },
-            f"recipe {self.name} ({variant}, {chosen})",
+            f"recipe {self.name} ({variant}, {of_size})",
             RecipeError,
+            also=put_together.mistakes,
         )
+        files = config.model.files()
+        self._check_files({key: files[key] for key in files.keys() - put_together.touched})
         return config.model_copy(
-            update={
-                "settings": _changed(config, recipe_own, sorted(settings or {})),
-                "files": digests(config.model.pretrained()),
-            }
+            update={"settings": put_together.changed(config), "files": digests(short(files))}
         )
 
-    def _check_pretrained(self, model: Mapping[str, Any], settings: Mapping[str, str]) -> None:
-        """Raise where a pre-trained file of the recipe lies outside of the working directory."""
-        for key in sorted(model.keys() & set(PRETRAINED)):
-            if model[key] is not None and f"model.{key}" not in settings:
-                require_inside(Path.cwd(), Path(model[key]), RecipeError)
+    def _check_files(self, files: Mapping[str, str]) -> None:
+        for key, place in sorted(files.items()):
+            try:
+                check_path(place)
+            except ValueError as error:
+                raise RecipeError(
+                    f"{self.path}: model.{key}: {error}; the command line can name any other: "
+                    f"--set model.{key}=PATH"
+                ) from None
+            require_inside(Path.cwd(), Path(place), RecipeError)
 
-    def inputs_of(self, variant: str) -> tuple[LexicalInput, ...]:
+    def inputs_of(self, variant: str) -> tuple[str, ...]:
         """The lexical inputs of a variant, its own or those of the one that it is like."""
         found = (each.inputs for each in reversed(self._likes(variant)))
         return next(filter(None, found), ())
 
     def _likes(self, name: str) -> list[Variant]:
-        """The variants whose settings one has, itself last.
-
-        Raises:
-            RecipeError: one is like a variant that is not there, or at last like itself.
-        """
+        """The variants whose settings one has, itself last."""
         found = [self.variant(name)]
         while (like := found[0].like) is not None:
             if like not in self.variants:
@@ -179,7 +158,6 @@ class Recipe(BaseModel):
         raise RecipeError(unknown_name("size", size or "", self.base.size))
 
     def _selection(self, kind: Kind, variant: str) -> str:
-        """What selects; it must be of a metric that the kind is scored by."""
         text = self.language.select or self.base.select
         if text is None:
             return str(SelectionMetric.parse(" + ".join(kind.metrics)))
@@ -188,7 +166,8 @@ class Recipe(BaseModel):
         if lacking:
             raise RecipeError(
                 f"{self.path}: select: '{criterion}' needs the metric {lacking[0]}, but variant "
-                f"{variant} (kind {kind.name}) is scored by {', '.join(kind.metrics)}"
+                f"{variant} (kind {self.variant(variant).kind}) is scored by "
+                f"{', '.join(kind.metrics)}"
             )
         return text
 
@@ -200,50 +179,15 @@ class Recipe(BaseModel):
         """
         if name in self.variants:
             return self.variants[name]
-        inputs, known = name.split("-"), get_args(LexicalInput)
+        from spmrl_bench.parsers.config import INPUTS
+
+        inputs, known = name.split("-"), INPUTS.names()
         if not set(inputs) <= set(known):
             raise RecipeError(
                 f"{unknown_name('variant', name, self.variants)} Lexical inputs joined by "
                 f"'-', such as word-tag, are variants too: {', '.join(known)}"
             )
-        return Variant.model_validate({"inputs": inputs})
-
-
-def _changed(
-    config: RunConfig, recipe_own: Mapping[str, Mapping[str, Any]], keys: Sequence[str]
-) -> dict[str, Any]:
-    """Of the settings of these keys, those whose value is not the recipe's own.
-
-    Raises:
-        RecipeError: a value is infinite, which JSON cannot keep.
-    """
-    found = {}
-    for key in keys:
-        section, _, name = key.partition(".")
-        layer = {"model": ModelLayer, "train": TrainLayer}[section]
-        field = type(getattr(config, section)).model_fields[name]
-        if field.exclude:
-            continue  # it does not change the weights
-        # A setting that no layer gives has the default of the model.
-        own = recipe_own[section].get(name, field.default)
-        comparable = {} if own is PydanticUndefined else {name: own}
-        before = layer(**comparable).model_dump(mode="json", exclude_unset=True).get(name, ...)
-        now = getattr(config, section).model_dump(mode="json")[name]
-        if isinstance(now, float) and not math.isfinite(now):
-            raise RecipeError(f"setting '{key}': {now} is no finite number; leave it out instead")
-        if now != before:
-            found[key] = now
-    return found
-
-
-def _toml_value(text: str) -> Any:
-    """A command-line value as TOML reads it, else the text itself."""
-    try:
-        return parsed_toml(f"value = {text}", finite=False)["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-    except ValueError as error:
-        raise RecipeError(f"setting '{text[:40]}': {error}") from None
+        return validated(Variant, {"inputs": inputs}, f"variant {name}", RecipeError)
 
 
 def list_recipes() -> list[str]:
@@ -259,10 +203,14 @@ def _recipe_paths() -> dict[str, Path]:
     return paths
 
 
-def load_recipe(name: str) -> Recipe:
+def load_recipe(name: str, *, light: bool = False) -> Recipe:
     """A shipped recipe by language, or a user's by the path of its TOML file.
 
     A user's file stands on the ``base.toml`` beside it, or on the shipped one.
+
+    Args:
+        name: of a language, or path.
+        light: whether the settings of parsers are left unchecked, which needs torch: for lists.
 
     Raises:
         RecipeError: no such recipe, or mistakes in a file (all of them, one per line).
@@ -275,7 +223,8 @@ def load_recipe(name: str) -> Recipe:
     base_path = path.with_name("base.toml")
     if not base_path.is_file():
         base_path = data_dir("recipes") / "base.toml"
-    base = validated(BaseRecipe, read_toml(base_path, RecipeError), base_path, RecipeError)
+    base_content, context = read_toml(base_path, RecipeError), {LIGHT: light}
+    base = validated(BaseRecipe, base_content, base_path, RecipeError, context=context)
     missing = [f"size.{size}" for size in get_args(Size) if size not in base.size]
     missing += [
         f"default_size.{track}" for track in get_args(Track) if track not in base.default_size
@@ -284,12 +233,11 @@ def load_recipe(name: str) -> Recipe:
         raise RecipeError("\n".join(f"{base_path}: {key}: missing" for key in missing))
     content = read_toml(path, RecipeError)
     also = _unknown_names(content)
-    language = validated(LanguageRecipe, content, path, RecipeError, also=also)
+    language = validated(LanguageRecipe, content, path, RecipeError, also=also, context=context)
     return Recipe(name=path.stem, path=path, base=base, language=language)
 
 
 def _unknown_names(content: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the treebanks that a recipe names, and with its language."""
     language, listed = content.get("language"), content.get("treebanks")
     if not isinstance(listed, list) or not all(isinstance(bank, str) for bank in listed):
         listed = []  # the schema says so
@@ -301,7 +249,7 @@ def _unknown_names(content: Mapping[str, Any]) -> list[str]:
     known = {bank: found for bank in listed if (found := language_of(bank)) is not None}
     if not isinstance(language, str) or language in known.values():
         return mistakes
-    every = {found for bank in manifest_names() if (found := language_of(bank)) is not None}
+    every = {*filter(None, map(language_of, manifest_names()))}
     if language not in every:
         mistakes.append(f"language: {unknown_name('language', language, every)}")
     elif known:

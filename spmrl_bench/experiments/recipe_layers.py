@@ -1,11 +1,8 @@
-"""What recipe files may say: layers of settings, variants, and what a language has of its own.
-
-A layer has any of the keys of the kinds' configurations, none required, each checked as the
-configuration of a run checks it.
-"""
+"""What recipe files may say: layers of settings, variants, and what a language has of its own."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
@@ -14,56 +11,64 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     create_model,
-    field_validator,
 )
 
-from spmrl_bench.errors import RecipeError, ScoreError
-from spmrl_bench.parsers.config import PRETRAINED, LexicalInput
-from spmrl_bench.parsers.registry import kind_named, trained_kinds
+from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
+from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
-from spmrl_bench.storage.paths import check_name, check_path
+from spmrl_bench.storage.paths import check_name
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
 
 
-def _pretrained(text: str) -> str:
-    """A pre-trained file or folder, or the name of one on a hub, as a recipe may name it."""
-    try:
-        return check_path(text)
-    except ValueError as error:
-        raise ValueError(
-            f"{error}; the command line can name any other: --set model.KEY=PATH"
-        ) from None
-
-
-def _all_optional(*models: type[BaseModel], without: frozenset[str] = frozenset()) -> Any:
-    """A model with the keys and checks of all models, none required: a layer of settings.
-
-    Of a key that several models have, the check is that of the first; a run's own model checks
-    the value again when its settings are put together.
-    """
-    fields: dict[str, Any] = {}
-    for model in models:
-        for name, field in model.model_fields.items():
-            if name not in without and name not in fields:
-                checked: Any = field.annotation
-                for check in field.metadata:
-                    checked = Annotated[checked, check]
-                if name in PRETRAINED:
-                    checked = Annotated[str, AfterValidator(_pretrained)]
-                fields[name] = (checked | None, None)
-    name = f"Some{models[0].__name__}"
+def some(name: str, fields: Mapping[str, Any]) -> Any:
+    """Return a model with these fields and no others."""
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
 
-# The lexical inputs are what the variants vary, so no layer may set them.
-ModelLayer: Any = _all_optional(
-    *(kind.config_class for kind in trained_kinds()), without=frozenset({"lexical"})
-)
-TrainLayer: Any = _all_optional(TrainConfig)
+def optional(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the fields of a model with their checks, none required."""
+    fields = {}
+    for name, field in model.model_fields.items():
+        checked: Any = field.annotation
+        for check in field.metadata:
+            checked = Annotated[checked, check]
+        fields[name] = (checked | None, None)
+    return fields
+
+
+TrainLayer: Any = some("TrainLayer", optional(TrainConfig))
+
+
+#: In the context of a validation: what takes the classes of the parts is left out.
+LIGHT = "light"
+
+
+def _model_unless_light(values: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    if values and not (info.context or {}).get(LIGHT):
+        from spmrl_bench.experiments.model_settings import check_model
+
+        check_model(values)
+    return values
+
+
+def _inputs_unless_light(names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    if names and not (info.context or {}).get(LIGHT):
+        from spmrl_bench.nn.inputs import INPUTS
+
+        for name in names:
+            if name not in INPUTS.names():
+                raise ValueError(unknown_name("lexical input", name, INPUTS.names()))
+            if names.count(name) > 1:
+                raise ValueError(f"the input '{name}' is named twice")
+    return names
+
+
+Inputs = Annotated[tuple[str, ...], AfterValidator(_inputs_unless_light)]
 
 
 class Layer(BaseModel):
@@ -71,14 +76,15 @@ class Layer(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: ModelLayer = Field(default_factory=ModelLayer)
-    """Settings of the parser, by key."""
+    model: Annotated[dict[str, Any], AfterValidator(_model_unless_light)] = Field(
+        default_factory=dict
+    )
+    """Settings of the parser, in a table for each part, or by the short names of settings."""
     train: TrainLayer = Field(default_factory=TrainLayer)
     """Settings of its training, by key."""
 
 
 def _inputs_alone(value: Any) -> Any:
-    """A variant that is written as the list of its inputs."""
     return {"inputs": value} if isinstance(value, list | tuple) else value
 
 
@@ -89,17 +95,28 @@ def _one_at_least(value: tuple[Size, ...]) -> tuple[Size, ...]:
     return value
 
 
+def _can_be_trained(kind: str) -> str:
+    try:
+        trained = kind_named(kind).trained
+    except RecipeError as error:
+        raise ValueError(str(error)) from None
+    if not trained:
+        raise ValueError("a baseline, which is scored with every test but not trained")
+    return kind
+
+
+KindName = Annotated[str, AfterValidator(_can_be_trained)]
+
+
 class Variant(Layer):
     """A model that a recipe trains: a kind of parser, what it reads of a word, own settings."""
 
-    kind: str = "chart"
-    """The kind of parser: ``chart``, ``biaffine``, ``joint`` or ``transition``, or one that an
-    installed package adds."""
+    kind: KindName = "chart"
+    """The kind of parser: ``chart``, ``biaffine``, ``joint``, ``transition``, or a package's."""
     like: str | None = None
     """Another variant, whose inputs and settings this one has too, its own over them."""
-    inputs: tuple[LexicalInput, ...] = ()
-    """What it reads of a word, its lexical inputs; those of the variant that it is ``like`` if
-    there are none."""
+    inputs: Inputs = ()
+    """What it reads of a word, its lexical inputs; if none, as the variant that it is ``like``."""
     sizes: Annotated[tuple[Size, ...], AfterValidator(_one_at_least)] = get_args(Size)
     """The sizes that its settings are for."""
     optional: bool = False
@@ -109,26 +126,14 @@ class Variant(Layer):
     track: dict[Track, Layer] = Field(default_factory=dict)
     """Settings for treebanks of one track only, over all others of the variant."""
 
-    @field_validator("kind")
-    @classmethod
-    def _kind_can_be_trained(cls, name: str) -> str:
-        try:
-            trained = kind_named(name).trained
-        except RecipeError as error:
-            raise ValueError(str(error)) from None
-        if not trained:
-            raise ValueError("a baseline, which is scored with every test but not trained")
-        return name
-
 
 Variants = dict[
     Annotated[str, AfterValidator(check_name)],  # it becomes part of a folder's name
-    Annotated[Variant, BeforeValidator(_inputs_alone)],
+    Annotated[Variant, BeforeValidator(_inputs_alone)],  # or the list of its inputs
 ]
 
 
 def _criterion(text: str) -> str:
-    """The text of what selects, as it is always written."""
     try:
         return str(SelectionMetric.parse(text))
     except ScoreError as error:
@@ -147,7 +152,7 @@ class BaseRecipe(BaseModel):
     """The model variants by name; dev selects among them."""
     select: Selection | None = None
     """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``; by
-    default the headlines of the metrics of the variant's kind, summed up."""
+    default the sum of the headlines of the kind's metrics."""
     default_size: dict[Track, Size]
     """Size used for a treebank of each track unless the user names one."""
     size: dict[Size, Layer]

@@ -38,13 +38,14 @@ from spmrl_bench.leaderboard.record import (
     readable_records,
     write_record,
 )
-from spmrl_bench.parsers.device import choose_device
-from spmrl_bench.parsers.registry import combine, kind_named, load_parser
+from spmrl_bench.nn.device import choose_device, prepare_process
+from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.search.document import searches_behind
-from spmrl_bench.training.memory import largest
-from spmrl_bench.training.report import messages, speed
-from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time
+from spmrl_bench.training.report import messages
+from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, largest, out_of_time
 from spmrl_bench.treebanks.treebank import Treebank
 
 
@@ -285,10 +286,12 @@ def _score(asked: _Asked, device: str) -> Record:
     The baselines are scored with the test of a single run. The settings of the first run are
     those of all. Searches beside the runs that have tried these settings are noted with them.
     """
+
     work, runs, selected, saved = asked
     bank = work.treebank.with_test() if selected else work.treebank
     config, weights = runs[0].config, [run.weights for run in runs]
     kind, alone = kind_named(config.kind), len(runs) == 1
+    prepare_process(device)
     parsers = [load_parser(run.folder, device) for run in runs]
     scored = parsers[0] if alone else combine(parsers)
     seeds = [] if alone else [run.config.seed for run in runs]
@@ -307,7 +310,7 @@ def _score(asked: _Asked, device: str) -> Record:
             language=bank.language,
             fingerprints={layer: bank.fingerprint_of(layer) for layer in layers},
         ),
-        kind=kind.name,
+        kind=config.kind,
         variant=config.variant,
         size=config.size,
         seed=config.seed,
@@ -339,7 +342,7 @@ def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:
         updates=sum(state.steps for state in states),
         parameters=sum(p.numel() for parser in parsers for p in parser.parameters()),
         wall_seconds=whole.train_seconds + whole.dev_seconds,
-        tokens_per_second=speed(whole),
+        tokens_per_second=whole.speed,
         peak_memory_bytes=largest(state.peak_memory_bytes for state in states),
         peak_gpu_memory_bytes=largest(state.peak_gpu_memory_bytes for state in states),
     )

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
-from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.recipe_layers import Size
-from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.experiments.recipe_layers import KindName, Size
+from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.settings_text import variant_text
-from spmrl_bench.storage.toml import validated
+from spmrl_bench.storage.toml import moved
 from spmrl_bench.training.config import TrainConfig
 
 
@@ -29,9 +33,8 @@ class RunConfig(BaseModel):
     treebank: str
     """Name of the treebank."""
     fingerprint: str
-    """Digest of the treebank's layers that the kind learns from: files, transforms, and the
-    manifest's settings that change them."""
-    kind: str = "chart"
+    """Digest of the treebank's layers that the kind learns from, and of what changes them."""
+    kind: KindName = "chart"
     """The kind of parser."""
     variant: str
     """Name of the variant, or its lexical inputs joined by ``-``."""
@@ -42,14 +45,24 @@ class RunConfig(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**63)]
     """Where all its random numbers come from."""
     model: SerializeAsAny[ParserConfig]
-    """All settings of the parser, of the kind's configuration class."""
+    """All settings of the parser, as the kind has them."""
     train: TrainConfig
     """All settings of its training."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Which of the settings above the command line changed: ``section.key`` and value as in
-    JSON, sorted. What it set to the recipe's own value is not there."""
+    """What the command line changed of the recipe: ``section.key`` and value, sorted."""
     files: dict[str, str] = Field(default_factory=dict)
-    """SHA-256 of the pre-trained files that ``model`` names, by setting: a path says little."""
+    """SHA-256 of the files of others that ``model`` names, by setting: a path says little."""
+
+    @field_validator("model", mode="plain")
+    @classmethod
+    def _of_the_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        if "kind" not in info.data:
+            return value
+        config = kind_named(info.data["kind"]).parser_class.Config
+        try:
+            return config.model_validate(value)
+        except ValidationError as error:
+            raise moved(error, config, lambda at: at) from None
 
     @property
     def name(self) -> str:
@@ -60,22 +73,3 @@ class RunConfig(BaseModel):
     def criterion(self) -> SelectionMetric:
         """What of dev is best."""
         return SelectionMetric.parse(self.select)
-
-
-def run_config(values: Mapping[str, Any], place: str | Path, error: type[SpmrlError]) -> RunConfig:
-    """The settings of a run, its model checked by the configuration class of its kind.
-
-    Raises:
-        SpmrlError: of the class given: the kind is unknown, or values are wrong; all are named.
-    """
-    kind = kind_named(str(values.get("kind", "chart")), error)
-    checked = validated(_run_config_of(kind.name), values, place, error)
-    return RunConfig(**{name: getattr(checked, name) for name in RunConfig.model_fields})
-
-
-@cache
-def _run_config_of(kind: str) -> type[RunConfig]:
-    """Settings of runs of one kind."""
-    config = kind_named(kind).config_class
-    model: Any = (config, ...)
-    return create_model("RunConfig", __base__=RunConfig, model=model)

@@ -8,21 +8,20 @@ runs, so it is refused, with the keys that differ.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from spmrl_bench.bounded_files import open_regular, read_regular
+from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, SpmrlError, remedy
-from spmrl_bench.experiments.run_config import RunConfig, run_config
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.files import discard, read_folder, write_text
 from spmrl_bench.json_files import parsed_json
 from spmrl_bench.packages.description import read_package
-from spmrl_bench.parsers.registry import KINDS, kind_named
 from spmrl_bench.settings_text import settings_folder
+from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.toml import validated
 from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.saved_progress import read_progress
-from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time
+from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time, read_progress
 from spmrl_bench.treebanks.catalogue import load_manifest
 
 #: The setting of the time that a run is given; with more of it a run goes on, in the same folder.
@@ -90,6 +89,10 @@ def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = Fal
             each["train"].pop("max_minutes", None)
             each["settings"].pop(MINUTES, None)
     if earlier != now:
+        from spmrl_bench.parsers.legacy import leaves, short
+
+        for each in (earlier, now):
+            each["model"] = short(leaves(each["model"]))
         differing = differences(earlier, now)
         raise OtherSettingsError(
             f"{folder}: holds a run with other settings: {'; '.join(differing)}. "
@@ -146,10 +149,11 @@ def read_config(path: Path) -> RunConfig:
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
     noted = _json(data, path)
-    kind, model = noted.get("kind", "chart"), noted.get("model")
-    if isinstance(model, dict) and kind in KINDS.names():
-        noted["model"] = kind_named(kind).config_class.noted(model)
-    return run_config(noted, path, CheckpointError)
+    if isinstance(model := noted.get("model"), dict):
+        from spmrl_bench.parsers.legacy import nested
+
+        noted["model"] = nested(model)
+    return validated(RunConfig, noted, path, CheckpointError)
 
 
 def trained_transforms(folder: Path) -> list[str] | None:
@@ -184,8 +188,7 @@ def best_weights(folder: Path) -> str:
 
     def digest(place: Path) -> str:
         try:
-            with open_regular(place / "weights.safetensors") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
+            return file_digest(place / "weights.safetensors")
         except OSError as error:
             raise CheckpointError(f"{folder / BEST}: no weights ({error.strerror})") from None
 

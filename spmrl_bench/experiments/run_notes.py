@@ -23,7 +23,7 @@ from spmrl_bench.experiments.run_folder import OtherSettingsError
 from spmrl_bench.files import write_text
 from spmrl_bench.living import this_machine
 from spmrl_bench.notes import beside, read_note, remove_note, remove_waiting, write_note
-from spmrl_bench.training.log import LOG, write_log
+from spmrl_bench.training.report import LOG, write_log
 
 Note = TypeVar("Note", bound=BaseModel)
 

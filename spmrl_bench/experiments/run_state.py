@@ -28,8 +28,7 @@ from spmrl_bench.experiments.run_notes import CANCEL, FAILED, read_failed
 from spmrl_bench.locks import Owner, file_clock
 from spmrl_bench.notes import LOCK, WAITING, beside, read_waiting
 from spmrl_bench.training import LAST
-from spmrl_bench.training.saved_progress import read_progress
-from spmrl_bench.training.schedule import Progress
+from spmrl_bench.training.schedule import Progress, read_progress
 
 State = Literal["running", "waiting", "failed", "interrupted", "cancelled", "done"]
 #: All states.

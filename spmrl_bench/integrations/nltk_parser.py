@@ -15,7 +15,8 @@ from typing import Any, cast
 from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations import MissingExtraError
 from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.registry import kind_named, load_parser
+from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.readers.conll import UNSPECIFIED, check_writable
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Layer, Parse
@@ -49,7 +50,7 @@ class NltkParser(ParserI):
         """A parser of NLTK.
 
         Args:
-            parser: a loaded parser, or a model as :func:`~spmrl_bench.parsers.load_parser` takes
+            parser: a loaded parser, or a model as :func:`~spmrl_bench.load_parser` takes
                 it, such as the folder of a run.
             layer: of those that the parser finds; by default constituents, if it finds them.
             device: of a parser that is loaded.

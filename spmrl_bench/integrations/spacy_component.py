@@ -26,8 +26,9 @@ from spmrl_bench.errors import CheckpointError, SentenceTooLongError, SpmrlError
 from spmrl_bench.files import write_folder
 from spmrl_bench.integrations import MissingExtraError
 from spmrl_bench.parsers.base import Parser, Session
-from spmrl_bench.parsers.registry import kind_named, load_parser
-from spmrl_bench.parsers.streams import WINDOW_SENTENCES, windows
+from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.session import WINDOW_SENTENCES, windows
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.paths import path_fault
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import NO_TAG
@@ -77,7 +78,7 @@ def make_component(
     Args:
         nlp: the pipeline.
         name: of the component in it.
-        model: as :func:`~spmrl_bench.parsers.load_parser` takes it. None in a pipeline that brings
+        model: as :func:`~spmrl_bench.load_parser` takes it. None in a pipeline that brings
             its own.
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
         on_long: a sentence that the parser has no room for is an ``error``; has no parse
@@ -216,7 +217,7 @@ class ParserComponent(Pipe):
 
     def _parsed(self, sentences: Sequence[Sentence]) -> list[Annotated]:
         """What becomes of each sentence."""
-        problems = [self.parser.length_problem(each.words) for each in sentences]
+        problems = [self.parser.problem(each.words) for each in sentences]
         problem = next(filter(None, problems), None)
         if problem and self.on_long == "error":
             hint = 'the settings "skip" and "flat" of on_long go on without its parse'
@@ -281,7 +282,7 @@ class ParserComponent(Pipe):
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save the parser in a folder, beside what else is there.
 
-        In it, the folder ``parser`` is one that :func:`~spmrl_bench.parsers.load_parser` opens too.
+        In it, the folder ``parser`` is one that :func:`~spmrl_bench.load_parser` opens too.
         """
         write_folder(Path(path) / _SAVED, self.parser.save)
 

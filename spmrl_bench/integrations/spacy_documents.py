@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from spacy.attrs import DEP, HEAD, IS_SPACE, SENT_START, TAG
 from spacy.tokens import Doc, Span, SpanGroup
 
-from spmrl_bench.parsers.output import NO_PARSE
+from spmrl_bench.parsing.answers import NO_PARSE
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import NO_TAG, Tree

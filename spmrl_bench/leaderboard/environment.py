@@ -28,11 +28,13 @@ def find_hardware(device: torch.device | None = None) -> Hardware:
     """The machine, for weights on ``device``; without it, for a parser that has no weights."""
     import torch
 
-    from spmrl_bench.chart.kernels import kernel_name
-    from spmrl_bench.nn.kernels import usable
+    from spmrl_bench.chart import kernels as chart
+    from spmrl_bench.nn.kernels import KERNELS, load
 
     device = device or torch.device("cpu")
-    compiled = kernel_name() == "cython" and (device.type != "cpu" or usable(torch.empty(0)))
+    compiled = chart.load("_spans") is not None and (
+        device.type != "cpu" or all(map(load, KERNELS))
+    )
 
     gpu = f" ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else ""
     return Hardware(

@@ -1,10 +1,8 @@
 """Which run a record is of: its settings as they were resolved, whoever gave them.
 
 Two runs of one variant are one experiment only where every setting agrees that can change the
-weights. What the command line changed is a part of a run's name; what a recipe says is not, and
-neither are settings that came in since a record was written. So a run is known by all of its
-settings: one that a record lacks has its default, or what was done before there was the setting
-(:meth:`~spmrl_bench.parsers.config.ParserConfig.noted`), and a pre-trained file counts by its
+weights, from wherever it came. One that a record lacks has its default, or what was done before
+there was the setting (:mod:`spmrl_bench.parsers.legacy`), and a file of somebody else counts by its
 content.
 """
 
@@ -13,13 +11,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.fields import FieldInfo
-
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.parsers.config import defaults_of, parts
+from spmrl_bench.parsers.legacy import (
+    FLAT,
+    OPTIONAL,
+    TABLES,
+    chosen,
+    dotted,
+    in_tables,
+    leaves,
+    nested,
+    short,
+)
 from spmrl_bench.parsers.registry import KINDS, kind_named
 from spmrl_bench.training.config import TrainConfig
 
@@ -27,40 +33,35 @@ Resolved = Mapping[str, Any]
 """``section.key`` and value as in JSON."""
 
 #: Tables of a recorded recipe that hold no settings.
-_NO_SECTIONS = frozenset({"settings", "files", "fingerprints"})
+_NO_SECTIONS = frozenset({"settings", "files", "fingerprints", "model"})
+#: Settings that the program leaves out where it notes a run: they do not change its weights.
+_NOT_NOTED = {f"train.{key}" for key, field in TrainConfig.model_fields.items() if field.exclude}
 
 
 def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
     """All that decides what a run learns, but for its seed and its treebank.
 
+    Settings of the parser have their short names where these say exactly the same.
+
     Args:
         recipe: as a record keeps it.
     """
     kind = str(recipe.get("kind", "chart"))
-    model = recipe.get("model")
-    if isinstance(model, Mapping) and kind in KINDS.names():
-        recipe = {**recipe, "model": kind_named(kind).config_class.noted(model)}
-    sections = {
-        f"{section}.{key}": value
-        for section, values in recipe.items()
-        if isinstance(values, Mapping) and section not in _NO_SECTIONS
-        for key, value in values.items()
+    found: dict[str, Any] = {
+        f"train.{key}": value for key, value in defaults_of(TrainConfig).items()
     }
-    found = {
-        **defaults(kind),
-        **sections,
-        **(recipe.get("settings") or {}),
-        **(recipe.get("files") or {}),
-        "kind": kind,
-        "select": recipe.get("select", "brackets.f1"),
-    }
-    fields = _fields(kind)
-    # A setting that the program leaves out where it notes a run does not change its weights.
-    return {
-        key: value
-        for key, value in sorted(found.items())
-        if key not in fields or not fields[key].exclude
-    }
+    for section, values in recipe.items():
+        if isinstance(values, Mapping) and section not in _NO_SECTIONS:
+            found |= {f"{section}.{key}": value for key, value in values.items()}
+    found |= recipe.get("settings") or {}
+    if isinstance(model := recipe.get("model"), Mapping):
+        own = nested(model)
+        settings = short(defaults(kind, own) | leaves(own))
+        found |= {f"model.{key}": value for key, value in settings.items()}
+    for key, content in (recipe.get("files") or {}).items():
+        found[f"model.{key.removeprefix('model.')}"] = content
+    found |= {"kind": kind, "select": recipe.get("select", "brackets.f1")}
+    return {key: found[key] for key in sorted(found.keys() - _NOT_NOTED)}
 
 
 def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> bool:
@@ -78,6 +79,24 @@ def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> 
     )
 
 
+def agrees(settings: Resolved, stated: Mapping[str, Any]) -> bool:
+    """Whether resolved settings are those that a publication states, by whatever key.
+
+    Settings of the parser that it does not state, but for the precision, must have their default;
+    what it states of parts that the parser does not have is left aside.
+    """
+    own, asked = (
+        in_tables({key.removeprefix("model."): value for key, value in each.items()}, TABLES)
+        for each in (settings, stated)
+    )
+    model = chosen(own) if "inputs" in own else own
+    there = leaves(model)
+    usual = defaults(str(settings.get("kind", "chart")), model)
+    wanted = {**usual, "precision": there.get("precision"), **dotted(asked)}
+    left_aside = {place for places in FLAT.values() for place in places} - there.keys()
+    return all(there.get(key) == wanted[key] for key in wanted.keys() - left_aside)
+
+
 def digest(settings: Resolved) -> str:
     """What stands for the settings: 16 digits of a hash."""
     given = {key: value for key, value in settings.items() if value is not None}
@@ -91,24 +110,20 @@ def differing_settings(several: Iterable[Resolved]) -> list[str]:
     return [key for key in keys if any(one.get(key) != listed[0].get(key) for one in listed)]
 
 
-@cache
-def defaults(kind: str) -> Resolved:
-    """The settings of a kind of parser and of its training that have a default."""
-    return {
-        key: json.loads(json.dumps(field.get_default(call_default_factory=True)))
-        for key, field in _fields(kind).items()
-        if not field.is_required()
-    }
+def defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings with a default of a parser whose ``model`` settings are as of today.
 
-
-@cache
-def _fields(kind: str) -> Mapping[str, FieldInfo]:
-    """All settings; of a kind that is not installed those of training."""
-    sections: dict[str, type[BaseModel]] = {"train": TrainConfig}
-    if kind in KINDS.names():
-        sections["model"] = kind_named(kind).config_class
-    return {
-        f"{section}.{name}": field
-        for section, config in sections.items()
-        for name, field in config.model_fields.items()
-    }
+    By dotted key; of what is not installed there are none.
+    """
+    if kind not in KINDS.names():
+        return {}
+    config = kind_named(kind).parser_class.Config
+    there = leaves(model)
+    tables = parts(config, {*there.get("inputs", ()), str(there.get("encoder"))})
+    found = {key: value for key, value in defaults_of(config).items() if key not in tables}
+    for name, part in tables.items():
+        if name in OPTIONAL:
+            found[f"{name}.use"] = False
+        if there.get(f"{name}.use", True):
+            found |= {f"{name}.{key}": value for key, value in defaults_of(part).items()}
+    return found

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.columns import Key
-from spmrl_bench.leaderboard.identity import defaults
+from spmrl_bench.leaderboard.identity import agrees
 from spmrl_bench.leaderboard.store import file_bytes, files_of, problems
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.storage.paths import data_dirs
@@ -91,15 +91,10 @@ class PublishedFigure(BaseModel):
         """Whether it is of a model with these resolved settings.
 
         Of what :attr:`recipe` does not name, the model has the defaults; its precision and the
-        length of its training may be others.
+        length of its training may be others. What it says of parts that the model does not have
+        is left aside.
         """
-        usual = defaults(str(settings.get("kind", "chart")))
-        model = {key: value for key, value in usual.items() if key.startswith("model.")}
-        model.pop("model.precision", None)
-        return bool(self.recipe) and all(
-            settings.get(key, usual.get(key)) == value
-            for key, value in (model | self.needed).items()
-        )
+        return bool(self.recipe) and agrees(settings, self.needed)
 
 
 COLUMNS = tuple(PublishedFigure.model_fields)

@@ -3,69 +3,46 @@
 Layers start from what their papers say or what torch gives them (``usual``). Zhang et al. 2017
 (section 4) draw all weights instead from a normal distribution with mean 0 whose *variance* they
 print as ``sqrt(6 / (rows + columns))`` (``glorot-normal``). That is the *bound* of the uniform
-distribution of Glorot & Bengio 2010 (formula 16), whose variance is ``2 / (rows + columns)`` and
-which they probably mean (``glorot-uniform``): of a matrix of 500 by 500 the printed formula makes
-numbers of about 0.28, the other of about 0.04.
+distribution of Glorot & Bengio 2010 (formula 16), which they probably mean (``glorot-uniform``).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from spmrl_bench.nn.choices import Initialisation
+Initialisation = Literal["usual", "glorot-normal", "glorot-uniform"]
+#: Layers whose weights are so many matrices, one below the other.
+GATES = {nn.LSTM: 4, nn.LSTMCell: 4, nn.GRU: 3, nn.GRUCell: 3}
 
 
 @torch.no_grad()
 def initialise(
     module: nn.Module, rule: Initialisation, kept: Collection[nn.Parameter] = ()
 ) -> None:
-    """Draw the weights of a module and all its parts anew, in place.
+    """Draw the weights of a module and all its parts anew, in place; nothing if ``usual``.
 
-    - Matrices are drawn, each with its own rows and columns. The gates of an LSTM or GRU are
-      matrices of their own, as in its formulas; an embedding is the matrix of its table, of which
-      rows that are zero (of what is never seen) stay so. Of a weight with more than two axes the
-      last two are rows and columns.
-    - Biases, which are known by their name, become zero.
-    - All other vectors stay as they are: the gains of norms, the weights of a mix.
-
-    Args:
-        module: whose parameters these are; with the rule ``usual`` nothing is done and no random
-            number drawn.
-        rule: of the distribution.
-        kept: parameters to leave alone, such as those that were read from files.
+    Each matrix is drawn with its own rows and columns, the gates of an LSTM or GRU one by one;
+    of more than two axes the last two count. Rows of an embedding that are zero stay so, biases
+    become zero. Other vectors stay as they are, and the parameters ``kept``.
     """
     if rule == "usual":
         return
     left = set(map(id, kept))
     for part in module.modules():
-        gates = _gates(part)
+        gates = next((n for cell, n in GATES.items() if isinstance(part, cell)), 1)
         for name, weight in part.named_parameters(recurse=False):
-            if id(weight) in left:
-                continue
-            if name.startswith("bias"):
+            if id(weight) not in left and name.startswith("bias"):
                 weight.zero_()
-            elif weight.dim() >= 2:
-                rows, columns = weight.shape[-2] // gates, weight.shape[-1]
-                unseen = (weight == 0).all(dim=1) if isinstance(part, nn.Embedding) else None
-                _draw(weight, rule, math.sqrt(6 / (rows + columns)))
-                if unseen is not None:
-                    weight[unseen] = 0
-
-
-def _gates(part: nn.Module) -> int:
-    """How many matrices lie one below the other in the weights of a layer."""
-    if isinstance(part, nn.LSTM | nn.LSTMCell):
-        return 4
-    return 3 if isinstance(part, nn.GRU | nn.GRUCell) else 1
-
-
-def _draw(weight: Tensor, rule: Initialisation, glorot: float) -> None:
-    """Fill a weight; ``glorot`` is the root of 6 by the sum of rows and columns."""
-    if rule == "glorot-normal":
-        weight.normal_(std=math.sqrt(glorot))
-    else:
-        weight.uniform_(-glorot, glorot)
+            elif id(weight) not in left and weight.dim() >= 2:
+                bound = math.sqrt(6 / (weight.shape[-2] // gates + weight.shape[-1]))
+                unseen = isinstance(part, nn.Embedding) & (weight == 0).all(dim=-1, keepdim=True)
+                if rule == "glorot-normal":
+                    weight.normal_(std=math.sqrt(bound))
+                else:
+                    weight.uniform_(-bound, bound)
+                weight.masked_fill_(unseen, 0)

@@ -1,9 +1,8 @@
 """Sentences of different length in one tensor, without padding.
 
-Padding every sentence of a batch to the longest wastes arithmetic in each token-wise layer.
-Here the tokens of a batch lie one after the other, ``[tokens, features]``, beside an index
-that says which sentence each belongs to; only attention, which compares tokens of one
-sentence, spreads them over a rectangle and back.
+The tokens of a batch lie one after the other, ``[tokens, features]``, beside an index that says
+which sentence each belongs to; only attention, which compares tokens of one sentence, pads them
+to a rectangle and back.
 """
 
 from __future__ import annotations
@@ -36,40 +35,33 @@ class Ragged:
     @classmethod
     def of(cls, lengths: NDArray[np.int64], device: torch.device) -> Ragged:
         """The layout of sentences with these lengths, in this order."""
-        starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
         sentence = np.repeat(np.arange(len(lengths)), lengths)
-        position = np.arange(int(lengths.sum())) - starts
-        return cls(
-            torch.from_numpy(lengths).to(device),
-            torch.from_numpy(sentence).to(device),
-            torch.from_numpy(position).to(device),
-            int(lengths.max()),
+        position = np.arange(len(sentence)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        first, second, third = (
+            torch.from_numpy(x).to(device) for x in (lengths, sentence, position)
         )
+        return cls(first, second, third, int(lengths.max()))
 
-    @cached_property
-    def slots(self) -> Tensor:
-        """int64 ``[tokens]``: where each row lies in the flattened ``[sentences * longest]``."""
-        return self.sentence * self.longest + self.position
-
-    def spread(
-        self, rows: Tensor, sentences: int | None = None, longest: int | None = None
-    ) -> Tensor:
+    def pad(self, rows: Tensor, sentences: int | None = None, longest: int | None = None) -> Tensor:
         """``[tokens, features]`` to ``[sentences, longest, features]``, zero where empty.
 
         ``sentences`` and ``longest`` may be larger than those of this layout.
         """
-        high = len(self.lengths) if sentences is None else sentences
-        wide = self.longest if longest is None else longest
-        slots = self.slots if wide == self.longest else self.sentence * wide + self.position
+        high, wide = sentences or len(self.lengths), longest or self.longest
         flat = rows.new_zeros(high * wide, rows.shape[1])
-        return flat.index_copy(0, slots, rows).view(high, wide, -1)
+        return flat.index_copy(0, self.cells(wide), rows).view(high, wide, -1)
 
-    def gather(self, rectangle: Tensor) -> Tensor:
-        """The inverse of :meth:`spread`."""
-        return rectangle.reshape(-1, rectangle.shape[-1]).index_select(0, self.slots)
+    def unpad(self, rectangle: Tensor) -> Tensor:
+        """The inverse of :meth:`pad`, from a rectangle that may be larger than this layout's."""
+        cells = self.cells(rectangle.shape[1])
+        return rectangle.reshape(-1, rectangle.shape[-1]).index_select(0, cells)
+
+    def cells(self, longest: int) -> Tensor:
+        """int64 ``[tokens]``: where each row lies in a flattened ``[sentences * longest]``."""
+        return self.sentence * longest + self.position
 
     @cached_property
-    def filled(self) -> Tensor:
+    def mask(self) -> Tensor:
         """bool ``[sentences, longest]``: which cells of the rectangle hold a token."""
         columns = torch.arange(self.longest, device=self.lengths.device)
         return columns < self.lengths[:, None]
@@ -81,24 +73,8 @@ class Ragged:
         return ((self.position > 0) & (self.position < last)).nonzero().squeeze(1)
 
 
-class TokenDropout(nn.Module):
-    """Dropout with a mask of its own for each token, as of ``nn.Dropout``."""
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
-
-    def forward(self, rows: Tensor, layout: Ragged) -> Tensor:
-        """``[tokens, features]`` to the same shape; the identity outside training."""
-        return nn.functional.dropout(rows, self.p, self.training)
-
-
 class SentenceDropout(nn.Module):
-    """Dropout with one mask per sentence and feature, shared by all tokens of the sentence.
-
-    Kitaev & Klein 2018 use it for embeddings, residual branches and feed-forward
-    activations, so that a feature is absent from a whole sentence or not at all.
-    """
+    """Dropout with one mask per sentence and feature, shared by its tokens."""
 
     def __init__(self, p: float) -> None:
         super().__init__()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,6 @@ LICENSED = ("spmrl", "ptb", "ctb")
 _TASKS = {
     "brackets": ("constituency-parsing", "Constituency parsing"),
     "attachment": ("dependency-parsing", "Dependency parsing"),
-}
-# What kinds of parsers are after.
-_PAPERS = {
-    "chart": "Kitaev & Klein (2018). Constituency Parsing with a Self-Attentive Encoder. ACL. "
-    "https://aclanthology.org/P18-1249/",
-    "biaffine": "Dozat & Manning (2017). Deep Biaffine Attention for Neural Dependency Parsing. "
-    "ICLR.",
-    "joint": "Zhou & Zhao (2019). Head-Driven Phrase Structure Grammar Parsing on Penn Treebank. "
-    "ACL. https://aclanthology.org/P19-1230/",
-    "transition": "Zhang, Liu, Li, Zhou & Chen (2017). Stack-based Multi-layer Attention for "
-    "Transition-based Dependency Parsing. EMNLP. https://aclanthology.org/D17-1175/",
 }
 #: How the program is cited, as the README has it.
 SOFTWARE = """\
@@ -61,33 +51,23 @@ _FIGURES = {
 
 @dataclass(frozen=True)
 class Nature:
-    """What is known of a parser once it is loaded.
-
-    Attributes:
-        parameters: its trained weights.
-        words: of its vocabulary.
-        longest: words of the longest sentence that it takes; None without a bound.
-        reads_tags: whether it needs tags.
-        predicts_tags: whether it finds tags.
-        label_attention: whether it has a layer of that.
-    """
+    """What is known of a parser once it is loaded."""
 
     parameters: int
-    words: int
-    longest: int | None
+    words: int  # of its vocabulary
+    longest: int | None  # words of a sentence that it takes
     reads_tags: bool
     predicts_tags: bool
     label_attention: bool
+    citations: tuple[str, ...]
 
 
 def summary(package: Package) -> str:
-    """What a package is, in one line."""
     layers = " and ".join(kind_named(package.kind).layers)
     return f"{package.treebank.language.capitalize()} parser of {layers}, {package.treebank.title}"
 
 
 def write_card(package: Package, nature: Nature) -> str:
-    """The text of the card."""
     forms = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         trim_blocks=True,
@@ -96,7 +76,7 @@ def write_card(package: Package, nature: Nature) -> str:
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # Markdown
     )
-    forms.filters["json"] = _json
+    forms.filters["json"] = partial(json.dumps, ensure_ascii=False)
     forms.filters["number"] = lambda value: f"{value:,}"
     forms.filters["line"] = _line
     forms.filters["cell"] = lambda text: _line(text).replace("|", "\\|")
@@ -112,7 +92,7 @@ def write_card(package: Package, nature: Nature) -> str:
         code=language_code(package.treebank.language),
         licence=identifier or "other",
         tags=_tags(package),
-        papers=_papers(package, nature),
+        papers=[*nature.citations, *[_LABEL_ATTENTION][: nature.label_attention]],
         software=SOFTWARE.format(version=package.program),
         metrics=_metrics(package),
         tables=_tables(package),
@@ -127,10 +107,6 @@ def write_card(package: Package, nature: Nature) -> str:
     )
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _line(text: str) -> str:
     return " ".join(text.split())
 
@@ -138,11 +114,6 @@ def _line(text: str) -> str:
 def _tags(package: Package) -> list[str]:
     tasks = [_TASKS[metric][0] for metric in kind_named(package.kind).metrics if metric in _TASKS]
     return ["spmrl_bench", *tasks, "parsing", "treebank", package.kind]
-
-
-def _papers(package: Package, nature: Nature) -> list[str]:
-    found = [_PAPERS[package.kind]] if package.kind in _PAPERS else []
-    return [*found, *([_LABEL_ATTENTION] if nature.label_attention else [])]
 
 
 def _metrics(package: Package) -> list[str]:

@@ -1,9 +1,8 @@
 """The files of a parser that is handed on, without what is of its treebank or of this machine.
 
 A saved parser has the words of its training sentences as they first occur, and the folders from
-which it took what others have trained. A packaged one has the words in the order of their
-characters (:mod:`spmrl_bench.parsers.alphabetical`) and of a path its last part alone. It parses as
-the saved one does.
+which it took what others have trained. A packaged one has been prepared for sharing
+(:meth:`~spmrl_bench.parsers.base.Parser.prepare_for_sharing`). It parses as the saved one does.
 """
 
 from __future__ import annotations
@@ -17,29 +16,19 @@ from spmrl_bench.errors import PackageError
 from spmrl_bench.files import write_text
 from spmrl_bench.json_files import parsed_json
 from spmrl_bench.packages.description import PARSER, StoredFile, is_model_file
-from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.config import ParserConfig
-from spmrl_bench.pretrained.digests import file_digest
+from spmrl_bench.parsers.base import Parser, ParserConfig
+from spmrl_bench.parsers.legacy import short
+from spmrl_bench.storage.digests import file_digest
 
-# Settings that name weights which a parser reads from where they are, whenever it is loaded.
-_OUTSIDE = ("vectors", "elmo_weights", "elmo_options")
 # Where an encoder's settings and tokenizer were read from, as its library notes it.
 _PLACES = ("_name_or_path", "name_or_path")
 _LARGEST_NOTES = 1 << 20  # bytes; a whole vocabulary is larger, and has no notes
 
 
 def check_outside(run: Path, config: ParserConfig) -> None:
-    """Make sure that all weights of a run's parser are its own, or on the hub.
-
-    Raises:
-        PackageError: some are in files elsewhere.
-    """
-    names = [key for key in _OUTSIDE if getattr(config, key, None) is not None]
-    frozen = getattr(config, "transformer_frozen", False)
-    if frozen and getattr(config, "transformer_revision", None) is None:
-        names.append("transformer")
-    if names:
-        places = ", ".join(f"model.{key} = {getattr(config, key)}" for key in names)
+    """Raise PackageError where weights of a run's parser are neither its own, nor on the hub."""
+    if outside := config.outside():
+        places = ", ".join(f"model.{key} = {place}" for key, place in short(outside).items())
         raise PackageError(
             f"{run}: its parser reads weights that are not its own, and not packaged ({places}). "
             "Only a parser whose weights are all its own can be shared: one that fine-tunes an "
@@ -48,17 +37,13 @@ def check_outside(run: Path, config: ParserConfig) -> None:
 
 
 def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:
-    """Write a parser, which is not in use, to be handed on; the files, as a package lists them.
-
-    Args:
-        parser: is changed.
-        folder: that is empty.
+    """Write a parser, which changes, into an empty folder; return the files as packages list them.
 
     Raises:
         PackageError: it has a file that no package can have.
         OSError: it cannot be written.
     """
-    _prepare(parser)
+    parser.prepare_for_sharing()
     parser.save(folder)
     found = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -77,21 +62,6 @@ def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:
 def without_folder(value: Any) -> Any:
     """A setting, of which the folder is left out if it is a path of this machine."""
     return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
-
-
-def _prepare(parser: Parser) -> None:
-    """Take the order of its treebank and the folders of this machine out of a parser."""
-    from spmrl_bench.parsers.alphabetical import sort_words
-    from spmrl_bench.parsers.neural import NeuralParser
-
-    if not isinstance(parser, NeuralParser):
-        return
-    sort_words(parser)
-    places = parser.config.pretrained()
-    if parser.config.transformer_revision is not None:  # a name of the hub
-        places.pop("transformer", None)
-    names = {key: Path(place).name for key, place in places.items()}
-    parser.config = parser.config.model_copy(update=names)
 
 
 def _forget_places(path: Path) -> None:

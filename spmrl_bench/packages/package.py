@@ -43,7 +43,7 @@ from spmrl_bench.packages.hub_names import licence_identifier
 from spmrl_bench.packages.stable_zip import write_zip
 from spmrl_bench.packages.wheel import wheel_name, write_wheel
 from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.registry import load_parser
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
@@ -153,7 +153,7 @@ def _written(folder: Path, run: Path, record: Record, describe: Any) -> Nature:
 
 
 def _nature(parser: Parser, record: Record) -> Nature:
-    bound = getattr(parser, "max_positions", None)
+    bound = getattr(getattr(parser, "encoder", None), "max_tokens", None)
     vocabulary = getattr(parser, "vocabulary", None)
     return Nature(
         parameters=(record.training.parameters if record.training is not None else None) or 0,
@@ -162,6 +162,7 @@ def _nature(parser: Parser, record: Record) -> Nature:
         reads_tags=parser.reads_tags,
         predicts_tags=parser.predicts_tags,
         label_attention=getattr(getattr(parser, "config", None), "label_attention", False),
+        citations=parser.citations,
     )
 
 

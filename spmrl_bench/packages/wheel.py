@@ -35,8 +35,8 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def load(device: str = "auto") -> Parser:
-    """The parser, ready to parse; `device` as for `spmrl_bench.parsers.load_parser`."""
-    from spmrl_bench.parsers import load_parser
+    """The parser, ready to parse; `device` as for `spmrl_bench.load_parser`."""
+    from spmrl_bench import load_parser
 
     return load_parser(FOLDER, device)
 '''

@@ -1,5 +1,5 @@
-"""Whole parsers out of layers and chart, and the one registry of parser kinds."""
+"""Whole parsers out of layers and chart, and the one registry of parser kinds.
 
-from spmrl_bench.parsers.registry import combine, load_parser
-
-__all__ = ["combine", "load_parser"]
+A parser reads words (and tags) and gives parses. It knows no file but its own, no stream of text,
+no package and no trainer.
+"""

@@ -1,26 +1,33 @@
 """What a parser is to the rest of the program, whatever it computes.
 
-A kind of parser is built from its configuration and gold parses, answers tokenised sentences with
-a :class:`~spmrl_bench.trees.parse.Parse` each, and is saved and loaded as a folder. Streams of
-text, processes, evaluation and ensembles know no more of it than stands here; what training needs
-besides is :class:`~spmrl_bench.parsers.trained.TrainedParser`.
+It is built from settings and gold parses, gives a :class:`~spmrl_bench.trees.parse.Parse` for each
+tokenised sentence, and is saved and loaded as a folder. What training needs besides is
+:class:`~spmrl_bench.parsers.neural.TrainedParser`.
 """
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from spmrl_bench.bounded_files import read_regular
-from spmrl_bench.errors import CheckpointError, SpmrlError
-from spmrl_bench.garbage import no_collection
+from spmrl_bench.errors import CheckpointError, SpmrlError, UnsupportedError
 from spmrl_bench.json_files import parsed_json
-from spmrl_bench.trees.parse import Parse
+from spmrl_bench.nn.settings import Precision, Settings
+from spmrl_bench.storage.garbage import no_collection
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.tree import NO_TAG, Tree
+
+if TYPE_CHECKING:
+    from spmrl_bench.nn.encoders import Part
+    from spmrl_bench.nn.encoders.attention import AttentionMask
+    from spmrl_bench.parsers.derivations import DerivationTrace
+    from spmrl_bench.parsers.views import AttentionMaps, HeadOutputs
 
 #: Bound on a batch of sentences that are parsed at once: their number times the longest.
 MAX_TOKENS = 2000
@@ -32,56 +39,104 @@ class EnsembleError(SpmrlError):
     """Parsers that cannot parse together."""
 
 
-_kept: ContextVar[tuple[dict[str, Any], str] | None] = ContextVar("_kept", default=None)
+class ParserConfig(Settings):
+    """Settings of every kind of parser; a kind adds its own."""
+
+    precision: Precision = "float32"
+    """Numbers that the large matrix products take, in training and in parsing."""
+
+    @property
+    def free(self) -> frozenset[str]:
+        """Settings that may be changed in a trained parser: they decide how it parses."""
+        return frozenset()
+
+    def cost(self) -> float:
+        """Return about how many weights the vectors of a word are multiplied with."""
+        return 1.0
+
+    def tables(self) -> dict[str, Settings]:
+        """Return the settings of the parts by the name of their table in a recipe."""
+        found: dict[str, Settings] = {}
+        for name, value in self:
+            tables = value if isinstance(value, Mapping) else {name: value}
+            found |= {key: own for key, own in tables.items() if isinstance(own, Settings)}
+        return found
+
+    def files(self) -> dict[str, str]:
+        return _of_parts(self, "files")
+
+    def outside(self) -> dict[str, str]:
+        return _of_parts(self, "outside")
 
 
-def read_description(folder: Path) -> dict[str, Any]:
-    """What ``parser.json`` says of the parser of a folder.
-
-    Raises:
-        CheckpointError: it is missing or broken.
-    """
-    return read_whole_description(folder)[0]
-
-
-def read_whole_description(folder: Path) -> tuple[dict[str, Any], str]:
-    """As :func:`read_description`, and the SHA-256 of the file, in hex."""
-    path = folder / "parser.json"
-    try:
-        data = read_regular(path)
-        digest = hashlib.sha256(data).hexdigest()
-        kept = _kept.get()
-        if kept is not None and kept[1] == digest:  # of the same bytes, as load_parser has read
-            return kept
-        with no_collection():
-            found = parsed_json(data)
-        if not isinstance(found, dict):
-            raise ValueError(f"no object but a {type(found).__name__}")
-    except (OSError, ValueError) as error:
-        raise not_a_parser(path, getattr(error, "strerror", None) or error) from None
-    return found, digest
+def _of_parts(config: ParserConfig, which: str) -> dict[str, str]:
+    return {
+        f"{table}.{key}": place
+        for table, own in config.tables().items()
+        for key, place in getattr(own, which)().items()
+    }
 
 
-@contextmanager
-def described(folder: Path) -> Iterator[dict[str, Any]]:
-    """As :func:`read_description`, which within it is quick for whoever reads it again."""
-    kept = read_whole_description(folder)
-    token = _kept.set(kept)
-    try:
-        yield kept[0]
-    finally:
-        _kept.reset(token)
+class Description(NamedTuple):
+    """What ``parser.json`` says of the parser of a folder."""
+
+    content: dict[str, Any]
+    sha256: str
+    """Of the file, in hex."""
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read it.
+
+        Raises:
+            CheckpointError: it is missing or broken.
+        """
+        path = folder / "parser.json"
+        try:
+            data = read_regular(path)
+            with no_collection():
+                content = parsed_json(data)
+            if not isinstance(content, dict):
+                raise ValueError(f"no object but a {type(content).__name__}")
+        except (OSError, ValueError) as error:
+            raise not_a_parser(path, getattr(error, "strerror", None) or error) from None
+        return cls(content, hashlib.sha256(data).hexdigest())
 
 
 def not_a_parser(path: Path, reason: object) -> CheckpointError:
-    """The error of a description from which no parser can be made."""
+    """Return the error of a description from which no parser can be made."""
     return CheckpointError(
         f"{path}: not a parser description ({reason}). Train again, or copy the whole folder anew"
     )
 
 
+class Prediction(NamedTuple):
+    """The annotation of one sentence, of the layers that a parser predicts.
+
+    Attributes:
+        constituents: ``(start, end, label)`` in pre-order.
+        heads: the head of each word, from 1; 0 for the root.
+        relations: of each word to its head.
+        tags: of each word.
+    """
+
+    constituents: list[tuple[int, int, str]] | None = None
+    heads: Sequence[int] | None = None
+    relations: Sequence[str] | None = None
+    tags: Sequence[str] | None = None
+
+    def parse(self, words: Words, given: Words | None) -> Parse:
+        """Return the parse of a sentence with the given tags, or else the predicted ones."""
+        tags = given or self.tags or [NO_TAG] * len(words)
+        constituents = self.constituents
+        if self.heads is None or self.relations is None:
+            return Parse.of(Tree.build(words, tags, constituents or []))
+        tree = None if constituents is None else Tree.build(words, tags, constituents)
+        return Parse.of(tree, DependencyTree.build(words, tags, self.heads, self.relations))
+
+
 class Session(Protocol):
-    """Parses with one parser whose weights do not change meanwhile, keeping what it may reuse."""
+    """Parses while the weights stay as they are, and keeps what it computed of words."""
 
     def parse(
         self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
@@ -89,27 +144,67 @@ class Session(Protocol):
         """As :meth:`Parser.parse`."""
 
 
+class Margin(NamedTuple):
+    """One decision on which a parser and an annotation differ.
+
+    Attributes:
+        layer: of annotation.
+        start, end: fenceposts of the span; of a dependency those of the word.
+        gold, predicted: labels of the span, unary chains joined by ``+`` and empty where there is
+            no constituent; of a dependency the relations.
+        margin: what the parser would give up to decide as gold does: of spans in scores of trees,
+            of words in natural logarithms of odds.
+        known: whether the parser knows gold's label. If not, the margin is that of the best other
+            label than its own, which the unknown one costs at least.
+        gold_head, predicted_head: of a dependency, from 1; 0 for the root.
+    """
+
+    layer: Layer
+    start: int
+    end: int
+    gold: str
+    predicted: str
+    margin: float
+    known: bool = True
+    gold_head: int | None = None
+    predicted_head: int | None = None
+
+
 class Parser(ABC):
     """A parser that can parse.
 
     Attributes:
         kind: its name in the registry.
+        Config: the class of its settings.
+        citations: of the papers that it follows.
     """
 
     kind: ClassVar[str]
+    Config: ClassVar[type[ParserConfig]] = ParserConfig
+    citations: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     @abstractmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        """A parser, untrained if its kind is trained.
-
-        Args:
-            config: of the kind's configuration class.
-            examples: the training sentences, with the layers that the kind learns from.
+        """Return a parser, untrained if its kind is trained, for training sentences.
 
         Raises:
             TreeError: nothing can be learnt from the examples.
-            PretrainedError: a file that the configuration names is missing or does not fit.
+            PretrainedError: a file that the settings name is missing or does not fit.
+        """
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the parser into an existing folder; ``parser.json`` has its ``kind``."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, folder: Path, description: Description | None = None) -> Self:
+        """Return the parser of a folder, whose description may have been read before.
+
+        Raises:
+            CheckpointError: the files are missing, broken, or do not fit each other.
+            PretrainedError: a file that the parser was trained with is missing or has changed.
         """
 
     @property
@@ -119,20 +214,16 @@ class Parser(ABC):
 
     @property
     def predicts_tags(self) -> bool:
-        """Whether the parses of sentences without tags have tags that the parser found."""
+        """Whether it finds tags for sentences without any."""
         return False
 
-    def length_problem(self, words: Words) -> str:
-        """What is wrong with the length of a sentence; empty if nothing is."""
+    def problem(self, words: Words) -> str:
+        """Return why a sentence is too long to be parsed, or ''."""
         return ""
 
     @abstractmethod
     def session(self, max_tokens: int = MAX_TOKENS) -> Session:
-        """What parses, and keeps what it computed of a word over several calls.
-
-        Args:
-            max_tokens: bound on a batch.
-        """
+        """Return what parses, with a bound on a batch: sentences times the longest."""
 
     def parse(
         self,
@@ -141,45 +232,102 @@ class Parser(ABC):
         *,
         max_tokens: int = MAX_TOKENS,
     ) -> Iterator[Parse]:
-        """Best parses of tokenised sentences, lazily and in input order.
+        """Yield the best parses of tokenised sentences, lazily and in input order.
 
         Args:
-            sentences: words of each sentence; one without words gives a tree without words.
-            tags: tags to carry into the parses, which the parser reads if it was trained with
-                them; without them every word has the tag that the parser predicts, or ``XX``.
-            max_tokens: bound on a batch, see :func:`~spmrl_bench.parsers.batches.sub_batches`.
+            sentences: words of each; one without words gives a tree without words.
+            tags: of the parses, which the parser reads if it was trained with them; without them
+                words have the tags that it predicts, or ``XX``.
+            max_tokens: bound on a batch: sentences times the longest.
 
         Raises:
-            SentenceTooLongError: the parser has no room for a sentence; the parses of all
-                sentences before it have been given by then.
-            TreeError: ``tags`` ends before ``sentences``, or a row does not fit its words, or
-                the parser reads tags and none are given.
+            SentenceTooLongError: the parser has no room for a sentence; all before it are parsed.
+            TreeError: rows of ``tags`` do not fit the sentences, or the parser reads tags and none
+                are given.
         """
         return self.session(max_tokens).parse(sentences, tags)
 
     @abstractmethod
     def flat(self, words: Words, tags: Words) -> Parse:
-        """What stands for the parse of a sentence, with one word at least, that is given up."""
+        """Return what stands for the parse of a sentence, not empty, that is given up."""
 
-    @classmethod
-    def combined(cls, members: Sequence[Any]) -> Parser:
-        """Several parsers of this kind as one.
+    def prepare_for_sharing(self) -> None:  # noqa: B027  # there may be nothing
+        """Take out what tells of the training sentences or the machine; parses stay the same."""
 
-        Raises:
-            EnsembleError: they cannot be combined.
-        """
-        raise EnsembleError(f"parsers of kind {cls.kind} cannot parse together as an ensemble")
+    # What some kinds can do -----------------------------------------------------------
 
-    @abstractmethod
-    def save(self, folder: Path) -> None:
-        """Write the parser into an existing folder; ``parser.json`` has its ``kind``."""
+    def attention(
+        self, words: Words, tags: Words | None = None, part: Part = "combined"
+    ) -> AttentionMaps:
+        """Return the attention weights of every head of the encoder for one sentence.
 
-    @classmethod
-    @abstractmethod
-    def load(cls, folder: Path) -> Self:
-        """The inverse of :meth:`save`.
+        They are those that the parser uses, or of one product of queries and keys alone.
 
         Raises:
-            CheckpointError: the files are missing, broken, or do not fit each other.
-            PretrainedError: a file that the parser was trained with is missing or has changed.
+            UnsupportedError: there is no attention, or none of this part.
+            SentenceTooLongError, TreeError: as of :meth:`parse`; there are no words.
         """
+        raise self._refuse("attention")
+
+    def head_outputs(
+        self, sentences: Iterable[tuple[Words, Words | None]], *, max_tokens: int = MAX_TOKENS
+    ) -> Iterator[HeadOutputs]:
+        """Yield what the parser predicts, and what each head of its label attention gives to it.
+
+        Sentences, words and tags, are read lazily and handed on as their batches are done, since
+        the features of a corpus do not fit into memory; those without words are left out.
+
+        Raises:
+            UnsupportedError: no head has features of its own in span vectors; nothing is read.
+            SentenceTooLongError, TreeError: as of :meth:`parse`.
+        """
+        raise self._refuse("head_outputs")
+
+    def limited(self, masks: Mapping[int, AttentionMask]) -> AbstractContextManager[None]:
+        """Within it the attention of these layers is masked, that of the others not.
+
+        Raises:
+            UnsupportedError: there is no such layer, or no attention.
+        """
+        if masks:
+            raise self._refuse("limited")
+        return nullcontext()
+
+    def derivation(self, words: Words, tags: Words | None = None) -> DerivationTrace:
+        """Return the actions that parse a sentence, and what was looked at before each.
+
+        Raises:
+            UnsupportedError: the kind writes no actions.
+            SpmrlError: there are no words.
+            SentenceTooLongError, TreeError: as of :meth:`parse`.
+        """
+        raise self._refuse("derivation")
+
+    def margins(
+        self, gold: Sequence[Parse], *, max_tokens: int = MAX_TOKENS
+    ) -> Iterator[tuple[int, Parse, list[Margin]]]:
+        """Yield the place of each gold sentence from 0, its parse, and where the two differ.
+
+        In no particular order of sentences, margins of constituents first; sentences without words
+        are left out.
+
+        Raises:
+            UnsupportedError: the kind does not tell how sure it is.
+            SentenceTooLongError: the parser has no room for a sentence.
+        """
+        raise self._refuse("margins")
+
+    def _refuse(self, method: str) -> UnsupportedError:
+        """Return the error of a method that parsers of other kinds have."""
+        from spmrl_bench.parsers.registry import KINDS
+
+        default = getattr(Parser, method)
+        able = [
+            name
+            for name in KINDS.names()
+            if name != self.kind and getattr(KINDS.get(name).parser_class, method) is not default
+        ]
+        return UnsupportedError(
+            f"a parser of kind {self.kind} has no {method.replace('_', ' ')}: choose one of kind "
+            f"{' or '.join(able)}"
+        )

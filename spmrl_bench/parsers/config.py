@@ -1,72 +1,207 @@
-"""Settings of parsers: what those of every kind have, and the inputs that a word is read by."""
+"""Settings of parsers that are neural networks: inputs, encoder and tagger, of every kind alike.
+
+The settings of a part stand with the part, and those of an input or an encoder are checked by the
+class that its registry names. What stands here concerns several parts. Mistakes are named as
+recipes have the tables of the parts, beside each other: ``charlstm.d_char``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    Field,
+    GetCoreSchemaHandler,
+    ModelWrapValidatorHandler,
+    SerializeAsAny,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema, to_jsonable_python
 
-from spmrl_bench.nn.precision import FLOAT32, Precision
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.nn.encoders import ENCODERS
+from spmrl_bench.nn.encoders.label_attention import LabelAttention
+from spmrl_bench.nn.inputs import INPUTS
+from spmrl_bench.nn.scorers import Tagger
+from spmrl_bench.nn.settings import InputSettings, Settings
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.registry import Registry
+from spmrl_bench.storage.toml import UNKNOWN, moved
 
-LexicalInput = Literal["word", "tag", "charlstm", "charconcat", "vectors", "elmo", "transformer"]
-Positive = Annotated[int, Field(ge=1)]
-Even = Annotated[int, Field(ge=2, multiple_of=2)]
-Rate = Annotated[float, Field(ge=0, lt=1)]
+
+@dataclass(frozen=True)
+class Parts:
+    """Marks a setting as tables of parts, each checked by the class that a registry names."""
+
+    registry: Registry[Any]
+
+    def classes(self, among: Collection[str] | None = None) -> dict[str, type[Settings]]:
+        """Return the settings of the parts that can be imported, or of those among some names."""
+        found = {}
+        for name in self.registry.names():
+            if among is None or name in among:
+                with suppress(SpmrlError):
+                    found[name] = self._class(name)
+        return found
+
+    def _class(self, name: str) -> type[Settings]:
+        part = self.registry.get(name)
+        found: Any = getattr(part, "Config", None)
+        if not _is_part(found):
+            raise SpmrlError(f"{name}: its package names {part!r}, which has no settings (Config)")
+        return found
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._checked, handler(source))
+
+    def _checked(self, tables: Any) -> Any:
+        if not isinstance(tables, Mapping):
+            return tables
+        found, known = {}, self.registry.names()
+        # In the order of the registry, in which inputs are summed; what is unknown comes last.
+        for name in sorted(tables, key=lambda name: known.index(name) if name in known else -1):
+            try:
+                config = self._class(str(name))
+            except SpmrlError as error:
+                raise PydanticCustomError(UNKNOWN, "{reason}", {"reason": str(error)}) from None
+            try:
+                found[name] = config.model_validate(tables[name])
+            except ValidationError as error:
+                raise moved(error, config, lambda place: (name, *place)) from None  # noqa: B023
+        return found
 
 
-class ParserConfig(BaseModel):
-    """What the settings of every kind of parser have; a kind adds its own."""
+class NeuralConfig(ParserConfig):
+    """Inputs, encoder and tagger of one parser, whatever it reads off the encoded tokens.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    Settings with a default are options of the model, the default being the form of the paper.
+    """
 
-    lexical: tuple[LexicalInput, ...] = ()
-    """What the parser reads of a word; the variants of a recipe decide it."""
-    precision: Precision = FLOAT32
-    """Numbers that the large matrix products take, in training and in parsing."""
+    d_model: Annotated[int, Field(ge=4, le=16384, multiple_of=4)]
+    """Width of a token vector."""
+    inputs: Annotated[dict[str, SerializeAsAny[InputSettings]], Parts(INPUTS), Field(min_length=1)]
+    """What the parser reads of a word: lexical inputs, which make the content together."""
+    join: Literal["sum", "concatenated"] = "sum"
+    """Whether the inputs are added up, or stand side by side, each with a width of its own, which
+    must add up to the content of attention."""
+    encoder: Annotated[
+        dict[str, SerializeAsAny[Settings]], Parts(ENCODERS), Field(min_length=1, max_length=1)
+    ]
+    """What reads the sentence."""
+    label_attention: LabelAttention.Config | None = None
+    """Label attention on top of the encoder."""
+    tagger: Tagger.Config | None = None
+    """What learns to tag, from the encoded tokens and together with the trees."""
+    initialisation: Literal["usual", "glorot-normal", "glorot-uniform"] = "usual"
+    """Random weights: each layer's own, or all drawn as Zhang et al. 2017 print it
+    (``glorot-normal``) or probably mean it (``glorot-uniform``), and the biases zero."""
 
     @property
+    def own_encoder(self) -> tuple[str, Any]:
+        """Name of the encoder, and its settings."""
+        return next(iter(self.encoder.items()))
+
+    @property
+    def d_content(self) -> int:
+        """Width of the content, which the inputs make and the encoder takes."""
+        if self.join == "sum":
+            return self._d_taken
+        return sum(own.width or 0 for own in self.inputs.values())
+
+    @property
+    def _d_taken(self) -> int:
+        """Width of the content that the encoder asks for."""
+        name, own = self.own_encoder
+        return int(ENCODERS.get(name).d_content(own, self.d_model))
+
     def cost(self) -> float:
-        """How long a word takes, roughly: the weights that its vectors are multiplied with."""
-        return 1.0
+        cost = self.d_model**2 * (1 + getattr(self.own_encoder[1], "layers", 1))
+        if (labels := self.label_attention) is not None:
+            cost += (labels.heads or 100) * labels.d_proj * labels.d_ff  # how many is not known yet
+        return float(cost)
 
-    @property
-    def parsing_settings(self) -> tuple[str, ...]:
-        """Settings that decide nothing but how a trained parser parses, so that it may be given
-        others."""
-        return ()
-
-    def pretrained(self) -> dict[str, str]:
-        """Files that others have trained, or folders or hub names of them, by setting."""
-        return {}
-
+    @model_validator(mode="wrap")
     @classmethod
-    def noted(cls, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Settings that a saved parser, a run or a record has noted, perhaps long ago.
+    def _named_as_in_recipes(cls, value: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
+        """Recipes have the tables of inputs and encoders beside each other."""
+        try:
+            return check(value)
+        except ValidationError as error:
+            raise moved(
+                error,
+                cls,
+                lambda at: at[1:] if len(at) > 1 and at[0] in ("inputs", "encoder") else at,
+            ) from None
 
-        What they do not say has its default. Where a setting came in with a default that is not
-        what was done before, this adds what was.
-        """
-        return settings
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        taken, (encoder, own) = self._d_taken, self.own_encoder
+        for name, of_input in self.inputs.items():
+            if self.join == "sum" and of_input.width is not None:
+                raise ValueError(
+                    f"{name}.width is set, but the inputs are added up and all as wide as the "
+                    "content; join = 'concatenated' gives each a width of its own"
+                )
+            if self.join == "concatenated" and of_input.width is None:
+                raise ValueError(f"join = 'concatenated' needs {name}.width, which is not set")
+        if self.join == "sum" and "charconcat" in self.inputs and taken % 16:
+            raise ValueError(
+                f"the input 'charconcat' needs a content whose width 16 divides, and it is "
+                f"{taken} wide; make d_model a multiple of {16 * (self.d_model // taken)}"
+            )
+        width, asked = self.d_content, f"a content of {taken}"
+        fits = width == taken or ENCODERS.get(encoder).any_width
+        if self.join == "concatenated" and fits and not getattr(own, "layers", 1):
+            fits, asked = width == self.d_model, f"no layers to make {self.d_model} of it"
+        if not fits:
+            raise ValueError(
+                f"join = 'concatenated' makes a content that is {width} wide of the inputs "
+                f"{', '.join(self.inputs)}, but the encoder '{encoder}' with d_model = "
+                f"{self.d_model} has {asked}; make their widths add up to it"
+            )
+        if "tag" in self.inputs and self.tagger is not None:
+            raise ValueError("a tagger is set, but the input 'tag' already reads the tags")
+        if (labels := self.label_attention) is not None:
+            matrices = getattr(own, "matrices", None)
+            if problem := labels.problem(self.d_model, matrices, labels.heads):
+                raise ValueError(problem)
+        return self
 
 
-#: The setting that gives the width of an input where inputs stand side by side.
-WIDTHS: Mapping[LexicalInput, str] = {
-    "word": "d_word",
-    "tag": "d_tag",
-    "charlstm": "d_form",
-    "charconcat": "d_form",
-    "vectors": "d_vectors",
-    "elmo": "d_elmo",
-    "transformer": "d_transformer",
-}
+def parts(
+    config: type[ParserConfig], among: Collection[str] | None = None
+) -> dict[str, type[Settings]]:
+    """Return the settings of the parts that parsers of a kind may have, by the name of their table.
 
-#: Settings that name the files that a pre-trained input needs, by input.
-FILES: Mapping[LexicalInput, tuple[str, ...]] = {
-    "vectors": ("vectors",),
-    "elmo": ("elmo_weights", "elmo_options"),
-    "transformer": ("transformer",),
-}
+    Inputs and encoders are those ``among`` some names; by default all are imported.
+    """
+    found: dict[str, type[Settings]] = {}
+    for name, field in config.model_fields.items():
+        classes = [one for one in (field.annotation, *get_args(field.annotation)) if _is_part(one)]
+        if classes:
+            found[name] = classes[0]
+        for mark in field.metadata:
+            found |= mark.classes(among) if isinstance(mark, Parts) else {}
+    return found
 
-#: The same, and that of the file which the embeddings of words may start from.
-PRETRAINED = (*(key for keys in FILES.values() for key in keys), "word_vectors")
+
+@cache
+def defaults_of(config: type[BaseModel]) -> Mapping[str, Any]:
+    """Return the defaults of a class of settings, as JSON has them."""
+    return {
+        name: to_jsonable_python(field.get_default(call_default_factory=True))
+        for name, field in config.model_fields.items()
+        if not field.is_required()
+    }
+
+
+def _is_part(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Settings)

@@ -1,56 +1,69 @@
 """Several parsers of one treebank as one: their scores are averaged and decoded once.
 
-Unlike a vote over finished trees this gives a tree that the parsers agree on cell by cell or arc by
-arc, and needs no rule for ties. The parsers of Kitaev & Klein were released so
-(``benepar_en_ensemble``, two parsers with ELMo), and Kitaev, Cao & Klein 2019 report ensembles made
-the same way.
+Unlike a vote over finished trees this gives a tree that the parsers agree on cell by cell, arc by
+arc or action by action, and needs no rule for ties (as ``benepar_en_ensemble`` of Kitaev & Klein,
+and the ensembles of Kitaev, Cao & Klein 2019).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
-import torch
-
-from spmrl_bench.parsers.base import MAX_TOKENS, EnsembleError, Parser, Words
-from spmrl_bench.parsers.neural import Encoded, JointSession, NeuralParser
-from spmrl_bench.parsers.parsing import Found
-from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.errors import UnsupportedError
+from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.parsers.base import MAX_TOKENS, Description, EnsembleError, Parser, Words
+from spmrl_bench.parsers.neural import NeuralParser
+from spmrl_bench.parsers.session import NeuralSession
 from spmrl_bench.trees.parse import Parse
+
+
+def combine(parsers: Sequence[Parser]) -> Ensemble:
+    """Return several parsers of one treebank as one.
+
+    Raises:
+        EnsembleError: there are none, they are of several kinds, of one that cannot be combined, or
+            on several devices, or have other labels or relations, or not all are projective.
+    """
+    kinds = sorted({parser.kind for parser in parsers})
+    if len(kinds) != 1:
+        raise EnsembleError(
+            f"an ensemble needs parsers of one kind; found: {', '.join(kinds) or 'no parser'}"
+        )
+    members = [parser for parser in parsers if isinstance(parser, NeuralParser)]
+    if len(members) < len(parsers):
+        raise EnsembleError(f"parsers of kind {kinds[0]} cannot parse together as an ensemble")
+    return Ensemble(members)
 
 
 class Ensemble(Parser):
     """Parses like one parser over an encoder, with the mean of the scores of several.
 
     The members are of one kind and may differ in everything but the set of their labels and
-    relations: seed, size, encoder, lexical inputs, and the order of labels and relations.
-
-    Attributes:
-        parsers: the members; one that is given twice counts twice.
-        vocabulary: that of the first, whose order of labels and relations settles ties.
+    relations; the order of the first one's settles ties. One that is given twice counts twice.
     """
 
     def __init__(self, parsers: Sequence[NeuralParser]) -> None:
-        """Average these parsers, the first of which is number 1 in errors.
-
-        Raises:
-            EnsembleError: there are none, their labels or relations are not the same, some find
-                projective trees only, or they are on several devices.
-        """
-        if not parsers:
-            raise EnsembleError("an ensemble needs at least one parser, but none is given")
+        """Average parsers of one kind, one at least; raises as :func:`combine`."""
         self.parsers = tuple(parsers)
-        self.kind = parsers[0].kind  # type: ignore[misc]  # of a class elsewhere
-        self.vocabulary: Vocabulary = self.parsers[0].vocabulary
-        for number, parser in enumerate(self.parsers, 1):
-            self._check(parser, number)
+        first = parsers[0]
+        for number, parser in enumerate(parsers, 1):
+            if parser.device != first.device:
+                raise EnsembleError(
+                    f"parser {number} is on {parser.device}, but parser 1 is on {first.device}: "
+                    "move all to one device (parser.to(DEVICE), or load_parser(FOLDER, DEVICE))"
+                )
+            if misfit := _misfit(first.vocabulary, parser.vocabulary, number):
+                raise EnsembleError(
+                    f"{misfit}: the members of an ensemble must be trained on the same treebank, "
+                    "with the same transforms"
+                )
 
     @property
-    def device(self) -> torch.device:
-        """Where the members are."""
-        return self.parsers[0].device
+    def kind(self) -> str:  # type: ignore[override]  # which a class has elsewhere
+        return self.parsers[0].kind
 
     @property
     def reads_tags(self) -> bool:
@@ -61,69 +74,54 @@ class Ensemble(Parser):
         # If another member reads tags, they have to be given all the same.
         return not self.reads_tags and any(parser.predicts_tags for parser in self.parsers)
 
-    def _check(self, parser: NeuralParser, number: int) -> None:
-        """Make sure that a member fits the first."""
-        own, first = parser.vocabulary, self.vocabulary
-        if parser.device != self.device:
-            raise EnsembleError(
-                f"parser {number} is on {parser.device}, but parser 1 is on {self.device}: move "
-                "all to one device (parser.to(DEVICE), or load_parser(FOLDER, DEVICE))"
-            )
-        labels, relations = ["+".join(label) for label in first.labels], [*first.relations]
-        own_labels = ["+".join(label) for label in own.labels]
-        _check_same("label", labels, own_labels, number)
-        _check_same("relation", relations, [*own.relations], number)
-        for relation, places in own.relations.items():
-            if places != first.relations[relation]:
-                raise EnsembleError(
-                    f"parsers 1 and {number} have seen the relation {relation} in other places "
-                    f"(at roots or at other words): {_ONE_TREEBANK}"
-                )
-        if own.relations and own.projective != first.projective:
-            projective, other = (1, number) if first.projective else (number, 1)
-            raise EnsembleError(
-                f"parser {projective} has learnt projective trees only, parser {other} has not: "
-                f"{_ONE_TREEBANK}"
-            )
-
-    def length_problem(self, words: Sequence[str]) -> str:
-        problems = (parser.length_problem(words) for parser in self.parsers)
+    def problem(self, words: Words) -> str:
+        problems = (parser.problem(words) for parser in self.parsers)
         return next(filter(None, problems), "")
 
-    def session(self, max_tokens: int = MAX_TOKENS) -> JointSession:
-        return JointSession(self.parsers, self.found, self.length_problem, max_tokens)
+    def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
+        first, members = self.parsers[0], self.parsers
+        return NeuralSession(members, partial(first.predict, members=members), max_tokens)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.parsers[0].flat(words, tags)
+
+    def _refuse(self, method: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"an ensemble of {len(self.parsers)} parsers has no '{method}' of its own: choose one "
+            "of them"
+        )
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
         raise EnsembleError("an ensemble is made of trained parsers: combine(parsers)")
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path) -> NoReturn:
         raise EnsembleError("an ensemble has no folder of its own: save its parsers")
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        raise EnsembleError("an ensemble is made of trained parsers: combine(parsers)")
-
-    def found(self, group: Sequence[Encoded]) -> Iterable[Found]:
-        """What is read off the same sentences as each member has encoded them."""
-        return self.parsers[0].found_by(group, self.parsers)
+    def load(cls, folder: Path, description: Description | None = None) -> Self:
+        return cls.build(None, ())
 
 
-_ONE_TREEBANK = (
-    "the members of an ensemble must be trained on the same treebank, with the same transforms"
-)
+def _misfit(first: Vocabulary, own: Vocabulary, number: int) -> str:
+    """Return in what the inventories of the first parser and of another one differ, or ''."""
+    for (what, names), others in zip(
+        _inventories(first).items(), _inventories(own).values(), strict=True
+    ):
+        if odd := names ^ others:
+            name = min(odd)
+            having, lacking = (1, number) if name in names else (number, 1)
+            return f"parser {having} has the {what} {name}, which parser {lacking} lacks"
+    if own.relations and own.projective != first.projective:
+        projective, other = (1, number) if first.projective else (number, 1)
+        return f"parser {projective} has learnt projective trees only, parser {other} has not"
+    return ""
 
 
-def _check_same(what: str, first: Sequence[str], own: Sequence[str], number: int) -> None:
-    """Make sure that a member has what the first has, and nothing else."""
-    pairs = ((first, own, 1, number), (own, first, number, 1))
-    for names, others, having, lacking in pairs:
-        for name in names:
-            if name not in others:
-                raise EnsembleError(
-                    f"parser {having} has the {what} {name}, which parser {lacking} lacks: "
-                    f"{_ONE_TREEBANK}"
-                )
+def _inventories(vocabulary: Vocabulary) -> dict[str, set[str]]:
+    relations = vocabulary.relations.items()
+    return {
+        "label": {*map("+".join, vocabulary.labels)},
+        "relation to the root": {name for name, (to_root, _) in relations if to_root},
+        "relation between words": {name for name, (_, to_word) in relations if to_word},
+    }

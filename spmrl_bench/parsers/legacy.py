@@ -1,154 +1,178 @@
-"""Settings of parsers as they were written before parts had tables of their own.
+"""Settings of parsers, and names of weights, as they were written in earlier versions.
 
-Saved parsers, runs, records and recipes of that time have all settings side by side, those of
-parts that a parser does not have among them. They are read for ever, and the short names stay
-valid on the command line.
+All settings stood side by side then, those of parts that a parser does not have among them. Such
+parsers, runs, records and recipes are read for ever, and the short names stay valid in recipes, on
+the command line, and wherever a run is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-INPUTS = ("charlstm", "word", "tag", "charconcat", "vectors", "elmo", "transformer")
-ENCODERS = ("attention", "lstm", "gru")
+from spmrl_bench.parsers.config import ENCODERS, INPUTS
+
 #: Parts that a parser may have or not: a table of settings, of which ``use`` says whether.
 OPTIONAL = ("label_attention", "tagger")
 
-_FORM = ("charlstm", "charconcat", "elmo", "transformer")
-_OF_ATTENTION = (
-    "heads",
-    "d_kv",
-    "max_positions",
-    "position",
-    "position_table",
-    "position_only_layers",
-    "input_norm",
-    "forward_features",
-    "relaxed_window",
-)
+#: The old names of the settings of each part, with today's where that is another.
+TABLES = {
+    "charlstm": "d_form=width d_char d_char_lstm=d_states char_dropout form_dropout=dropout",
+    "word": "d_word=width max_words word_dropout=dropout word_vectors=vectors",
+    "tag": "d_tag=width tag_dropout=dropout",
+    "charconcat": "d_form=width char_boundaries=boundaries form_dropout=dropout",
+    "vectors": "d_vectors=width word_dropout=dropout vectors=file",
+    "elmo": (
+        "d_elmo=width form_dropout=dropout elmo_weights=weights elmo_options=options "
+        "elmo_dropout=mix_dropout"
+    ),
+    "transformer": (
+        "d_transformer=width form_dropout=dropout transformer=name transformer_revision=revision "
+        "transformer_pooling=pooling transformer_frozen=frozen"
+    ),
+    "attention": (
+        "heads d_kv max_positions position position_table position_only_layers input_norm "
+        "forward_features relaxed_window d_ff attention_dropout relu_dropout attention_scale "
+        "layers residual_dropout layer_norm matrices attention_start=start "
+        "attention_window=window"
+    ),
+    "lstm": "layers residual_dropout=dropout recurrent_dropout=masks",
+    "gru": "layers residual_dropout=dropout recurrent_dropout=masks",
+    "label_attention": (
+        "d_ff attention_dropout relu_dropout attention_scale residual_dropout layer_norm "
+        "label_heads=heads label_d_kv=d_kv label_d_proj=d_proj label_queries=queries "
+        "label_outputs=outputs label_matrices=matrices label_feed_forward=feed_forward "
+        "label_residual_dropout=head_dropout label_attention=use"
+    ),
+    "tagger": "predict_tags=use d_tag_hidden=d_hidden tag_loss_weight=loss_weight tagger=use",
+    "scorer": "layer_norm d_label_hidden=d_hidden",
+    "dependencies": (
+        "d_arc d_relation biaffine_dropout=dropout arc_loss_weight relation_loss_weight"
+    ),
+    "decoder": (
+        "d_decoder=d_hidden decoder_layers=layers d_action d_attention decoder_dropout=dropout "
+        "attention_layers pushed_words removed_words"
+    ),
+}
 
 #: Where the value of an old setting belongs: ``table.key`` of each part that reads it.
-FLAT: Mapping[str, tuple[str, ...]] = {
-    **{key: (f"attention.{key}",) for key in _OF_ATTENTION},
-    **{
-        key: (f"attention.{key}", f"label_attention.{key}")
-        for key in ("d_ff", "attention_dropout", "relu_dropout", "attention_scale")
-    },
-    "layers": ("attention.layers", "lstm.layers", "gru.layers"),
-    "residual_dropout": (
-        "attention.residual_dropout",
-        "label_attention.residual_dropout",
-        "lstm.dropout",
-        "gru.dropout",
-    ),
-    "recurrent_dropout": ("lstm.masks", "gru.masks"),
-    "layer_norm": ("attention.layer_norm", "label_attention.layer_norm", "scorer.layer_norm"),
-    "matrices": ("attention.matrices",),
-    "attention_start": ("attention.start",),
-    "attention_window": ("attention.window",),
-    "label_heads": ("label_attention.heads",),
-    "label_d_kv": ("label_attention.d_kv",),
-    "label_d_proj": ("label_attention.d_proj",),
-    "label_queries": ("label_attention.queries",),
-    "label_outputs": ("label_attention.outputs",),
-    "label_matrices": ("label_attention.matrices",),
-    "label_feed_forward": ("label_attention.feed_forward",),
-    "label_residual_dropout": ("label_attention.head_dropout",),
-    "predict_tags": ("tagger.use",),
-    "d_tag_hidden": ("tagger.d_hidden",),
-    "tag_loss_weight": ("tagger.loss_weight",),
-    "d_word": ("word.width",),
-    "d_tag": ("tag.width",),
-    "d_form": ("charlstm.width", "charconcat.width"),
-    "d_vectors": ("vectors.width",),
-    "d_elmo": ("elmo.width",),
-    "d_transformer": ("transformer.width",),
-    "max_words": ("word.max_words",),
-    "d_char": ("charlstm.d_char",),
-    "d_char_lstm": ("charlstm.d_states",),
-    "char_dropout": ("charlstm.char_dropout",),
-    "char_boundaries": ("charconcat.boundaries",),
-    "word_dropout": ("word.dropout", "vectors.dropout"),
-    "tag_dropout": ("tag.dropout",),
-    "form_dropout": tuple(f"{name}.dropout" for name in _FORM),
-    "word_vectors": ("word.vectors",),
-    "vectors": ("vectors.file",),
-    "elmo_weights": ("elmo.weights",),
-    "elmo_options": ("elmo.options",),
-    "elmo_dropout": ("elmo.mix_dropout",),
-    "transformer": ("transformer.name",),
-    "transformer_revision": ("transformer.revision",),
-    "transformer_pooling": ("transformer.pooling",),
-    "transformer_frozen": ("transformer.frozen",),
-    "label_attention": ("label_attention.use",),
-    "tagger": ("tagger.use",),
-    "d_label_hidden": ("scorer.d_hidden",),
-    "d_arc": ("dependencies.d_arc",),
-    "d_relation": ("dependencies.d_relation",),
-    "biaffine_dropout": ("dependencies.dropout",),
-    "arc_loss_weight": ("dependencies.arc_loss_weight",),
-    "relation_loss_weight": ("dependencies.relation_loss_weight",),
-    "d_decoder": ("decoder.d_hidden",),
-    "decoder_layers": ("decoder.layers",),
-    "d_action": ("decoder.d_action",),
-    "d_attention": ("decoder.d_attention",),
-    "decoder_dropout": ("decoder.dropout",),
-    "attention_layers": ("decoder.attention_layers",),
-    "pushed_words": ("decoder.pushed_words",),
-    "removed_words": ("decoder.removed_words",),
+FLAT: dict[str, tuple[str, ...]] = {"lexical": ("inputs",)}
+for _table, _names in TABLES.items():
+    for _old, _, _new in (_name.partition("=") for _name in _names.split()):
+        FLAT[_old] = (*FLAT.get(_old, ()), f"{_table}.{_new or _old}")
+
+#: Beginnings of the names of weights that had others.
+RENAMED_WEIGHTS: Mapping[str, str] = {
+    "lexical.words.": "lexical.word.embedding.",
+    "lexical.tags.": "lexical.tag.embedding.",
+    "lexical.char_lstm.": "lexical.charlstm.",
+    "lexical.coded.": "lexical.",
 }
 
 
-def in_tables(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a layer of a recipe with every old key in the tables of the parts it concerns.
+def current_name(name: str) -> str:
+    """Return the name that a weight has today; that of a moment is ``what/weight``."""
+    what, slash, weight = name.rpartition("/")
+    for old, new in RENAMED_WEIGHTS.items():
+        if weight.startswith(old):
+            return f"{what}{slash}{new}{weight.removeprefix(old)}"
+    return name
 
-    Tables and keys that never moved stay as they are. ``label_attention = true`` and ``tagger =
-    true`` become ``use = true`` in the part's table.
+
+def places_of(key: str, tables: Collection[str]) -> list[str]:
+    """Return where an old setting belongs, of the tables that there are."""
+    places = FLAT.get(key, ())
+    return [place for place in places if "." not in place or place.partition(".")[0] in tables]
+
+
+def in_tables(settings: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
+    """Return a layer of a recipe with every old name in the tables of the parts that it concerns.
+
+    Tables win over old names beside them; a name that concerns none of the tables stays.
+    ``label_attention = true`` becomes ``use = true`` in the part's table.
     """
     found: dict[str, Any] = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):
             found.setdefault(key, {}).update(value)
-        elif key not in FLAT:
-            found["inputs" if key == "lexical" else key] = value
+        elif places := places_of(key, tables):
+            for table, _, name in (place.rpartition(".") for place in places):
+                (found.setdefault(table, {}) if table else found).setdefault(name, value)
         else:
-            for table, _, name in (place.partition(".") for place in FLAT[key]):
-                found.setdefault(table, {}).setdefault(name, value)
+            found[key] = value
     return found
 
 
-def chosen(
-    layers: Mapping[str, Any],
-    inputs: Iterable[str] = INPUTS,
-    encoders: Iterable[str] = ENCODERS,
-) -> dict[str, Any]:
-    """The settings of a parser, of tables for all parts those of the parts that it has.
+def chosen(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a parser: of tables for all parts those of the parts that it has.
 
-    Args:
-        layers: as of :func:`in_tables`; ``inputs`` is a list of names and ``encoder`` a name.
-        inputs, encoders: all names, each that of a table.
+    In the layer ``inputs`` are names and ``encoder`` is one.
     """
-    names, encoder = layers.get("inputs", ()), layers.get("encoder", "attention")
-    tables = {*inputs, *encoders, *OPTIONAL}
-    found = {key: value for key, value in layers.items() if key not in tables}
+    names, encoder = layer.get("inputs", ()), layer.get("encoder", "attention")
+    parts = {*INPUTS.names(), *ENCODERS.names(), *OPTIONAL}
+    found = {key: value for key, value in layer.items() if key not in parts}
     # In the order in which they are summed.
-    found["inputs"] = {name: layers.get(name, {}) for name in inputs if name in names}
-    found["encoder"] = {encoder: layers.get(encoder, {})}
+    found["inputs"] = {name: layer.get(name, {}) for name in INPUTS.names() if name in names}
+    found["encoder"] = {encoder: layer.get(encoder, {})}
     for name in OPTIONAL:
-        table = dict(layers.get(name, {}))
+        table = dict(layer.get(name, {}))
         found[name] = table if table.pop("use", False) else None
     return found
 
 
 def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a parser as they are today; those that are already so come back as they are."""
-    if "lexical" not in settings:
-        return dict(settings)
-    if "charconcat" in settings["lexical"]:
-        settings = {"char_boundaries": "spelt", **settings}  # as it was before there was the key
-    own = {key: value for key, value in settings.items() if key not in ("vectors", "transformer")}
-    own |= {
-        key: settings[key] for key in ("vectors", "transformer") if settings.get(key) is not None
-    }
-    return chosen(in_tables(own))
+    """Return the settings of a saved parser, a run or a record as they are written today."""
+    own = dict(settings)
+    if not own.get("lexical"):  # of a kind without inputs, or of today
+        own.pop("lexical", None)
+        return own
+    if "charconcat" in own["lexical"]:
+        own.setdefault("char_boundaries", "spelt")  # as it was before there was the key
+    for name in ("vectors", "transformer"):  # files, and tables today
+        if own.get(name, "") is None:
+            del own[name]
+    # Where there is no scorer, layer_norm is no setting of it.
+    absent = set() if "d_label_hidden" in own else {"scorer"}
+    return chosen(in_tables(own, TABLES.keys() - absent))
+
+
+def dotted(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of tables, and those beside them, by dotted key."""
+    found: dict[str, Any] = {}
+    for key, value in layer.items():
+        if isinstance(value, Mapping):
+            found |= {f"{key}.{name}": each for name, each in value.items()}
+        else:
+            found[key] = value
+    return found
+
+
+def leaves(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a parser by dotted key, as recipes name them.
+
+    ``inputs`` are names, ``encoder`` is one, and ``tagger.use`` says whether there is a tagger.
+    """
+    layer: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key in ("inputs", "encoder") and isinstance(value, Mapping):
+            layer |= {**value, key: list(value) if key == "inputs" else next(iter(value), None)}
+        else:
+            optional = key in OPTIONAL
+            layer[key] = {"use": value is not None, **(value or {})} if optional else value
+    return dotted(layer)
+
+
+def short(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings by dotted key under the old names that say exactly the same.
+
+    An old name stands for all of its places that the parser has, where these have one value.
+    """
+    found = dict(settings)
+    for key, places in FLAT.items():
+        there = [place for place in places if place in found]
+        values = [found[place] for place in there]
+        if there and all(value == values[0] for value in values):
+            for place in there:
+                del found[place]
+            found[key] = values[0]
+    return found

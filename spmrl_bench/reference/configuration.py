@@ -43,9 +43,11 @@ classes that check the files, so they say what this version of the program allow
 _RUNS = """\
 ## Settings of a run
 
-A recipe gives them in its sections `[model]` and `[train]`, the command line with
-`--set KEY=VALUE`. The values are those of the sizes `published` and `small` before a
-[variant](#variants) or a language changes anything. *Not set* means that the key is absent.
+A recipe gives them in these sections, the command line with `--set KEY=VALUE`, where the key begins
+with the name of the section: `model.attention.heads`. The short key does as well: it sets all parts
+that read the setting. Those of parts that a parser does not have change nothing. The values are
+those of the sizes `published` and `small` before a [variant](#variants) or a language changes
+anything. *Not set* means that the key is absent.
 """
 
 _RECIPES = """\
@@ -109,39 +111,29 @@ def configuration_page() -> str:
 
 
 def _run_tables() -> Iterator[str]:
-    """The settings under the class that declares them."""
+    """The settings of a parser, those of each of its parts, and those of training."""
     settings = run_settings()
-    owners = list(dict.fromkeys(setting.entry.owner for setting in settings))
     kinds = {kind for setting in settings for kind in setting.kinds}
-    for owner in owners:
-        own = [setting for setting in settings if setting.entry.owner is owner]
-        section = own[0].key.partition(".")[0]
-        text = summary(owner)
-        if set(own[0].kinds) != kinds:
-            text += f"\n\nOf the kinds {' and '.join(f'`{kind}`' for kind in own[0].kinds)}."
-        yield f"### {_TITLES.get(owner.__name__, owner.__name__)}\n\n{text}\n"
+    tables: dict[str, list[Setting]] = {}
+    for setting in settings:
+        tables.setdefault(setting.key.rpartition(".")[0], []).append(setting)
+    for table, own in tables.items():
+        yield f"### `[{table}]`\n"
+        if table.count("."):
+            yield f"{summary(own[-1].entry.owner)}\n"
+        for names in dict.fromkeys(setting.kinds for setting in own):
+            if {*names} != kinds:
+                keys = ", ".join(f"`{each.entry.name}`" for each in own if each.kinds == names)
+                yield f"Of the kinds {' and '.join(f'`{kind}`' for kind in names)}: {keys}.\n"
         yield _table(
-            (f"`{section}.`", "allowed", *get_args(Size), "what it does"),
-            map(_setting_row, own),
+            ("key", "short", "allowed", *get_args(Size), "what it does"), map(_setting_row, own)
         )
 
 
-#: Headings for the classes of the program's own settings.
-_TITLES = {
-    "ParserConfig": "Every parser",
-    "NeuralParserConfig": "Inputs, encoder and tagger",
-    "ChartParserConfig": "Constituents",
-    "DependencyParserConfig": "Dependencies",
-    "JointParserConfig": "Both layers as one structure",
-    "TransitionParserConfig": "Dependencies by actions",
-    "TrainConfig": "Training",
-}
-
-
 def _setting_row(setting: Setting) -> tuple[str, ...]:
-    name = setting.key.partition(".")[2]
-    values = (value_text(setting.values[size]) for size in get_args(Size))
-    return (f"`{name}`", setting.entry.allowed, *values, setting.entry.meaning)
+    entry, values = setting.entry, (value_text(setting.values[size]) for size in get_args(Size))
+    short = ", ".join(f"`{key}`" for key in setting.short)
+    return (f"`{entry.name}`", short, entry.allowed, *values, entry.meaning)
 
 
 def _sections(models: dict[str, type[BaseModel]]) -> Iterator[str]:

@@ -169,6 +169,13 @@ def _docstrings(model: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _classes(module: str) -> dict[str, ast.ClassDef]:
-    """The classes at the top of a module, by name."""
+    """The classes of a module, by name; of one in another ``Outer.Inner``."""
+    found: dict[str, ast.ClassDef] = {}
     source = inspect.getsource(__import__(module, fromlist=["*"]))
-    return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    bodies = [("", ast.parse(source).body)]
+    for place, body in bodies:  # which grows meanwhile
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                found[place + node.name] = node
+                bodies.append((f"{place}{node.name}.", node.body))
+    return found

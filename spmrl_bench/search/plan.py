@@ -16,10 +16,12 @@ from spmrl_bench.experiments.plan import choose_treebank, fingerprints_of, learn
 from spmrl_bench.experiments.recipe import Recipe, load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import MINUTES
+from spmrl_bench.parsers.legacy import FLAT, leaves
 from spmrl_bench.search.document import PREFIX
 from spmrl_bench.search.journal import Rules
 from spmrl_bench.search.space import Range, Settings, Value, read_settings
 from spmrl_bench.settings_text import settings_folder
+from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.treebank import Treebank
 
 #: What trials are compared at; where it differs between them, nothing is.
@@ -60,10 +62,10 @@ class SearchPlan:
     @property
     def base(self) -> dict[str, Any]:
         """The resolved settings that all trials have."""
-        common = self.first.model_dump(mode="json")
+        common = with_leaves(self.first)
         for key in self.settings.space:
-            section, _, name = key.partition(".")
-            del common[section][name]
+            for name in names_of(key, common):
+                del common[key.partition(".")[0]][name]
             for table in ("settings", "files"):
                 common[table].pop(key, None)
         return common
@@ -88,6 +90,20 @@ class SearchPlan:
             self.sampler, self.pruner, f"seed{self.first.seed}",
         ))  # fmt: skip
         return runs_dir / self.treebank.name / name
+
+
+def with_leaves(config: RunConfig) -> dict[str, Any]:
+    """Return settings as in JSON, those of the parser by dotted key, as recipes name them."""
+    found = config.model_dump(mode="json")
+    return {**found, "model": leaves(found["model"])}
+
+
+def names_of(key: str, settings: Mapping[str, Any]) -> list[str]:
+    """Return what ``section.key`` is called in its section of :func:`with_leaves`; an old name
+    stands for several settings."""
+    section, _, name = key.partition(".")
+    places = [name, *FLAT.get(name, ())] if section == "model" else [name]
+    return [place for place in places if place in settings[section]]
 
 
 def plan_search(
@@ -130,7 +146,7 @@ def plan_search(
     (config,) = work.configs
     for key in asked.space:
         section, _, name = key.partition(".")
-        if type(getattr(config, section)).model_fields[name].exclude:
+        if section == "train" and TrainConfig.model_fields[name].exclude:
             raise RecipeError(f"--set {key}: it does not change what is learnt; give one value")
     fingerprints = fingerprints_of(recipe, work.treebank, [variant])
 

@@ -30,14 +30,13 @@ from spmrl_bench.experiments.run_folder import finished
 from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.leaderboard.searched import Search, SearchTrial, TrialState, minutes_text
-from spmrl_bench.parsers.device import choose_device
+from spmrl_bench.nn.device import choose_device
 from spmrl_bench.search.document import SearchDocument, read_search, write_search
 from spmrl_bench.search.journal import Journal, Trial, mend, require_optuna
-from spmrl_bench.search.plan import SearchPlan
+from spmrl_bench.search.plan import SearchPlan, names_of, with_leaves
 from spmrl_bench.search.trials import train_trial, trial_folder
 from spmrl_bench.training import LAST
-from spmrl_bench.training.saved_progress import read_progress
-from spmrl_bench.training.schedule import PRUNED
+from spmrl_bench.training.schedule import PRUNED, read_progress
 
 #: Errors that say that the settings of a trial are no good.
 _OWN_FAULT = (TrainingError, SentenceTooLongError, RecipeError)
@@ -234,11 +233,16 @@ class _Sitting:
 def _resolved(work: SearchPlan, trial: Trial) -> tuple[dict[str, Any], dict[str, Any]]:
     """The values of a trial, and all of its settings unless they are refused; as in JSON."""
     try:
-        whole = work.resolve(trial.values).model_dump(mode="json")
+        config = work.resolve(trial.values)
     except RecipeError:
         return dict(trial.values), {}
-    values = {key: whole[key.partition(".")[0]][key.partition(".")[2]] for key in trial.values}
-    return values, whole
+    own = with_leaves(config)
+    values = {
+        key: own[key.partition(".")[0]][name]
+        for key in trial.values
+        for name in names_of(key, own)[:1]
+    }
+    return values, config.model_dump(mode="json")
 
 
 def _minutes(place: Path) -> float:

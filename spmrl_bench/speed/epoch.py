@@ -15,10 +15,10 @@ from itertools import accumulate
 import numpy as np
 import torch
 
-from spmrl_bench.chart import BlockDecoder
-from spmrl_bench.chart.packing import cell_offsets
-from spmrl_bench.parsers.config import ParserConfig
-from spmrl_bench.speed.machine import Machine, best_time, wait
+from spmrl_bench.chart.arrays import cell_offsets
+from spmrl_bench.chart.spans import decode_spans
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.speed.machine import best_time, wait
 from spmrl_bench.speed.work import Speed, Trainee
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees import Tree
@@ -73,7 +73,6 @@ def epoch_speeds(
     config: ParserConfig,
     train: TrainConfig,
     pieces: Sequence[Tree],
-    machine: Machine,
     device: torch.device,
     seconds: float,
 ) -> list[Speed]:
@@ -84,7 +83,7 @@ def epoch_speeds(
     """
     corpus = list(map(Parse.of, shaped_corpus(pieces, SENTENCES, seed=1)))
     trainee = Trainee("chart", config, train, corpus, device)
-    total, words, operations, charts, steps = 0.0, 0, 0, 0.0, 0
+    total, words, charts, steps = 0.0, 0, 0.0, 0
     while steps < 4 or total < seconds:
         batch = trainee.batch()
         indexed = list(trainee.parser.index(batch))
@@ -97,15 +96,12 @@ def epoch_speeds(
             continue  # the first one does not count
         total += time.perf_counter() - begun
         words += sum(map(len, batch))
-        operations += trainee.operations(batch)
         charts += _chart_seconds([len(parse) for parse in batch])
     epoch = total * sum(map(len, corpus)) / words
     dev = [tree.words for tree in shaped_corpus(pieces, DEV_SENTENCES, seed=2)]
     parsing = best_time(lambda: list(trainee.parser.parse(dev)), device, 0.0)
-    limit = f"products in {config.precision}"
-    share = operations / total / machine.limit(limit)
     return [
-        Speed(f"an epoch of {SENTENCES:,} sentences, {config.precision}", epoch, "s", share, limit),
+        Speed(f"an epoch of {SENTENCES:,} sentences, {config.precision}", epoch, "s"),
         Speed("chart decoding in it", 100 * charts / total, "% of the time"),
         Speed(f"parsing {DEV_SENTENCES:,} sentences, {config.precision}", parsing, "s"),
     ]
@@ -118,7 +114,5 @@ def _chart_seconds(lengths: Sequence[int]) -> float:
     values = np.random.default_rng(1).standard_normal(cells)
     labels = np.ones(cells, dtype=np.int32)
     begun = time.perf_counter()
-    decoder = BlockDecoder(words)
-    decoder.add_maxima(values, labels)
-    decoder.decode()
+    decode_spans(values, labels, words)
     return time.perf_counter() - begun

@@ -18,7 +18,7 @@ _DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Speeds of the machine with the threads in use, which limit all work.
+    """Speeds of the machine with the threads in use.
 
     Attributes:
         device: ``"cpu"`` or ``"cuda"``.
@@ -30,10 +30,6 @@ class Machine:
     device: str
     gflops: dict[str, float]
     gigabytes: float
-
-    def limit(self, name: str) -> float:
-        """The limit that a report calls ``products in float32``, in operations a second."""
-        return self.gflops[name.removeprefix("products in ")] * 1e9
 
 
 def measure_machine(device: torch.device, seconds: float = 1.0) -> Machine:

@@ -15,8 +15,8 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
-from spmrl_bench.nn.precision import Precision
-from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.nn.settings import Precision
+from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.speed import work
@@ -49,19 +49,19 @@ def all_speeds(
         trees = bank.split("train")
         with tempfile.TemporaryDirectory() as folder:
             reading = work.reading(trees, Path(folder, "trees.mrg"))
-            speeds.append(measure(reading, machine, cpu, seconds))
+            speeds.append(measure(reading, cpu, seconds))
         scoring = work.scoring(trees, work.baseline_parses(trees), load_prm("spmrl"))
-        speeds.append(measure(scoring, machine, cpu, seconds))
+        speeds.append(measure(scoring, cpu, seconds))
     for n in work.CHART_LENGTHS:
         for augmented in (False, True):
-            speeds.append(measure(work.decoding(n, augmented), machine, cpu, seconds))
+            speeds.append(measure(work.decoding(n, augmented), cpu, seconds))
     for config, model in measured:
         layers = kind_named(config.kind).layers
         train, dev = bank.examples("train", layers), bank.examples("dev", layers)[:_PARSED]
         pieces = [work.training(config.kind, model, config.train, train, device)]
         pieces += [work.parsing(config.kind, each, dev, device) for each in work.searches(model)]
         what = f"{config.size} size"
-        speeds += [measure(piece, machine, device, seconds).of(what) for piece in pieces]
+        speeds += [measure(piece, device, seconds).of(what) for piece in pieces]
     return machine, speeds
 
 
@@ -85,7 +85,7 @@ def epoch_report(
     return machine, [
         speed.of(f"{config.size} size")
         for config, model in measured
-        for speed in epoch_speeds(model, config.train, pieces, machine, device, seconds)
+        for speed in epoch_speeds(model, config.train, pieces, device, seconds)
     ]
 
 

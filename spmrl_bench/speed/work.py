@@ -14,20 +14,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from spmrl_bench.chart import decode, decode_dependencies, decode_joint
-from spmrl_bench.chart.packing import arc_offsets, cell_count
-from spmrl_bench.parsers.arithmetic import (
-    forward_products,
-    is_counted,
-    sizes,
-    training_operations,
-)
-from spmrl_bench.parsers.config import ParserConfig
-from spmrl_bench.parsers.kind_configs import TransitionParserConfig
+from spmrl_bench.chart.arrays import arc_offsets
+from spmrl_bench.chart.dependencies import decode_dependencies
+from spmrl_bench.chart.joint import decode_joint
+from spmrl_bench.chart.spans import best_labels, decode_spans
+from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.readers.brackets import read_brackets_file
 from spmrl_bench.scoring import Parameters, score_trees
-from spmrl_bench.speed.machine import Machine, best_time, reading_speed
+from spmrl_bench.speed.machine import best_time, reading_speed
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
@@ -37,8 +32,6 @@ from spmrl_bench.trees.tree import Tree
 CHART_LENGTHS = (10, 20, 40, 80, 160, 300)
 #: Those at which spans and arcs are decoded together.
 JOINT_LENGTHS = (20, 40, 80, 160)
-#: The limit of work that has to read so many bytes, from a cache where one holds them all.
-READING = "reading as much"
 _LABELS = 112  # of the Penn Treebank, unary chains collapsed
 _CHARTS = 32  # in a batch
 
@@ -52,17 +45,15 @@ class Work:
         run: does it once, and gives its result.
         amount: what is done by that, in units.
         unit: such as ``tokens``.
-        cost: bytes or floating-point operations that it takes at least.
-        limit: of the machine on what it costs: :data:`READING` as many bytes, or one of
-            :meth:`Machine.limit`; empty if none is known.
+        reads: bytes that it has to read, from a cache where one holds them all; 0 if that says
+            nothing of its speed.
     """
 
     name: str
     run: Callable[[], Any]
     amount: int
     unit: str
-    cost: float = 0.0
-    limit: str = ""
+    reads: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +79,14 @@ class Speed:
         return replace(self, work=f"{self.work}, {what}")
 
 
-def measure(work: Work, machine: Machine, device: torch.device, seconds: float) -> Speed:
+def measure(work: Work, device: torch.device, seconds: float) -> Speed:
     """How fast a piece of work is, by its fastest run; see :func:`best_time`."""
     taken = best_time(work.run, device, seconds)
-    share = None
-    if work.limit == READING:
-        share = work.cost / taken / reading_speed(device, int(work.cost), seconds / 4)
-    elif work.limit:
-        share = work.cost / taken / machine.limit(work.limit)
-    return Speed(work.name, work.amount / taken, f"{work.unit}/s", share, work.limit)
+    speed = Speed(work.name, work.amount / taken, f"{work.unit}/s")
+    if not work.reads:
+        return speed
+    share = work.reads / taken / reading_speed(device, work.reads, seconds / 4)
+    return replace(speed, share=share, limit="reading as much")
 
 
 def reading(trees: Sequence[Tree], path: Path) -> Work:
@@ -124,17 +114,17 @@ def decoding(n: int, augmented: bool, charts: int | None = None) -> Work:
     """
     charts = charts or (_CHARTS if n <= 80 else _CHARTS // 4)
     lengths = np.full(charts, n, dtype=np.int32)
-    cells = charts * cell_count(n)
+    cells = charts * n * (n + 1) // 2
     scores = np.random.default_rng(1).standard_normal((cells, _LABELS - 1), dtype=np.float32)
-    gold = np.zeros(cells, dtype=np.int32)
-    gold[:: max(1, n // 2)] = 1
+    gold = np.zeros(cells, dtype=np.int32) if augmented else None
+    if gold is not None:
+        gold[:: max(1, n // 2)] = 1
     return Work(
         f"decoding {n} words{', augmented' if augmented else ''}",
-        lambda: decode(scores, lengths, gold if augmented else None),
+        lambda: decode_spans(*best_labels(scores, gold), lengths, gold),
         charts,
         "sentences",
         scores.nbytes,  # every score has to be read once
-        READING,
     )
 
 
@@ -159,7 +149,7 @@ def joint_decoding(n: int, charts: int | None = None) -> Work:
     charts = charts or _CHARTS
     lengths = np.full(charts, n, dtype=np.int32)
     rng = np.random.default_rng(1)
-    values = rng.standard_normal(charts * cell_count(n)) - 1
+    values = rng.standard_normal(charts * n * (n + 1) // 2) - 1
     arcs = rng.standard_normal(int(arc_offsets(lengths)[-1]))
     return Work(
         f"joint decoding, {n} words",
@@ -201,10 +191,6 @@ class Trainee:
         self._optimiser.step()
         return loss
 
-    def operations(self, batch: Sequence[Parse]) -> int:
-        """Of a step over a batch, see :func:`training_operations`."""
-        return training_operations(self.parser.config, _outputs(self.parser), *sizes(batch))
-
 
 def training(
     kind: str,
@@ -217,13 +203,12 @@ def training(
     trainee = Trainee(kind, config, train, examples, device)
     batch = trainee.batch()
     indexed = list(trainee.parser.index(batch))
-    work = Work(
+    return Work(
         f"training, {config.precision}",
         lambda: trainee.step(indexed),
         sum(map(len, batch)),
         "tokens",
     )
-    return _limited(work, config, lambda: trainee.operations(batch))
 
 
 def parsing(
@@ -232,23 +217,21 @@ def parsing(
     """Sentences in, parses out, with weights that were never trained."""
     parser = _untrained(kind, config, examples, device)
     words, tags = [parse.words for parse in examples], [parse.tags for parse in examples]
-    beam = f", beam {config.beam}" if isinstance(config, TransitionParserConfig) else ""
-    work = Work(
-        f"parsing{beam}, {config.precision}",
+    beam = getattr(config, "beam", 0)
+    search = f", beam {beam}" if beam else ""
+    return Work(
+        f"parsing{search}, {config.precision}",
         lambda: list(parser.parse(words, tags)),  # gold tags, for those that read them
         len(examples),
         "sentences",
-    )
-    return _limited(
-        work, config, lambda: 2 * forward_products(config, _outputs(parser), *sizes(examples))
     )
 
 
 def searches(config: ParserConfig) -> list[ParserConfig]:
     """The settings with each search that parsing is measured with: greedy, and with the beam."""
-    if not isinstance(config, TransitionParserConfig):
+    if (beam := getattr(config, "beam", None)) is None:
         return [config]
-    return [config.model_copy(update={"beam": beam}) for beam in sorted({1, config.beam})]
+    return [config.model_copy(update={"beam": size}) for size in sorted({1, beam})]
 
 
 def _untrained(
@@ -257,16 +240,3 @@ def _untrained(
     """A parser with its first weights."""
     torch.manual_seed(1)
     return kind_named(kind).parser_class.build(config, examples).to(device)
-
-
-def _outputs(parser: Any) -> int:
-    """What :func:`forward_products` has to know of a parser beside its settings."""
-    actions = isinstance(parser.config, TransitionParserConfig)
-    return parser.system.actions if actions else len(parser.vocabulary.labels)
-
-
-def _limited(work: Work, config: ParserConfig, operations: Callable[[], int]) -> Work:
-    """Work with its limit, where its operations are counted."""
-    if not is_counted(config):
-        return work
-    return replace(work, cost=operations(), limit=f"products in {config.precision}")

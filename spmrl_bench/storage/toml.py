@@ -11,11 +11,12 @@ import math
 import re
 import reprlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
 
 from spmrl_bench.bounded_files import read_within
 from spmrl_bench.errors import SpmrlError
@@ -25,6 +26,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 #: Bytes that a recipe or a manifest may have.
 MAX_BYTES = 4 << 20
+
+#: The type of a mistake that names something of an installed package, or of none.
+UNKNOWN = "unknown_part"
 
 # Characters of a line that a list of values may fill before it gets a line for each.
 _LINE = 90
@@ -109,11 +113,12 @@ def validated(
     error: type[SpmrlError],
     *,
     also: Sequence[str] = (),
+    context: Mapping[str, object] | None = None,
 ) -> Model:
     """``value`` as a ``model``; an ``error`` has a line for each mistake, and each of ``also``."""
     mistakes = list(also)
     try:
-        result = model.model_validate(value)
+        result = model.model_validate(value, context=context)
     except ValidationError as problem:
         mistakes += [describe_mistake(model, item) for item in problem.errors()]
     if mistakes:
@@ -126,7 +131,7 @@ def describe_mistake(model: type[BaseModel], mistake: Mapping[str, Any]) -> str:
     location = mistake["loc"]
     key = ".".join(str(part) for part in location) or "(the whole file)"
     if mistake["type"] == "extra_forbidden":
-        known = _keys_at(model, location[:-1])
+        known = mistake.get("ctx", {}).get("known") or _keys_at(model, location[:-1])
         near = difflib.get_close_matches(str(location[-1]), known, n=2)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         return f"{key}: unknown key.{hint} Known: {', '.join(known)}"
@@ -134,9 +139,31 @@ def describe_mistake(model: type[BaseModel], mistake: Mapping[str, Any]) -> str:
         return f"{key}: missing"
     message = mistake["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
-    if mistake["type"] == "value_error" and isinstance(mistake["input"], Mapping):
+    if mistake["type"] in ("value_error", UNKNOWN) and isinstance(mistake["input"], Mapping):
         return f"{key}: {message}"  # of several keys, which it names
     return f"{key}: {message}; found {_shown(mistake['input'])}"
+
+
+def moved(
+    mistakes: ValidationError,
+    model: type[BaseModel],
+    place: Callable[[tuple[Any, ...]], tuple[Any, ...]],
+    also: Iterable[str] = (),
+) -> ValidationError:
+    """The mistakes of a validation by ``model`` at other places, of which each counts once.
+
+    An unknown key comes with the keys that are known beside it, at the top ``also`` those.
+    """
+    found: dict[Any, Any] = {}
+    for item in mistakes.errors():
+        context = dict(item.get("ctx", {}))
+        if item["type"] == "extra_forbidden" and "known" not in context:
+            above = item["loc"][:-1]
+            context["known"] = sorted({*_keys_at(model, above), *(() if above else also)})
+        told = PydanticCustomError(item["type"], item["msg"], context)
+        where = place(item["loc"])
+        found[where, item["type"]] = {"type": told, "loc": where, "input": item["input"]}
+    return ValidationError.from_exception_data(mistakes.title, [*found.values()])
 
 
 def _shown(value: Any) -> str:

@@ -26,7 +26,7 @@ from spmrl_bench.experiments.run_folder import MINUTES, TRAINED, OtherSettingsEr
 from spmrl_bench.experiments.run_notes import attempt_noted
 from spmrl_bench.files import clear_up, discard, write_text
 from spmrl_bench.json_files import parsed_json
-from spmrl_bench.parsers.device import choose_device
+from spmrl_bench.nn.device import choose_device
 from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.systems.command import Cost, StoppedError, run
 from spmrl_bench.systems.description import Known, Value, filled

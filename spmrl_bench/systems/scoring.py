@@ -18,7 +18,7 @@ from spmrl_bench.files import write_text
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import Output, Record, SplitResult, System, SystemTraining
-from spmrl_bench.parsers.device import choose_device
+from spmrl_bench.nn.device import choose_device
 from spmrl_bench.systems.command import run
 from spmrl_bench.systems.description import filled
 from spmrl_bench.systems.entry import score_file, signed_title, system_record

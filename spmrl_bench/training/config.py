@@ -7,10 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Count = Annotated[int, Field(ge=1)]
-#: What makes a step of a gradient.
-Optimiser = Literal["adam", "sgd"]
-#: What the warm-up counts.
-WarmupUnit = Literal["batches", "sentences"]
+Amount = Annotated[float, Field(gt=0)]
+Decay = Annotated[float, Field(ge=0, lt=1)]
 
 
 class TrainConfig(BaseModel):
@@ -18,37 +16,32 @@ class TrainConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    learning_rate: Annotated[float, Field(gt=0)]
+    learning_rate: Amount
     """Learning rate after the warm-up."""
-    pretrained_learning_rate: Annotated[float, Field(gt=0)] | None = None
-    """Learning rate of weights that were trained elsewhere, with the same schedule; without it, the
-    same."""
-    optimiser: Optimiser = "adam"
+    pretrained_learning_rate: Amount | None = None
+    """Learning rate of weights that were trained elsewhere; without it, the same."""
+    optimiser: Literal["adam", "sgd"] = "adam"
     """Adam, or plain gradient descent: each weight less the rate times its gradient."""
-    gradient_norm: Annotated[float, Field(gt=0)] | None = None
-    """Largest norm of the gradient of a step, of all weights together; a longer one is scaled
-    down to it. Without it any."""
-    adam_betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]]
+    gradient_norm: Amount | None = None
+    """Norm to which a longer gradient of all weights is scaled down; without it none is."""
+    adam_betas: tuple[Decay, Decay]
     """Decay rates of Adam's moving averages of the gradient and of its square."""
-    adam_epsilon: Annotated[float, Field(gt=0)]
-    """What Adam adds to the root that it divides by."""
+    adam_epsilon: Amount
+    """Adam's epsilon, added to the denominator for numerical stability."""
     batch_size: Count
     """Sentences of one optimiser step."""
     sub_batch_tokens: Count
     """Padded tokens worked on at once; bounds memory, does not change the step."""
     warmup_batches: Annotated[int, Field(ge=0)]
     """Steps over which the rate rises linearly from 0."""
-    warmup_counts: WarmupUnit = "batches"
-    """What makes a step of the warm-up: a batch, or, as in the released code, as many sentences as
-    a whole batch has: where an epoch ends with a smaller one, the warm-up is longer then."""
+    warmup_counts: Literal["batches", "sentences"] = "batches"
+    """A step of the warm-up: a batch, or as many sentences as a whole one has (released code)."""
     evaluations_per_epoch: Count
     """Dev evaluations, evenly spaced over an epoch; at most one per batch takes place."""
     decay_patience: Count
-    """Epochs without a new best dev score after which the rate is multiplied by
-    ``decay_factor``."""
+    """Epochs without a new best dev score after which the rate is times ``decay_factor``."""
     decay_batches: Count | None = None
-    """Batches without a new best dev score after which, at the next dev evaluation, the rate is
-    multiplied by ``decay_factor``; then ``decay_patience`` has no effect."""
+    """The same in batches, at the next dev evaluation, in place of ``decay_patience``."""
     decay_factor: Annotated[float, Field(gt=0, lt=1)]
     """What the learning rate is multiplied by when patience is over."""
     stop_patience: Count
@@ -56,18 +49,13 @@ class TrainConfig(BaseModel):
     max_epochs: Count
     """Stopping rule: training ends after this many epochs in any case."""
     averaging: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """Decay of a moving average of the weights, which is scored and kept in their place; without
-    it the last weights are."""
+    """Decay of a moving average of the weights, which is kept instead; without it the last are."""
     substitution: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Share of the training sentences of an epoch in which a constituent is replaced by one with
-    the same label, of any sentence; without it none."""
-    sentences: Annotated[int, Field(gt=0)] | None = None
-    """Training sentences, drawn by the seed, and with a larger number the same and others;
-    without it all there are."""
-    max_minutes: Annotated[float, Field(gt=0)] | None = None
-    """Stopping rule: training ends with an evaluation before so many minutes of training and
-    evaluating are over, those of all sessions of the run together. Given more, it goes on. Runs so
-    cut are not reproducible bit by bit."""
+    """Share of sentences, in each epoch, with a constituent that has given way to another."""
+    sentences: Count | None = None
+    """Training sentences, drawn by the seed, a larger number has the smaller's; without it all."""
+    max_minutes: Amount | None = None
+    """Stopping rule: minutes of training and evaluating, of all sessions of a run. Runs so cut are
+    not reproducible bit by bit, and go on when they are given more."""
     checkpoint_minutes: Annotated[float, Field(gt=0, exclude=True)] = 10.0
-    """Minutes after which, behind the next batch, a checkpoint is written. No part of what is
-    dumped, compared and noted of a run, since it does not change the weights."""
+    """Minutes between checkpoints; changes no weights, and is not noted of a run."""

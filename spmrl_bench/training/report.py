@@ -1,15 +1,17 @@
-"""What a training run says while it works: a live line, plain lines, a log, and a JSON event log.
+"""What a training run says while it works.
 
-On a terminal one line is kept up to date; elsewhere (a log file, CI) each dev evaluation
-prints one plain line. Either way all plain lines go into ``log.txt`` in the run folder, and every
-event is a line of ``events.jsonl`` there, which is what plots and diagnoses read.
+On a terminal one line is kept up to date; elsewhere (a log file, CI) each dev evaluation prints one
+plain line. All plain lines go into ``log.txt`` in the run folder too, with the time, and every
+event into ``events.jsonl``, for programs.
 """
 
 from __future__ import annotations
 
 import datetime
 import json
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,28 +20,47 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.files import append
-from spmrl_bench.training.log import LOG, write_log
 from spmrl_bench.training.schedule import Progress as State
+
+#: Name of the log.
+LOG = "log.txt"
+
+_LAST = 4096  # bytes in which the last line is looked for
+
+
+def write_log(path: Path, text: str, time: datetime.datetime | None = None) -> None:
+    """Write what was said (at ``time``, or now) to the end of a log, further lines indented. Where
+    it cannot be written nothing happens: no training ends for want of a copy."""
+    when = time or datetime.datetime.now(datetime.UTC)
+    lines = "\n  ".join(text.splitlines())
+    with suppress(OSError):
+        append(path, f"{when:%Y-%m-%dT%H:%M:%SZ} {lines}\n".encode(errors="backslashreplace"))
+
+
+def last_line(path: Path) -> str:
+    """Return what a log said last, without its time; empty where nothing was said."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[-1].partition(" ")[2] if lines else ""
 
 
 def messages() -> Console:
-    """Standard error. Where it is no terminal it is none here either, though colours are forced on
-    it (FORCE_COLOR), as notebooks and build servers do: a live line would fill their logs."""
+    """Return standard error. Where it is no terminal it is none here either, though colours are
+    forced on it (FORCE_COLOR), as notebooks and build servers do: a live line fills their logs."""
     return Console(stderr=True, force_terminal=None if sys.stderr.isatty() else False)
 
 
 class Report:
     """Event log and progress display of one run; use as a context manager."""
 
-    def __init__(
-        self, run_dir: Path, title: str, score: str, console: Console | None = None
-    ) -> None:
+    def __init__(self, run_dir: Path, title: str, score: str, console: Console) -> None:
         """``title`` is what the run is called, ``score`` what its dev score is, such as ``F1``."""
-        self.score = score
         self.path = run_dir / "events.jsonl"
-        self.title = title
-        # Progress belongs on standard error: standard output is for results.
-        self.console = console or messages()
+        self.title, self.score, self.console = title, score, console
         self._live: Progress | None = None
         self._begun = False
         self._held: list[tuple[datetime.datetime, str]] = []  # said before the first event
@@ -68,11 +89,7 @@ class Report:
             self._live.stop()
 
     def event(self, kind: str, **fields: Any) -> None:
-        """Append one line to the event log.
-
-        Raises:
-            CheckpointError: it cannot be written.
-        """
+        """Append one line to the event log; raise a CheckpointError where that cannot be."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         line = json.dumps({"event": kind, "time": now, **fields}, ensure_ascii=False)
         try:
@@ -93,8 +110,7 @@ class Report:
         self._log(text)
 
     def _log(self, text: str) -> None:
-        """Write a line into the log, which waits for the first event: until then the folder may be
-        emptied, or stay what it is."""
+        """Until the first event the folder may be emptied, or stay what it is, so the log waits."""
         if self._begun:
             write_log(self.path.with_name(LOG), text)
         else:
@@ -103,44 +119,39 @@ class Report:
     def batch(self, state: State, batches: int, max_epochs: int) -> None:
         """Show that a batch is done."""
         if self._live is not None:
-            done = state.epoch * batches + state.next_batch
             self._live.update(
                 self._task,
-                completed=done,
+                completed=state.epoch * batches + state.next_batch,
                 total=max_epochs * batches,
                 epoch=f"{state.epoch + 1}/{max_epochs}",
                 loss=f"{state.loss_sum / max(1, state.next_batch):.2f}",
-                speed=f"{speed(state):,.0f}",
+                speed=f"{state.speed:,.0f}",
             )
 
-    def evaluation(self, state: State, batches: int, score: float, loss: float, best: bool) -> None:
+    def evaluation(self, state: State, batches: int, score: float, best: bool) -> None:
         """Report a dev evaluation."""
+        epoch, loss = state.epoch + state.next_batch / batches, state.loss_sum / state.next_batch
         self.event(
             "evaluation",
-            epoch=round(state.epoch + state.next_batch / batches, 3),
+            epoch=round(epoch, 3),
             step=state.steps,
             loss=round(loss, 4),
             dev=round(score, 4),
             best=best,
             best_dev=round(state.best_score or 0.0, 4),
             rate_factor=state.rate_factor,
-            tokens_per_second=round(speed(state), 1),
+            tokens_per_second=round(state.speed, 1),
             train_seconds=round(state.train_seconds, 2),
             dev_seconds=round(state.dev_seconds, 2),
         )
         minutes = (state.train_seconds + state.dev_seconds) / 60
         line = (
-            f"{self.title}  epoch {state.epoch + state.next_batch / batches:6.2f}  "
-            f"loss {loss:7.3f}  dev {self.score} {score:6.2f}{' *' if best else '  '}  "
-            f"{speed(state):,.0f} tokens/s  {minutes:.1f} min"
+            f"{self.title}  epoch {epoch:6.2f}  loss {loss:7.3f}  "
+            f"dev {self.score} {score:6.2f}{' *' if best else '  '}  "
+            f"{state.speed:,.0f} tokens/s  {minutes:.1f} min"
         )
         if self._live is not None:
             self._live.update(self._task, dev=f"{score:.2f}", best=f"{state.best_score:.2f}")
             self._log(line)
         else:
             self.say(line)
-
-
-def speed(state: State) -> float:
-    """Words per second of training so far, dev evaluations left out."""
-    return state.tokens / state.train_seconds if state.train_seconds else 0.0

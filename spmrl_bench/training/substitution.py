@@ -1,9 +1,5 @@
-"""New training sentences out of old ones: a constituent gives way to one with the same label.
-
-Constituents of one label are made for the same places, so a treebank holds many more sentences
-than were written down (substructure substitution: Shi, Livescu & Gimpel 2021, Findings of ACL).
-In each epoch a share of the sentences takes, in place of one of its constituents, one with the same
-label that is drawn from all the training sentences; the rest of the sentence stays.
+"""New training sentences out of old ones: a constituent gives way to one with the same label, drawn
+from all training sentences (Shi, Livescu & Gimpel 2021, Findings of ACL).
 
 A label is the chain of nonterminals over a span, as the chart parser has it: no new one comes up.
 """
@@ -12,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import islice, takewhile
 
 import numpy as np
 
@@ -29,11 +26,7 @@ class Substitution:
     """Training sentences, and what may stand in place of their constituents."""
 
     def __init__(self, examples: Sequence[Parse]) -> None:
-        """Look through the constituents of all sentences.
-
-        Raises:
-            TreeError: a sentence has no tree, or has dependencies, which would not fit any more.
-        """
+        """Raise a TreeError if a sentence has no tree, or has dependencies, which would not fit."""
         self._examples = examples
         self._rows: list[list[Row]] = []
         self._donors: dict[Label, list[tuple[int, int]]] = defaultdict(list)
@@ -49,10 +42,8 @@ class Substitution:
                 self._donors[label].append((number, place))
 
     def __call__(self, number: int, random: np.random.Generator) -> Parse:
-        """A sentence with another constituent in place of one of its own below the root.
-
-        The sentence itself, where it has none or would get too long.
-        """
+        """Return a sentence with another constituent in place of one of its own below the root;
+        the sentence itself, where it has none or would get too long."""
         example, rows = self._examples[number], self._rows[number]
         if len(rows) < 2:
             return example
@@ -82,7 +73,4 @@ class Substitution:
 def _inside(rows: Sequence[Row], place: int) -> int:
     """How many rows a constituent has, itself among them; they follow each other."""
     end = rows[place][1]
-    count = 1
-    while place + count < len(rows) and rows[place + count][0] < end:
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda row: row[0] < end, islice(rows, place, None)))

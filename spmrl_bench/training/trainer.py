@@ -1,34 +1,36 @@
 """The one training loop: batches, dev evaluations, decay, stopping, checkpoints.
 
-It knows neither files of a treebank nor a scorer: it gets indexed sentences and a function
-that gives a parser's dev score, which is the same function that the final score uses.
+It knows neither files of a treebank nor a scorer: it gets indexed sentences and a function that
+gives a parser's dev score, which is the same function that the final score uses.
+
+Random numbers need no state: each stream (weights, data order, UNK replacement, dropout,
+substitution) is a function of the seed and of where training is, so a resumed run draws what an
+uninterrupted one would, and using more numbers in one place does not shift another.
 """
 
 from __future__ import annotations
 
+import enum
 import math
 import signal
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager, nullcontext
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import FrameType
 
 import numpy as np
 import torch
+from torch import nn
 
-from spmrl_bench.chart import NotFiniteError
-from spmrl_bench.errors import CheckpointError, TrainingError
+from spmrl_bench.errors import CheckpointError, NotFiniteError, TrainingError
 from spmrl_bench.interrupts import Interrupted, on_signals
-from spmrl_bench.parsers.processor import give_memory_back
-from spmrl_bench.parsers.trained import Indexed, TrainedParser
+from spmrl_bench.nn.device import trim_memory
+from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.processes import peak_memory_bytes
-from spmrl_bench.training.averaging import WeightAverage
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
-from spmrl_bench.training.memory import largest, peak_gpu_memory_bytes
-from spmrl_bench.training.optimiser import limit_gradient, make_optimiser
-from spmrl_bench.training.random import Stream, generator, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.schedule import (
     OUT_OF_TIME,
@@ -38,71 +40,140 @@ from spmrl_bench.training.schedule import (
     end_evaluation,
     evaluation_batches,
     evaluation_point,
+    largest,
     learning_rate,
     out_of_time,
     record_dev_score,
     stopping_rule,
 )
 
+#: Told of each dev evaluation: how far training is (:func:`evaluation_point`) and the score in
+#: percent; says whether training is to end there. Of an evaluation that is done again, as its
+#: checkpoint was not written any more, it is told again.
 Prune = Callable[[int, float], bool]
-"""Told of each dev evaluation: how far training is (:func:`evaluation_point`) and the score in
-percent; says whether training is to end there. Of an evaluation that is done again, as its
-checkpoint was not written any more, it is told again."""
 
 
+class Stream(enum.IntEnum):
+    """What random numbers are for; these are part of what a seed means, so never renumber."""
+
+    WEIGHTS = 0
+    ORDER = 1
+    UNK = 2
+    DROPOUT = 3
+    SUBSTITUTION = 4
+    SUBSET = 5
+
+
+def generator(seed: int, stream: Stream, *place: int) -> np.random.Generator:
+    """Return the generator of a stream at a place such as ``(epoch, batch)``."""
+    return np.random.default_rng([seed, int(stream), *place])
+
+
+def seed_torch(seed: int, stream: Stream, *place: int) -> None:
+    """Start torch's default generators at a stream's place."""
+    torch.manual_seed(int(generator(seed, stream, *place).integers(2**62)))
+
+
+def make_optimiser(parser: TrainedParser, config: TrainConfig) -> torch.optim.Optimizer:
+    """Return Adam (Kingma & Ba 2015) or plain gradient descent, for all weights of a parser; each
+    group of weights has its ``share`` of the learning rate."""
+    pretrained, rate = parser.pretrained_parameters(), config.learning_rate
+    known = set(map(id, pretrained))
+    others = [weight for weight in parser.parameters() if id(weight) not in known]
+    groups = [{"params": others, "share": 1.0}]
+    if pretrained:
+        share = (config.pretrained_learning_rate or rate) / rate
+        groups.append({"params": pretrained, "share": share})
+    if config.optimiser == "sgd":
+        return torch.optim.SGD(groups, lr=rate)
+    betas, epsilon = config.adam_betas, config.adam_epsilon
+    return torch.optim.Adam(groups, lr=rate, betas=betas, eps=epsilon, fused=True)
+
+
+def limit_gradient(weights: Iterable[nn.Parameter], limit: float) -> float:
+    """Scale the gradient ``g`` of all weights together to ``g limit / |g|`` if it is longer, and
+    return ``|g|``; where that is not finite, leave the gradient as it is (Pascanu, Mikolov & Bengio
+    2013, section 3.2; torch's own adds 1e-6 to the norm)."""
+    gradients = [weight.grad for weight in weights if weight.grad is not None]
+    norms = [torch.linalg.vector_norm(gradient) for gradient in gradients]
+    norm = torch.linalg.vector_norm(torch.stack(norms)).item()
+    if limit < norm < math.inf:
+        for gradient in gradients:
+            gradient.mul_(limit / norm)
+    return norm
+
+
+class WeightAverage:
+    """A moving average of weights, by name, scored and kept in place of the last ones (Polyak &
+    Juditsky 1992).
+
+    After step ``t`` it is ``d * mean + (1 - d) * weights`` with
+    ``d = min(decay, (t + 1) / (t + 10))``, so that the random weights of the start are forgotten
+    soon however slow the decay is.
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self._decay = decay
+        self._weights = dict(module.named_parameters())
+        self.means = {name: weight.detach().clone() for name, weight in self._weights.items()}
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Take in the weights after an optimiser step, the first of which is 1."""
+        share = 1 - min(self._decay, (step + 1) / (step + 10))
+        torch._foreach_lerp_(list(self.means.values()), list(self._weights.values()), share)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Give the module the average while this is open, and its own weights again after it."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    @torch.no_grad()
+    def _exchange(self) -> None:
+        for name, weight in self._weights.items():
+            own = weight.clone()
+            weight.copy_(self.means[name])
+            self.means[name].copy_(own)
+
+
+@dataclass
 class Trainer:
     """Trains one parser into one run folder; :meth:`fit` resumes what is there."""
 
-    def __init__(
-        self,
-        parser: TrainedParser,
-        config: TrainConfig,
-        *,
-        seed: int,
-        sentences: Sequence[Indexed],
-        dev_score: Callable[[TrainedParser], float],
-        run_dir: Path,
-        report: Report,
-        substitute: Callable[[int, np.random.Generator], Indexed] | None = None,
-        prune: Prune | None = None,
-    ) -> None:
-        """A trainer.
+    parser: TrainedParser  # with the weights to start from
+    config: TrainConfig
+    _: KW_ONLY
+    seed: int  # of all random numbers
+    sentences: Sequence[Sized]  # as the parser has indexed them
+    dev_score: Callable[[TrainedParser], float]  # in percent
+    run_dir: Path  # where checkpoints are
+    report: Report
+    substitute: Callable[[int, np.random.Generator], Sized] | None = None
+    """Makes a sentence of the one with this number, for ``config.substitution``."""
+    prune: Prune | None = None
+    progress: Progress = field(default_factory=Progress, init=False)
+    _signal: int | None = field(default=None, init=False)  # that asked training to stop
+    _scoring: bool = field(default=False, init=False)  # whether that may break off what goes on
+    _unsaved_steps: int = field(default=0, init=False)
 
-        Args:
-            parser: with the weights to start from.
-            config: how to train.
-            seed: of all random numbers.
-            sentences: as the parser has indexed them.
-            dev_score: of a parser, in percent.
-            run_dir: where checkpoints are.
-            report: to be told what happens.
-            substitute: a sentence made of the one with this number, for ``config.substitution``.
-            prune: whether training is to end for what it has come to.
-        """
-        self.parser = parser
-        self.config = config
-        self.seed = seed
-        self.sentences = sentences
-        self.dev_score = dev_score
-        self.run_dir = run_dir
-        self.report = report
-        self.substitute = substitute
-        self.prune = prune
-        self.batches = -(-len(sentences) // config.batch_size)
-        self.optimiser = make_optimiser(parser, config)
+    def __post_init__(self) -> None:
+        self.batches = -(-len(self.sentences) // self.config.batch_size)
+        self.optimiser = make_optimiser(self.parser, self.config)
         # Gradients stay where they are: taken anew in each step they would lie scattered among
         # the activations, whose memory could then not be used again as a whole.
-        for weight in parser.parameters():
+        for weight in self.parser.parameters():
             weight.grad = torch.zeros_like(weight)
-        decay = config.averaging
-        self.average = None if decay is None else WeightAverage(parser, decay)
-        self.progress = Progress()
-        self._asked: int | None = None  # the signal that asked training to stop
-        self._scoring = False  # whether that may break off what goes on
-        self._saved, self._unsaved_steps = time.monotonic(), 0
+        decay = self.config.averaging
+        self.average = None if decay is None else WeightAverage(self.parser, decay)
+        self.means = {} if self.average is None else self.average.means
+        self._saved = time.monotonic()
 
     def fit(self) -> Progress:
-        """Train until a stopping rule holds; returns the final state of the schedule.
+        """Train until a stopping rule holds; return the final state of the schedule.
 
         Raises:
             TrainingError: the loss or a score is no longer a number.
@@ -110,29 +181,43 @@ class Trainer:
             Interrupted: Ctrl-C or SIGTERM; the checkpoint just written continues with the next
                 batch, or with the dev evaluation that was broken off or not begun.
         """
-        saved = load_checkpoint(self.run_dir, self.parser, self.optimiser, self.average)
-        if saved is not None:
-            if saved.next_batch > self.batches:
-                raise CheckpointError(
-                    f"{self.run_dir}: the checkpoint is of batch {saved.next_batch} of an epoch, "
-                    f"but there are {self.batches}. Start anew with --fresh"
-                )
-            self.progress = saved
-            if saved.stopped_by == OUT_OF_TIME and not out_of_time(self.config, saved):
-                saved.stopped_by = None
-            self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
+        self._resume()
         with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
             while self.progress.stopped_by is None:
                 try:
                     self._epoch()
                 except NotFiniteError as error:
                     raise self._diverged(str(error).rstrip(".")) from None
-        if self._asked is not None:
-            raise Interrupted(self._asked)  # nothing is left to do here, but maybe elsewhere
+        if self._signal is not None:
+            raise Interrupted(self._signal)  # nothing is left to do here, but maybe elsewhere
         return self.progress
 
+    def _resume(self) -> None:
+        """Go on from the checkpoint of the folder, if it has one."""
+        threads = torch.get_num_threads() if self.parser.device.type == "cpu" else None
+        saved = load_checkpoint(self.run_dir, self.parser, self.optimiser, self.means)
+        if saved is None:
+            self.progress.threads = threads
+            return
+        if saved.next_batch > self.batches:
+            raise CheckpointError(
+                f"{self.run_dir}: the checkpoint is of batch {saved.next_batch} of an epoch, "
+                f"but there are {self.batches}. Start anew with --fresh"
+            )
+        self.progress = saved
+        if saved.stopped_by == OUT_OF_TIME and not out_of_time(self.config, saved):
+            saved.stopped_by = None
+        self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
+        if saved.stopped_by is None:
+            if saved.threads not in (None, threads):
+                self.report.say(
+                    f"{self.report.title}: {saved.threads} threads until now, {threads or 'a GPU'} "
+                    "from here on, so sums differ in the last bits from those of an uninterrupted "
+                    "run"
+                )
+            saved.threads = threads
+
     def _epoch(self) -> None:
-        """Work from the current batch to the end of the epoch or of training."""
         state = self.progress
         if state.evaluation_due:  # training was stopped before its end
             self._evaluate()
@@ -155,16 +240,15 @@ class Trainer:
                 self._save()
 
     def _stop_if_asked(self) -> None:
-        """Save and end training here, if a signal has asked for that."""
-        if self._asked is None:
+        if self._signal is None:
             return
         if self._unsaved_steps:
             self._save()
         state = self.progress
         self.report.event("interrupt", epoch=state.epoch, batch=state.next_batch)
-        raise Interrupted(self._asked)
+        raise Interrupted(self._signal)
 
-    def _sentences_of(self, epoch: int) -> Sequence[Indexed]:
+    def _sentences_of(self, epoch: int) -> Sequence[Sized]:
         """The training sentences, a share of them with a constituent of another."""
         share = self.config.substitution
         if share is None:
@@ -178,8 +262,7 @@ class Trainer:
             for number, (sentence, replaced) in enumerate(zip(self.sentences, chosen, strict=True))
         ]
 
-    def _step(self, number: int, batch: list[Indexed]) -> None:
-        """One optimiser step."""
+    def _step(self, number: int, batch: list[Sized]) -> None:
         state, begun = self.progress, time.perf_counter()
         place = (state.epoch, number)
         seed_torch(self.seed, Stream.DROPOUT, *place)
@@ -187,10 +270,9 @@ class Trainer:
             group["lr"] = learning_rate(self.config, state) * group["share"]
         self.parser.train()
         self.optimiser.zero_grad(set_to_none=False)
-        loss = self.parser.gradients(
-            batch, generator(self.seed, Stream.UNK, *place), self.config.sub_batch_tokens
-        )
-        if not np.isfinite(loss):
+        random = generator(self.seed, Stream.UNK, *place)
+        loss = self.parser.gradients(batch, random, self.config.sub_batch_tokens)
+        if not math.isfinite(loss):
             raise self._diverged(f"the loss is {loss}")
         if self.config.gradient_norm is not None:
             norm = limit_gradient(self.parser.parameters(), self.config.gradient_norm)
@@ -208,7 +290,6 @@ class Trainer:
         state.train_seconds += time.perf_counter() - begun
 
     def _diverged(self, symptom: str) -> TrainingError:
-        """The error of a run whose numbers ran away; what was saved before is left alone."""
         state = self.progress
         return TrainingError(
             f"{self.report.title}: training diverged after {state.next_batch} of {self.batches} "
@@ -240,42 +321,38 @@ class Trainer:
             self._stop_if_asked()
 
     def _score(self) -> float:
-        """Score dev, in percent, and keep the parser if it is the best so far."""
         state, begun = self.progress, time.perf_counter()
         with nullcontext() if self.average is None else self.average.in_place():
             try:
                 self._scoring = True
-                if self._asked is not None:  # between the batch and now
-                    raise Interrupted(self._asked)
+                if self._signal is not None:  # between the batch and now
+                    raise Interrupted(self._signal)
                 score = self.dev_score(self.parser)
             finally:
                 self._scoring = False
             best = record_dev_score(state, score)
             if best:
                 save_best(self.run_dir, self.parser)
-        give_memory_back()  # parses of other sizes than batches leave holes between these
+        trim_memory()  # parses of other sizes than batches leave holes between these
         state.dev_seconds += time.perf_counter() - begun
         state.curve.append((round(state.train_seconds + state.dev_seconds, 2), round(score, 4)))
-        self.report.evaluation(state, self.batches, score, state.loss_sum / state.next_batch, best)
+        self.report.evaluation(state, self.batches, score, best)
         return score
 
     def _save(self) -> None:
-        state = self.progress
         # A resumed run is another process: keep the largest of them all.
+        state, device = self.progress, self.parser.device
+        on_gpu = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
         state.peak_memory_bytes = largest((state.peak_memory_bytes, peak_memory_bytes()))
-        on_gpu = peak_gpu_memory_bytes(self.parser.device)
         state.peak_gpu_memory_bytes = largest((state.peak_gpu_memory_bytes, on_gpu))
-        save_checkpoint(self.run_dir, self.parser, self.optimiser, self.average, self.progress)
+        save_checkpoint(self.run_dir, self.parser, self.optimiser, self.means, state)
         self._saved, self._unsaved_steps = time.monotonic(), 0
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        """Let the batch be finished and saved; Ctrl-C after that ends at once.
-
-        A dev evaluation may take long and changes nothing before its end, so it is broken off, to
-        be done when training goes on.
-        """
-        if self._asked is None:
-            self._asked = number
+        """Let the batch be finished and saved; Ctrl-C after that ends at once. A dev evaluation,
+        which may take long and changes nothing before its end, is broken off."""
+        if self._signal is None:
+            self._signal = number
             hint = "; press Ctrl-C again to stop at once" if number == signal.SIGINT else ""
             doing = "breaking off the dev evaluation" if self._scoring else "finishing this batch"
             self.report.say(f"{self.report.title}: {doing} and saving{hint}")

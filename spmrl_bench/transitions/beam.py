@@ -1,125 +1,166 @@
-"""The best sequence of actions that a search with a beam finds, for a batch of sentences.
+"""The best sequence of actions that a beam finds, for a batch of sentences.
 
-A network gives the actions of a state probabilities, which depend on all that was done before, so
-that no dynamic program finds the best sequence. A beam keeps the best few at every step; of one it
-is greedy search, and one that holds every sequence finds the best of all. All sequences of a
-sentence of ``n`` words have ``2n`` actions, so that their scores compare at every step, and the
-sentence is done when its hypotheses are.
-
-The score of a sequence is the sum of the logarithms of its actions' probabilities, in double
-precision. Of equal scores, that of the better hypothesis before goes first, then the lower action.
+A network gives the actions of a state probabilities that depend on all that was done before, so no
+dynamic program finds the best sequence. A beam keeps the best few at every step; with one
+hypothesis it is greedy search, and with room for all it finds the best of all. Of equal scores,
+that of the better hypothesis before goes first, then the lower action.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spmrl_bench.chart.checks import NotFiniteError, checked_lengths
-from spmrl_bench.transitions.states import States
-from spmrl_bench.transitions.system import TransitionSystem
+from spmrl_bench.errors import ArrayError, NotFiniteError
+from spmrl_bench.transitions.system import NONE, SHIFT, Derivation, Mask, Numbers, TransitionSystem
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """Hypotheses whose next action is asked for.
+class States:
+    """S states of sentences, all of them after equally many actions.
 
     Attributes:
-        states: S of them; those of a sentence follow each other, ``width`` of each.
-        last: int64 ``[S]``, the action before; -1 at the first step.
-        parents: int64 ``[S]``, which of the hypotheses asked for before each continues.
-        width: hypotheses of each sentence.
+        lengths: int32 ``[S]``, words of the sentence of each state.
+        stack: int32 ``[S, N + 1]``; what is above ``sizes`` means nothing.
+        sizes: int32 ``[S]``, words on the stack, with the root.
+        fronts: int32 ``[S]``, the words b0; ``n + 1`` where none waits.
+        removed: bool ``[S, N + 1]``, as of :class:`History`.
     """
 
+    __slots__ = ("fronts", "lengths", "removed", "sizes", "stack", "system")
+
+    def __init__(self, system: TransitionSystem, lengths: ArrayLike, beams: int = 1) -> None:
+        """Begin with ``beams`` states of each sentence, which follow each other."""
+        self.system = system
+        self.lengths = np.repeat(np.asarray(lengths, dtype=np.int32), beams)
+        if len(self.lengths) and self.lengths.min() < 1:
+            raise ArrayError(f"lengths has {self.lengths.min()}; a sentence has at least 1 word")
+        words = np.arange(self.lengths.max(initial=0) + 1)
+        self.stack = np.zeros((len(self.lengths), len(words)), dtype=np.int32)
+        self.sizes = np.ones(len(self.lengths), dtype=np.int32)
+        self.fronts = np.ones(len(self.lengths), dtype=np.int32)
+        self.removed = words > self.lengths[:, None]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def pushed(self) -> Mask:
+        """bool ``[S, N + 1]``, as of :class:`History`."""
+        return np.arange(self.stack.shape[1]) < self.fronts[:, None]
+
+    def legal(self) -> Mask:
+        """Return which actions are legal, ``[S, actions]``."""
+        return self.system.legal(self.sizes, self.fronts, self.lengths)
+
+    def take(self, rows: NDArray[np.integer] | slice) -> Self:
+        """Return copies of some states, in any order and any number of times."""
+        taken = object.__new__(type(self))
+        taken.system = self.system
+        for name in ("lengths", "stack", "sizes", "fronts", "removed"):
+            setattr(taken, name, getattr(self, name)[rows])
+        return taken
+
+    def advance(self, actions: ArrayLike) -> None:
+        """Do one legal action in every state."""
+        numbers = np.asarray(actions)
+        rows, shifts = np.arange(len(self)), numbers == SHIFT
+        top, second = self.stack[rows, self.sizes - 1], self.stack[rows, self.sizes - 2]
+        left = numbers <= self.system.relations
+        self.removed[rows, np.where(left, second, top)] |= ~shifts
+        self.sizes += np.where(shifts, 1, -1).astype(np.int32)
+        self.stack[rows, self.sizes - 1] = np.where(
+            shifts, self.fronts, np.where(left, top, second)
+        )
+        self.fronts += shifts
+
+
+class BeamStep(NamedTuple):
+    """Hypotheses whose next action is asked for, ``width`` of each sentence after each other."""
+
     states: States
+    legal: Mask
+    """``[S, actions]``, of the states."""
     last: NDArray[np.int64]
+    """``[S]``, the actions before; :data:`NONE` at the first step."""
     parents: NDArray[np.int64]
+    """``[S]``, which hypothesis of the step before each continues."""
     width: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sequence:
-    """The best sequence found for a sentence of ``n`` words.
+class Hypothesis(NamedTuple):
+    """A sequence of actions for a sentence of ``n`` words, and the tree that it makes."""
 
-    Attributes:
-        actions: int32 ``[2n]``.
-        score: the sum of their log probabilities.
-        heads: int32 ``[n]``, of the tree that they make; 0 is the root.
-        relations: int32 ``[n]``, the number of each word's relation.
-    """
-
-    actions: NDArray[np.int32]
+    derivation: Derivation
+    heads: Numbers
+    """``[n]``, from 1; 0 is the root."""
+    relations: Numbers
+    """``[n]``, numbers of relations."""
     score: float
-    heads: NDArray[np.int32]
-    relations: NDArray[np.int32]
+    """The sum of the actions' log probabilities."""
 
 
 #: Log probabilities ``[S, actions]`` of the next actions; those of illegal ones are not looked at.
-Scorer = Callable[[Asked], NDArray[np.floating]]
+Scorer = Callable[[BeamStep], NDArray[np.floating]]
 
 
 def beam_search(
     system: TransitionSystem, lengths: ArrayLike, width: int, scorer: Scorer
-) -> list[Sequence]:
-    """The best sequence of each sentence.
+) -> list[Hypothesis]:
+    """Return the best hypothesis of each sentence.
 
     Args:
-        system: of the transitions.
-        lengths: integers ``[B]``, words per sentence, at least one each.
-        width: of the beam, at least 1.
-        scorer: is asked once for each step, for all sentences that are not done.
+        lengths: integers ``[B]``, words of each sentence, at least one.
+        width: hypotheses that are kept of a sentence, at least 1.
+        scorer: is asked once for each step, for all sentences that are not done, the longest first.
 
     Raises:
-        NotFiniteError: no legal action of a state has a probability, or one is not a number.
-        ValueError: ``lengths`` is wrong, or there would be no hypothesis.
+        NotFiniteError: no legal action of a state has a probability, or one is NaN or infinite.
+        ArrayError: a sentence has no words.
     """
-    words = checked_lengths(lengths)
-    order = np.argsort(-words, kind="stable")  # so that those which are done first come last
-    found: list[Sequence | None] = [None] * len(words)
-    states = States.start(system, words[order], width)
-    count = len(words)
-    scores = np.full((count, width), -np.inf)
-    scores[:, 0] = 0.0
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    words = np.asarray(lengths)[order]
+    best: dict[int, Hypothesis] = {}
+    states = States(system, words, width)
+    last, parents = np.full(len(states), NONE), np.arange(len(states))
     actions = np.empty((len(states), 2 * int(words.max(initial=0))), dtype=np.int32)
-    asked = Asked(states, np.full(len(states), -1), np.arange(len(states)), width)
+    scores = np.full((len(words), width), -np.inf)
+    scores[:, 0] = 0.0
     for step in range(actions.shape[1]):
-        log_probabilities = np.where(states.legal_actions(), scorer(asked), -np.inf)
-        if np.isnan(log_probabilities.sum()):
-            row = int(np.isnan(log_probabilities).any(axis=1).argmax())
+        legal = states.legal()
+        found = scorer(BeamStep(states, legal, last, parents, width))
+        log_probabilities = np.where(legal, found, -np.inf)
+        if not log_probabilities.max() < np.inf:
+            row = int((~(log_probabilities < np.inf)).any(axis=1).argmax())
             raise NotFiniteError(
-                f"sentence {int(order[row // width])}, step {step}: the scores are no numbers."
+                f"sentence {order[row // width]}, step {step}: a score is NaN or infinite."
             )
-        parents, chosen, scores = _survivors(scores, log_probabilities)
-        if not (scores[:, 0] > -np.inf).all():
-            sentence = int(order[int((scores[:, 0] == -np.inf).argmax())])
+        parents, last, scores = _survivors(scores, log_probabilities)
+        if not scores[:, 0].min() > -np.inf:
+            sentence = order[int(scores[:, 0].argmin())]
             raise NotFiniteError(
                 f"sentence {sentence}, step {step}: no legal action has a probability."
             )
-        actions = actions.take(parents, axis=0)
-        actions[:, step] = chosen
+        going_on = int((2 * words > step + 1).sum())
+        actions = actions[parents]
+        actions[:, step] = last
+        for place in range(going_on, len(words)):
+            done = system.replay(actions[place * width, : step + 1].tolist())
+            best[int(order[place])] = Hypothesis(*done, float(scores[place, 0]))
+        kept = slice(going_on * width)
+        words, scores, actions = words[:going_on], scores[:going_on], actions[kept]
+        parents, last = parents[kept], last[kept]
         states = states.take(parents)
-        states.advance(chosen)
-        done = int((2 * words[order[:count]] == step + 1).sum())
-        for place in range(count - done, count):
-            row = place * width
-            ((heads, relations),) = states.trees([row])
-            own = actions[row, : step + 1].copy()
-            found[order[place]] = Sequence(own, float(scores[place, 0]), heads, relations)
-        count -= done
-        kept = np.arange(count * width)
-        if done:
-            states, actions, scores = states.take(kept), actions[kept], scores[:count]
-        asked = Asked(states, chosen[kept].astype(np.int64), parents[kept], width)
-    return [sequence for sequence in found if sequence is not None]
+        states.advance(last)
+    return [best[place] for place in range(len(order))]
 
 
 def _survivors(
     scores: NDArray[np.float64], log_probabilities: NDArray[np.floating]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """The best continuations of each sentence.
+    """Return the best continuations of each sentence.
 
     Args:
         scores: ``[B, width]`` of the hypotheses, the best first; minus infinity for none.
@@ -131,35 +172,15 @@ def _survivors(
         infinity.
     """
     sentences, width = scores.shape
-    actions = log_probabilities.shape[1]
-    total = (scores[:, :, None] + log_probabilities.reshape(sentences, width, actions)).reshape(
-        sentences, -1
-    )
-    kept = min(width, total.shape[1])
-    if kept == 1:
-        best = total.argmax(axis=1)[:, None]
-    else:
-        # Those that may be among the best, in their order, and of these a stable order.
-        bound = np.partition(total, -kept, axis=1)[:, -kept]
-        among = total >= bound[:, None]
-        best = np.empty((sentences, kept), dtype=np.int64)
-        clear = among.sum(axis=1) == kept
-        columns = among[clear].nonzero()[1].reshape(-1, kept)
-        order = np.argsort(-total[clear[:, None] & among].reshape(-1, kept), kind="stable")
-        best[clear] = np.take_along_axis(columns, order, axis=1)
-        for row in np.flatnonzero(~clear):  # several are as good as the last of them
-            candidates = np.flatnonzero(among[row])
-            best[row] = candidates[np.argsort(-total[row, candidates], kind="stable")[:kept]]
+    total = (scores.reshape(-1, 1) + log_probabilities).reshape(sentences, -1)
+    # Those that may be among the best, in their order, and of these a stable order.
+    bound = np.partition(total, -width, axis=1)[:, -width, None]
+    rows, columns = (total >= bound).nonzero()
+    order = np.lexsort((-total[rows, columns], rows))
+    firsts = np.searchsorted(rows, np.arange(sentences))
+    best = columns[order[firsts[:, None] + np.arange(width)]]
     values = np.take_along_axis(total, best, axis=1)
-    missing = values == -np.inf
-    best = np.where(missing, best[:, :1], best)
-    if kept < width:
-        more = ((0, 0), (0, width - kept))
-        best, values = (
-            np.pad(best, more, mode="edge"),
-            np.pad(values, more, constant_values=-np.inf),
-        )
-        best[:, kept:] = best[:, :1]
-    parents, chosen = np.divmod(best, actions)
-    rows = parents + width * np.arange(sentences)[:, None]
-    return rows.ravel(), chosen.ravel(), values
+    best = np.where(values == -np.inf, best[:, :1], best)
+    parents, chosen = np.divmod(best, log_probabilities.shape[1])
+    parents += width * np.arange(sentences)[:, None]
+    return parents.ravel(), chosen.ravel(), values

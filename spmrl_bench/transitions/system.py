@@ -1,224 +1,209 @@
-"""A transition system with relations: how its actions are numbered, and which are permitted.
+"""Arc-standard transitions: the actions that make a dependency tree, and the states on their way.
 
-The moves of the known systems, and when these are legal, are described in
-:mod:`spmrl_bench.transitions.moves`. An action is SHIFT, or an arc together with its relation.
+A state has a stack of words, the topmost of which are called s0 and s1, and a buffer of those that
+wait, the first of which is called b0. At first the root (0) is on the stack, and the words 1..n
+wait. The transitions are those of Nivre (2004, Incrementality in Deterministic Dependency Parsing),
+in the form that works on the top of the stack:
+
+    SHIFT      b0 goes to the stack
+    LEFT-ARC   s0 becomes the head of s1, a word, which is removed
+    RIGHT-ARC  s1 becomes the head of s0, which is removed
+
+Every word is shifted once and gets its head once, so that all derivations have 2n actions. They
+make the projective trees with one word at the root, which is the last to get its head: earlier,
+the words that wait would be left without one.
+
+Words are shifted in their order. So a state is known by how many words have been shifted, and
+which have been removed.
+
+An action is a transition with a relation 0..R-1, which must be permitted where the arc is: 0 is
+SHIFT, 1 + r is LEFT-ARC and 1 + R + r RIGHT-ARC with the relation r.
 """
 
 from __future__ import annotations
 
-import operator
-from typing import get_args
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spmrl_bench.errors import ArrayError, unknown_name
-from spmrl_bench.transitions.kernels import load_kernel
-from spmrl_bench.transitions.moves import (
-    LEFT_ARC,
-    MOVES,
-    NONE,
-    RIGHT_ARC,
-    SHIFT,
-    SYSTEMS,
-    SystemName,
-)
-from spmrl_bench.trees.dependencies import Roots
+from spmrl_bench.errors import ArrayError, TreeError
+from spmrl_bench.trees.dependencies import head_fault
+from spmrl_bench.trees.projective import nonprojective_words
+
+SHIFT: Final = 0
+TRANSITIONS: Final = ("SHIFT", "LEFT-ARC", "RIGHT-ARC")
+#: There is no such word, relation or action.
+NONE: Final = -1
+
+Numbers = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+
+class Derivation(NamedTuple):
+    """The actions that make the tree of a sentence of ``n`` words."""
+
+    actions: Numbers
+    """``[2n]``"""
+    removed_at: Numbers
+    """``[n + 1]``, how many actions have been done when a word is removed. Of the root, which
+    stays, the largest number there is."""
+
+
+class History(NamedTuple):
+    """The states of B sentences before each of T actions.
+
+    Behind the last action of a sentence, its last state is repeated. N is the length of the
+    longest sentence.
+    """
+
+    actions: NDArray[np.int64]
+    """``[B, T]``, :data:`NONE` behind the last."""
+    pushed: Mask
+    """``[B, T, N + 1]``, for the root and words that have been shifted, removed ones among them."""
+    removed: Mask
+    """``[B, T, N + 1]``, for words that have been removed, and beyond the sentence."""
+    legal: Mask
+    """``[B, T, actions]``, none in the last state."""
+
+    def tops(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the words s0, s1 and b0, ``[B, T]`` each; :data:`NONE` where there is none."""
+        words = np.arange(self.pushed.shape[2], dtype=np.int32)
+        stack = np.where(self.pushed & ~self.removed, words, np.int32(NONE))
+        s0 = stack.max(axis=2)
+        s1 = np.where(words < s0[..., None], stack, np.int32(NONE)).max(axis=2)
+        waits = ~(self.pushed | self.removed)
+        b0 = np.where(waits.any(axis=2), waits.argmax(axis=2), NONE).astype(np.int32)
+        return s0, s1, b0
 
 
 class TransitionSystem:
-    """A system of transitions whose arcs have relations 0..R-1.
-
-    Actions are numbered in blocks: 0 is SHIFT, 1 + r LEFT-ARC with relation r, and 1 + R + r
-    RIGHT-ARC with relation r. So ``divmod(action - 1, R)`` gives the move less one, and the
-    relation; :meth:`moves` and :meth:`arc_relations` do it for arrays.
-
-    Which moves are legal depends on the state alone. The relations of a legal arc are those that
-    ``permitted`` allows at its place.
+    """Arc-standard transitions whose arcs have relations.
 
     Attributes:
-        name: one of :data:`~spmrl_bench.transitions.moves.SYSTEMS`.
+        permitted: bool ``[R, 2]``, whether a relation may be at the root (column 0), and whether
+            it may be between words (column 1).
         relations: how many there are, R.
-        roots: whether the root takes exactly one word, or one or more.
-        permitted: bool [R, 2], whether a relation may be at the root (column 0), and whether it may
-            be between words (column 1).
+        actions: how many there are, 1 + 2R.
     """
 
-    def __init__(
-        self,
-        name: SystemName,
-        relations: int,
-        *,
-        roots: Roots = "one",
-        permitted: ArrayLike | None = None,
-    ) -> None:
-        """A system with these settings.
-
-        Args:
-            name: as the attribute.
-            relations: at least 1.
-            roots: as the attribute.
-            permitted: as the attribute, in each column at least one; None allows all everywhere.
-
-        Raises:
-            ValueError: a setting is unknown or out of range.
-        """
-        if name not in SYSTEMS:
-            raise ValueError(unknown_name("transition system", name, SYSTEMS))
-        if roots not in get_args(Roots):
-            raise ValueError(unknown_name("setting of roots", roots, get_args(Roots)))
-        self.name = name
-        self.roots = roots
-        self.relations = operator.index(relations)
-        if self.relations < 1:
-            raise ValueError(f"relations is {relations}; arcs have at least 1 relation.")
-        if permitted is None:
-            permitted = np.ones((self.relations, 2), dtype=np.bool_)
-        self.permitted = _checked_table(permitted, self.relations)
-        # As kernels know them: the place in SYSTEMS, and a row each for the root and for words.
-        self.number = SYSTEMS.index(name)
-        self.several_roots = roots == "several"
-        self.permitted_rows = np.ascontiguousarray(self.permitted.T).view(np.uint8)
-
-    @property
-    def actions(self) -> int:
-        """How many actions there are, 1 + 2 R."""
-        return 1 + 2 * self.relations
-
-    def action(self, move: int, relation: int = NONE) -> int:
-        """The number of an action; SHIFT has no relation.
-
-        Raises:
-            ValueError: there is no such move or relation.
-        """
-        if move == SHIFT:
-            return 0
-        if move not in (LEFT_ARC, RIGHT_ARC):
-            raise ValueError(f"move is {move}; moves are 0 (SHIFT), 1 (LEFT-ARC), 2 (RIGHT-ARC).")
-        if not 0 <= relation < self.relations:
-            raise ValueError(f"relation is {relation}; relations are 0..{self.relations - 1}.")
-        return 1 + (move - 1) * self.relations + relation
-
-    def moves(self, actions: ArrayLike) -> NDArray[np.int32]:
-        """The move of each action, of any shape; :data:`NONE` where there is :data:`NO_ACTION`."""
-        numbers = np.asarray(actions)
-        return np.where(numbers < 0, NONE, (numbers - 1) // self.relations + 1).astype(np.int32)
-
-    def arc_relations(self, actions: ArrayLike) -> NDArray[np.int32]:
-        """The relation of each action, of any shape; :data:`NONE` where it makes no arc."""
-        numbers = np.asarray(actions)
-        return np.where(numbers < 1, NONE, (numbers - 1) % self.relations).astype(np.int32)
-
-    def legal_actions(self, moves: NDArray[np.bool_], at_root: ArrayLike) -> NDArray[np.bool_]:
-        """Which actions are legal where some moves are.
-
-        Args:
-            moves: bool [..., 3], whether each move is legal.
-            at_root: bool [...], whether s1 is the root.
-
-        Returns:
-            bool [..., 1 + 2R].
-
-        Raises:
-            ArrayError: an array has the wrong type or shape.
-        """
-        legal, root = np.asarray(moves), np.asarray(at_root)
-        if legal.dtype != np.bool_ or legal.shape[-1:] != (len(MOVES),):
+    def __init__(self, permitted: ArrayLike) -> None:
+        """Raise ArrayError where ``permitted`` is no such table, or nothing may be somewhere."""
+        table = np.array(permitted)
+        if table.dtype != np.bool_ or table.shape[1:] != (2,) or not table.any(axis=0).all():
             raise ArrayError(
-                f"moves has dtype {legal.dtype} and shape {legal.shape}; it must be bool [..., 3]."
+                f"permitted has dtype {table.dtype} and shape {table.shape}; it must be bool "
+                "[relations, 2], with a relation at the root and one between words"
             )
-        if root.dtype != np.bool_ or root.shape != legal.shape[:-1]:
-            raise ArrayError(
-                f"at_root has dtype {root.dtype} and shape {root.shape}; it must be bool "
-                f"{list(legal.shape[:-1])}."
-            )
-        found = np.empty((*root.shape, self.actions), dtype=np.bool_)
-        load_kernel().legal_actions(
-            self.permitted_rows,
-            np.ascontiguousarray(legal).reshape(-1, len(MOVES)).view(np.uint8),
-            np.ascontiguousarray(root).reshape(-1).view(np.uint8),
-            found.reshape(-1, self.actions).view(np.uint8),
-        )
-        return found
+        self.permitted: Mask = table
+        self.relations = len(table)
+        self.actions = 1 + 2 * self.relations
+        # What is legal where no word waits or one does, by the size of the stack (3: or larger).
+        self._legal = np.zeros((2, 4, self.actions), dtype=np.bool_)
+        self._legal[1, :, SHIFT] = True
+        self._legal[:, 3, 1:] = np.tile(table[:, 1], 2)
+        self._legal[0, 2, 1 + self.relations :] = table[:, 0]
 
-    def described(self, action: int) -> str:
-        """An action as a reader would call it, such as ``LEFT-ARC with relation 3``."""
-        if not 0 <= action < self.actions:
-            return f"none of the actions 0..{self.actions - 1}"
-        move, relation = divmod(action - 1, self.relations)
-        return MOVES[move + 1] + (f" with relation {relation}" if action else "")
-
-    def described_legal(self, legal: ArrayLike, at_root: bool) -> str:
-        """What is legal, as a reader would say it.
+    def legal(self, sizes: ArrayLike, fronts: ArrayLike, lengths: ArrayLike) -> Mask:
+        """Return which actions are legal, ``[..., actions]``.
 
         Args:
-            legal: [3], whether each move is.
-            at_root: whether s1 is the root.
+            sizes: ``[...]``, of stacks, with the root.
+            fronts: ``[...]``, the words b0; ``n + 1`` where none waits.
+            lengths: the numbers ``n`` of words.
         """
-        parts = []
-        for move in np.flatnonzero(np.asarray(legal)).tolist():
-            column = self.permitted[:, 0 if move == RIGHT_ARC and at_root else 1]
-            text = MOVES[move]
-            if move != SHIFT and not column.all():
-                numbers = np.flatnonzero(column).tolist()
-                shown = ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "")
-                text += f" with relation {shown}" if len(numbers) < 2 else f" (relations {shown})"
-            parts.append(text)
-        return ", ".join(parts) if parts else "nothing"
+        return self._legal[np.less_equal(fronts, lengths).view(np.int8), np.minimum(sizes, 3)]
 
+    def transitions(self, actions: ArrayLike) -> NDArray[np.integer]:
+        """Return the transition of each action, by its place in :data:`TRANSITIONS`."""
+        return (np.asarray(actions) + self.relations - 1) // self.relations
 
-class IllegalActionError(ValueError):
-    """An action that the system does not allow in its state.
+    def derive(self, heads: Sequence[int], relations: Sequence[int]) -> Derivation:
+        """Return the derivation of a tree.
 
-    Attributes:
-        sentence: of the batch, from 0.
-        step: how many actions the sentence had before.
-        action: the number that was given.
-    """
-
-    def __init__(
-        self,
-        place: str,
-        system: TransitionSystem,
-        *,
-        sentence: int,
-        step: int,
-        action: int,
-        legal: str,
-    ) -> None:
-        """An error.
+        An arc is made as soon as its dependent has all dependents of its own.
 
         Args:
-            place: where the action was given.
-            system: whose action it should be.
-            sentence: as the attribute.
-            step: as the attribute.
-            action: as the attribute.
-            legal: what would have been legal.
+            heads: of each word, from 1; 0 for the root.
+            relations: to them.
+
+        Raises:
+            TreeError: the heads are no projective tree with one word at the root, or a relation is
+                not permitted where it is.
         """
-        super().__init__(
-            f"{place} (sentence {sentence}, after {step} actions) is {action}, "
-            f"{system.described(action)}; legal is {legal}."
+        n = len(heads)
+        if fault := head_fault(heads):
+            raise TreeError(f"word {fault.word}: {fault.problem}")
+        for word, (head, relation) in enumerate(zip(heads, relations, strict=True), start=1):
+            if not (0 <= relation < self.relations and self.permitted[relation, min(head, 1)]):
+                place = "between words" if head else "at the root"
+                raise TreeError(f"word {word}: relation {relation} is not permitted {place}")
+        head_of = [NONE, *heads]
+        missing = [0] * (n + 1)  # dependents that a word has not got yet
+        for head in heads:
+            missing[head] += 1
+        actions: list[int] = []
+        removed_at = [np.iinfo(np.int32).max] + [0] * n
+        stack = [0]
+        for word in range(1, n + 1):
+            actions.append(SHIFT)
+            stack.append(word)
+            while len(stack) > 2 or (len(stack) == 2 and word == n):
+                second, top = stack[-2:]
+                if head_of[second] == top and not missing[second]:
+                    first, head, dependent = 1, top, second
+                elif head_of[top] == second and not missing[top]:
+                    first, head, dependent = 1 + self.relations, second, top
+                else:
+                    break
+                actions.append(first + relations[dependent - 1])
+                removed_at[dependent] = len(actions)
+                missing[head] -= 1
+                stack[-2:] = [head]
+        if len(stack) > 1:
+            raise TreeError(
+                f"word {nonprojective_words(heads)[0]}: its arc crosses another; transitions make "
+                "projective trees only (encode_projective makes a tree projective)"
+            )
+        return Derivation(np.array(actions, np.int32), np.array(removed_at, np.int32))
+
+    def replay(self, actions: Sequence[int]) -> tuple[Derivation, Numbers, Numbers]:
+        """Return the derivation of legal actions, and heads and relations ``[n]`` of its tree."""
+        n = len(actions) // 2
+        heads, relations, removed_at = np.full((3, n + 1), NONE, dtype=np.int32)
+        removed_at[0] = np.iinfo(np.int32).max
+        stack, front = [0], 1
+        for step, action in enumerate(actions):
+            if action == SHIFT:
+                stack.append(front)
+                front += 1
+                continue
+            second, top = stack[-2:]
+            head, dependent = (top, second) if action <= self.relations else (second, top)
+            stack[-2:] = [head]
+            heads[dependent] = head
+            relations[dependent] = (action - 1) % self.relations
+            removed_at[dependent] = step + 1
+        return Derivation(np.array(actions, np.int32), removed_at), heads[1:], relations[1:]
+
+    def history(self, derivations: Sequence[Derivation]) -> History:
+        """Return the states that derivations lead through."""
+        lengths = np.array([len(each.actions) // 2 for each in derivations])
+        longest = int(lengths.max(initial=0))
+        actions = np.full((len(lengths), 2 * longest), NONE)
+        removed_at = np.zeros((len(lengths), longest + 1), dtype=np.int32)
+        for row, times, each in zip(actions, removed_at, derivations, strict=True):
+            row[: len(each.actions)] = each.actions
+            times[: len(each.removed_at)] = each.removed_at
+        step, word = np.arange(2 * longest)[:, None], np.arange(longest + 1)
+        # States of all steps follow from two cumulative sums, without a loop over steps.
+        shifts, arcs = (
+            np.cumsum(done, axis=1) - done for done in (actions == SHIFT, actions > SHIFT)
         )
-        self.sentence = sentence
-        self.step = step
-        self.action = action
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Between processes an error goes past its constructor, which may want more than a message.
-        return type(self).__new__, (type(self), *self.args), self.__dict__
-
-
-def _checked_table(permitted: ArrayLike, relations: int) -> NDArray[np.bool_]:
-    """A copy of a table of what is permitted."""
-    table = np.array(permitted, order="C")
-    if table.dtype != np.bool_ or table.shape != (relations, 2):
-        raise ArrayError(
-            f"permitted has dtype {table.dtype} and shape {table.shape}; it must be bool "
-            f"[{relations}, 2]: for each relation whether it may be at the root, and at words."
+        return History(
+            actions,
+            word <= shifts[..., None],
+            removed_at[:, None] <= step,
+            self.legal(1 + shifts - arcs, 1 + shifts, lengths[:, None]),
         )
-    for column, place in enumerate(("at the root", "between words")):
-        if not table[:, column].any():
-            raise ArrayError(f"permitted bars every relation {place}; at least 1 must be allowed.")
-    table.setflags(write=False)
-    return table

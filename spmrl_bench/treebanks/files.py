@@ -9,13 +9,13 @@ of the manifest that is found here, without reading anything.
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
-from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.errors import TreebankError
+from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.treebanks.manifest import SPLITS, DependencyLayer, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, MatchedFiles, find_files, some
 from spmrl_bench.trees.parse import Layer
@@ -106,15 +106,6 @@ def dependency_layer(manifest: Manifest) -> DependencyLayer:
     if manifest.dependencies is None:
         raise TreebankError(f"treebank {manifest.name} has no dependencies, only constituents")
     return manifest.dependencies
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex; ReadError if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
 
 
 def common_encoding(paths: Sequence[Path], names: str) -> str:

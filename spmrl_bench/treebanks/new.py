@@ -16,11 +16,12 @@ from typing import Any
 
 from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
 from spmrl_bench.files import write_text
+from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.paths import check_name, data_dir, home, list_folder
 from spmrl_bench.storage.toml import toml_text, validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root
 from spmrl_bench.treebanks.check import Shared, TreebankStatistics, find_overlaps, read_and_count
-from spmrl_bench.treebanks.files import TreebankFiles, file_digest
+from spmrl_bench.treebanks.files import TreebankFiles
 from spmrl_bench.treebanks.guess import Division, Source, divide, guess_sources, guess_transforms
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import find_files

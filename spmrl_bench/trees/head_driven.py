@@ -62,6 +62,7 @@ from spmrl_bench.trees.dependencies import DependencyTree, depths
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import projectivize
 from spmrl_bench.trees.tree import (
+    Label,
     LabeledSpan,
     Tree,
     collapsed_spans,
@@ -259,3 +260,8 @@ def from_division_span(rows: Iterable[LabeledSpan], n: int) -> tuple[list[Labele
             if word != head:
                 heads[word - 1] = head
     return kept, heads
+
+
+def constituent(label: Label) -> Label:
+    """Return the nonterminals of a label of the chart, without the mark of division spans."""
+    return label[1:] if label[:1] == (TO_HEAD,) else label

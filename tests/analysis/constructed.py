@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spmrl_bench.analysis.label_views import label_layer_of
+from spmrl_bench.analysis.observed import Asked, Observed, observe
+from spmrl_bench.nn.encoders.label_attention import LabelAttention
 from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.chart import ChartParser
 from tests.builders import tiny
 from tests.nn.plain import randomise
 
@@ -20,6 +21,18 @@ ON: dict[str, Any] = {
     "label_attention": True, "label_heads": HEADS, "label_d_kv": 8, "label_d_proj": D_PROJ,
     "label_feed_forward": "none",
 }  # fmt: skip
+
+
+def label_layer_of(parser: ChartParser) -> LabelAttention:
+    layer = parser.encoder.label_attention
+    assert isinstance(layer, LabelAttention)
+    return layer
+
+
+def seen_in(parser: ChartParser, words: Sequence[str]) -> Observed:
+    """What the parser finds in one sentence and its heads give."""
+    (seen,) = observe(parser, [Asked(words)])
+    return seen
 
 
 def random_parser(**choices: Any) -> ChartParser:
@@ -35,12 +48,12 @@ def random_parser(**choices: Any) -> ChartParser:
 def with_gains(parser: ChartParser, gains: Sequence[float]) -> ChartParser:
     """The parser with the features of each head times a number."""
     layer = label_layer_of(parser)
-    original = layer._blocks
+    original = layer.features
 
     def scaled(_: Any, rows: Tensor, layout: Ragged) -> Tensor:
         return original(rows, layout) * torch.tensor(gains)[:, None]
 
-    layer._blocks = MethodType(scaled, layer)
+    layer.features = MethodType(scaled, layer)
     return parser
 
 

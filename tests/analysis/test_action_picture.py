@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
-from spmrl_bench.analysis.action_attention import ActionAttention, action_attention
 from spmrl_bench.analysis.action_picture import PAGE, draw_actions
 from spmrl_bench.analysis.drawing import Sheet
+from spmrl_bench.parsers.derivations import DerivationTrace
 from tests.analysis.test_head_pictures import inside
 from tests.parsers.test_transition_parser import crossing, parser_of
 
 WORDS = ["a", "c", "b", "d", "e", "c", "a"]
 
 
-def found_in(words: Sequence[str], **changes: Any) -> ActionAttention:
+def found_in(words: Sequence[str], **changes: Any) -> DerivationTrace:
     made = parser_of(crossing(), max_positions=500, attention_layers=3, beam=1, **changes)
-    return action_attention(made, words)
+    return made.derivation(words)
 
 
 def pictures(sheet: Sheet) -> list[Any]:
@@ -30,9 +30,8 @@ def pictures(sheet: Sheet) -> list[Any]:
     return sheet.figure.axes[:-1]
 
 
-@pytest.mark.parametrize("system", ["arc-standard", "arc-hybrid"])
-def test_every_row_shows_its_action_and_its_state(system: str) -> None:
-    found = found_in(WORDS, system=system)
+def test_every_row_shows_its_action_and_its_state() -> None:
+    found = found_in(WORDS)
     sheet = draw_actions(found, layers=[0, 2], model="runs/some")
     inside(sheet)
     left, right = pictures(sheet)

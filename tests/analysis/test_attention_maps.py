@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.analysis.attention_maps import PARTS, attention_maps, limited, parts_of
-from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
-from spmrl_bench.nn.encoder import Encoder, SelfAttention
-from spmrl_bench.nn.limits import Limit
-from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.right_branching import RightBranching
+from spmrl_bench.errors import SentenceTooLongError, TreeError, UnsupportedError
+from spmrl_bench.nn.encoders import PARTS
+from spmrl_bench.nn.encoders.attention import AttentionMask, SelfAttention
+from spmrl_bench.parsers.base import Parser
+from spmrl_bench.parsers.baselines import RightBranching
+from spmrl_bench.parsers.chart import ChartParser
+from spmrl_bench.parsers.ensemble import Ensemble
 from tests.builders import tiny
 from tests.nn.plain import randomise
 
@@ -31,6 +32,12 @@ ENCODERS: dict[str, dict[str, Any]] = {
     "window": {"attention_window": 2},
     "relaxed": {"attention_window": 1, "relaxed_window": True},
 }
+
+
+def attention_maps(
+    parser: Parser, words: list[str], tags: Any = None, part: Any = "combined"
+) -> Tensor:
+    return torch.from_numpy(parser.attention(words, tags, part).weights)
 
 
 def parser(**choices: Any) -> ChartParser:
@@ -62,8 +69,7 @@ def test_weights_times_values_are_what_the_attention_gives(name: str) -> None:
     with watched(made) as seen:
         maps = attention_maps(made, WORDS)
     assert maps.shape == (2, 2, TOKENS, TOKENS)
-    assert len(seen) == 2
-    for weights, (module, rows, given) in zip(maps, seen, strict=True):
+    for weights, (module, rows, given) in zip(maps, seen[-2:], strict=True):
         values = module.project.to_heads(rows, 3 * module.heads)[:, 2 * module.heads :]
         context = torch.einsum("hij,jhd->ihd", weights, values)
         torch.testing.assert_close(module.output.from_heads(context), given, atol=1e-5, rtol=1e-4)
@@ -74,7 +80,7 @@ def test_weights_times_values_are_what_the_attention_gives(name: str) -> None:
 @pytest.mark.parametrize("name", ENCODERS)
 def test_rows_sum_to_one_in_every_part(name: str) -> None:
     made = parser(**ENCODERS[name])
-    for part in parts_of(made):
+    for part in made.attention(WORDS).parts:
         sums = attention_maps(made, WORDS, part=part).sum(-1)
         torch.testing.assert_close(sums, torch.ones_like(sums))
 
@@ -89,32 +95,21 @@ def test_the_parts_multiply_to_the_whole(name: str) -> None:
     assert not torch.allclose(content, position, atol=0.02)
 
 
-def test_limits_of_a_trained_parser_are_seen() -> None:
+def test_masks_of_a_trained_parser_are_seen() -> None:
     made = parser()
-    assert isinstance(made.encoder, Encoder)
-    made.encoder.limit({0: Limit(content=False), 1: Limit(window=0)})
-    combined = attention_maps(made, WORDS)
-    position = attention_maps(made, WORDS, part="position")
+    with made.limited({0: AttentionMask(content=False), 1: AttentionMask(window=0)}):
+        combined = attention_maps(made, WORDS)
+        position = attention_maps(made, WORDS, part="position")
     torch.testing.assert_close(combined[0], position[0])
     torch.testing.assert_close(combined[1], torch.eye(TOKENS).expand(2, -1, -1))
 
 
-def test_a_parser_is_limited_for_a_while_only() -> None:
-    made, near = parser(attention_window=3), Limit(window=0)
-    assert isinstance(made.encoder, Encoder)
-    trained = made.encoder.limits
-    with contextlib.suppress(KeyboardInterrupt), limited(made, {1: near}):
-        assert made.encoder.limits == (Limit(), near)
-        raise KeyboardInterrupt
-    assert made.encoder.limits == trained == (Limit(window=3),) * 2
-
-
 def test_a_parser_without_attention_can_only_be_left_as_it_is() -> None:
-    other = tiny(encoder="lstm")
-    with limited(other, {}):
-        assert len(list(other.parse([WORDS]))) == 1
-    with pytest.raises(SpmrlError, match="no attention"):
-        limited(other, {0: Limit(window=0)}).__enter__()
+    for other in (tiny(encoder="lstm"), tiny("right-branching")):
+        with other.limited({}):
+            assert len(list(other.parse([WORDS]))) == 1
+        with pytest.raises(UnsupportedError):
+            other.limited({0: AttentionMask(window=0)}).__enter__()
 
 
 def test_position_only_attention_does_not_see_the_words() -> None:
@@ -131,8 +126,6 @@ def test_looking_changes_nothing() -> None:
     made = parser()
     before = list(made.parse([WORDS]))
     attention_maps(made, WORDS)
-    assert isinstance(made.encoder, Encoder)
-    assert made.encoder.fused
     assert not any(module._forward_pre_hooks for module in made.modules())
     assert list(made.parse([WORDS])) == before
 
@@ -153,13 +146,18 @@ def test_an_encoder_without_layers_has_no_maps() -> None:
 
 
 def test_what_has_no_attention_to_show_is_refused() -> None:
-    with pytest.raises(SpmrlError, match=r"no attention .*: its encoder is a RecurrentEncoder"):
-        attention_maps(tiny(encoder="lstm"), WORDS)
-    with pytest.raises(SpmrlError, match=r"no attention .*: it has no encoder"):
-        attention_maps(RightBranching({"S": 1}), WORDS)
-    with pytest.raises(SpmrlError, match="attention to the content alone can be told apart only"):
+    made = parser()
+    refused: list[tuple[Any, str]] = [
+        (tiny(encoder="lstm"), "no attention .* class LSTMEncoder"),
+        (RightBranching({"S": 1}), "kind right-branching has no attention: .* chart or biaffine"),
+        (Ensemble([made, made]), "an ensemble of 2 parsers has no .attention. of its own"),
+    ]
+    for other, words in refused:
+        with pytest.raises(UnsupportedError, match=words):
+            other.attention(WORDS)
+    with pytest.raises(UnsupportedError, match="content and to position can be told apart only"):
         attention_maps(parser(matrices="full"), WORDS, part="content")
-    with pytest.raises(SpmrlError, match="a sentence without words has no attention"):
-        attention_maps(parser(), [])
+    with pytest.raises(TreeError, match="a sentence without words has no attention"):
+        attention_maps(made, [])
     with pytest.raises(SentenceTooLongError):
-        attention_maps(parser(), ["dog"] * 19)
+        attention_maps(made, ["dog"] * 19)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,25 @@ from spmrl_bench.analysis.head_contributions import (
     Measure,
     head_contributions,
     shares,
+    span_features,
 )
 from spmrl_bench.analysis.head_table import table_rows
-from spmrl_bench.analysis.label_views import label_view
 from spmrl_bench.analysis.observed import Asked, observe
-from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
+from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError, UnsupportedError
+from spmrl_bench.nn.scorers.spans import fenceposts
+from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.parsers.ensemble import Ensemble
-from spmrl_bench.parsers.right_branching import RightBranching
 from spmrl_bench.trees.tree import collapsed_spans
-from tests.analysis.constructed import D_PROJ, HEADS, random_parser, two_headed_parser, with_gains
-from tests.builders import TREES, tiny
+from tests.analysis.constructed import (
+    D_PROJ,
+    HEADS,
+    ON,
+    random_parser,
+    seen_in,
+    two_headed_parser,
+    with_gains,
+)
+from tests.builders import TREES, chained, tiny
 from tests.laboratory import make_trees
 
 ASKED = [Asked(tree.words, tree.tags, tree) for tree in (*TREES, *make_trees(20, seed=3))]
@@ -41,24 +51,37 @@ def same(one: HeadContributions, other: HeadContributions) -> None:
 
 
 def test_shares_by_norm_are_sizes_of_heads() -> None:
-    parts = torch.zeros(2, 3, 4)
-    parts[0, 0] = torch.tensor([3.0, 0, 0, -4])
-    parts[0, 2] = torch.tensor([0.0, -12, 5, 0]) * 15 / 13
+    parts = np.zeros((2, 3, 4))
+    parts[0, 0] = [3, 0, 0, -4]
+    parts[0, 2] = np.array([0, -12, 5, 0]) * 15 / 13
     found = shares(parts)
     assert found.tolist() == [pytest.approx([0.25, 0.0, 0.75]), [0.0, 0.0, 0.0]]
 
 
 def test_released_shares_follow_the_code() -> None:
-    parts = torch.randn(4, 6, D_PROJ, generator=torch.Generator().manual_seed(1))
+    parts = np.random.default_rng(1).normal(size=(4, 6, D_PROJ))
     found = shares(parts, "released")
     for span, row in zip(parts.tolist(), found.tolist(), strict=True):
         sums = [sum(head) for head in span]
         scaled = [(value - min(sums)) / (max(sums) - min(sums)) for value in sums]
         whole = sum(math.exp(value) for value in scaled)
         assert row == pytest.approx([math.exp(value) / whole for value in scaled], abs=1e-6)
-    assert shares(torch.ones(1, 4, 2), "released").tolist() == [[0.25] * 4]
-    with pytest.raises(ValueError, match="'lead' is no share"):
-        shares(parts, "lead")
+    assert shares(np.ones((1, 4, 2)), "released").tolist() == [[0.25] * 4]
+
+
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_features_are_of_the_vectors_that_the_parser_scores(precision: str) -> None:
+    made, words = random_parser(precision=precision), TREES[1].words
+    tokens: list[torch.Tensor] = []
+    handle = made.encoder.register_forward_hook(lambda _, __, rows: tokens.append(rows))
+    heads = seen_in(made, words).heads
+    handle.remove()
+    posts = fenceposts(tokens[0], torch.arange(len(words) + 1), made.encoder.d_block)
+    spans = [(0, 1), (2, 4), (0, len(words))]
+    for (start, end), found in zip(spans, span_features(heads.features, spans), strict=True):
+        forward, backward = (posts[end] - posts[start]).view(2, HEADS, D_PROJ // 2).numpy()
+        expected = np.concatenate((forward, backward), axis=1)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 # Many sentences ------------------------------------------------------------------------------
@@ -70,15 +93,16 @@ def test_means_are_over_the_spans_of_each_predicted_label(measure: Measure) -> N
     sums: dict[str, list[Any]] = {}
     missed: dict[str, list[int]] = {}
     for asked in ASKED:
+        seen = seen_in(made, asked.words)
         (parse,) = made.parse([asked.words])
-        view = label_view(made, asked.words)
+        assert seen.tree == parse.tree
         rows = list(collapsed_spans(parse.tree))
         for start, end, label in rows:
-            own = shares(view.of_span(start, end)[None], measure)[0].numpy()
+            (own,) = shares(span_features(seen.heads.features, [(start, end)]), measure)
             sums.setdefault("+".join(label), []).append(own)
         for start, end, label in collapsed_spans(asked.gold):
             if (start, end, label) not in rows and label in made.vocabulary.label_ids:
-                own = shares(view.of_span(start, end)[None], measure)[0]
+                (own,) = shares(span_features(seen.heads.features, [(start, end)]), measure)
                 missed.setdefault("+".join(label), []).append(int(own.argmax()))
     found = head_contributions(made, ASKED, measure=measure)
     assert set(found.categories) == sums.keys() | missed.keys()
@@ -140,16 +164,18 @@ def test_neither_order_nor_batches_matter(measure: Measure) -> None:
 def test_windows_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
     made = random_parser()
     expected = head_contributions(made, ASKED)
-    monkeypatch.setattr("spmrl_bench.parsers.streams.WINDOW_SENTENCES", 3)
+    monkeypatch.setattr("spmrl_bench.parsers.session.WINDOW_SENTENCES", 3)
     monkeypatch.setattr(
-        "spmrl_bench.analysis.observed.windows",
-        lambda given, words: (ASKED[low : low + 3] for low in range(0, len(list(given)), 3)),
+        "spmrl_bench.parsers.neural.windows",
+        lambda given, words: iter(lambda: list(islice(given, 3)), []),
     )
     same(head_contributions(made, ASKED), expected)
-    places = [seen.place for seen in observe(made, ASKED)]
-    assert sorted(places) == list(range(len(ASKED)))
+    places = []
     for seen in observe(made, ASKED):
-        assert seen.tree.words == tuple(ASKED[seen.place].words)
+        places.append(seen.heads.place)
+        assert seen.asked == ASKED[places[-1]]
+        assert seen.tree.words == tuple(seen.asked.words)
+    assert sorted(places) == list(range(len(ASKED)))
 
 
 def test_sentences_are_read_lazily_and_a_parser_stays_as_it_was() -> None:
@@ -161,7 +187,7 @@ def test_sentences_are_read_lazily_and_a_parser_stays_as_it_was() -> None:
     layer = made.encoder.label_attention
     assert not layer._forward_pre_hooks
     empty = head_contributions(made, [])
-    assert (empty.categories, empty.means.shape) == ((), (0, HEADS))
+    assert (empty.categories, empty.means.shape) == ((), (0, 0))
 
 
 def test_the_frame_has_a_row_for_each_category_and_head() -> None:
@@ -199,12 +225,19 @@ def test_the_table_has_the_figures_of_the_paper() -> None:
 
 def test_what_cannot_be_asked() -> None:
     made = random_parser()
-    for without in (tiny(), RightBranching({"S": 1})):
-        with pytest.raises(SpmrlError, match=r"no label attention .* model\.label_attention=true"):
+    for without, words in (
+        (tiny(), "no label attention"),
+        (RightBranching({"S": 1}), "no head outputs"),
+    ):
+        with pytest.raises(UnsupportedError, match=words):
             head_contributions(without, ASKED)
-    with pytest.raises(SpmrlError, match=r"adds the outputs of its heads up \(model\.label_out"):
+    with pytest.raises(UnsupportedError, match="labels no spans"):
+        head_contributions(tiny("biaffine", chained(), **ON), ASKED)
+    with pytest.raises(SpmrlError, match="adds the outputs of its heads up"):
         head_contributions(random_parser(label_outputs="projected"), ASKED)
-    with pytest.raises(SpmrlError, match="an ensemble of 2 parsers has heads of each"):
+    with pytest.raises(
+        SpmrlError, match="an ensemble of 2 parsers has no 'head_outputs' of its own"
+    ):
         head_contributions(Ensemble([made, made]), ASKED)
     with pytest.raises(SentenceTooLongError, match="sentence 2: a sentence of 40 words"):
         head_contributions(made, [ASKED[0], Asked(["dog"] * 40)])

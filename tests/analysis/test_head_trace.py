@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-from spmrl_bench.analysis.head_contributions import shares
-from spmrl_bench.analysis.head_scores import label_scores
+from spmrl_bench.analysis.head_contributions import shares, span_features
 from spmrl_bench.analysis.head_trace import trace, trace_text
-from spmrl_bench.analysis.label_views import label_view
 from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.head_driven import TO_HEAD
 from spmrl_bench.trees.tree import Tree, collapsed_spans
-from tests.analysis.constructed import HEADS, ON, random_parser, two_headed_parser
+from tests.analysis.constructed import HEADS, ON, random_parser, seen_in, two_headed_parser
 from tests.parsers.test_joint_parser import joint
 
 WORDS = ["the", "cat", "sees", "a", "big", "dog", "."]
@@ -30,7 +29,7 @@ GOLD = gold_tree("(S (NP (D the) (N cat)) (VP (V sees) (NP (D a) (A big) (N dog)
 def test_each_constituent_has_its_label_and_its_heads() -> None:
     made = random_parser(label_feed_forward="usual")
     (parse,) = made.parse([WORDS])
-    view = label_view(made, WORDS)
+    heads = seen_in(made, WORDS).heads
     found = trace(made, WORDS)
     assert found.tree == parse.tree
     rows = list(collapsed_spans(parse.tree))
@@ -38,21 +37,22 @@ def test_each_constituent_has_its_label_and_its_heads() -> None:
     assert found.compared == len(rows) > 1
     labels = made.vocabulary.labels
     for span in found.spans:
-        scores = label_scores(made, view.blocks[None], [(span.start, span.end)])[0, 0]
+        place = [(span.start, span.end)]
+        scores = heads.label_scores(torch.from_numpy(heads.features)[None], place)[0, 0].detach()
         assert span.score == pytest.approx(float(scores[labels.index(span.label)]), abs=1e-5)
         assert span.rival_score == pytest.approx(float(scores[labels.index(span.rival)]), abs=1e-5)
         assert span.gold is None
         assert not span.wrong
-        own = shares(view.of_span(span.start, span.end)[None])[0].numpy()
+        (own,) = shares(span_features(heads.features, place))
         np.testing.assert_allclose(span.shares, own, atol=1e-6)
-        np.testing.assert_allclose(span.weights, view.weights.numpy(), atol=1e-6)
+        np.testing.assert_allclose(span.weights, heads.weights, atol=1e-6)
 
 
 def test_what_heads_looked_at_with_query_matrices() -> None:
     """The mean over the tokens that the span vector is made of."""
     made = random_parser(label_queries="matrices")
     (span,) = trace(made, WORDS, spans=[(2, 5)]).spans
-    weights = label_view(made, WORDS).weights.numpy()
+    weights = seen_in(made, WORDS).heads.weights
     expected = (weights[:, 2] + weights[:, 5] + weights[:, 3] + weights[:, 6]) / 4
     np.testing.assert_allclose(span.weights, expected, atol=1e-6)
     assert span.weights.shape == (HEADS, len(WORDS) + 2)

@@ -14,10 +14,9 @@ from spmrl_bench.analysis.scores import read_scores, readable_scores
 from spmrl_bench.analysis.trials import StudyPlan
 from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.experiments.evaluation import score_split
-from spmrl_bench.nn.encoder import Encoder
-from spmrl_bench.nn.limits import Limit
-from spmrl_bench.parsers.registry import load_parser
-from spmrl_bench.training.saved_progress import read_progress
+from spmrl_bench.nn.encoders.attention import AttentionMask
+from spmrl_bench.parsing.models import load_parser
+from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.analysis.examples import measured as made_up
 from tests.analysis.examples import planned, result, study_of
@@ -50,7 +49,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     score = module.score_split
 
     def counted(parser, *rest):
-        calls.append(getattr(parser.encoder, "limits", None))
+        calls.append(parser.encoder.attention_parts and parser.encoder.masks)
         return score(parser, *rest)
 
     monkeypatch.setattr(module, "score_split", counted)
@@ -63,16 +62,15 @@ def test_rows_share_runs_and_are_scored_with_their_limits(
     found = {one.row.name: one for one in run(laboratory)}
     assert len(list((RUNS / "tiny-open").iterdir())) == 2
     # Of 'plain' and 'again', which are the same, one is parsed.
-    position, near = Limit(position=False), Limit(window=1)
-    assert parsed == [(Limit(),) * 2, (position,) * 2, (near,) * 2, None]
+    position, near = AttentionMask(position=False), AttentionMask(window=1)
+    assert parsed == [(AttentionMask(),) * 2, (position,) * 2, (near,) * 2, ()]
     progress = read_progress(FOLDER / "last")
     assert found["plain"].scores == found["again"].scores == {1: progress.best_score}
     assert found["plain"].ended == (progress,)
     parser, bank = load_parser(FOLDER), plan(laboratory).treebank
-    assert isinstance(parser.encoder, Encoder)
     for name, limit in (("content", position), ("near", near)):
-        parser.encoder.limit({0: limit, 1: limit})
-        expected = score_split(parser, bank, "dev").figure("brackets", "f1")
+        with parser.limited({0: limit, 1: limit}):
+            expected = score_split(parser, bank, "dev").figure("brackets", "f1")
         assert found[name].scores == {1: expected}
 
 

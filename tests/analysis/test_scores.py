@@ -12,7 +12,7 @@ import pytest
 from spmrl_bench.analysis.definition import load_study, study_names
 from spmrl_bench.analysis.scores import ScoreKey, read_scores, write_score
 from spmrl_bench.errors import RecordError
-from spmrl_bench.nn.limits import Limit
+from spmrl_bench.nn.encoders.attention import AttentionMask
 from tests.analysis.examples import result
 
 SHIPPED = Path(__file__).resolve().parents[2] / "results" / "studies"
@@ -24,14 +24,14 @@ def key(**changes: Any) -> ScoreKey:
 
 
 def test_a_score_is_found_by_its_whole_key(tmp_path: Path) -> None:
-    limits = ((1, Limit(content=False)), (3, Limit(window=5)))
+    limits = ((1, AttentionMask(content=False)), (3, AttentionMask(window=5)))
     kept = key(limits=limits)
     write_score(kept, result(80.0, 1), tmp_path)
     found = read_scores(tmp_path)
     assert found == {kept: result(80.0, 1)}
     for other in (
         {"limits": ()},
-        {"limits": ((1, Limit(content=False)), (3, Limit(window=6)))},
+        {"limits": ((1, AttentionMask(content=False)), (3, AttentionMask(window=6)))},
         {"limits": limits, "weights": "2"},
         {"limits": limits, "fingerprint": "g"},
         {"limits": limits, "rules": "prm:q"},
@@ -62,7 +62,10 @@ def test_every_score_of_version_1_is_found_as_it_was_written() -> None:
     for score in scores:
         old = score["key"]
         limits = tuple(
-            (one["layer"], Limit(one["content"], one["position"], one["window"], one["relaxed"]))
+            (
+                one["layer"],
+                AttentionMask(one["content"], one["position"], one["window"], one["relaxed"]),
+            )
             for one in old["limits"]
         )
         found = known[

@@ -11,10 +11,10 @@ from spmrl_bench.analysis.definition import AttentionLimits, load_study, study_n
 from spmrl_bench.analysis.trials import StudyPlan, attention_limits, joint_plan, plan_study
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.nn.limits import Limit
-from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.nn.encoders.attention import AttentionMask
+from spmrl_bench.parsers.base import ParserConfig
 from tests.analysis.examples import planned, study_of
-from tests.builders import config
+from tests.builders import config, flat
 from tests.laboratory import Laboratory
 
 WIDER = {"model.d_model": "32"}  # CharConcat needs a width of its own
@@ -27,7 +27,7 @@ def plan(
     return plan_study(load_study(name), lang=str(laboratory.recipe), settings=given, **options)
 
 
-def limits(model: dict[str, Any] | None = None, **limit: Any) -> dict[int, Limit]:
+def limits(model: dict[str, Any] | None = None, **limit: Any) -> dict[int, AttentionMask]:
     return attention_limits(AttentionLimits(**limit), config(**({"layers": 4} | (model or {}))))
 
 
@@ -38,7 +38,7 @@ def test_rows_that_differ_in_limits_share_their_runs(laboratory: Laboratory) -> 
     work = plan(laboratory, "test-time-windows", seeds=3)
     assert len(work.trials) == 13
     assert [config.seed for config in joint_plan(work).configs] == [1, 2, 3]
-    assert {config.model.lexical for config in joint_plan(work).configs} == {("word", "tag")}
+    assert {(*config.model.inputs,) for config in joint_plan(work).configs} == {("word", "tag")}
 
 
 def test_every_row_of_a_study_has_a_run_folder_of_its_own(laboratory: Laboratory) -> None:
@@ -59,19 +59,15 @@ def test_inputs_that_are_a_variants_share_the_folder_of_train(laboratory: Labora
 def test_encoders_are_those_that_the_rows_name(laboratory: Laboratory) -> None:
     settings = {"model.layers": "3", "train.max_epochs": "1"}
     work = plan(laboratory, "encoders", settings=settings)
-    models = {trial.row.name: trial.configs[0].model for trial in work.trials}
-    assert (models["LSTM"].encoder, models["LSTM"].layers, models["LSTM"].d_model) == (
-        "lstm",
-        2,
-        500,
-    )
+    models = {trial.row.name: flat(trial.configs[0].model) for trial in work.trials}
+    stated = {"encoder": "lstm", "layers": 2, "d_model": 500}
+    assert models.pop("LSTM").items() >= stated.items()
     only = models.pop("unfactored, attention to positions only")
-    assert only.position_only_layers == (0, 1, 2)
-    assert not any(model.position_only_layers for model in models.values())
-    kinds = {(model.position, model.matrices) for model in models.values()}
-    assert len(kinds) == 4
-    assert models["factored, sinusoidal positions"].position_table == "sinusoidal"
-    assert models["factored, CharLSTM instead of words and tags"].lexical == ("charlstm",)
+    assert only["position_only_layers"] == [0, 1, 2]
+    assert not any(model["position_only_layers"] for model in models.values())
+    assert len({(model["position"], model["matrices"]) for model in models.values()}) == 4
+    assert models["factored, sinusoidal positions"]["position_table"] == "sinusoidal"
+    assert models["factored, CharLSTM instead of words and tags"]["lexical"] == ["charlstm"]
     assert {trial.configs[0].train.max_epochs for trial in work.trials} == {1}
     assert work.settings == ("model.layers=3", "train.max_epochs=1")
 
@@ -89,7 +85,7 @@ def test_rows_that_need_files_are_left_out_without_them(
     vectors.touch()
     work = plan(laboratory, "lexical", settings={"model.vectors": str(vectors)})
     assert "word vectors + CharLSTM" not in work.left_out
-    given = {trial.row.name: trial.configs[0].model.vectors for trial in work.trials}
+    given = {trial.row.name: flat(trial.configs[0].model).get("vectors") for trial in work.trials}
     assert given.pop("word vectors + CharLSTM") == str(vectors)
     assert set(given.values()) == {None}
 
@@ -120,15 +116,18 @@ def test_a_study_of_one_size_has_it_for_every_track() -> None:
 
 def test_limits_by_layer() -> None:
     assert limits() == {}
-    assert limits(content="last half") == {0: Limit(content=False), 1: Limit(content=False)}
-    assert limits(position="none") == dict.fromkeys(range(4), Limit(position=False))
-    assert limits(window=3, relaxed=True, layers=(1,)) == {1: Limit(window=3, relaxed=True)}
+    assert limits(content="last half") == {
+        0: AttentionMask(content=False),
+        1: AttentionMask(content=False),
+    }
+    assert limits(position="none") == dict.fromkeys(range(4), AttentionMask(position=False))
+    assert limits(window=3, relaxed=True, layers=(1,)) == {1: AttentionMask(window=3, relaxed=True)}
     both = limits(content=(0,), position=(0, 1, 2), window=9, layers="first half")
     assert both == {
-        0: Limit(window=9),
-        1: Limit(content=False, window=9),
-        2: Limit(content=False),
-        3: Limit(content=False, position=False),
+        0: AttentionMask(window=9),
+        1: AttentionMask(content=False, window=9),
+        2: AttentionMask(content=False),
+        3: AttentionMask(content=False, position=False),
     }
 
 
@@ -136,36 +135,24 @@ def test_a_window_of_the_training_stays() -> None:
     trained = {"attention_window": 5, "relaxed_window": True}
     found = limits(trained, window=2, layers=(3,))
     assert found == {
-        **dict.fromkeys(range(3), Limit(window=5, relaxed=True)),
-        3: Limit(window=2),
+        **dict.fromkeys(range(3), AttentionMask(window=5, relaxed=True)),
+        3: AttentionMask(window=2),
     }
-    assert limits(trained, content="none")[0] == Limit(content=False, window=5, relaxed=True)
+    assert limits(trained, content="none")[0] == AttentionMask(
+        content=False, window=5, relaxed=True
+    )
     assert limits(trained) == {}
 
 
-@pytest.mark.parametrize(
-    ("model", "limit", "message"),
-    [
-        (
-            {"encoder": "lstm"},
-            {"window": 3},
-            "attention is limited here, but the encoder 'lstm' has n",
-        ),
+def test_limits_that_have_nothing_to_limit() -> None:
+    for model, limit, message in (
+        ({"encoder": "lstm"}, {"window": 3}, "attention is limited here, but the encoder 'lstm' "),
         ({}, {"content": (0, 4)}, "limit: layer 4: the layers are 0 to 3"),
         ({}, {"window": 3, "layers": (7,)}, "limit: layer 7: the layers are 0 to 3"),
-        (
-            {"matrices": "full"},
-            {"content": "none"},
-            "the attention to content and to position can be told apart only with ",
-        ),
-    ],
-)
-def test_limits_that_have_nothing_to_limit(
-    model: dict[str, Any], limit: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(RecipeError) as caught:
-        limits(model, **limit)
-    assert str(caught.value).startswith(message)
+        ({"matrices": "full"}, {"content": "none"}, "the attention to content and to position can"),
+    ):
+        with pytest.raises(RecipeError, match=f"^{message}"):
+            limits(model, **limit)
 
 
 def test_a_parser_without_an_encoder_has_nothing_to_limit() -> None:
@@ -175,50 +162,31 @@ def test_a_parser_without_an_encoder_has_nothing_to_limit() -> None:
 
 
 def test_a_window_needs_no_halves() -> None:
-    assert limits({"matrices": "full"}, window=3)[0] == Limit(window=3)
+    assert limits({"matrices": "full"}, window=3)[0] == AttentionMask(window=3)
 
 
 # Contradictions -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        (
-            "encoders",
-            {"model.matrices": "full"},
-            "--set model.matrices: the rows of study encoders",
-        ),
-        (
-            "lexical",
-            {"model.lexical": "word"},
-            "--set model.lexical: the rows of study lexical dec",
-        ),
-        (
-            "encoders",
-            {"model.position_only_layers": "[0]"},
-            "--set model.position_only_layers: the rows of study encoders decide it",
-        ),
-        ("lexical", {"model.vectors": "none.vec"}, "--set model.vectors: no such file: none.vec"),
-        (
-            "encoders",
-            {"model.d_f": "2"},
-            "study encoders, row 'LSTM': recipe elvish (word-tag, smal",
-        ),
+def test_settings_that_do_not_fit_a_study(laboratory: Laboratory) -> None:
+    decided, limited = "--set {}: the rows of study {} decide it", "'content: all, position: none'"
+    for name, key, value, message in (
+        ("encoders", "model.matrices", "full", decided),
+        ("lexical", "model.lexical", "word", decided),
+        ("encoders", "model.position_only_layers", "[0]", decided),
+        ("lexical", "model.vectors", "none.vec", "--set {}: no such file: none.vec"),
+        ("encoders", "model.d_f", "2", "study {1}, row 'LSTM': recipe elvish (word-tag, smal"),
         (
             "test-time-ablation",
-            {"model.encoder": "lstm"},
-            "study test-time-ablation, row 'content: all, position: none': attention is limited",
+            "model.encoder",
+            "lstm",
+            f"study {{1}}, row {limited}: attention is",
         ),
-    ],
-)
-def test_settings_that_do_not_fit_a_study(
-    laboratory: Laboratory, name: str, settings: dict[str, str], message: str
-) -> None:
-    with pytest.raises(RecipeError) as caught:
-        plan(laboratory, name, settings=settings)
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
+    ):
+        with pytest.raises(RecipeError) as caught:
+            plan(laboratory, name, settings={key: value})
+        assert str(caught.value).startswith(message.format(key, name))
+        assert "\n" not in str(caught.value)
 
 
 def test_tags_are_needed_where_a_row_reads_them(laboratory: Laboratory) -> None:

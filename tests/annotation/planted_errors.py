@@ -16,11 +16,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.annotation.compare import compared_layers, disagreements
-from spmrl_bench.annotation.differences import ORDERS, ranked
+from spmrl_bench.annotation.differences import ORDERS, disagreements, ranked
 from spmrl_bench.annotation.treebank_variation import suspects
 from spmrl_bench.experiments.run_folder import read_config
-from spmrl_bench.parsers.registry import load_parser
+from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.parse import Layer
 from tests.annotation.planting import Planted, plant
@@ -38,7 +38,7 @@ def counted(listed: Sequence[int], planted: Iterable[Planted]) -> dict[int, int]
 def by_run(run: Path, seed: int, layer: Layer) -> dict[str, dict[int, int]]:
     """The counts of each order, by a run's parser."""
     parser = load_parser(run, "cpu")
-    layers = compared_layers(parser)
+    layers = kind_named(parser.kind).layers
     sentences = open_treebank(read_config(run / "run.json").treebank).examples("dev", layers)
     changed, planted = plant(sentences, ERRORS, seed, layer)
     found = list(disagreements(parser, changed))

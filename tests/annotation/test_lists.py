@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.annotation import disagreement_list, variation_list
-from spmrl_bench.annotation.differences import Difference, Disagreement
+from spmrl_bench.annotation.differences import Disagreement
 from spmrl_bench.annotation.listing import Heading, check_ending, write_list
 from spmrl_bench.annotation.tree_text import columns, side_by_side, tree_lines
 from spmrl_bench.annotation.treebank_variation import suspects
 from spmrl_bench.errors import RecordError, SpmrlError
+from spmrl_bench.parsers.base import Margin
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.reading import SentencePlace
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -28,8 +29,8 @@ HEADING = Heading(
     "A <title>", ("One note.",), "tiny", "dev", [SentencePlace(Path("x/a&b.mrg"), "s7")] * 3
 )
 SPANS = (
-    Difference("constituents", 2, 5, "NP", "", 1.5),
-    Difference("constituents", 0, 1, "N<P>", "NP", 0.25, known=False),
+    Margin("constituents", 2, 5, "NP", "", 1.5),
+    Margin("constituents", 0, 1, "N<P>", "NP", 0.25, known=False),
 )
 
 
@@ -41,7 +42,7 @@ def words_differ() -> Disagreement:
     words = ("<b>", "saw", "\u05d0\u05d1")
     gold = DependencyTree.build(words, ["N", "V", "N"], [2, 0, 2], ["subj", "root", "obj"])
     found = DependencyTree.build(words, ["N", "V", "N"], [2, 0, 1], ["subj", "root", "mod"])
-    one = Difference("dependencies", 2, 3, "obj", "mod", 2.0, gold_head=2, parser_head=1)
+    one = Margin("dependencies", 2, 3, "obj", "mod", 2.0, gold_head=2, predicted_head=1)
     return Disagreement(1, Parse.of(dependencies=gold), Parse.of(dependencies=found), (one,))
 
 
@@ -97,7 +98,7 @@ def test_trees_without_a_root_and_very_deep_ones_are_shown() -> None:
     deep = Tree.build(["w"] * n, ["T"] * n, [(k, n, "X") for k in range(n)])
     assert len(tree_lines(deep, {(7, n)}, 40)) > n
     one = Disagreement(
-        1, Parse.of(deep), Parse.of(deep), (Difference("constituents", 7, n, "X", "", 1.0),)
+        1, Parse.of(deep), Parse.of(deep), (Margin("constituents", 7, n, "X", "", 1.0),)
     )
     Balanced(disagreement_list.as_page(replace(HEADING, origins=None), [one]))
 

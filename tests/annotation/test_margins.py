@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.annotation.compare import compared_layers, disagreements
-from spmrl_bench.annotation.differences import Difference, Disagreement, ranked
-from spmrl_bench.errors import SentenceTooLongError, SpmrlError
-from spmrl_bench.parsers.right_branching import RightBranching
-from spmrl_bench.transitions.moves import RIGHT_ARC
+from spmrl_bench.annotation.differences import Disagreement, disagreements, ranked
+from spmrl_bench.errors import SentenceTooLongError
+from spmrl_bench.parsers.base import Margin, UnsupportedError
+from spmrl_bench.parsers.baselines import RightBranching
+from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
+from tests.annotation.planted_errors import by_variation
 from tests.annotation.planting import plant
 from tests.builders import TREES, tiny
 from tests.chart.enumeration import spans, trees
@@ -42,8 +44,8 @@ def found_in(parser: Any, gold: Sequence[Parse]) -> dict[int, Disagreement]:
 
 def cell_scores(parser: Any, words: Sequence[str]) -> dict[tuple[int, int], dict[str, float]]:
     """The score of each label of each span; of the empty one 0, but over the whole sentence."""
-    (encoded,) = parser.encoded([words], None, 2000, None)
-    rows = np.concatenate([block.numpy().copy() for block in parser.label_scores(encoded)])
+    (encoded,) = parser.encoded([words], None, 2000)
+    rows = np.concatenate([block.numpy().copy() for block in parser.scorer.label_scores(encoded)])
     names = ["+".join(label) for label in parser.vocabulary.labels]
     n = len(words)
     return {
@@ -80,8 +82,6 @@ GOLD = [
 
 
 def test_the_margin_of_a_span_is_what_the_best_tree_gives_up_for_it() -> None:
-    from spmrl_bench.readers.brackets import parse_brackets
-
     gold = [Parse.of(parse_brackets(text)) for text in GOLD]
     compared = 0
     for seed in range(4):
@@ -109,27 +109,23 @@ def test_a_label_that_the_parser_does_not_know_costs_what_any_other_one_does() -
     (one,) = [one for one in each.differences if one.gold == "XP"]
     assert not one.known
     n, scores = len(tree), cell_scores(parser, tree.words)
-    others = [label for label in scores[0, 2] if label not in ("", one.parser)]
+    others = [label for label in scores[0, 2] if label not in ("", one.predicted)]
     alternative = max(best_score(scores, n, (0, 2), label) for label in others)
     assert one.margin == pytest.approx(best_score(scores, n) - alternative, abs=1e-5)
 
 
-@pytest.mark.parametrize("changes", [{}, {"structure": "division"}])
-def test_a_joint_parser_is_compared_on_both_layers(
-    changes: dict[str, Any], sentences: list[Parse]
-) -> None:
-    parser = test_joint_parser.shaken(test_joint_parser.joint(sentences, **changes)).eval()
-    found = found_in(parser, sentences)
-    assert len(found) == len(sentences)
-    layers = {one.layer for each in found.values() for one in each.differences}
-    assert layers == {"constituents", "dependencies"} == set(compared_layers(parser))
-    for each in found.values():
-        assert all(one.margin >= 0 for one in each.differences if one.layer == "constituents")
-        own = {(i, j): label for i, j, label in each.parser.tree.constituents()}
-        assert not any("<" in label for label in own.values())
-    # Told that its own parse is gold, it differs nowhere.
-    own_parses = [found[k].parser for k in range(len(sentences))]
-    assert not list(disagreements(parser, own_parses))
+def test_a_joint_parser_is_compared_on_both_layers(sentences: list[Parse]) -> None:
+    for changes in ({}, {"structure": "division"}):
+        parser = test_joint_parser.shaken(test_joint_parser.joint(sentences, **changes)).eval()
+        found = found_in(parser, sentences)
+        assert len(found) == len(sentences)
+        layers = {one.layer for each in found.values() for one in each.differences}
+        assert layers == {"constituents", "dependencies"}
+        for each in found.values():
+            assert all(one.margin >= 0 for one in each.differences if one.layer == "constituents")
+            assert not any("<" in label for _, _, label in each.parser.tree.constituents())
+        # Told that its own parse is gold, it differs nowhere.
+        assert not list(disagreements(parser, [found[k].parser for k in range(len(sentences))]))
 
 
 # Dependencies --------------------------------------------------------------------------------
@@ -141,7 +137,7 @@ def test_the_margin_of_a_word_is_the_log_odds_of_its_arc(sentences: list[Parse])
     compared = 0
     for each in found_in(parser, sentences[:6]).values():
         gold, own = each.gold.dependencies, each.parser.dependencies
-        (encoded,) = parser.encoded([each.gold.words], None, 2000, None)
+        (encoded,) = parser.encoded([each.gold.words], None, 2000)
         scorer, layout = parser.dependencies.scorer, encoded.batch.layout
         with torch.no_grad():
             projected = scorer.project(encoded.tokens, layout)
@@ -158,19 +154,14 @@ def test_the_margin_of_a_word_is_the_log_odds_of_its_arc(sentences: list[Parse])
                     of_arc = arcs[word, tree.heads[word]] - np.log(np.exp(arcs[word]).sum())
                     of_relation = row[names.index(tree.relations[word])]
                     sides.append(of_arc + of_relation - np.log(np.exp(row).sum()))
-                expected = sides[1] - sides[0]
-                assert one.margin == pytest.approx(expected, abs=1e-4)
-                assert (one.gold_head, one.gold) == (
-                    gold.heads[one.start],
-                    gold.relations[one.start],
-                )
+                assert one.margin == pytest.approx(sides[1] - sides[0], abs=1e-4)
+                assert (one.gold_head, one.gold) == (gold.heads[word], gold.relations[word])
                 compared += 1
     assert compared > 20
 
 
-@pytest.mark.parametrize("system", ["arc-standard", "arc-hybrid"])
-def test_a_transition_parser_is_led_along_gold(system: str, sentences: list[Parse]) -> None:
-    parser = test_transition_parser.parser_of(sentences, system=system, beam=1)
+def test_a_transition_parser_goes_along_gold(sentences: list[Parse]) -> None:
+    parser = test_transition_parser.parser_of(sentences, beam=1)
     own = list(parser.parse([each.words for each in sentences]))
     assert not list(disagreements(parser, own))
     # One other relation of its own tree: the states before are those of its search.
@@ -190,23 +181,19 @@ def test_a_transition_parser_is_led_along_gold(system: str, sentences: list[Pars
     found = found_in(parser, changed)
     for number, (parse, word) in enumerate(zip(changed, places, strict=True)):
         (one,) = found[number].differences
-        assert (one.start, one.parser) == (word, own[number].dependencies.relations[word])
+        assert (one.start, one.predicted) == (word, own[number].dependencies.relations[word])
         assert one.margin == pytest.approx(log_odds(parser, parse, word), abs=1e-4)
 
 
 def log_odds(parser: Any, gold: Parse, word: int) -> float:
     """Of the best action against the gold one where a word gets its head, step by step."""
-    (encoded,) = parser.encoded([gold.words], None, 2000, None)
+    (encoded,) = parser.encoded([gold.words], None, 2000)
+    derivation = parser.gold(gold)
     with torch.no_grad():
-        led = parser.led(encoded.tokens, encoded.batch, [parser.gold(gold)])
-    for step, action in enumerate(led.chosen.tolist()):
-        move = int(parser.system.moves(action))
-        top = move == RIGHT_ARC or parser.system.name == "arc-hybrid"
-        at = (led.history.s0 if top else led.history.s1)[0, step]
-        if move and at == word + 1:
-            scores = led.scores[step].double().log_softmax(dim=0)
-            return float(scores.max() - scores[action])
-    raise AssertionError("the word gets no head")
+        forced = parser.teacher_forced(encoded.tokens, encoded.batch, [derivation])
+    step = derivation.removed_at[word + 1] - 1
+    scores = forced.scores[step].double().log_softmax(dim=0)
+    return float(scores.max() - scores[derivation.actions[step]])
 
 
 def test_trees_that_no_actions_make_have_no_margins(sentences: list[Parse]) -> None:
@@ -233,42 +220,42 @@ def test_sentences_come_with_their_numbers_whatever_the_batch() -> None:
     for place, each in found.items():
         assert each.gold == gold[place]
         for one, other in zip(each.differences, alone[place].differences, strict=True):
-            assert replace(one, margin=0) == replace(other, margin=0)
+            assert one._replace(margin=0) == other._replace(margin=0)
             assert one.margin == pytest.approx(other.margin, abs=1e-4)
 
 
 def test_what_cannot_be_compared_is_said() -> None:
-    baseline = RightBranching.build(None, [Parse.of(tree) for tree in TREES])
-    with pytest.raises(SpmrlError, match="kind right-branching does not tell how sure it is"):
-        list(disagreements(baseline, []))
-    long = Tree.build(["w"] * 30, ["T"] * 30, [(0, 30, "S")])
+    gold = [Parse.of(tree) for tree in TREES]
+    baseline, single = RightBranching.build(None, gold), tiny()
+    with pytest.raises(UnsupportedError, match="right-branching has no margins"):
+        list(disagreements(baseline, gold))
+    with pytest.raises(UnsupportedError, match="ensemble of 2 parsers has no 'margins'"):
+        list(disagreements(combine([single, single]), gold))
+    long = Parse.of(Tree.build(["w"] * 30, ["T"] * 30, [(0, 30, "S")]))
     with pytest.raises(SentenceTooLongError, match="sentence 2: a sentence of 30 words"):
-        list(disagreements(tiny(), [Parse.of(TREES[0]), Parse.of(long)]))
+        list(disagreements(single, [gold[0], long]))
 
 
 def disagreement(number: int, *margins: float, layer: Any = "constituents") -> Disagreement:
     parse = Parse.of(TREES[0])
     return Disagreement(
-        number, parse, parse, tuple(Difference(layer, 0, 1, "", "NP", m) for m in margins)
+        number, parse, parse, tuple(Margin(layer, 0, 1, "", "NP", m) for m in margins)
     )
 
 
 def test_orders() -> None:
-    found = [
-        disagreement(1, 4.0, *[1.0] * 9),
-        disagreement(2, 3.0),
-        disagreement(3, 2.5, 2.5),
-        disagreement(4, 3.0),
-    ]
-
-    def order(by: Any) -> list[int]:
-        return [each.number for each in ranked(found, by)]
-
-    assert order("margin") == [1, 2, 4, 3]
-    assert order("suspicion") == [2, 4, 3, 1]  # 4 of 10 differences counts as 2
-    assert order("mean") == [2, 4, 3, 1]
-    assert order("total") == [1, 3, 2, 4]
-    assert order("differences") == order("share") == [1, 3, 2, 4]
+    margins = [4.0, *[1.0] * 9], [3.0], [2.5, 2.5], [3.0]
+    found = [disagreement(number, *own) for number, own in enumerate(margins, 1)]
+    expected: dict[Any, list[int]] = {
+        "margin": [1, 2, 4, 3],
+        "suspicion": [2, 4, 3, 1],  # 4 of 10 differences counts as 2
+        "mean": [2, 4, 3, 1],
+        "total": [1, 3, 2, 4],
+        "differences": [1, 3, 2, 4],
+        "share": [1, 3, 2, 4],
+    }
+    for by, order in expected.items():
+        assert [each.number for each in ranked(found, by)] == order, by
 
 
 def test_margins_of_two_layers_are_compared_by_their_means() -> None:
@@ -288,3 +275,9 @@ def test_planted_errors_are_where_they_are_said_to_be(sentences: list[Parse]) ->
             k for k, pair in enumerate(zip(sentences, changed, strict=True)) if pair[0] != pair[1]
         }
         assert [one.what for one in planted] == ["attachment", "label"] * 5
+
+
+def test_variation_over_tags_finds_many_planted_errors() -> None:
+    bank = open_treebank("german-mini")
+    (found,) = by_variation(bank, "constituents", 1, nucleus="tags", context="tags").values()
+    assert found[200] >= 15

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from spmrl_bench.annotation.ngrams import Corpus, repeated
 from spmrl_bench.annotation.treebank_variation import layer_of, suspects
 from spmrl_bench.annotation.variation import Place, Row, Suspicion, find_variation
 from spmrl_bench.errors import TreebankError
@@ -35,32 +34,6 @@ def rows_of(sentences: Sequence[Sequence[str]], seed: int) -> list[list[Row]]:
         ]
         for words in sentences
     ]
-
-
-def test_repeated_stretches_are_those_that_counting_finds() -> None:
-    for seed in range(10):
-        sentences = corpus_of(seed)
-        corpus = Corpus.of(sentences)
-        counts = Counter(
-            tuple(words[start:end])
-            for words in sentences
-            for start in range(len(words))
-            for end in range(start + 1, len(words) + 1)
-        )
-        expected = {stretch: number for stretch, number in counts.items() if number > 1}
-        found: Counter[tuple[str, ...]] = Counter()
-        for each in repeated(corpus.tokens):
-            by_number: dict[int, set[tuple[str, ...]]] = {}
-            for place, number in zip(each.places.tolist(), each.stretch.tolist(), strict=True):
-                sentence = int(corpus.sentence_of([place])[0])
-                start = place - int(corpus.starts[sentence])
-                stretch = tuple(sentences[sentence][start : start + each.length])
-                assert len(stretch) == each.length
-                by_number.setdefault(number, set()).add(stretch)
-                found[stretch] += 1
-            assert all(len(stretches) == 1 for stretches in by_number.values())
-            assert each.stretch.tolist() == sorted(each.stretch.tolist())
-        assert found == expected
 
 
 def plainly(

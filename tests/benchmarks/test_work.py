@@ -15,11 +15,10 @@ from typing import Any, get_args
 import pytest
 import torch
 
-from spmrl_bench.chart import dependencies
-from spmrl_bench.chart.kernels import DEPENDENCY_PYTHON
+from spmrl_bench.chart import kernels
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.nn.precision import Precision
-from spmrl_bench.parsers.processor import prepare_cpu
+from spmrl_bench.nn.device import prepare_process
+from spmrl_bench.nn.settings import Precision
 from spmrl_bench.scoring import load_prm, score_files
 from spmrl_bench.speed import work
 from spmrl_bench.speed.epoch import shaped_corpus
@@ -152,7 +151,7 @@ def test_decoding_dependencies(benchmark: Any, measuring: bool, n: int, projecti
 def test_decoding_dependencies_in_plain_python(
     benchmark: Any, measuring: bool, monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
-    monkeypatch.setattr(dependencies, "load_dependency_kernel", lambda: DEPENDENCY_PYTHON)
+    monkeypatch.setattr(kernels, "load", lambda name: None)
     piece = work.decoding_dependencies(n, True, None if measuring else 2)
     assert len(timed(benchmark, piece).heads) == piece.amount * n
 
@@ -175,7 +174,7 @@ def test_parser(
     piece: str,
 ) -> None:
     if measuring:
-        prepare_cpu()
+        prepare_process("cpu", training=piece == "training")
     config: Any = load_recipe("english").resolve(
         treebank="x",
         track="mini",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.bulk import shards, worker
-from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
+from spmrl_bench.parsers.baselines import AttachNeighbour
 from tests.builders import tiny
 
 #: Words of the longest sentence that the parser of trees takes.

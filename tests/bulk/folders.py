@@ -14,9 +14,9 @@ from spmrl_bench.bulk.inputs import Compression, inputs_of
 from spmrl_bench.bulk.state import STATE, WORKERS
 from spmrl_bench.bulk.worker import Job, work
 from spmrl_bench.executors.unit import Ended, Unit
-from spmrl_bench.parsers.bulk import Answerer, Manner, Tally, parse_given
-from spmrl_bench.parsers.registry import identity, load_parser
-from spmrl_bench.parsers.streams import Form, sentences_of
+from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, parse_input
+from spmrl_bench.parsing.models import identity, load_parser
+from spmrl_bench.parsing.streams import Form, sentences_of
 
 
 def packed(data: bytes, name: str) -> bytes:
@@ -46,11 +46,11 @@ def write(folder: Path, files: dict[str, bytes]) -> None:
         (folder / name).write_bytes(packed(data, name))
 
 
-def streamed(model: Path, data: bytes, form: Form, manner: Manner) -> bytes:
+def streamed(model: Path, data: bytes, form: Form, options: ParseOptions) -> bytes:
     """What ``parse`` writes to standard output."""
-    answers = Answerer(load_parser(model, "cpu"), manner)
-    given = sentences_of(BytesIO(data), "-", form, manner.tag_column, ())
-    texts = parse_given(given, lambda windows: map(answers, windows), Tally())
+    answers = Worker(load_parser(model, "cpu"), options)
+    given = sentences_of(BytesIO(data), "-", form, options.tag_column, ())
+    texts = parse_input(given, lambda windows: map(answers, windows), Counts())
     return "".join("".join(some) for some in texts).encode()
 
 
@@ -58,16 +58,16 @@ def job_of(
     model: Path,
     inputs: Path,
     outputs: Path,
-    manner: Manner | None = None,
+    options: ParseOptions | None = None,
     *,
     form: Form | None = None,
     compression: Compression | None = None,
 ) -> Job:
     (outputs / STATE).mkdir(parents=True, exist_ok=True)
     files, _ = inputs_of(inputs, form)
-    manner = manner or Manner()
+    options = options or ParseOptions()
     sha256 = identity(model).sha256
-    return Job(model, sha256, inputs, outputs, files, manner, (), compression, "session")
+    return Job(model, sha256, inputs, outputs, files, options, (), compression, "session")
 
 
 def do(job: Job, number: int = 0, workers: int = 1) -> None:

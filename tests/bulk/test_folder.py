@@ -21,7 +21,7 @@ from spmrl_bench.bulk.report import WorkerNote
 from spmrl_bench.bulk.state import STATE
 from spmrl_bench.executors import local
 from spmrl_bench.files import names_in
-from spmrl_bench.parsers.bulk import Manner
+from spmrl_bench.parsing.bulk import ParseOptions
 from tests.builders import cli
 from tests.bulk.folders import Here, conllu, left_over, packed, results, streamed, tokens, write
 from tests.conftest import PATIENCE
@@ -52,7 +52,7 @@ def parse(
 
 def expected(model: Path, texts: dict[str, bytes]) -> dict[str, bytes]:
     return {
-        name: streamed(model, data, "conllu" if ".conllu" in name else "tokens", Manner())
+        name: streamed(model, data, "conllu" if ".conllu" in name else "tokens", ParseOptions())
         for name, data in texts.items()
     }
 

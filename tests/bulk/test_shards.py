@@ -14,8 +14,8 @@ from spmrl_bench.bulk import shards
 from spmrl_bench.bulk.compression import Source
 from spmrl_bench.bulk.shards import BEGINNING, Cut, Shard, shard_at
 from spmrl_bench.errors import ReadError
-from spmrl_bench.parsers import given_trees
-from spmrl_bench.parsers.streams import Form, Given, sentences_of
+from spmrl_bench.parsing import given_trees
+from spmrl_bench.parsing.streams import Form, InputSentence, sentences_of
 from tests.bulk.folders import conllu, packed, tokens, trees
 
 BLOCK = 40
@@ -39,11 +39,11 @@ def shards_of(path: Path, form: Form, compression: str = "none") -> Iterator[Sha
 
 
 #: The sentences in front of a mistake, and the mistake.
-Found = tuple[list[Given], str]
+Found = tuple[list[InputSentence], str]
 
 
 def whole(data: bytes, form: Form) -> Found:
-    sentences: list[Given] = []
+    sentences: list[InputSentence] = []
     try:
         for each in sentences_of(BytesIO(data), "x", form):
             sentences.append(each)
@@ -53,7 +53,7 @@ def whole(data: bytes, form: Form) -> Found:
 
 
 def in_shards(path: Path, form: Form) -> Found:
-    sentences: list[Given] = []
+    sentences: list[InputSentence] = []
     try:
         for shard in shards_of(path, form):
             sentences.extend(shard.given())

@@ -24,7 +24,7 @@ from spmrl_bench.bulk.worker import Job
 from spmrl_bench.errors import CheckpointError, SpmrlError
 from spmrl_bench.interrupts import Interrupted, interrupt, on_signals
 from spmrl_bench.locks import SILENCE, locked
-from spmrl_bench.parsers.bulk import Manner
+from spmrl_bench.parsing.bulk import ParseOptions
 from tests.bulk.folders import (
     conllu,
     do,
@@ -62,7 +62,9 @@ def inputs(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def expected(neighbours: Path) -> dict[str, bytes]:
     return {
-        name: streamed(neighbours, data, "conllu" if ".conllu" in name else "tokens", Manner())
+        name: streamed(
+            neighbours, data, "conllu" if ".conllu" in name else "tokens", ParseOptions()
+        )
         for name, data in TEXTS.items()
     }
 
@@ -76,10 +78,10 @@ def test_outputs_are_those_of_the_stream(model: Path, tmp_path: Path, output: st
         "d.conllu": (conllu(25), "conllu"),
     }
     write(tmp_path / "in", {name: data for name, (data, _) in texts.items()})
-    manner = Manner("flat", output)
-    do(job_of(model, tmp_path / "in", tmp_path / "out", manner))
+    options = ParseOptions("flat", output)
+    do(job_of(model, tmp_path / "in", tmp_path / "out", options))
     assert results(tmp_path / "out") == {
-        name: streamed(model, data, form, manner) for name, (data, form) in texts.items()
+        name: streamed(model, data, form, options) for name, (data, form) in texts.items()
     }
     assert left_over(tmp_path / "out") == []
 
@@ -106,7 +108,7 @@ def test_long_sentences_are_counted_with_the_place_of_the_first(
 ) -> None:
     long = b"a a a a a a a a a\n"
     write(tmp_path / "in", {"a.txt": tokens(15) + long + tokens(9) + long})
-    job = job_of(model, tmp_path / "in", tmp_path / "out", Manner("skip"))
+    job = job_of(model, tmp_path / "in", tmp_path / "out", ParseOptions("skip"))
     do(job)
     note = FileState(job.outputs, job.files[0]).note()
     assert (note.sentences, note.long) == (26, 2)
@@ -355,8 +357,8 @@ def test_an_input_that_changes_under_work_fails(neighbours: Path, tmp_path: Path
 def test_a_parser_that_changes_under_work_is_refused(
     model: Path, tmp_path: Path, inputs: Path
 ) -> None:
-    job = job_of(model, inputs, tmp_path / "out", Manner("flat"))
-    other = job_of(model, inputs, tmp_path / "out", Manner("flat"))
+    job = job_of(model, inputs, tmp_path / "out", ParseOptions("flat"))
+    other = job_of(model, inputs, tmp_path / "out", ParseOptions("flat"))
     object.__setattr__(other, "sha256", "another")
     with pytest.raises(CheckpointError, match="another parser has come into its place"):
         do(other)
@@ -368,7 +370,7 @@ def test_nothing_is_loaded_where_all_is_done(
 ) -> None:
     job = job_of(neighbours, inputs, tmp_path / "out")
     do(job)
-    monkeypatch.setattr(worker, "load_parser", None)
+    monkeypatch.setattr(worker, "own_worker", None)
     do(job)
 
 

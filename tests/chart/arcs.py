@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from spmrl_bench.chart import DecodedDependencies, decode_dependencies
-from spmrl_bench.chart.packing import arc_offsets
+from spmrl_bench.chart.arrays import arc_offsets
+from spmrl_bench.chart.dependencies import DependencyTrees, decode_dependencies
 from tests.twins import running_on
 
 Scores = NDArray[np.float64]
@@ -21,7 +21,7 @@ def random_arcs(rng: np.random.Generator, n: int, shape: Shape) -> Scores:
 
     ``integers`` are few, so that many trees are best; ``nested`` ones prefer arcs between near
     words of a random hierarchy, so that one cycle lies in another; with ``rooted`` ones the root
-    is every word's best governor.
+    is every word's best head.
     """
     if shape == "integers":
         return rng.integers(-2, 3, (n, n + 1)).astype(np.float64)
@@ -48,7 +48,7 @@ def decode_on(
     lengths: Sequence[int],
     projective: bool,
     threads: int | None = None,
-) -> DecodedDependencies:
+) -> DependencyTrees:
     """Decode with the kernel of this name, "cython" or "python"."""
     with running_on(name, "dependencies"):
         return decode_dependencies(arcs, lengths, projective=projective, threads=threads)

@@ -103,9 +103,9 @@ def grown_tree(arcs: NDArray[np.float64]) -> Tree:
     parts: dict[frozenset[int], list[frozenset[int]]] = {}
     taken: dict[frozenset[int], tuple[int, int]] = {}
 
-    def best_into(words: frozenset[int], governors: frozenset[int]) -> tuple[int, int]:
+    def best_into(words: frozenset[int], heads: frozenset[int]) -> tuple[int, int]:
         return max(
-            ((u, v) for u in governors for v in words),
+            ((u, v) for u in heads for v in words),
             key=lambda arc: (value[arc], -arc[0], -arc[1]),
         )
 

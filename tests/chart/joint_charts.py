@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spmrl_bench import chart
-from spmrl_bench.chart import packing
+from spmrl_bench.chart import arrays
+from spmrl_bench.chart.joint import JointTrees, decode_joint
 from tests.twins import running_on
 
 
@@ -23,22 +23,22 @@ class JointBatch(NamedTuple):
 def random_batch(rng: np.random.Generator, lengths: list[int], *, ties: bool) -> JointBatch:
     """Scores from a few small integers when ``ties`` are wanted, else normally distributed."""
     words = np.array(lengths, dtype=np.int32)
-    cells, arcs = int(packing.cell_offsets(words)[-1]), int(packing.arc_offsets(words)[-1])
+    cells, arcs = int(arrays.cell_offsets(words)[-1]), int(arrays.arc_offsets(words)[-1])
     if ties:
         values, table = rng.integers(-2, 3, cells), rng.integers(-2, 3, arcs)
         return JointBatch(values.astype(np.float64), table.astype(np.float64), words)
     return JointBatch(rng.standard_normal(cells) - 0.3, rng.standard_normal(arcs), words)
 
 
-def decode_on(kernel: str, batch: JointBatch, threads: int | None = None) -> chart.JointDecoded:
-    """Decode on "python", or compiled with the widest vectors ("cython") or "two lanes"."""
+def decode_on(kernel: str, batch: JointBatch, threads: int | None = None) -> JointTrees:
+    """Decode with the kernel of this name, "cython" or "python"."""
     with running_on(kernel, "joint"):
-        return chart.decode_joint(*batch, threads=threads)
+        return decode_joint(*batch, threads=threads)
 
 
 def one_sentence(batch: JointBatch, b: int) -> JointBatch:
     """Sentence ``b`` as a batch of its own."""
-    cells, arcs = packing.cell_offsets(batch.lengths), packing.arc_offsets(batch.lengths)
+    cells, arcs = arrays.cell_offsets(batch.lengths), arrays.arc_offsets(batch.lengths)
     return JointBatch(
         batch.values[cells[b] : cells[b + 1]],
         batch.arcs[arcs[b] : arcs[b + 1]],
@@ -46,12 +46,12 @@ def one_sentence(batch: JointBatch, b: int) -> JointBatch:
     )
 
 
-def sentence_of(decoded: chart.JointDecoded, batch: JointBatch, b: int) -> chart.JointDecoded:
+def sentence_of(decoded: JointTrees, batch: JointBatch, b: int) -> JointTrees:
     """What was decoded of sentence ``b``, as of a batch of its own."""
     nodes = slice(decoded.offsets[b], decoded.offsets[b + 1])
     words = slice(decoded.word_offsets[b], decoded.word_offsets[b + 1])
-    return chart.JointDecoded(
-        decoded.cells[nodes] - packing.cell_offsets(batch.lengths)[b],
+    return JointTrees(
+        decoded.cells[nodes] - arrays.cell_offsets(batch.lengths)[b],
         decoded.labelled[nodes],
         decoded.node_heads[nodes],
         decoded.heads[words],
@@ -61,10 +61,10 @@ def sentence_of(decoded: chart.JointDecoded, batch: JointBatch, b: int) -> chart
     )
 
 
-def score_of(decoded: chart.JointDecoded, batch: JointBatch) -> float:
+def score_of(decoded: JointTrees, batch: JointBatch) -> float:
     """Score of the only sentence's structure, added up once it has been found to be legal."""
     n = int(batch.lengths[0])
-    _, left, right = packing.cell_spans([n])
+    _, left, right = arrays.cell_spans([n])
     nodes = list(
         zip(
             left[decoded.cells].tolist(),
@@ -100,4 +100,4 @@ def score_of(decoded: chart.JointDecoded, batch: JointBatch) -> float:
         waiting += [(k, j, inner[1] != head and j - k > 1), (i, k, inner[0] != head and k - i > 1)]
     assert arcs == dict(enumerate(heads[1:], start=1))
     table = batch.arcs.reshape(n, n + 1)
-    return total + sum(float(table[word - 1, governor]) for word, governor in arcs.items())
+    return total + sum(float(table[word - 1, head]) for word, head in arcs.items())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.chart import dependency_oracles as oracles
-from tests.chart.arcs import Shape, decode_on, random_arcs, random_batch, sentence_arcs
+from tests.chart.arcs import Scores, Shape, decode_on, random_arcs, random_batch, sentence_arcs
 from tests.reliability.tally import Tally
 from tests.twins import kernels_of, needs
 
@@ -16,24 +16,31 @@ every_kernel = pytest.mark.parametrize("kernel", kernels_of("dependencies"))
 LENGTHS = [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6]
 ARCS = "arc scores of sentences against all dependency trees"
 shapes = pytest.mark.parametrize("shape", get_args(Shape))
+kinds = pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
+
+
+def check(kernel: str, arcs: Scores, lengths: list[int], projective: bool) -> None:
+    """What is decoded is a tree, and none of all scores more."""
+    decoded = decode_on(kernel, arcs, lengths, projective)
+    for b, n in enumerate(lengths):
+        candidates = oracles.projective_trees(n) if projective else oracles.trees(n)
+        best = oracles.totals(sentence_arcs(arcs, lengths, b), candidates).max()
+        assert decoded.scores[b] == pytest.approx(best, rel=1e-12, abs=1e-12)
+        assert tuple(decoded.heads[slice(*decoded.offsets[b : b + 2])]) in candidates
 
 
 @every_kernel
 @shapes
-@pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
+@kinds
 def test_decoding_is_the_best_of_all_trees(
     kernel: str, shape: Shape, projective: bool, tally: Tally
 ) -> None:
     held = tally("R4", ARCS)
     for seed in range(4):
         held.add(len(LENGTHS))
-        arcs = random_batch(np.random.default_rng(seed), LENGTHS, shape)
-        decoded = decode_on(kernel, arcs, LENGTHS, projective)
-        for b, n in enumerate(LENGTHS):
-            candidates = oracles.projective_trees(n) if projective else oracles.trees(n)
-            best = oracles.totals(sentence_arcs(arcs, LENGTHS, b), candidates).max()
-            assert decoded.scores[b] == pytest.approx(best, rel=1e-12, abs=1e-12)
-            assert tuple(decoded.heads[slice(*decoded.offsets[b : b + 2])]) in candidates
+        check(
+            kernel, random_batch(np.random.default_rng(seed), LENGTHS, shape), LENGTHS, projective
+        )
 
 
 @every_kernel
@@ -87,17 +94,11 @@ def test_the_scores_test_what_they_should() -> None:
 
 @pytest.mark.campaign
 @needs("dependencies")
-@pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
+@kinds
 def test_ten_thousand_sentences(projective: bool, tally: Tally) -> None:
     held = tally("R4", ARCS)
     rng = np.random.default_rng(1996)
     for turn in range(400):
         lengths = rng.integers(1, 7, 25).tolist()
         held.add(len(lengths))
-        arcs = random_batch(rng, lengths, get_args(Shape)[turn % 4])
-        decoded = decode_on("cython", arcs, lengths, projective)
-        for b, n in enumerate(lengths):
-            candidates = oracles.projective_trees(n) if projective else oracles.trees(n)
-            best = oracles.totals(sentence_arcs(arcs, lengths, b), candidates).max()
-            assert decoded.scores[b] == pytest.approx(best, rel=1e-12, abs=1e-12)
-            assert tuple(decoded.heads[slice(*decoded.offsets[b : b + 2])]) in candidates
+        check("cython", random_batch(rng, lengths, get_args(Shape)[turn % 4]), lengths, projective)

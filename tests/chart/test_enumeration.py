@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spmrl_bench.chart import packing
+from spmrl_bench.chart import arrays
 from tests.chart import enumeration
 from tests.chart.charts import Batch, decode_on, one_sentence, random_batch
 from tests.reliability.tally import Tally
@@ -18,7 +18,7 @@ CHARTS = "charts of labels against all binary trees"
 def check_against_enumeration(batch: Batch, kernel: str) -> None:
     """Every tree of the batch is the one that enumeration prefers."""
     decoded = decode_on(kernel, batch)
-    cells = packing.cell_offsets(batch.lengths)
+    cells = arrays.cell_offsets(batch.lengths)
     for b, n in enumerate(batch.lengths.tolist()):
         scores, _, gold = one_sentence(batch, b)
         table = enumeration.label_table(scores, gold, n)

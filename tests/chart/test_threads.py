@@ -5,100 +5,37 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from spmrl_bench import chart
-from spmrl_bench.chart import kernels, packing, threads
-from spmrl_bench.chart.kernels import Kernel
-from spmrl_bench.chart.threads import WORTH_A_TEAM, default_threads, team_size
-from tests.chart.charts import Batch, decode_on, random_batch
+from spmrl_bench.chart import kernels
+from spmrl_bench.chart.kernels import WORTH_A_TEAM, threads_for
 from tests.conftest import PATIENCE
-from tests.twins import assert_same_bits, needs
+from tests.twins import needs
 
 needs_compiled = needs("labels")
-augmented = pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
 
 
-@needs_compiled
-@augmented
-def test_any_number_of_threads_finds_the_labels_of_the_twin(gold: bool) -> None:
-    batch = random_batch(np.random.default_rng(4), [2, 9, 1], 20, gold=gold, ties=True)
-
-    def maxima(kernel: Kernel, team: int) -> tuple[bytes, bytes]:
-        values, labels = np.empty(len(batch.scores)), np.empty(len(batch.scores), dtype=np.int32)
-        assert kernel.label_maxima(batch.scores, batch.gold, values, labels, team)
-        return values.tobytes(), labels.tobytes()
-
-    from spmrl_bench.chart import _cky
-
-    expected = maxima(kernels.PYTHON, 1)
-    for team in (1, 2, 3, 1000):
-        assert maxima(kernels.compiled(_cky), team) == expected
+def kernel_with(openmp: int) -> Any:
+    return SimpleNamespace(openmp_threads=lambda: openmp)
 
 
-@needs_compiled
-@pytest.mark.parametrize("team", [1, 2, 3])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("columns", [3, 40])
-def test_scores_that_are_not_finite_are_found_everywhere(
-    value: float, team: int, columns: int
-) -> None:
-    lengths = [4, 1, 9]
-    cells = int(packing.cell_offsets(lengths)[-1])
-    rng = np.random.default_rng(6)
-    for cell, column in [(0, 0), (10, columns - 1), (cells - 1, columns // 2)]:
-        scores = rng.standard_normal((cells, columns)).astype(np.float32)
-        scores[cell, column] = value
-        gold = rng.integers(0, columns + 1, cells)
-        for targets in (None, gold):
-            with pytest.raises(chart.NotFiniteError, match=rf"scores\[{cell}, {column}\]"):
-                chart.decode(scores, lengths, targets, threads=team)
-
-
-@needs_compiled
-@pytest.mark.parametrize("columns", [3, 40])
-def test_large_scores_are_not_taken_for_infinite_ones(columns: int) -> None:
-    """Their sum overflows, as it does when one of them is infinite."""
-    lengths = np.array([5, 2, 3], dtype=np.int32)
-    scores = np.full((packing.cell_offsets(lengths)[-1], columns), np.finfo(np.float32).max)
-    scores[::2] *= -1
-    batch = Batch(scores, lengths, None)
-    expected = decode_on("python", batch)
-    for team in (1, 3):
-        assert_same_bits(decode_on("cython", batch, team), expected)
-
-
-# Who gets how many ------------------------------------------------------------------------
-
-
-def kernel_with(openmp: int) -> Kernel:
-    return kernels.PYTHON._replace(openmp_threads=lambda: openmp)
-
-
-def test_default_is_what_openmp_says() -> None:
-    assert default_threads(kernel_with(4)) == 4
-    assert team_size(kernel_with(4), None, 5, WORTH_A_TEAM) == 4
-
-
-def test_little_work_and_single_parts_are_not_shared() -> None:
-    assert team_size(kernel_with(4), None, 5, WORTH_A_TEAM - 1) == 1
+def test_who_gets_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenMP's number, but one for little work, without OpenMP and in a forked process."""
+    four, none, five = kernel_with(4), kernel_with(0), np.ones(5, np.int32)
+    assert threads_for(four, None, five, WORTH_A_TEAM) == 4
+    assert threads_for(four, 8, five, 1) == 5
+    assert threads_for(four, None, five, WORTH_A_TEAM - 1) == 1
     for asked in (None, 8):
-        assert team_size(kernel_with(4), asked, 1, WORTH_A_TEAM) == 1
-    assert team_size(kernel_with(4), 8, 5, 1) == 5
-
-
-def test_without_openmp_there_is_one_thread() -> None:
-    assert default_threads(kernel_with(0)) == default_threads(kernels.PYTHON) == 1
-
-
-def test_a_forked_process_starts_no_openmp_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_forked", True)
-    assert default_threads(kernel_with(4)) == 1
+        assert threads_for(four, asked, five[:1], WORTH_A_TEAM) == 1
+        assert threads_for(None, asked, five, WORTH_A_TEAM) == 1
+    assert threads_for(none, None, five, WORTH_A_TEAM) == 1
+    monkeypatch.setattr(kernels, "_forked", True)
     for asked in (None, 2):
-        assert team_size(kernel_with(4), asked, 5, WORTH_A_TEAM) == 1
+        assert threads_for(four, asked, five, WORTH_A_TEAM) == 1
 
 
 # Other processes, and torch in this one ---------------------------------------------------
@@ -110,10 +47,10 @@ import numpy as np
 LENGTHS = [3, 40, 17, 1, 28, 9] * 4
 
 def decode(threads=None):
-    from spmrl_bench import chart
+    from spmrl_bench.chart.spans import best_labels, decode_spans
     rng = np.random.default_rng(1)
     scores = rng.standard_normal((sum(n * (n + 1) // 2 for n in LENGTHS), 50), dtype=np.float32)
-    decoded = chart.decode(scores, LENGTHS, threads=threads)
+    decoded = decode_spans(*best_labels(scores), LENGTHS, threads=threads)
     return decoded.cells.tobytes() + decoded.labels.tobytes() + decoded.scores.tobytes()
 
 def multiply():
@@ -182,7 +119,7 @@ def test_torch_and_the_kernel_share_a_process(tmp_path: Any, steps: tuple[str, .
 
 SETTING = """\
 import torch
-from spmrl_bench.chart import _cky
+from spmrl_bench.chart import _spans
 
 libraries = set()
 for line in open("/proc/self/maps"):
@@ -190,9 +127,9 @@ for line in open("/proc/self/maps"):
     if name.startswith(("libgomp", "libomp", "libiomp")):
         libraries.add(line.split(maxsplit=5)[5].strip())
 torch.set_num_threads(1)
-one = _cky.openmp_threads()
+one = _spans.openmp_threads()
 torch.set_num_threads(3)
-print(len(libraries), one, _cky.openmp_threads())
+print(len(libraries), one, _spans.openmp_threads())
 """
 
 

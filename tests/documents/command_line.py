@@ -15,9 +15,9 @@ import typer
 
 from spmrl_bench.analysis.definition import study_names
 from spmrl_bench.cli import app
+from spmrl_bench.experiments.model_settings import check_model
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.recipe_layers import ModelLayer, TrainLayer
-from spmrl_bench.parsers.config import PRETRAINED
+from spmrl_bench.experiments.recipe_layers import TrainLayer
 from spmrl_bench.reference.settings import settings_named
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.search.space import read_settings
@@ -145,11 +145,15 @@ def _tried(pair: str) -> list[str]:
 def _check_setting(pair: str) -> None:
     key, equals, text = pair.partition("=")
     assert equals, pair
-    (setting,) = settings_named([key])
-    section, _, name = setting.key.partition(".")
-    if name not in PRETRAINED:
-        try:
-            value = parsed_toml(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text
-        {"model": ModelLayer, "train": TrainLayer}[section](**{name: value})
+    assert any(key in (setting.key, *setting.short) for setting in settings_named([key]))
+    section, *tables, name = key.split(".")
+    try:
+        value: Any = parsed_toml(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    if section == "train":
+        TrainLayer(**{name: value})
+    else:
+        for table in (name, *reversed(tables)):
+            value = {table: value}
+        check_model(value)

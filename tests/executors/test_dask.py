@@ -22,8 +22,8 @@ from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.experiments.run import evaluate
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.living import birth_of
-from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from spmrl_bench.parsers.bulk import Manner
+from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.parsing.bulk import ParseOptions
 from tests.builders import cli
 from tests.bulk.folders import left_over, results, streamed, tokens, write
 from tests.conftest import PATIENCE
@@ -278,7 +278,7 @@ def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
     for number in (1, 2):
         assert f"worker {number} of 2: started on worker 127.0.0.1:" in done.stderr
     assert results(outputs) == {
-        name: streamed(model, data, "tokens", Manner()) for name, data in texts.items()
+        name: streamed(model, data, "tokens", ParseOptions()) for name, data in texts.items()
     }
     assert left_over(outputs) == []
     report = json.loads((outputs / "report.json").read_text(encoding="utf-8"))

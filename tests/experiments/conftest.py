@@ -10,7 +10,7 @@ import pytest
 
 from spmrl_bench.experiments import evaluation
 from spmrl_bench.experiments.evaluation import Evaluated, evaluate_parser
-from spmrl_bench.parsers.baseline import Baseline
+from spmrl_bench.parsers.baselines import Baseline
 from tests.experiments.running import RUNS, train
 from tests.laboratory import Laboratory, build_laboratory
 

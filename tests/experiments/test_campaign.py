@@ -261,8 +261,8 @@ def test_what_can_be_known_before_is_said_before_anything_is_trained(
         ("8", {}, "cpu", 3),  # as many as there are runs
         ("2", {}, "cpu", 2),
         ("1", {}, "cpu", 1),
-        ("8", {"d_model": 1024, "layers": 8}, "cpu", 1),
-        ("8", {"lexical": ["vectors"], "vectors": "words.txt"}, "cpu", 1),
+        ("8", {"d_model": 1024, "encoder": {"lstm": {"layers": 8, "dropout": 0.1}}}, "cpu", 1),
+        ("8", {"inputs": {"vectors": {"file": "words.txt", "dropout": 0.1}}}, "cpu", 1),
         ("8", {}, "cuda", 1),
     ],
 )

@@ -250,7 +250,7 @@ def test_a_note_that_cannot_be_written_hides_no_error(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("spmrl_bench.experiments.run_notes.write_text", full)
     monkeypatch.setattr("spmrl_bench.notes.write_text", full)
-    monkeypatch.setattr("spmrl_bench.training.log.append", full)
+    monkeypatch.setattr("spmrl_bench.training.report.append", full)
     with pytest.raises(TrainingError, match="diverged"), attempt_noted(FIRST):
         raise TrainingError("diverged")
     with pytest.raises(CheckpointError, match=r"\.cancel: cannot be written: No space.* Make room"):

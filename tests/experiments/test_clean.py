@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, SpmrlError
 from spmrl_bench.experiments import clean
 from spmrl_bench.experiments.clean import Cleaned, clean_runs, run_folders
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_folder import finished as state_of
-from spmrl_bench.parsers import load_parser
 from tests.builders import cli
 from tests.experiments.running import FIRST, FOLDERS, RUNS, evaluate, train
 from tests.laboratory import Laboratory

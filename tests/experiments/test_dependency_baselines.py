@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.experiments.evaluation import baseline_results
-from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from tests.conftest import shared_data
 

@@ -25,9 +25,9 @@ from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.markdown import results_markdown
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
 from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.decoding import decode_blocks
+from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
-from spmrl_bench.parsers.registry import load_parser
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees import Parse
 from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, train
@@ -272,11 +272,13 @@ def test_decode_is_given_every_sentence_of_dev_once(
 ) -> None:
     decoded: list[int] = []
 
-    def watched(blocks: Any, lengths: Any, gold: Any = None) -> Any:
-        decoded.append(len(lengths))
-        return decode_blocks(blocks, lengths, gold)
+    predict = ChartParser.predict
 
-    monkeypatch.setattr("spmrl_bench.parsers.chart_parser.decode_blocks", watched)
+    def watched(self: ChartParser, encoded: Any, members: Any) -> Any:
+        decoded.append(len(encoded[0].places))
+        return predict(self, encoded, members)
+
+    monkeypatch.setattr(ChartParser, "predict", watched)
     evaluate(trained, variants=["charlstm"])
     assert sum(decoded) == SIZES["dev"] + SIZES["test"]
 

@@ -13,14 +13,13 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import learnable
 from spmrl_bench.experiments.recipe import Recipe, Track, list_recipes, load_recipe
 from spmrl_bench.experiments.recipe_layers import Size
-from spmrl_bench.experiments.run_config import RunConfig, run_config
-from spmrl_bench.parsers.config import FILES
-from spmrl_bench.parsers.kind_configs import ChartParserConfig
+from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.parsers.registry import KINDS, Kind, kind_named
 from spmrl_bench.registry import Registry
-from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees.parse import Layer
+from tests.builders import config as tiny_config
+from tests.builders import flat
 from tests.laboratory import MODEL, TRAIN, Laboratory
 
 FINGERPRINTS = {"constituents": "f"}
@@ -44,7 +43,7 @@ def test_shipped_recipe_resolves_for_every_track_size_and_variant(name: str) -> 
     for track, size, variant in itertools.product(get_args(Track), sizes, recipe.base.variants):
         if size not in recipe.base.variants[variant].sizes:
             continue
-        needed = [key for name in recipe.inputs_of(variant) for key in FILES.get(name, ())]
+        needed = ["transformer"] if "transformer" in recipe.inputs_of(variant) else []
         config = resolve(
             recipe,
             track=track,
@@ -66,9 +65,9 @@ def test_treebanks_of_a_shipped_recipe_exist_and_are_of_its_language(name: str) 
 
 def test_published_size_is_that_of_kitaev_and_klein_2018() -> None:
     config = resolve(load_recipe("english"), track="ptb", variant="charlstm")
-    model, train = config.model, config.train
-    assert (model.d_model, model.layers, model.heads, model.d_kv) == (1024, 8, 8, 64)
-    assert (model.d_ff, model.d_label_hidden, model.d_char) == (2048, 250, 64)
+    model, train = flat(config.model), config.train
+    stated = {"d_model": 1024, "layers": 8, "heads": 8, "d_kv": 64, "d_ff": 2048, "d_char": 64}
+    assert model.items() >= (stated | {"d_label_hidden": 250}).items()
     assert (train.learning_rate, train.batch_size, train.warmup_batches) == (0.0008, 250, 160)
     assert (train.adam_betas, train.adam_epsilon) == ((0.9, 0.98), 1e-9)
     assert (train.evaluations_per_epoch, train.decay_patience, train.decay_factor) == (4, 5, 0.5)
@@ -115,7 +114,7 @@ def test_a_layer_leaves_what_it_does_not_name(laboratory: Laboratory) -> None:
     laboratory.write_recipe(["tiny-open"], model={"heads": 2})
     config = resolve(load_recipe(str(laboratory.recipe)), seed=4)
     stated = {"lexical": ["charlstm"], **MODEL, "layers": 3, "heads": 2}
-    assert config.model == ChartParserConfig.model_validate(stated)
+    assert config.model == tiny_config(**stated)
     assert config.train.max_epochs == 7
     assert (config.recipe, config.seed, config.size) == ("elvish", 4, "small")
 
@@ -138,6 +137,15 @@ def test_a_users_recipe_may_stand_on_the_shipped_base(tmp_path: Path) -> None:
         ({"settings": {"max_epochs": "3"}}, "setting 'max_epochs': expected model.KEY=VALUE or"),
         ({"settings": {"trian.max_epochs": "3"}}, "setting 'trian.max_epochs': expected model"),
         ({"settings": {"model.lexical": '["word"]'}}, "the variant decides it; choose a --var"),
+        ({"settings": {"model.d_arc": "4"}}, "model.d_arc: unknown key. Known: d_model, "),
+        (
+            {"settings": {"model.charlstm.d_chr": "4"}},
+            "model.charlstm.d_chr: unknown key. Did you mean d_char? Known: char_dropout, d_char",
+        ),
+        ({"settings": {"model.d_char": "0"}}, "model.d_char: input should be greater than or"),
+        ({"settings": {"model.d_modle": "64"}}, "model.d_modle: unknown key. Did you mean d_model"),
+        ({"settings": {"model.encoder": "lstn"}}, "unknown encoder 'lstn'. Did you mean lstm?"),
+        ({"settings": {"model.attention.heads": "x"}}, "model.attention.heads: input should be"),
         (
             {"settings": {"train.max_epoch": "3"}},
             "recipe elvish (charlstm, small): train.max_epoch: unknown key. "
@@ -177,7 +185,7 @@ def test_all_wrong_settings_are_reported_at_once(laboratory: Laboratory) -> None
 def test_a_key_that_no_layer_sets_is_missing(laboratory: Laboratory) -> None:
     without = {key: value for key, value in MODEL.items() if key != "heads"}
     laboratory.write_base(size__small__model=without)
-    with pytest.raises(RecipeError, match=r"recipe elvish \(.*\): model.heads: missing"):
+    with pytest.raises(RecipeError, match=r"recipe elvish \(.*\): model.attention.heads: missing"):
         resolve(load_recipe(str(laboratory.recipe)))
 
 
@@ -220,25 +228,6 @@ def test_broken_toml(laboratory: Laboratory) -> None:
     assert line.startswith("not valid TOML: Invalid value (at line 1")
 
 
-@pytest.mark.parametrize("encoder", ["lstm", "gru"])
-def test_a_mistake_between_two_settings_names_both_and_nothing_else(encoder: str) -> None:
-    recipe = load_recipe("english")
-    settings = {"model.encoder": encoder, "model.attention_window": "3"}
-    with pytest.raises(RecipeError) as caught:
-        recipe.resolve(
-            treebank="x",
-            track="mini",
-            fingerprints=FINGERPRINTS,
-            variant="charlstm",
-            size="small",
-            settings=settings,
-        )
-    assert str(caught.value).endswith(
-        f"model: attention_window is set, but the encoder '{encoder}' does not read it; only "
-        "'attention' can"
-    )
-
-
 def settings_of(laboratory: Laboratory, **settings: str) -> dict[str, object]:
     """``settings`` with ``__`` for the dot, as the configuration keeps them."""
     given = {key.replace("__", "."): value for key, value in settings.items()}
@@ -269,7 +258,7 @@ def test_settings_do_not_depend_on_their_order_or_spelling(laboratory: Laborator
     assert list(one.settings) == list(other.settings) == ["model.layers", "model.matrices"]
     assert one.name == "charlstm (layers=2, matrices=full)"
     stored = json.loads(one.model_dump_json())
-    assert run_config(stored, "run.json", RecipeError) == one
+    assert RunConfig.model_validate(stored) == one
 
 
 def test_settings_that_json_cannot_keep_are_refused(laboratory: Laboratory) -> None:
@@ -277,27 +266,92 @@ def test_settings_that_json_cannot_keep_are_refused(laboratory: Laboratory) -> N
         settings_of(laboratory, train__max_minutes="inf")
 
 
-def test_a_key_without_its_section_means_one_thing() -> None:
-    """Names of runs leave the section of a setting out."""
-    assert not set(ChartParserConfig.model_fields) & set(TrainConfig.model_fields)
+def test_a_setting_has_its_short_name_where_that_says_the_same(laboratory: Laboratory) -> None:
+    """However it is spelt, in the command or in a recipe: so a stopped run is found again."""
+    own = {"lstm": {"dropout": 0.1}, "label_attention": {"d_ff": 16, "attention_dropout": 0.0}}
+    own["label_attention"] |= {"residual_dropout": 0.1, "relu_dropout": 0.0}
+    tables = {f"size__small__model__{table}": each for table, each in own.items()}
+    laboratory.write_base(size__small__model=MODEL, **tables)
+    both = {"model.label_attention": "true", "model.label_heads": "4"}
+    labels = {"model.label_attention": True, "model.label_heads": 4}
+    for given, expected in (
+        ({"model.d_ff": "64"}, {"model.d_ff": 64}),
+        ({"model.attention.d_ff": "64"}, {"model.d_ff": 64}),
+        ({"model.attention": "{ d_ff = 64 }"}, {"model.d_ff": 64}),
+        ({**both, "model.d_ff": "64"}, {**labels, "model.d_ff": 64}),
+        ({**both, "model.attention.d_ff": "64"}, {**labels, "model.attention.d_ff": 64}),
+        (
+            {**both, "model.attention.d_ff": "64", "model.label_attention.d_ff": "64"},
+            {**labels, "model.d_ff": 64},
+        ),
+        ({**both, "model.d_ff": "64", "model.label_attention.d_ff": "16"},
+         {**labels, "model.attention.d_ff": 64}),
+        ({"model.tagger": "true"}, {"model.predict_tags": True}),
+        ({"model.tagger.use": "true", "model.tagger.d_hidden": "8"},
+         {"model.predict_tags": True, "model.d_tag_hidden": 8}),
+        ({"model.label_attention.d_ff": "64"}, {}),  # which the parser does not have
+        ({"model.word.dropout": "0.3", "model.vectors.dropout": "0.3"},
+         {"model.word_dropout": 0.3}),
+        ({"model.encoder": "lstm", "model.residual_dropout": "0.2"},
+         {"model.encoder": "lstm", "model.residual_dropout": 0.2}),
+        ({"model.encoder": "lstm", "model.d_ff": "64"},
+         {"model.encoder": "lstm", "model.d_ff": 64}),
+    ):  # fmt: skip
+        settings = {key.replace(".", "__"): value for key, value in given.items()}
+        assert settings_of(laboratory, **settings) == dict(sorted(expected.items())), given
+
+
+def test_layers_are_put_together_table_by_table(laboratory: Laboratory) -> None:
+    recipe = recipe_with(
+        laboratory,
+        "[model]",
+        "layers = 5",
+        "attention = { heads = 1 }",
+        "[variants.a]",
+        'inputs = ["word", "charlstm"]',
+        'model = { attention = { layers = 3, d_kv = 4 }, encoder = "attention", tagger = true }',
+        "[variants.b]",
+        'like = "a"',
+        'model = { encoder = "gru", gru = { dropout = 0.3 }, tagger = { use = false } }',
+    )
+    settings = resolve(recipe, variant="a").model
+    assert list(settings.inputs) == ["charlstm", "word"]  # as they are summed
+    attention = settings.encoder["attention"]
+    assert (attention.layers, attention.heads, attention.d_kv) == (3, 1, 4)
+    assert attention.d_ff == MODEL["d_ff"]
+    assert settings.tagger.d_hidden == 250
+    other = resolve(recipe, variant="b").model
+    assert other.encoder["gru"].model_dump() == {"layers": 5, "dropout": 0.3, "masks": "sentence"}
+    assert other.tagger is None
+
+
+def test_files_of_a_recipe_lie_in_the_working_directory(laboratory: Laboratory) -> None:
+    recipe = recipe_with(
+        laboratory, "[model]", 'vectors = "/etc/passwd"', "[variants]", 'v = ["vectors"]'
+    )
+    with pytest.raises(RecipeError, match=r"model\.vectors.*--set model\.vectors.*=PATH"):
+        resolve(recipe, variant="v")
+    config = resolve(recipe, variant="v", settings={"model.vectors": str(laboratory.recipe)})
+    assert [*config.files] == ["vectors"]
+    assert config.settings == {"model.vectors": str(laboratory.recipe)}
 
 
 def test_lexical_inputs_joined_are_a_variant() -> None:
     recipe = load_recipe("english")
     config = resolve(recipe, track="mini", variant="word-tag")
-    assert config.model.lexical == ("word", "tag")
+    assert {*config.model.inputs} == {"word", "tag"}
     assert config.variant == "word-tag"
     with pytest.raises(RecipeError, match="joined by '-', such as word-tag, are variants too"):
         resolve(recipe, track="mini", variant="word-tga")
-    with pytest.raises(RecipeError, match="lexical names an input twice"):
+    with pytest.raises(RecipeError, match="the input 'word' is named twice"):
         resolve(recipe, track="mini", variant="word-word")
-    with pytest.raises(RecipeError, match=r"the input 'vectors' needs model\.vectors"):
+    with pytest.raises(RecipeError, match=r"model\.vectors\.file: missing"):
         resolve(recipe, track="mini", variant="vectors")
 
 
 # Kinds, variants and what selects ----------------------------------------------------------
 
-CHART_CONFIG = "spmrl_bench.parsers.kind_configs:ChartParserConfig"
+CHART = "spmrl_bench.parsers.chart:ChartParser"
 BOTH = {"constituents": "f", "dependencies": "d"}
 
 
@@ -305,12 +359,12 @@ BOTH = {"constituents": "f", "dependencies": "d"}
 def more_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kind that learns from both layers, and one that learns from dependencies."""
     both: tuple[Layer, ...] = ("constituents", "dependencies")
-    own = [
-        *map(kind_named, KINDS.names()),
-        Kind("joined", "x:Joined", CHART_CONFIG, both, ("brackets", "attachment")),
-        Kind("arcs", "x:Arcs", CHART_CONFIG, ("dependencies",), ("attachment",)),
-    ]
-    kinds = Registry("parser kind", "spmrl_bench.none", {kind.name: kind for kind in own})
+    own = {
+        **{name: kind_named(name) for name in KINDS.names()},
+        "joined": Kind(CHART, both, ("brackets", "attachment")),
+        "arcs": Kind(CHART, ("dependencies",), ("attachment",)),
+    }
+    kinds = Registry("parser kind", "spmrl_bench.none", own)
     monkeypatch.setattr("spmrl_bench.parsers.registry.KINDS", kinds)
 
 
@@ -342,20 +396,20 @@ def test_a_variant_has_a_kind_and_settings_of_its_own(
     assert list(recipe.variants) == ["joint", "plain"]  # in place of those of the base
     config = resolve(recipe, variant="joint", fingerprints=BOTH)
     assert (config.kind, config.variant, config.fingerprint) == ("joined", "joint", "f+d")
-    assert config.model.lexical == ("word", "tag")
-    model = config.model.model_dump()
+    model = flat(config.model)
+    assert model["lexical"] == ["word", "tag"]
     assert (model["heads"], model["layers"], model["tag_dropout"]) == (2, 3, 0.1)
     assert config.train.learning_rate == 0.5
     assert config.settings == {}  # all that is the recipe's own
     plain = resolve(recipe, variant="plain", fingerprints=BOTH)
-    assert (plain.kind, plain.fingerprint, plain.model.model_dump()["layers"]) == ("chart", "f", 5)
+    assert (plain.kind, plain.fingerprint, flat(plain.model)["layers"]) == ("chart", "f", 5)
     assert plain.train.learning_rate == TRAIN["learning_rate"]
 
     given = {"model.layers": "4", "train.learning_rate": "0.50"}
     changed = resolve(recipe, variant="joint", fingerprints=BOTH, settings=given)
     assert changed.settings == {"model.layers": 4}
     stored = json.loads(changed.model_dump_json())
-    assert run_config(stored, "run.json", RecipeError) == changed
+    assert RunConfig.model_validate(stored) == changed
 
 
 def test_the_headlines_of_a_kind_select_unless_the_recipe_says_otherwise(
@@ -447,8 +501,8 @@ def test_a_variant_may_be_like_another_and_differ_by_size(laboratory: Laboratory
 
     def settings(variant: str, size: str, track: Track = "open") -> tuple[object, ...]:
         config = resolve(recipe, variant=variant, size=size, track=track)
-        model = config.model.model_dump()
-        return model["lexical"], model["layers"], model["heads"], config.train.learning_rate
+        model = flat(config.model)
+        return tuple(model["lexical"]), model["layers"], model["heads"], config.train.learning_rate
 
     rate = TRAIN["learning_rate"]
     assert settings("first", "small") == (("word", "tag"), 3, 5, rate)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from itertools import count, islice
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +19,8 @@ from nltk.tree.transforms import chomsky_normal_form, un_chomsky_normal_form
 
 from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations.nltk_parser import NltkParser, to_graph
-from spmrl_bench.parsers.attach_neighbour import AttachNeighbour
-from spmrl_bench.parsers.config import ParserConfig
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -35,14 +35,12 @@ ODD = ["(", "a b", "-LRB-", "1/2", "*", "", "\u00a0", "]"]
 # Trees ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tree", [*make_trees(20, 7), parse_brackets("(S (A (B (C (t w)))))")])
-def test_trees_go_there_and_back(tree: Tree) -> None:
-    there = tree.to_nltk()
-    assert isinstance(there, NltkTree)
-    assert there.leaves() == list(tree.words)
-    assert [tag for _, tag in there.pos()] == list(tree.tags)
-    assert Tree.from_nltk(there) == tree
-    assert there == NltkTree.fromstring(str(tree))
+def test_trees_go_there_and_back() -> None:
+    for tree in [*make_trees(20, 7), parse_brackets("(S (A (B (C (t w)))))")]:
+        there = tree.to_nltk()
+        assert there.pos() == list(zip(tree.words, tree.tags, strict=True))
+        assert Tree.from_nltk(there) == tree
+        assert there == NltkTree.fromstring(str(tree))
 
 
 def test_words_are_left_as_they_are() -> None:
@@ -70,9 +68,7 @@ def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert all(word in printed for word in ("S", "NP", "the", "dog", "barks"))
     for shown in (tree, Parse.of(tree)):
-        drawn = shown._repr_svg_()
-        assert drawn.startswith("<svg")
-        assert "barks" in drawn
+        assert re.match("<svg.*barks", shown._repr_svg_(), re.DOTALL)
     assert Parse.of(dependencies=LINKS)._repr_svg_() is None
 
 
@@ -98,18 +94,7 @@ def test_it_is_a_parser_of_nltk() -> None:
         assert found[0].leaves() == words
         assert list(parser.parse(words)) == parser.parse_all(words) == found
         assert parser.parse_one(words) == found[0]
-    assert list(parser.parse_sents([])) == []
-
-
-def test_every_token_is_a_leaf_as_it_came() -> None:
-    parser = NltkParser(PARSER)
-    for words in (ODD, [], ["a"], *([word] for word in ODD)):
-        assert parser.parse_one(words).leaves() == words
-    assert [next(found).leaves() for found in parser.parse_sents([ODD, [], ["a"]])] == [
-        ODD,
-        [],
-        ["a"],
-    ]
+    assert list(parser.parse_sents([])) == parser.parse_one([]).leaves() == []
 
 
 def test_what_nltk_does_with_trees_of_a_parser() -> None:
@@ -149,13 +134,6 @@ def test_what_is_no_sentence(wrong: Any) -> None:
 def test_many_sentences_are_parsed_as_they_are_needed() -> None:
     endless = (["the", "dog"] for _ in count())
     assert len(list(islice(NltkParser(PARSER).parse_sents(endless), 3))) == 3
-
-
-def test_a_folder_is_loaded(tmp_path: Path) -> None:
-    (tmp_path / "saved").mkdir()
-    PARSER.save(tmp_path / "saved")
-    words = SENTENCES[0]
-    assert NltkParser(tmp_path / "saved").parse_one(words) == NltkParser(PARSER).parse_one(words)
 
 
 # Dependencies ---------------------------------------------------------------------------

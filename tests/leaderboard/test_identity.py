@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.leaderboard.identity import defaults, digest, resolved_settings
+from spmrl_bench.leaderboard.identity import (
+    agrees,
+    differing_settings,
+    digest,
+    resolved_settings,
+)
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.track import score_track
 from tests.builders import make_treebank
@@ -17,7 +22,8 @@ def recipe(settings: dict[str, Any] | None = None, **train: Any) -> dict[str, An
     """What a record has of its recipe."""
     given = settings or {}
     changed = {key.removeprefix("train."): value for key, value in given.items()}
-    sections = {"model": {"layers": 4}, "train": {"learning_rate": 0.0008} | train | changed}
+    model = {"lexical": ["word", "charlstm"], "layers": 4}
+    sections = {"model": model, "train": {"learning_rate": 0.0008} | train | changed}
     return {
         "variant": "charlstm",
         "seed": 1,
@@ -63,7 +69,7 @@ def test_a_setting_is_the_same_from_a_recipe_or_with_the_command() -> None:
 def test_a_setting_that_came_in_later_had_its_default() -> None:
     old, new = recipe(), recipe(pretrained_learning_rate=None)
     new["model"] |= {"position": "concatenated", "position_only_layers": []}
-    assert defaults("chart")["model.position"] == "concatenated"
+    assert resolved_settings(old)["model.position"] == "concatenated"
     assert digest_of(old) == digest_of(new)
     new["model"]["position"] = "added"
     runs = [run_of(1, 4, recipe=old), run_of(2, 4, recipe=new)]
@@ -86,6 +92,7 @@ LATER: dict[str, Any] = {
 @pytest.mark.parametrize("kind", ["chart", "biaffine", "joint"])
 def test_records_of_before_are_of_runs_as_they_are_by_default(kind: str) -> None:
     old = recipe() | {"kind": kind}
+    old["model"]["encoder"] = "gru"
     new = {**old, "model": {**old["model"]}, "train": {**old["train"]}}
     for key, (usual, _) in LATER.items():
         section, _, name = key.partition(".")
@@ -142,3 +149,46 @@ def test_over_languages_runs_with_other_settings_are_a_setup_of_their_own() -> N
     setups = score_track([*usual, *both], "mini").setups
     assert [setup.name for setup in setups] == ["small", "small, learning_rate=0.003"]
     assert [row.seeds for setup in setups for row in setup.rows] == [[1, 2], [1, 2], [1], [1]]
+
+
+def test_settings_under_old_names_and_in_tables_are_the_same() -> None:
+    """Of a record of long ago and one of today; also of parts that are not installed."""
+    flat = {
+        "lexical": ["word", "charlstm"], "encoder": "lstm", "layers": 2, "residual_dropout": 0.5,
+        "word_dropout": 0.4, "predict_tags": True, "d_label_hidden": 8, "heads": 4,
+        "label_heads": None, "layer_norm": "released",
+    }  # fmt: skip
+    today = {
+        "inputs": {"charlstm": {"width": None}, "word": {"dropout": 0.4}},
+        "encoder": {"lstm": {"layers": 2, "dropout": 0.5, "masks": "sentence"}},
+        "tagger": {"d_hidden": 250},
+        "label_attention": None,
+        "scorer": {"d_hidden": 8, "layer_norm": "released"},
+    }
+    old, new = ({**recipe(), "model": model} for model in (flat, today))
+    assert resolved_settings(old) == resolved_settings(new)
+    assert resolved_settings(new)["model.word_dropout"] == 0.4
+    other = {**today, "encoder": {"lstm": {**today["encoder"]["lstm"], "layers": 3}}}
+    settings = [resolved_settings({**recipe(), "model": model}) for model in (today, other)]
+    assert differing_settings(settings) == ["model.layers"]
+    unknown = {**today, "encoder": {"far": {"layers": 2}}}
+    found = resolved_settings({**recipe(), "model": unknown})
+    assert (found["model.encoder"], found["model.far.layers"]) == ("far", 2)
+    found = resolved_settings({**recipe(), "kind": "far", "model": {"a": 1, "b": {"c": 2}}})
+    assert (found["model.a"], found["model.b.c"]) == (1, 2)
+
+
+def test_a_published_model_is_that_of_its_settings() -> None:
+    """It may state settings of parts that the model does not have, as it had to in the past."""
+    stated = {"model.layers": 4, "model.heads": 8, "model.d_elmo": 3, "train.learning_rate": 0.0008}
+    model = {
+        "inputs": {"word": {"dropout": 0.1}},
+        "encoder": {"attention": {"layers": 4, "heads": 8}},
+    }
+    assert agrees(resolved_settings({**recipe(), "model": model}), stated)
+    for key, value in (("layers", 5), ("position", "added")):
+        attention = {**model["encoder"]["attention"], key: value}
+        other = {**model, "encoder": {"attention": attention}}
+        assert not agrees(resolved_settings({**recipe(), "model": other}), stated)
+    assert not agrees(resolved_settings({**recipe(), "model": model}), {**stated, "model.x": 1})
+    assert not agrees(resolved_settings(recipe(learning_rate=0.1) | {"model": model}), stated)

@@ -10,6 +10,7 @@ import pytest
 
 from spmrl_bench.errors import RecordError
 from spmrl_bench.experiments.recipe import load_recipe
+from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.published import (
     COLUMNS,
     PublishedFigure,
@@ -82,15 +83,10 @@ def test_figures_of_the_reference_are_of_the_published_recipes() -> None:
             fingerprints={"constituents": "", "dependencies": ""},
             variant=figure.variant,
         )
-        resolved = {
-            f"{section}.{key}": value
-            for section, values in config.model_dump(mode="json").items()
-            if isinstance(values, dict)
-            for key, value in values.items()
-        }
+        resolved = resolved_settings(config.model_dump(mode="json"))
         assert figure.is_of(resolved)
         assert figure.is_of(resolved | {"model.precision": "bf16", "train.max_epochs": 7})
-        for change in ({"train.learning_rate": 0.5}, {"model.position": "added"}):
+        for change in ({"train.learning_rate": 0.5}, {"model.initialisation": "glorot-normal"}):
             assert not figure.is_of(resolved | change)
     assert not any(figure.is_of(resolved) for figure in PRIOR)
 

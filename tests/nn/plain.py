@@ -7,17 +7,22 @@ weights and NumPy rows for its input, and works through sentences, heads and tok
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention
-from spmrl_bench.nn.lexical import CharLSTM
-from spmrl_bench.nn.norms import ReleasedLayerNorm
+from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, SelfAttention
+from spmrl_bench.nn.inputs import Codes
+from spmrl_bench.nn.inputs.charlstm import CharLSTM
+from spmrl_bench.nn.layers import ReleasedLayerNorm
 from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.nn.span_scorer import SpanScorer
+from spmrl_bench.nn.scorers.spans import SpanScorer
+from spmrl_bench.nn.settings import Precision
+from spmrl_bench.nn.vocabulary import FIRST_CHAR, Vocabulary
 
 Rows = NDArray[np.float64]
 
@@ -30,6 +35,23 @@ def layout_of(lengths: list[int]) -> Ragged:
 def all_scores(scorer: SpanScorer, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
     """The product's own scores of all spans, ``[spans, labels - 1]``, in one array."""
     return torch.cat([block.clone() for block in scorer.blocks(projected, start, end)])
+
+
+def char_lstm_of(
+    characters: int, d_char: int, width: int, precision: Precision = "float32", **changes: Any
+) -> CharLSTM:
+    """A CharLSTM over so many characters, marks included, without dropout."""
+    config = CharLSTM.Config(d_char=d_char, **{"char_dropout": 0.0, "dropout": 0.0, **changes})
+    letters = tuple(chr(ord("a") + k) for k in range(characters - FIRST_CHAR))
+    return CharLSTM(config, Vocabulary({}, letters, ((),)), width, precision=precision)
+
+
+def codes_of(forms: Sequence[Sequence[int]], fill: int = 0) -> Codes:
+    """The codes of distinct forms, each a token; ``fill`` stands where there is none."""
+    values = torch.full((len(forms), max(map(len, forms))), fill)
+    for row, form in zip(values, forms, strict=True):
+        row[: len(form)] = torch.tensor(form)
+    return Codes(values, torch.tensor([*map(len, forms)]), torch.arange(len(forms)))
 
 
 def array(tensor: Tensor) -> Rows:
@@ -59,92 +81,68 @@ def layer_norm(vector: Rows, norm: nn.LayerNorm | ReleasedLayerNorm) -> Rows:
     return scaled * array(norm.weight) + array(norm.bias)
 
 
-def attention(module: SelfAttention, rows: Rows, lengths: list[int]) -> Rows:
-    """Factored multi-head attention: heads are added up, each with its own projections."""
-    heads, half = module.heads, module.d_kv // 2
-    width = rows.shape[1] // 2
-    result = np.zeros_like(rows)
-    begin = 0
-    for length in lengths:
-        tokens = range(begin, begin + length)
-        for head in range(heads):
-            query, key, value = (
-                {
-                    (side, token): array(linear.weight)[
-                        (part * heads + head) * half : (part * heads + head + 1) * half
-                    ]
-                    @ rows[token, side * width : (side + 1) * width]
-                    for side, linear in enumerate((module.project.content, module.project.position))
-                    for token in tokens
-                }
-                for part in range(3)
-            )
-            for i in tokens:
-                logits = [
-                    (query[0, i] @ key[0, j] + query[1, i] @ key[1, j]) / math.sqrt(module.d_kv)
-                    for j in tokens
-                ]
-                powers = [math.exp(logit - max(logits)) for logit in logits]
-                weights = [power / sum(powers) for power in powers]
-                for side, linear in enumerate((module.output.content, module.output.position)):
-                    mixed = sum(w * value[side, j] for w, j in zip(weights, tokens, strict=True))
-                    columns = array(linear.weight)[:, head * half : (head + 1) * half]
-                    result[i, side * width : (side + 1) * width] += columns @ mixed
-        begin += length
-    return result
-
-
-def full_attention(
-    module: SelfAttention, rows: Rows, asking: Rows, lengths: list[int], divisor: float
+def attention(
+    module: SelfAttention,
+    rows: Rows,
+    lengths: list[int],
+    queries: Rows | None = None,
+    divisor: float | None = None,
 ) -> Rows:
-    """Attention with one matrix each for the queries, keys and values of a head.
+    """Multi-head attention: heads are added up, each with its own projections, of each half or all.
 
-    Queries and keys are computed from ``asking``, values from ``rows``; ``divisor`` is what the
+    Queries and keys are computed from ``queries``, values from ``rows``; ``divisor`` is what the
     products of queries and keys are divided by.
     """
+    queries, divisor = rows if queries is None else queries, divisor or math.sqrt(module.d_kv)
+    into, back = maps(module.project), maps(module.output)
+    width, size = rows.shape[1] // len(into), module.d_kv // len(into)
+
+    def of_head(part: int, head: int, row: Rows) -> list[Rows]:
+        own = slice((part * module.heads + head) * size, (part * module.heads + head + 1) * size)
+        return [m[own] @ half for m, half in zip(into, row.reshape(-1, width), strict=True)]
+
     result = np.zeros_like(rows)
-    begin = 0
-    for length in lengths:
+    for begin, length in zip(np.cumsum([0, *lengths]), lengths, strict=False):
         tokens = range(begin, begin + length)
         for head in range(module.heads):
-            w_query, w_key, w_value = (
-                array(module.project.weight)[
-                    (part * module.heads + head) * module.d_kv : (part * module.heads + head + 1)
-                    * module.d_kv
-                ]
-                for part in range(3)
-            )
-            columns = array(module.output.weight)[:, head * module.d_kv : (head + 1) * module.d_kv]
-            for i in tokens:
-                powers = [
-                    math.exp((w_query @ asking[i]) @ (w_key @ asking[j]) / divisor) for j in tokens
-                ]
-                for power, j in zip(powers, tokens, strict=True):
-                    result[i] += columns @ (power / sum(powers) * (w_value @ rows[j]))
-        begin += length
+            columns = np.stack(back)[:, :, head * size : (head + 1) * size]
+            wanted, keys = ([of_head(part, head, queries[i]) for i in tokens] for part in (0, 1))
+            values = [of_head(2, head, rows[j]) for j in tokens]
+            for i, query in zip(tokens, wanted, strict=True):
+                logits = [np.vdot(query, key) / divisor for key in keys]
+                powers = [math.exp(logit - max(logits)) for logit in logits]
+                for power, value in zip(powers, values, strict=True):
+                    mixed = np.einsum("phk,pk->ph", columns, np.stack(value))
+                    result[i] += power / sum(powers) * mixed.ravel()
     return result
 
 
-def layer(module: EncoderLayer, rows: Rows, lengths: list[int]) -> Rows:
+def maps(linear: Any, name: str = "weight") -> list[Rows]:
+    """The matrices or biases of a map: of content and position, or of both together."""
+    parts = [linear.content, linear.position] if linear.parts == 2 else [linear]
+    return [array(getattr(part, name)) for part in parts]
+
+
+def linear(module: Any, row: Rows) -> Rows:
+    matrices, biases = maps(module), maps(module, "bias")
+    halves = zip(matrices, np.split(row, len(matrices)), biases, strict=True)
+    return np.concatenate([matrix @ half + bias for matrix, half, bias in halves])
+
+
+def layer(
+    module: EncoderLayer, rows: Rows, lengths: list[int], queries: Rows | None = None
+) -> Rows:
     """``LayerNorm(x + attention(x))``, then ``LayerNorm(x + feed-forward(x))``, no dropout."""
-    width = rows.shape[1] // 2
-    attended = attention(module.attention, rows, lengths)
+    attended = attention(module.attention, rows, lengths, queries)
     result = []
     for row, change in zip(rows, attended, strict=True):
         middle = layer_norm(row + change, module.attention_norm)
-        halves = []
-        for part, expand, contract in (
-            (middle[:width], module.expand.content, module.contract.content),
-            (middle[width:], module.expand.position, module.contract.position),
-        ):
-            hidden = array(expand.weight) @ part + array(expand.bias)
-            hidden = np.array([max(value, 0.0) for value in hidden])
-            halves.append(array(contract.weight) @ hidden + array(contract.bias))
-        result.append(layer_norm(middle + np.concatenate(halves), module.feed_forward_norm))
+        contracted = linear(module.contract, np.maximum(linear(module.expand, middle), 0))
+        result.append(layer_norm(middle + contracted, module.feed_forward_norm))
     return np.array(result)
 
 
-def encoder(module: Encoder, content: Rows, lengths: list[int]) -> Rows:
+def encoder(module: AttentionEncoder, content: Rows, lengths: list[int]) -> Rows:
     """The whole stack over ``[content ; position row]``, position 0 for the first token."""
     table = array(module.positions.weight)
     places = [place for length in lengths for place in range(length)]
@@ -160,17 +158,14 @@ def encoder(module: Encoder, content: Rows, lengths: list[int]) -> Rows:
     return rows
 
 
-def fenceposts(encoded: Rows, lengths: list[int]) -> Rows:
-    """Even coordinates of token k, then odd coordinates of token k + 1, for every sentence."""
-    posts = []
-    begin = 0
-    for length in lengths:
-        for k in range(length - 1):
-            forward = [encoded[begin + k, c] for c in range(0, encoded.shape[1], 2)]
-            backward = [encoded[begin + k + 1, c] for c in range(1, encoded.shape[1], 2)]
-            posts.append(forward + backward)
-        begin += length
-    return np.array(posts)
+def fenceposts(encoded: Rows, lengths: list[int], block: int = 2) -> Rows:
+    """First halves of the blocks of token k, then second ones of token k + 1, of every sentence."""
+    first = [column % block < block // 2 for column in range(encoded.shape[1])]
+    rows, ends = range(len(encoded)), np.cumsum(lengths).tolist()
+    parts = [
+        (encoded[k, first], encoded[k + 1, np.invert(first)]) for k in rows if k + 1 not in ends
+    ]
+    return np.array([np.concatenate(part) for part in parts])
 
 
 def span_scores(module: SpanScorer, start: Rows, end: Rows) -> Rows:

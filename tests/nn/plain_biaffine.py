@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.biaffine import BiaffineScorer
+from spmrl_bench.nn.scorers.biaffine import BiaffineScorer
 
 Vectors = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 def vectors(module: BiaffineScorer, token: Tensor) -> Vectors:
-    """Of one token ``[d_model]``: as dependent and governor of arcs, then of relations."""
+    """Of one token ``[d_model]``: as dependent and head of arcs, then of relations."""
     hidden = module.hidden.weight @ token + module.hidden.bias
     leaky = [value if value > 0 else 0.1 * value for value in hidden]
     parts, begin = [], 0
@@ -27,25 +27,25 @@ def vectors(module: BiaffineScorer, token: Tensor) -> Vectors:
     return parts[0], parts[1], parts[2], parts[3]
 
 
-def arc_score(module: BiaffineScorer, dependent: Tensor, governor: Tensor) -> Tensor:
-    """``h_dep^T U h_gov + u^T h_gov`` of two encoded tokens."""
-    of_dependent, of_governor = vectors(module, dependent)[0], vectors(module, governor)[1]
+def arc_score(module: BiaffineScorer, dependent: Tensor, head: Tensor) -> Tensor:
+    """``h_dep^T U h_head + u^T h_head`` of two encoded tokens."""
+    of_dependent, of_head = vectors(module, dependent)[0], vectors(module, head)[1]
     matrix, vector = module.arc.weight.t(), module.arc.bias
-    return of_dependent @ matrix @ of_governor + vector @ of_governor
+    return of_dependent @ matrix @ of_head + vector @ of_head
 
 
 def relation_score(
-    module: BiaffineScorer, dependent: Tensor, governor: Tensor, relation: int
+    module: BiaffineScorer, dependent: Tensor, head: Tensor, relation: int
 ) -> Tensor:
-    """``h_dep^T U_r h_gov + w_r^T [h_dep ; h_gov] + b_r`` of two encoded tokens."""
-    of_dependent, of_governor = vectors(module, dependent)[2], vectors(module, governor)[3]
-    width = len(of_governor)
+    """``h_dep^T U_r h_head + w_r^T [h_dep ; h_head] + b_r`` of two encoded tokens."""
+    of_dependent, of_head = vectors(module, dependent)[2], vectors(module, head)[3]
+    width = len(of_head)
     rows = slice(relation * width, (relation + 1) * width)
     matrix, vector = module.relation.weight[rows].t(), module.relation.bias[rows]
     weights = torch.cat((module.relation_dependent.weight[relation], vector))
     return (
-        of_dependent @ matrix @ of_governor
-        + weights @ torch.cat((of_dependent, of_governor))
+        of_dependent @ matrix @ of_head
+        + weights @ torch.cat((of_dependent, of_head))
         + module.relation_dependent.bias[relation]
     )
 
@@ -60,11 +60,11 @@ def words(lengths: list[int]) -> Iterator[tuple[int, int, int]]:
 
 
 def arc_losses(
-    module: BiaffineScorer, tokens: Tensor, lengths: list[int], governors: list[int]
+    module: BiaffineScorer, tokens: Tensor, lengths: list[int], heads: list[int]
 ) -> Tensor:
-    """Minus the log-probability of each word's governor among 0..n, added up."""
+    """Minus the log-probability of each word's head among 0..n, added up."""
     total = torch.zeros((), dtype=tokens.dtype)
-    for (begin, word, n), right in zip(words(lengths), governors, strict=True):
+    for (begin, word, n), right in zip(words(lengths), heads, strict=True):
         scores = [arc_score(module, tokens[begin + word], tokens[begin + g]) for g in range(n + 1)]
         total = total + torch.log(sum(map(torch.exp, scores))) - scores[right]
     return total
@@ -74,15 +74,15 @@ def relation_losses(
     module: BiaffineScorer,
     tokens: Tensor,
     lengths: list[int],
-    governors: list[int],
+    heads: list[int],
     relations: list[int],
 ) -> Tensor:
     """Minus the log-probability of each word's relation among those legal for its arc, added up."""
     total = torch.zeros((), dtype=tokens.dtype)
-    arcs = zip(words(lengths), governors, relations, strict=True)
-    for (begin, word, _), governor, right in arcs:
-        dependent, head = tokens[begin + word], tokens[begin + governor]
-        legal = module.legal[1 if governor == 0 else 0].nonzero().flatten().tolist()
-        powers = [torch.exp(relation_score(module, dependent, head, r)) for r in legal]
+    arcs = zip(words(lengths), heads, relations, strict=True)
+    for (begin, word, _), head, right in arcs:
+        pair = tokens[begin + word], tokens[begin + head]
+        legal = module.legal[1 if head == 0 else 0].nonzero().flatten().tolist()
+        powers = [torch.exp(relation_score(module, *pair, r)) for r in legal]
         total = total + torch.log(sum(powers)) - torch.log(powers[legal.index(right)])
     return total

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.label_attention import LabelAttentionLayer
+from spmrl_bench.nn.encoders.label_attention import LabelAttention
 
 Weights = Mapping[str, Tensor]
 
 
-def weights_of(module: LabelAttentionLayer) -> dict[str, Tensor]:
+def weights_of(module: LabelAttention) -> dict[str, Tensor]:
     return dict(module.named_parameters())
 
 
@@ -55,7 +55,7 @@ def softmax(logits: Sequence[Tensor]) -> list[Tensor]:
 
 
 def label_layer(
-    module: LabelAttentionLayer,
+    module: LabelAttention,
     rows: Tensor,
     lengths: Sequence[int],
     *,

@@ -1,25 +1,30 @@
-"""ELMo against plain loops over the same files, and what of it is learned."""
+"""ELMo: what is read of its files, against plain loops over them, and what of it is learned."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
-from spmrl_bench.nn import elmo
-from spmrl_bench.nn.elmo import BiLM, CharCNN, Elmo, character_ids
-from spmrl_bench.nn.inputs import Boundary, Codes
-from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.pretrained.elmo_files import read_elmo
+from spmrl_bench.errors import PretrainedError
+from spmrl_bench.nn.inputs import Boundary, elmo
+from spmrl_bench.nn.inputs.elmo import Elmo, character_ids, read_elmo
 from tests.nn import plain_elmo
-from tests.nn.plain import layout_of
+from tests.nn.coded import apply, batch
 
+Paths = tuple[Path, Path]
 SENTENCES = [
     ["der", "Hund", "schläft", "."],
     ["Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen"],
@@ -30,6 +35,11 @@ SENTENCES = [
 ]
 
 
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return plain_elmo.write_model(tmp_path)
+
+
 def changed(**values: Any) -> dict[str, Any]:
     """Options of a model with other values, by their own names."""
     options = copy.deepcopy(plain_elmo.OPTIONS)
@@ -38,6 +48,145 @@ def changed(**values: Any) -> dict[str, Any]:
         part[name] = value
     return options
 
+
+# Files ----------------------------------------------------------------------------------
+
+
+def failure(paths: Paths) -> str:
+    with pytest.raises(PretrainedError) as caught:
+        read_elmo(*paths)
+    return str(caught.value)
+
+
+def test_all_tensors_are_read(paths: Paths) -> None:
+    """Of the settings of the training nothing is."""
+    options = {**changed(n_characters=261), "n_epochs": 10, "dropout": 0.1}
+    options["lstm"]["note"] = "any"
+    paths[0].write_text(json.dumps(options), encoding="utf-8")
+    sizes, found = read_elmo(*paths)
+    assert sizes.lstm.dim == 7
+    with h5py.File(paths[1], "r") as file:
+        expected = {key: file[key][...] for key in plain_elmo.shapes(plain_elmo.OPTIONS)}
+    assert found.keys() == expected.keys()
+    for key, array in expected.items():
+        assert found[key].dtype == np.float32
+        np.testing.assert_array_equal(found[key], array.astype(np.float32), err_msg=key)
+
+
+def test_what_is_said_of_options(paths: Paths) -> None:
+    for part, key, value, place in [
+        ("lstm", "dim", None, "lstm.dim: missing"),
+        ("lstm", "use_skip_connections", None, "lstm.use_skip_connections: missing"),
+        ("lstm", "projection_dim", 0, "lstm.projection_dim: "),
+        ("lstm", "cell_clip", 0, "lstm.cell_clip: "),
+        ("char_cnn", "activation", "gelu", "char_cnn.activation: "),
+        ("char_cnn", "filters", [], "char_cnn.filters: "),
+        ("char_cnn", "filters", [[1, 2, 3]], "char_cnn.filters.0: "),
+        ("char_cnn", "filters", [[51, 2]], "char_cnn: filters has one of width 51"),
+        ("char_cnn", "n_characters", 60, "char_cnn.n_characters: "),
+        ("char_cnn", "embedding", {}, "char_cnn.embedding.dim: missing"),
+    ]:
+        options = copy.deepcopy(plain_elmo.OPTIONS)
+        options[part] |= {key: value}
+        if value is None:
+            del options[part][key]
+        paths[0].write_text(json.dumps(options), encoding="utf-8")
+        assert failure(paths).startswith(f"{paths[0]}: {place}")
+    for text, message in [
+        (b'{"lstm": {},\n "char_cnn"}', ":2:12: not valid JSON"),
+        (b"[1]", ": found a JSON list, expected an object of options"),
+        (b"[" * 100_000, ": not valid JSON: "),
+    ]:
+        paths[0].write_bytes(text)
+        assert failure(paths).startswith(f"{paths[0]}{message}")
+
+
+def without(key: str) -> Callable[[h5py.File], None]:
+    return lambda file: file.__delitem__(key)
+
+
+def instead(key: str, value: Any) -> Callable[[h5py.File], None]:
+    def change(file: h5py.File) -> None:
+        for old in {key, key.partition("/")[0]} & {"char_embed", BIAS}:
+            del file[old]
+        file[key] = value
+
+    return change
+
+
+def of_odd_numbers(file: h5py.File) -> None:
+    """A tensor of a type that HDF5 can describe and NumPy cannot hold."""
+    kind = h5py.h5t.IEEE_F64LE.copy()
+    kind.set_ebias(99_999)
+    del file["CNN/b_cnn_1"]
+    h5py.h5d.create(file.id, b"CNN/b_cnn_1", kind, h5py.h5s.create_simple((4,)))
+
+
+CELL = "RNN_1/RNN/MultiRNNCell/Cell0/LSTMCell"
+NEXT_CELL = "RNN_0/RNN/MultiRNNCell/Cell2"
+BIAS = "CNN/b_cnn_1"
+BROKEN: list[tuple[Callable[[h5py.File], None], str]] = [
+    (of_odd_numbers, f"{BIAS}: Insufficient precision"),
+    (instead(BIAS, np.full(4, 1e300)), f"{BIAS}: found numbers that are not finite"),
+    (instead(BIAS, np.array([1, np.nan, 1, 1])), f"{BIAS}: found numbers that are not finite"),
+    (instead(BIAS, np.zeros(4, dtype=np.int64)), f"{BIAS}: found numbers of type int64"),
+    (instead(BIAS, 1.0), f"{BIAS}: found no tensor of any dimension"),
+    (instead(BIAS, h5py.Empty("f")), f"{BIAS}: found no tensor of any dimension"),
+    (instead("char_embed/x", 1.0), "char_embed: found no tensor"),
+    (
+        instead("char_embed", np.zeros((262, 4))),
+        "char_embed: found 262 x 4, expected a tensor of shape 261 x 4",
+    ),
+    (without("char_embed"), "char_embed: found nothing, expected a tensor of shape 261 x 4"),
+    (without("CNN_proj"), "CNN_proj/W_proj: found nothing"),
+    (without(f"{CELL}/B"), f"{CELL}/B: found nothing"),
+    (instead("CNN/W_cnn_3", 1.0), "CNN/W_cnn_3: found more than the options say"),
+    (instead("CNN_high_2/x", 1.0), "CNN_high_2/x: found more than the options say"),
+    (instead(f"{NEXT_CELL}/LSTMCell/B", 1.0), f"{NEXT_CELL}/LSTMCell/B: found more"),
+]
+
+
+def test_what_is_said_of_weights(paths: Paths) -> None:
+    whole = paths[1].read_bytes()
+    for change, message in BROKEN:
+        paths[1].write_bytes(whole)
+        with h5py.File(paths[1], "a") as file:
+            change(file)
+        assert failure(paths).startswith(f"{paths[1]}: {message}")
+
+
+def test_what_is_said_of_files(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "h5py", None)
+        assert "pip install 'spmrl-bench[pretrained]'" in failure(paths)
+    code = "import sys, spmrl_bench.nn.inputs.elmo; sys.exit('h5py' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    paths[1].write_text("no weights", encoding="utf-8")
+    assert failure(paths).startswith(f"{paths[1]}: cannot be read: not an HDF5 file (")
+    for path in paths[::-1]:
+        path.unlink()
+        assert failure(paths) == f"{path}: cannot be read: No such file or directory"
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_damaged_files_give_weights_or_an_error(
+    tmp_path_factory: pytest.TempPathFactory, draws: st.DataObject
+) -> None:
+    paths = plain_elmo.write_model(tmp_path_factory.mktemp("elmo"))
+    damaged = draws.draw(st.sampled_from(paths))
+    data = damaged.read_bytes()
+    start = draws.draw(st.integers(0, len(data)))
+    cut = draws.draw(st.booleans())
+    fresh = draws.draw(st.binary(max_size=8))
+    damaged.write_bytes(data[:start] + fresh + (b"" if cut else data[start + len(fresh) :]))
+    try:
+        read_elmo(*paths)
+    except PretrainedError as error:
+        assert str(error).startswith((f"{damaged}:", f"{paths[1]}:"))  # noqa: PT017
+
+
+# The language model ---------------------------------------------------------------------
 
 MODELS = {
     "as published": plain_elmo.OPTIONS,
@@ -51,129 +200,92 @@ MODELS = {
 }
 
 
-def batch(model: Elmo | BiLM, sentences: Sequence[Sequence[str]]) -> tuple[Codes, Ragged]:
-    """Sentences as the parser hands them over."""
-    longest = model.longest if isinstance(model, Elmo) else model.characters.longest
-    rows: dict[str | Boundary, int] = {}
-    tokens = [
-        rows.setdefault(token, len(rows))
-        for words in sentences
-        for token in (Boundary.START, *words, Boundary.STOP)
-    ]
-    codes = [character_ids(form, longest) for form in rows]
-    lengths = np.array([len(code) for code in codes])
-    values = np.zeros((len(codes), lengths.max()), dtype=np.int64)
-    for row, code in zip(values, codes, strict=True):
-        row[: len(code)] = code
-    layout = layout_of([len(words) + 2 for words in sentences])
-    return Codes(torch.from_numpy(values), torch.from_numpy(lengths), torch.tensor(tokens)), layout
+def built(paths: Paths, width: int = 6, mix_dropout: float = 0.5, dropout: float = 0.2) -> Elmo:
+    options, weights = map(str, paths)
+    return Elmo(
+        Elmo.Config(options=options, weights=weights, mix_dropout=mix_dropout, dropout=dropout),
+        None,
+        width,
+    )
 
 
-def layers(model: BiLM, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
+def layers(module: Elmo, sentences: Sequence[Sequence[str]]) -> list[Tensor]:
     """``[layers, tokens, width]`` of each sentence."""
-    with torch.no_grad():
-        found: Tensor = model(*batch(model, sentences))
+    tokens, codes = batch(module, sentences)
+    found: Tensor = module.model(codes, tokens.layout)
     return list(found.split([len(words) + 2 for words in sentences], dim=1))
-
-
-@pytest.fixture
-def paths(tmp_path: Path) -> tuple[Path, Path]:
-    return plain_elmo.write_model(tmp_path)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_layers_are_those_of_the_plain_model(tmp_path: Path, name: str) -> None:
     paths = plain_elmo.write_model(tmp_path, MODELS[name], seed=3)
-    model = BiLM(read_elmo(*paths))
-    for words, found in zip(SENTENCES, layers(model, SENTENCES), strict=True):
+    for words, found in zip(SENTENCES, layers(built(paths), SENTENCES), strict=True):
         expected = plain_elmo.layers(paths, words)
         assert found.shape == expected.shape
         for number, layer in enumerate(expected):
             np.testing.assert_allclose(found[number].numpy(), layer, rtol=0, atol=2e-6)
 
 
-def test_clipping_takes_part(paths: tuple[Path, Path]) -> None:
+def test_clipping_takes_part(paths: Paths) -> None:
     """The models that are compared above are such that both clippings matter."""
-    weights = read_elmo(*paths)
-    (clipped,) = layers(BiLM(weights), SENTENCES[:1])
+    (clipped,) = layers(built(paths), SENTENCES[:1])
     for name in ("cell_clip", "proj_clip"):
-        lstm = weights.options.lstm.model_copy(update={name: None})
-        options = weights.options.model_copy(update={"lstm": lstm})
-        (free,) = layers(BiLM(replaced(weights, options)), SENTENCES[:1])
+        paths[0].write_text(json.dumps(changed(**{name: None})), encoding="utf-8")
+        (free,) = layers(built(paths), SENTENCES[:1])
         assert torch.equal(free[0], clipped[0])
         assert not torch.allclose(free[1], clipped[1])
 
 
-def replaced(weights: Any, options: Any) -> Any:
-    found = copy.copy(weights)
-    object.__setattr__(found, "options", options)
-    return found
-
-
 def test_a_sentence_does_not_depend_on_its_batch(
-    paths: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = BiLM(read_elmo(*paths))
-    together = layers(model, SENTENCES)
-    backwards = layers(model, SENTENCES[::-1])[::-1]
-    alone = [layers(model, [words])[0] for words in SENTENCES]
+    module = built(paths)
+    together = layers(module, SENTENCES)
+    backwards = layers(module, SENTENCES[::-1])[::-1]
+    alone = [layers(module, [words])[0] for words in SENTENCES]
     monkeypatch.setattr(elmo, "FILTERED", 100)
     monkeypatch.setattr(elmo, "GATES", 3)
-    in_parts = layers(model, SENTENCES)
+    in_parts = layers(module, SENTENCES)
     for number, expected in enumerate(together):
         for found in (backwards, alone, in_parts):
             torch.testing.assert_close(found[number], expected, rtol=1e-6, atol=1e-6)
 
 
-def test_each_form_goes_through_the_filters_once(
-    paths: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = BiLM(read_elmo(*paths))
-    seen = []
-    filtered = CharCNN._filtered
-
-    def counted(self: CharCNN, ids: Tensor) -> Tensor:
-        seen.append(len(ids))
-        return filtered(self, ids)
-
-    monkeypatch.setattr(CharCNN, "_filtered", counted)
-    layers(model, [["so", "so", "la", "la"], ["la", "so"]])
-    assert sum(seen) == 4  # two words, START and STOP
-
-
 def test_characters_of_forms() -> None:
-    assert character_ids("aé", 50).tolist() == [258, 97, 0xC3, 0xA9, 259]
-    assert character_ids("", 50).tolist() == [258, 259]
-    assert character_ids("\ud800a", 50).tolist() == [258, 97, 259]
-    assert character_ids("x" * 48, 50).tolist() == [258, *[120] * 48, 259]
-    assert character_ids("x" * 49, 50).tolist() == [258, *[120] * 48, 259]
-    assert character_ids(Boundary.START, 50).tolist() == [258, 256, 259]
-    assert character_ids(Boundary.STOP, 50).tolist() == [258, 257, 259]
-    assert character_ids("<S>", 50).tolist() == [258, *b"<S>", 259]
+    for form, inner in {
+        "aé": [97, 0xC3, 0xA9],
+        "": [],
+        "\ud800a": [97],
+        "x" * 48: [120] * 48,
+        "x" * 49: [120] * 48,
+        Boundary.START: [256],
+        Boundary.STOP: [257],
+        "<S>": [*b"<S>"],
+    }.items():
+        assert character_ids(form, 50).tolist() == [258, *inner, 259]
 
 
-def test_the_result_is_a_map_of_a_mix(paths: tuple[Path, Path]) -> None:
-    module = Elmo(*paths, 6, 0.5, 0.2).eval()
+# What is learned ------------------------------------------------------------------------
+
+
+def test_the_result_is_a_map_of_a_mix(paths: Paths) -> None:
+    module = built(paths).eval()
+    assert torch.equal(module.mix.softmax(0), torch.full((3,), 1 / 3))
     with torch.no_grad():
         module.mix.copy_(torch.tensor([0.3, -1.0, 2.0]))
     shares = np.exp([0.3, -1.0, 2.0]) / np.exp([0.3, -1.0, 2.0]).sum()
-    found = module(*batch(module, SENTENCES)).split([len(words) + 2 for words in SENTENCES])
+    found = apply(module, SENTENCES).split([len(words) + 2 for words in SENTENCES])
     matrix = module.linear.weight.detach().numpy().astype(np.float64)
     for words, rows in zip(SENTENCES, found, strict=True):
         mixed = np.tensordot(shares, plain_elmo.layers(paths, words), axes=1)
         np.testing.assert_allclose(rows.detach().numpy(), mixed @ matrix.T, rtol=0, atol=1e-5)
 
 
-def test_the_mix_begins_as_the_mean(paths: tuple[Path, Path]) -> None:
-    module = Elmo(*paths, 6, 0.5, 0.2)
-    assert torch.equal(module.mix.softmax(0), torch.full((3,), 1 / 3))
-
-
-def test_only_mix_and_map_are_learned_and_saved(paths: tuple[Path, Path]) -> None:
-    module = Elmo(*paths, 6, 0.5, 0.2).train()
+def test_only_mix_and_map_are_learned_and_saved(paths: Paths) -> None:
+    module = built(paths).train()
     assert sorted(name for name, _ in module.named_parameters()) == ["linear.weight", "mix"]
     assert sorted(module.state_dict()) == ["linear.weight", "mix"]
-    module(*batch(module, SENTENCES)).square().sum().backward()
+    apply(module, SENTENCES).square().sum().backward()
     assert module.mix.grad is not None
     assert module.linear.weight.grad is not None
     assert bool((module.mix.grad != 0).all())
@@ -181,31 +293,28 @@ def test_only_mix_and_map_are_learned_and_saved(paths: tuple[Path, Path]) -> Non
     held = list(module.model.held.parameters())
     assert held
     assert not any(parameter.requires_grad for parameter in held)
-    assert all(parameter.grad is None for parameter in held)
 
 
-def test_frozen_weights_follow_the_module(paths: tuple[Path, Path]) -> None:
-    module = Elmo(*paths, 6, 0.5, 0.2).eval()
-    expected = module(*batch(module, SENTENCES))
+def test_frozen_weights_follow_the_module(paths: Paths) -> None:
+    module = built(paths).eval()
+    expected = apply(module, SENTENCES)
     module.double()
     assert {parameter.dtype for parameter in module.model.held.parameters()} == {torch.float64}
-    found = module(*batch(module, SENTENCES))
-    assert found.dtype == torch.float64
-    torch.testing.assert_close(found.float(), expected, rtol=0, atol=1e-5)
+    torch.testing.assert_close(apply(module, SENTENCES).float(), expected, rtol=0, atol=1e-5)
     module.to("meta")
     assert {parameter.device.type for parameter in module.model.held.parameters()} == {"meta"}
 
 
-def test_dropout_of_the_mix_and_of_the_form(paths: tuple[Path, Path]) -> None:
+def test_dropout_of_the_mix_and_of_the_form(paths: Paths) -> None:
     torch.manual_seed(0)
-    one = batch(Elmo(*paths, 4, 0.0, 0.0), [["so", "la"]] * 2)
-    steady = Elmo(*paths, 4, 0.0, 0.0).train()
-    assert torch.equal(steady(*one), steady(*one))
-    mixed = Elmo(*paths, 4, 0.5, 0.0).train()
-    assert not torch.equal(mixed(*one), mixed(*one))
-    assert torch.equal(mixed.eval()(*one), mixed(*one))
-    whole = Elmo(*paths, 400, 0.0, 0.2).train()(*one)
-    absent = whole == 0
+    sentences = [["so", "la"]] * 2
+    steady = built(paths, 4, 0.0, 0.0).train()
+    assert torch.equal(apply(steady, sentences), apply(steady, sentences))
+    mixed = built(paths, 4, 0.5, 0.0).train()
+    assert not torch.equal(apply(mixed, sentences), apply(mixed, sentences))
+    mixed.eval()
+    assert torch.equal(apply(mixed, sentences), apply(mixed, sentences))
+    absent = apply(built(paths, 400, 0.0, 0.2).train(), sentences) == 0
     for sentence in absent.split(4):  # a feature is absent from all tokens of a sentence
         assert torch.equal(sentence, sentence[:1].expand_as(sentence))
     assert 0.1 < absent.float().mean().item() < 0.3

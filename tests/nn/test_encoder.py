@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention
+from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, SelfAttention
 from spmrl_bench.nn.ragged import Ragged
 from tests.nn import plain
+from tests.nn.built import attention_encoder, encoder_layer, self_attention
 from tests.nn.plain import array, layout_of, randomise
 
 LENGTHS = [4, 1, 6, 3]
 WIDTH = 6  # of a half
-NO_DROPOUT = {"attention_dropout": 0.0, "residual_dropout": 0.0, "relu_dropout": 0.0}
 
 
 def rows_of(lengths: list[int], width: int, seed: int = 0) -> Tensor:
@@ -24,20 +24,20 @@ def rows_of(lengths: list[int], width: int, seed: int = 0) -> Tensor:
     return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
 
 
-def attention(dropout: float = 0.0) -> SelfAttention:
-    module = SelfAttention(2 * WIDTH, heads=3, d_kv=4, dropout=dropout).double()
+def attention() -> SelfAttention:
+    module = self_attention(2 * WIDTH).double()
     randomise(module, seed=1)
     return module
 
 
 def layer(**dropout: float) -> EncoderLayer:
-    module = EncoderLayer(2 * WIDTH, 3, 4, 10, **{**NO_DROPOUT, **dropout}).double()
+    module = encoder_layer(2 * WIDTH, **dropout).double()
     randomise(module, seed=2)
     return module
 
 
-def encoder(layers: int, max_positions: int = 9) -> Encoder:
-    module = Encoder(2 * WIDTH, layers, 3, 4, 10, max_positions, **NO_DROPOUT).double()
+def encoder(layers: int) -> AttentionEncoder:
+    module = attention_encoder(2 * WIDTH, layers=layers).double()
     randomise(module, seed=3)
     return module
 
@@ -80,7 +80,7 @@ def test_halves_meet_only_in_the_attention_weights(side: int) -> None:
 def test_attention_dropout_is_drawn_for_each_weight() -> None:
     """Uniform weights over one-hot values make the masked weights themselves visible."""
     n, p = 6, 0.5
-    module = SelfAttention(2 * n, heads=2, d_kv=2 * n, dropout=p).double()
+    module = self_attention(2 * n, heads=2, d_kv=2 * n, attention_dropout=p).double()
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.zero_()
@@ -97,23 +97,16 @@ def test_attention_dropout_is_drawn_for_each_weight() -> None:
     np.testing.assert_allclose(array(run(module.eval(), rows, layout)[:, :n]), 1 / n)
 
 
-def test_initial_weights_are_xavier_over_whole_head_tensors() -> None:
+@pytest.mark.parametrize(("matrices", "parts"), [("factored", 2), ("full", 1)])
+def test_initial_weights_are_xavier_over_whole_head_tensors(matrices: str, parts: int) -> None:
     d_model, heads, d_kv = 256, 8, 64
     torch.manual_seed(0)
-    module = SelfAttention(d_model, heads, d_kv, 0.0)
-    per_head = nn.init.xavier_normal_(torch.empty(heads, d_model // 2, d_kv // 2))
-    for linear in (module.project.content, module.project.position):
-        assert linear.weight.std().item() == pytest.approx(per_head.std().item(), rel=0.03)
-    per_head = nn.init.xavier_normal_(torch.empty(heads, d_kv // 2, d_model // 2))
-    for linear in (module.output.content, module.output.position):
-        assert linear.weight.std().item() == pytest.approx(per_head.std().item(), rel=0.03)
-
-
-def test_layer_normalises_after_each_residual() -> None:
-    module, rows = layer(), rows_of(LENGTHS, 2 * WIDTH)
-    found = run(module, rows, layout_of(LENGTHS))
-    expected = plain.layer(module, array(rows), LENGTHS)
-    np.testing.assert_allclose(array(found), expected, atol=1e-12)
+    module = self_attention(d_model, heads=heads, d_kv=d_kv, matrices=matrices)
+    sizes = (d_model // parts, d_kv // parts)
+    for linear, shape in ((module.project, sizes), (module.output, sizes[::-1])):
+        expected = nn.init.xavier_normal_(torch.empty(heads, *shape)).std().item()
+        for weight in linear.parameters():
+            assert weight.std().item() == pytest.approx(expected, rel=0.03)
 
 
 class Tap:
@@ -143,7 +136,7 @@ def assert_sentence_mask(before: Tensor, after: Tensor) -> None:
     assert len(masks) > 1
 
 
-def test_residual_dropout_is_shared_by_a_sentence() -> None:
+def test_dropout_is_shared_by_a_sentence() -> None:
     module, layout = layer(residual_dropout=0.5), layout_of(LENGTHS)
     rows = rows_of(LENGTHS, 2 * WIDTH)
     attended, contracted = Tap(module.attention), Tap(module.contract)
@@ -152,10 +145,7 @@ def test_residual_dropout_is_shared_by_a_sentence() -> None:
     run(module, rows, layout)
     assert_sentence_mask(attended.output, first.input - rows)
     assert_sentence_mask(contracted.output, second.input - first.output)
-
-
-def test_relu_dropout_is_shared_by_a_sentence() -> None:
-    module, layout = layer(relu_dropout=0.5), layout_of(LENGTHS)
+    module = layer(relu_dropout=0.5)
     expanded, contracted = Tap(module.expand), Tap(module.contract)
     torch.manual_seed(0)
     run(module, rows_of(LENGTHS, 2 * WIDTH), layout)

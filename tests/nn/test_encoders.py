@@ -11,19 +11,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.choices import AttentionScale, LayerNormForm, Matrices, PositionInput
-from spmrl_bench.nn.encoder import Encoder, EncoderLayer, SelfAttention
-from spmrl_bench.nn.encoder_kinds import content_width
-from spmrl_bench.nn.maps import FactoredLinear, FullLinear
-from spmrl_bench.nn.norms import ReleasedLayerNorm
+from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, Scale
+from spmrl_bench.nn.layers import FactoredLinear, FullLinear, Matrices, Norm, ReleasedLayerNorm
 from tests.nn import plain
+from tests.nn.built import attention_encoder, self_attention
 from tests.nn.plain import array, layout_of, randomise
 
 LENGTHS = [3, 1, 7]
-D_MODEL, HEADS, D_KV, D_FF = 12, 3, 4, 10
-NO_DROPOUT = dict.fromkeys(("attention_dropout", "residual_dropout", "relu_dropout"), 0.0)
+D_MODEL, HEADS, D_KV = 12, 3, 4
+POSITIONS = ("concatenated", "added")
 every = pytest.mark.parametrize(
-    ("position", "matrices"), list(itertools.product(get_args(PositionInput), get_args(Matrices)))
+    ("position", "matrices"), list(itertools.product(POSITIONS, get_args(Matrices)))
 )
 
 
@@ -32,15 +30,8 @@ def rows_of(width: int, seed: int = 1) -> Tensor:
     return torch.randn(sum(LENGTHS), width, generator=generator, dtype=torch.float64)
 
 
-def layer(matrices: Matrices) -> EncoderLayer:
-    module = EncoderLayer(D_MODEL, HEADS, D_KV, D_FF, **NO_DROPOUT, matrices=matrices).double()
-    randomise(module, seed=2)
-    return module
-
-
-def encoder(layers: int = 2, dropout: float = 0.0, **choices: Any) -> Encoder:
-    rates = dict.fromkeys(NO_DROPOUT, dropout)
-    module = Encoder(D_MODEL, layers, HEADS, D_KV, D_FF, 9, **rates, **choices).double()
+def encoder(layers: int = 2, **choices: Any) -> AttentionEncoder:
+    module = attention_encoder(D_MODEL, layers=layers, **choices).double()
     randomise(module, seed=3)
     return module
 
@@ -78,20 +69,6 @@ def copy_layer(full: EncoderLayer, factored: EncoderLayer) -> None:
         getattr(full, name).load_state_dict(getattr(factored, name).state_dict())
 
 
-def test_a_factored_layer_is_a_full_one_with_block_diagonal_matrices() -> None:
-    factored, full = layer("factored"), layer("full")
-    copy_layer(full, factored)
-    layout, rows = layout_of(LENGTHS), rows_of(D_MODEL)
-    given = (rows, layout)
-    expected = factored(*given)
-    torch.testing.assert_close(full(*given), expected, atol=1e-12, rtol=0)
-    # The layer is not the identity, and what is off the diagonal would show.
-    assert (expected - rows).abs().max() > 0.1
-    with torch.no_grad():
-        full.expand.weight[0, -1] += 1
-    assert (full(*given) - expected).abs().max() > 1e-3
-
-
 @pytest.mark.parametrize("layers", [0, 1, 3])
 def test_the_factored_encoder_is_the_concatenated_one_with_block_diagonal_matrices(
     layers: int,
@@ -127,7 +104,7 @@ def test_an_added_position_meets_the_content_before_the_first_layer(matrices: Ma
 
 
 @every
-def test_which_features_meet(position: PositionInput, matrices: Matrices) -> None:
+def test_which_features_meet(position: str, matrices: Matrices) -> None:
     """Of the maps, content reaches position only through full matrices or an added position."""
     module = encoder(1, position=position, matrices=matrices)
     each = module.layers[0]
@@ -135,41 +112,16 @@ def test_which_features_meet(position: PositionInput, matrices: Matrices) -> Non
     first, second = each.contract(each.expand(rows).relu()).chunk(2, dim=1)
     (by_first,) = torch.autograd.grad(first.square().sum(), rows)
     assert bool(by_first[:, D_MODEL // 2 :].any()) == (matrices == "full")
-    assert module.positions.embedding_dim == content_width(D_MODEL, position)
-    assert content_width(D_MODEL, position) == (D_MODEL if position == "added" else D_MODEL // 2)
+    width = D_MODEL if position == "added" else D_MODEL // 2
+    assert module.positions.embedding_dim == module.content_width == width
     assert second.shape == first.shape
 
 
+@pytest.mark.parametrize("form", get_args(Norm))
 @every
-def test_sentences_of_a_batch_do_not_see_each_other(
-    position: PositionInput, matrices: Matrices
-) -> None:
-    module = encoder(2, position=position, matrices=matrices)
-    content = rows_of(content_width(D_MODEL, position))
-    together = module(content, layout_of(LENGTHS)).split(LENGTHS)
-    for n, rows, expected in zip(LENGTHS, content.split(LENGTHS), together, strict=True):
-        torch.testing.assert_close(module(rows, layout_of([n])), expected, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("matrices", get_args(Matrices))
-def test_attention_is_drawn_as_in_the_released_code(matrices: Matrices) -> None:
-    torch.manual_seed(0)
-    d_model, heads, d_kv = 64, 4, 16
-    module = SelfAttention(d_model, heads, d_kv, 0.0, matrices)
-    parts = 2 if matrices == "factored" else 1
-    shape = (heads, d_model // parts, d_kv // parts)
-    expected = torch.nn.init.xavier_normal_(torch.empty(shape)).std().item()
-    for name, weight in module.project.named_parameters():
-        assert weight.std().item() == pytest.approx(expected, rel=0.1), name
-
-
-@pytest.mark.parametrize("form", get_args(LayerNormForm))
-@every
-def test_bfloat16_products_are_close(
-    position: PositionInput, matrices: Matrices, form: LayerNormForm
-) -> None:
+def test_bfloat16_products_are_close(position: str, matrices: Matrices, form: Norm) -> None:
     module = encoder(2, position=position, matrices=matrices, layer_norm=form).float()
-    content = rows_of(content_width(D_MODEL, position)).float()
+    content = rows_of(module.content_width).float()
     expected = module(content, layout_of(LENGTHS))
     module.precision = "bf16"
     found = module(content, layout_of(LENGTHS))
@@ -177,28 +129,14 @@ def test_bfloat16_products_are_close(
     assert 0 < (found - expected).abs().max() < 0.3
 
 
-def test_dividing_by_the_root_of_d_model() -> None:
-    """As in the released code: the same as queries that are smaller by that ratio."""
-    usual, released = encoder(2), encoder(2, attention_scale="d_model")
-    layout, content = layout_of(LENGTHS), rows_of(D_MODEL // 2)
-    found = released(content, layout)
-    assert (found - usual(content, layout)).abs().max() > 1e-3
-    queries = HEADS * D_KV // 2
-    with torch.no_grad():
-        for each in usual.layers:
-            for part in (each.attention.project.content, each.attention.project.position):
-                part.weight[:queries] *= math.sqrt(D_KV / D_MODEL)
-    torch.testing.assert_close(found, usual(content, layout), atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("scale", get_args(AttentionScale))
-def test_full_attention_by_hand(scale: AttentionScale) -> None:
-    module = SelfAttention(D_MODEL, HEADS, D_KV, 0.0, "full", scale).double()
+@pytest.mark.parametrize("scale", get_args(Scale))
+def test_full_attention_by_hand(scale: Scale) -> None:
+    module = self_attention(D_MODEL, matrices="full", attention_scale=scale).double()
     randomise(module, seed=4)
     layout, rows = layout_of(LENGTHS), rows_of(D_MODEL)
     found = module(rows, layout)
     divisor = math.sqrt({"d_kv": D_KV, "d_model": D_MODEL}[scale])
-    expected = plain.full_attention(module, array(rows), array(rows), LENGTHS, divisor)
+    expected = plain.attention(module, array(rows), LENGTHS, divisor=divisor)
     np.testing.assert_allclose(array(found), expected, atol=1e-12)
 
 
@@ -214,10 +152,10 @@ def test_released_norms_by_hand() -> None:
 
 
 @every
-def test_without_a_norm_of_the_input(position: PositionInput, matrices: Matrices) -> None:
+def test_without_a_norm_of_the_input(position: str, matrices: Matrices) -> None:
     module = encoder(1, position=position, matrices=matrices, input_norm=False)
     assert not [name for name in module.state_dict() if "input_norm" in name]
-    layout, content = layout_of(LENGTHS), rows_of(content_width(D_MODEL, position))
+    layout, content = layout_of(LENGTHS), rows_of(module.content_width)
     place = module.positions.weight[[k for n in LENGTHS for k in range(n)]]
     rows = content + place if position == "added" else torch.cat((content, place), dim=1)
     expected = module.layers[0](rows, layout)

@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn.choices import Initialisation
-from spmrl_bench.nn.initialisation import initialise
-from spmrl_bench.nn.norms import ReleasedLayerNorm
+from spmrl_bench.nn.initialisation import Initialisation, initialise
+from spmrl_bench.nn.layers import ReleasedLayerNorm
 
 both_rules = pytest.mark.parametrize("rule", ["glorot-normal", "glorot-uniform"])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import copy
+import contextlib
+import itertools
 import math
 from typing import Any
 
@@ -10,23 +11,23 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.encoder import Encoder, SelfAttention
-from spmrl_bench.nn.limits import OPEN, Limit
+from spmrl_bench.errors import UnsupportedError
+from spmrl_bench.nn.encoders.attention import AttentionEncoder, AttentionMask, SelfAttention
+from tests.nn.built import attention_encoder, recurrent_encoder, self_attention
 from tests.nn.plain import layout_of, randomise
 
 LENGTHS = [3, 12, 1, 7, 5]
 D_MODEL, HEADS, D_KV = 12, 2, 4
-NO_DROPOUT = dict.fromkeys(("attention_dropout", "residual_dropout", "relu_dropout"), 0.0)
 
 
 def attention() -> SelfAttention:
-    module = SelfAttention(D_MODEL, HEADS, D_KV, 0.0).double()
+    module = self_attention(D_MODEL, heads=HEADS).double()
     randomise(module, seed=1)
     return module
 
 
-def encoder(**choices: Any) -> Encoder:
-    module = Encoder(D_MODEL, 3, HEADS, D_KV, 10, 20, **NO_DROPOUT, **choices).double()
+def encoder(**choices: Any) -> AttentionEncoder:
+    module = attention_encoder(D_MODEL, layers=3, heads=HEADS, **choices).double()
     randomise(module, seed=2)
     return module
 
@@ -36,13 +37,7 @@ def rows_of(width: int) -> Tensor:
     return torch.randn(sum(LENGTHS), width, generator=generator, dtype=torch.float64)
 
 
-def attend(module: SelfAttention, rows: Tensor, limit: Limit = OPEN) -> Tensor:
-    layout = layout_of(LENGTHS)
-    found: Tensor = module(rows, layout, limit)
-    return found
-
-
-def weights_by_hand(module: SelfAttention, rows: Tensor, limit: Limit) -> Tensor:
+def weights_by_hand(module: SelfAttention, rows: Tensor, limit: AttentionMask) -> Tensor:
     """Attention of one sentence in plain loops, ``[n, d_model]``."""
     n = len(rows)
     heads = module.project.to_heads(rows, 3 * HEADS).view(n, 3, HEADS, D_KV)
@@ -67,45 +62,17 @@ def weights_by_hand(module: SelfAttention, rows: Tensor, limit: Limit) -> Tensor
     return module.output.from_heads(results)
 
 
-@pytest.mark.parametrize(
-    "limit",
-    [
-        OPEN,
-        Limit(content=False),
-        Limit(position=False),
-        Limit(content=False, position=False),
-        Limit(window=0),
-        Limit(window=2),
-        Limit(window=2, relaxed=True),
-        Limit(content=False, window=3, relaxed=True),
-    ],
-    ids=str,
-)
-def test_limits_by_hand(limit: Limit) -> None:
+def test_limits_by_hand() -> None:
+    """Of both products, of either and of none, with windows up to the whole sentence."""
     module, rows = attention(), rows_of(D_MODEL)
-    found = attend(module, rows, limit).split(LENGTHS)
-    for given, result in zip(rows.split(LENGTHS), found, strict=True):
-        expected = weights_by_hand(module, given, limit)
-        torch.testing.assert_close(result, expected, atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("side", ["content", "position"])
-def test_leaving_a_term_out_equals_zero_queries(side: str) -> None:
-    module, rows = attention(), rows_of(D_MODEL)
-    found = attend(module, rows, Limit(**{side: False}))
-    zeroed = copy.deepcopy(module)
-    with torch.no_grad():
-        getattr(zeroed.project, side).weight[: HEADS * D_KV // 2] = 0
-    torch.testing.assert_close(found, attend(zeroed, rows), atol=1e-12, rtol=0)
-    assert (found - attend(module, rows)).abs().max() > 1e-3
-
-
-@pytest.mark.parametrize("relaxed", [False, True])
-@pytest.mark.parametrize("window", [11, 12, 100])
-def test_a_window_of_the_whole_sentence_changes_nothing(window: int, relaxed: bool) -> None:
-    module, rows = attention(), rows_of(D_MODEL)
-    found = attend(module, rows, Limit(window=window, relaxed=relaxed))
-    torch.testing.assert_close(found, attend(module, rows), atol=1e-12, rtol=0)
+    counting = itertools.product([True, False], repeat=2)
+    windows = [(None, False), (0, False), (2, False), (3, True), (11, True), (12, False)]
+    for counts, window in itertools.product(counting, windows):
+        limit = AttentionMask(*counts, *window)
+        found = module(rows, layout_of(LENGTHS), limit).split(LENGTHS)
+        for given, result in zip(rows.split(LENGTHS), found, strict=True):
+            expected = weights_by_hand(module, given, limit)
+            torch.testing.assert_close(result, expected, atol=1e-12, rtol=0, msg=str(limit))
 
 
 @pytest.mark.parametrize("window", [0, 1, 3])
@@ -113,7 +80,7 @@ def test_a_relaxed_window_by_its_definition(window: int) -> None:
     """For every length: START, the first word, the last word and STOP, as they overlap or not."""
     lengths = list(range(1, 13))
     layout = layout_of(lengths)
-    seen = Limit(window=window, relaxed=True).pairs(layout)[:, 0]
+    seen = AttentionMask(window=window, relaxed=True).pairs(layout)[:, 0]
     for n, found in zip(lengths, seen, strict=True):
         ends = {0, 1, n - 2, n - 1}
         expected = [
@@ -123,58 +90,39 @@ def test_a_relaxed_window_by_its_definition(window: int) -> None:
         assert not found[:, n:].any()  # what lies beyond a sentence is seen by nobody
 
 
-def test_a_relaxed_window_lets_the_ends_see_all_and_be_seen_by_all() -> None:
-    module, n = encoder(), 12
-    module.limit({0: Limit(window=1, relaxed=True), 1: Limit(window=0), 2: Limit(window=0)})
-    rows = rows_of(D_MODEL // 2)[:n].requires_grad_()
-    found = module(rows, layout_of([n]))
-    for token in range(n):
-        (by_rows,) = torch.autograd.grad(found[token].square().sum(), rows, retain_graph=True)
-        reached = by_rows.abs().sum(1).nonzero().flatten().tolist()
-        ends = {0, 1, n - 2, n - 1}
-        near = {token - 1, token, token + 1}
-        assert reached == (list(range(n)) if token in ends else sorted(ends | near))
-
-
 def test_gradients_of_limited_attention_are_finite() -> None:
     module, rows = encoder(), rows_of(D_MODEL // 2).requires_grad_()
-    module.limit(dict.fromkeys(range(3), Limit(window=0)))
-    module(rows, layout_of(LENGTHS)).square().sum().backward()
-    assert rows.grad.isfinite().all()
-    # With a window of 0 a token sees itself alone.
-    (only,) = torch.autograd.grad(module(rows, layout_of(LENGTHS))[4].sum(), rows)
+    with module.limited(dict.fromkeys(range(3), AttentionMask(window=0))):
+        module(rows, layout_of(LENGTHS)).square().sum().backward()
+        assert rows.grad.isfinite().all()
+        # With a window of 0 a token sees itself alone.
+        (only,) = torch.autograd.grad(module(rows, layout_of(LENGTHS))[4].sum(), rows)
     assert only.abs().sum(dim=1).nonzero().flatten().tolist() == [4]
 
 
-def test_layers_are_limited_one_by_one() -> None:
-    module, rows, layout = encoder(), rows_of(D_MODEL // 2), layout_of(LENGTHS)
-    whole = module(rows, layout)
-    module.limit({1: Limit(position=False)})
-    second = module(rows, layout)
-    module.limit({2: Limit(position=False)})
-    third = module(rows, layout)
-    assert min((a - b).abs().max() for a, b in [(whole, second), (second, third)]) > 1e-4
-    module.limit({})
-    assert torch.equal(module(rows, layout), whole)
-
-
-def test_the_kernels_are_not_asked_for_limited_attention() -> None:
-    module, rows, layout = encoder().float(), rows_of(D_MODEL // 2).float(), layout_of(LENGTHS)
-    limits = dict.fromkeys(range(3), Limit(window=1))
-    module.limit(limits)
-    found = module(rows, layout)
-    module.double().limit(limits)
-    torch.testing.assert_close(found.double(), module(rows.double(), layout), atol=1e-4, rtol=0)
+def test_layers_are_limited_one_by_one_and_for_a_while() -> None:
+    module, rows, layout = encoder(window=4), rows_of(D_MODEL // 2), layout_of(LENGTHS)
+    found = [module(rows, layout)]
+    for masks in ({1: AttentionMask(window=4, position=False)}, {2: AttentionMask(window=4)}):
+        with contextlib.suppress(KeyboardInterrupt), module.limited(masks):
+            found.append(module(rows, layout))
+            raise KeyboardInterrupt
+    for one, other in itertools.combinations(found, 2):
+        assert (one - other).abs().max() > 1e-4
+    with module.limited({}):
+        assert torch.equal(module(rows, layout), found[0])
+    assert torch.equal(module(rows, layout), found[0])
 
 
 def test_mistakes_are_refused() -> None:
-    with pytest.raises(ValueError, match="layer 3: the encoder's layers are 0 to 2"):
-        encoder().limit({3: Limit(window=1)})
     with pytest.raises(ValueError, match="window is -1; it must be 0 or more"):
-        Limit(window=-1)
-    choices: list[dict[str, Any]] = [{"matrices": "full"}, {"position": "added"}]
-    for choice in choices:
-        mixed = encoder(**choice)
-        mixed.limit({0: Limit(window=1)})
-        with pytest.raises(ValueError, match=r"layer 0: .* can be told apart only with"):
-            mixed.limit({0: Limit(content=False)})
+        AttentionMask(window=-1)
+    refused = [
+        (encoder(), {3: AttentionMask(window=1)}, "layer 3: the encoder's layers are 0 to 2"),
+        (encoder(matrices="full"), {0: AttentionMask(content=False)}, "layer 0: .* told apart"),
+        (encoder(position="added"), {0: AttentionMask(content=False)}, "layer 0: .* told apart"),
+        (recurrent_encoder("lstm"), {0: AttentionMask()}, "no attention .* LSTMEncoder"),
+    ]
+    for module, masks, words in refused:
+        with pytest.raises(UnsupportedError, match=words):
+            module.limited(masks).__enter__()

@@ -9,26 +9,26 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 from torch.nn import functional
 
-from spmrl_bench.nn import encoder as encoder_module
-from spmrl_bench.nn.choices import Matrices, PositionInput
-from spmrl_bench.nn.encoder import Encoder
-from spmrl_bench.nn.encoder_kinds import content_width
-from spmrl_bench.nn.limits import Limit
-from spmrl_bench.nn.positions import SinusoidalPositions, sinusoids
+from spmrl_bench.errors import RecipeError
+from spmrl_bench.nn.encoders import attention as encoder_module
+from spmrl_bench.nn.encoders.attention import AttentionEncoder, AttentionMask
+from spmrl_bench.nn.layers import Matrices, SinusoidalPositions
+from tests import twins
 from tests.nn import plain
+from tests.nn.built import attention_config, attention_encoder
 from tests.nn.plain import array, layout_of, randomise
 
 LENGTHS = [3, 9, 1, 6]
-D_MODEL, HEADS, D_KV, D_FF, PLACES = 12, 3, 4, 10, 9
-NO_DROPOUT = dict.fromkeys(("attention_dropout", "residual_dropout", "relu_dropout"), 0.0)
+D_MODEL, D_KV, PLACES = 12, 4, 9
 ADDED: dict[str, Any] = {"position": "added", "matrices": "full"}
 
 
-def encoder(layers: int = 3, **choices: Any) -> Encoder:
-    module = Encoder(D_MODEL, layers, HEADS, D_KV, D_FF, PLACES, **NO_DROPOUT, **choices).double()
+def encoder(layers: int = 3, **choices: Any) -> AttentionEncoder:
+    module = attention_encoder(D_MODEL, layers=layers, max_positions=PLACES, **choices).double()
     randomise(module, seed=1)
     return module
 
@@ -43,12 +43,10 @@ def rows_of(width: int, seed: int = 2) -> Tensor:
 
 @pytest.mark.parametrize("width", [2, 6, 512])
 def test_the_table_is_that_of_the_paper(width: int) -> None:
-    """Vaswani et al. 2017, section 3.5, feature by feature; the module holds it in float32."""
+    """Vaswani et al. 2017, section 3.5, feature by feature, in float32."""
     module = SinusoidalPositions(40, width)
     for place, i in itertools.product((0, 1, 2, 17, 39), range(width // 2)):
         angle = place / 10000 ** (2 * i / width)
-        assert sinusoids(40, width)[place, 2 * i] == pytest.approx(math.sin(angle), abs=1e-12)
-        assert sinusoids(40, width)[place, 2 * i + 1] == pytest.approx(math.cos(angle), abs=1e-12)
         row = module(torch.tensor([place]))[0]
         assert row[2 * i].item() == pytest.approx(math.sin(angle), abs=1e-7)
         assert row[2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-7)
@@ -64,50 +62,30 @@ def test_a_fixed_table_is_neither_trained_nor_saved() -> None:
 
 
 @pytest.mark.parametrize(
-    ("position", "matrices"), list(itertools.product(get_args(PositionInput), get_args(Matrices)))
+    ("position", "matrices"), list(itertools.product(("concatenated", "added"), get_args(Matrices)))
 )
-def test_a_fixed_table_stands_where_a_learned_one_does(
-    position: PositionInput, matrices: Matrices
-) -> None:
+def test_a_fixed_table_stands_where_a_learned_one_does(position: str, matrices: Matrices) -> None:
     fixed = encoder(position=position, matrices=matrices, position_table="sinusoidal")
     learned = encoder(position=position, matrices=matrices)
-    width = content_width(D_MODEL, position)
-    learned.load_state_dict(
-        {**fixed.state_dict(), "positions.weight": torch.from_numpy(sinusoids(PLACES, width))}
-    )
+    width = fixed.content_width
+    learned.load_state_dict({**fixed.state_dict(), "positions.weight": fixed.positions.weight})
     content, layout = rows_of(width), layout_of(LENGTHS)
     expected = learned(content, layout)
     # A buffer of float32 numbers stays what it is when the encoder becomes double.
     torch.testing.assert_close(fixed(content, layout), expected, atol=1e-5, rtol=0)
 
 
-def test_the_kernels_take_a_fixed_table(monkeypatch: pytest.MonkeyPatch) -> None:
+@twins.needs_kernel("encoder")
+def test_the_kernels_take_a_fixed_table() -> None:
     """With gradients and without; the table itself has none."""
-    exact, low = (encoder(position_table="sinusoidal") for _ in range(2))
-    content, layout = rows_of(D_MODEL // 2).requires_grad_(), layout_of(LENGTHS)
-    expected = exact(content, layout)
-    fused, used = encoder_module.fused_encoder.encode, []
-
-    def encode(*given: Any) -> Tensor:
-        used.append(given)
-        return fused(*given)
-
-    monkeypatch.setattr(encoder_module.fused_encoder, "encode", encode)
-    rows = content.detach().float().requires_grad_()
-    found = low.float()(rows, layout)
-    assert len(used) == encoder_module.kernels.usable(rows)
-    torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
+    module, layout = encoder(position_table="sinusoidal"), layout_of(LENGTHS)
+    content, weights = rows_of(D_MODEL // 2), list(module.named_parameters())
+    expected = twins.outcome(lambda rows: module(rows, layout), content, weights)
+    content, weights = content.float(), list(module.float().named_parameters())
+    found = twins.outcome(lambda rows: module(rows, layout), content, weights)
+    twins.assert_near(found, expected, 1e-4)
     with torch.no_grad():
-        torch.testing.assert_close(low(rows, layout), found, atol=1e-5, rtol=0)
-    expected.pow(3).sum().backward()
-    found.pow(3).sum().backward()
-    compared = dict(low.named_parameters()) | {"content": rows}
-    for name, other in (dict(exact.named_parameters()) | {"content": content}).items():
-        gradient = compared[name].grad
-        assert gradient is not None, name
-        assert other.grad is not None, name
-        error = (gradient.double() - other.grad).abs().max()
-        assert error < 1e-4 * other.grad.abs().max(), name
+        torch.testing.assert_close(module(content, layout), found["result"], atol=1e-5, rtol=0)
 
 
 # Layers that see positions only ----------------------------------------------------------
@@ -122,14 +100,7 @@ def test_position_only_attention_by_hand() -> None:
     given = np.array(
         [plain.layer_norm(row, module.input_norm) for row in array(content) + position]
     )
-    layer = module.layers[0]
-    attended = plain.full_attention(layer.attention, given, position, LENGTHS, math.sqrt(D_KV))
-    expected = []
-    for row, change in zip(given, attended, strict=True):
-        middle = plain.layer_norm(row + change, layer.attention_norm)
-        hidden = np.maximum(array(layer.expand.weight) @ middle + array(layer.expand.bias), 0)
-        contracted = array(layer.contract.weight) @ hidden + array(layer.contract.bias)
-        expected.append(plain.layer_norm(middle + contracted, layer.feed_forward_norm))
+    expected = plain.layer(module.layers[0], given, LENGTHS, position)
     np.testing.assert_allclose(array(module(content, layout)), expected, atol=1e-11)
 
 
@@ -140,9 +111,9 @@ class Tap:
         self.calls: list[tuple[Tensor, Tensor, Tensor]] = []
         attend = functional.scaled_dot_product_attention
 
-        def keep(query: Tensor, key: Tensor, value: Tensor, **others: Any) -> Tensor:
+        def keep(query: Tensor, key: Tensor, value: Tensor, *others: Any, **named: Any) -> Tensor:
             self.calls.append((query.clone(), key.clone(), value.clone()))
-            return attend(query, key, value, **others)
+            return attend(query, key, value, *others, **named)
 
         monkeypatch.setattr(encoder_module.functional, "scaled_dot_product_attention", keep)
 
@@ -170,40 +141,34 @@ def test_content_changes_values_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (results[0] - results[1]).abs().max() > 0.01
 
 
-def test_other_layers_stay_what_they_were() -> None:
-    usual, none = encoder(2, **ADDED), encoder(2, **ADDED, position_only_layers=())
-    content, layout = rows_of(D_MODEL), layout_of(LENGTHS)
-    assert torch.equal(usual(content, layout), none(content, layout))
-    found = [usual(content, layout)]
-    for layers in ((0,), (1,), (0, 1)):
-        module = encoder(2, **ADDED, position_only_layers=layers)
-        assert module.state_dict().keys() == usual.state_dict().keys()
-        found.append(module(content, layout))
-    for a, b in itertools.combinations(found, 2):
-        assert (a - b).abs().max() > 1e-3
-
-
 def test_position_only_layers_have_windows_and_gradients() -> None:
     """A window still holds, and the table learns from queries and keys."""
     module = encoder(1, **ADDED, position_only_layers=(0,))
-    content = rows_of(D_MODEL).requires_grad_()
-    module.limit({0: Limit(window=1)})
-    found = module(content, layout_of(LENGTHS))
-    (by_content,) = torch.autograd.grad(found[3 + 4].sum(), content)  # place 4 of the second
-    assert by_content.abs().sum(1).nonzero().flatten().tolist() == [3 + 3, 3 + 4, 3 + 5]
-    short = content.detach()[:3]
-    one = layout_of([3])
-    assert torch.autograd.gradcheck(lambda rows: module(rows, one), (short.requires_grad_(),))
-    module.limit({})
+    content, one = rows_of(D_MODEL).requires_grad_(), layout_of([3])
+    short = content.detach()[:3].requires_grad_()
+    with module.limited({0: AttentionMask(window=1)}):
+        found = module(content, layout_of(LENGTHS))
+        (by_content,) = torch.autograd.grad(found[3 + 4].sum(), content)  # place 4 of the second
+        assert by_content.abs().sum(1).nonzero().flatten().tolist() == [3 + 3, 3 + 4, 3 + 5]
+        assert torch.autograd.gradcheck(lambda rows: module(rows, one), (short,))
     (by_table,) = torch.autograd.grad(module(short, one)[0].sum(), module.positions.weight)
     assert by_table[:3].abs().sum(1).all()
     assert not by_table[3:].any()
 
 
 def test_mistakes_are_refused() -> None:
-    choices: list[dict[str, Any]] = [{}, {"position": "added"}, {"matrices": "full"}]
-    for choice in choices:
-        with pytest.raises(ValueError, match="position-only layers need an added position and"):
-            encoder(2, **choice, position_only_layers=(0,))
-    with pytest.raises(ValueError, match="position-only layer 2: the encoder's layers are 0 to 1"):
-        encoder(2, **ADDED, position_only_layers=(0, 2))
+    refused: list[tuple[dict[str, Any], str]] = [
+        *(
+            ({**choice, "position_only_layers": (0,)}, "needs position = 'added' and matrices")
+            for choice in ({}, {"position": "added"}, {"matrices": "full"})
+        ),
+        ({**ADDED, "position_only_layers": (0, 2)}, "layer 2; the encoder's layers are 0 to 1"),
+        ({**ADDED, "position_only_layers": (0,), "layers": 0}, "layer 0; .* are none"),
+        ({"relaxed_window": True}, "no window to relax"),
+        ({"forward_features": "first"}, "forward_features = 'first' needs position = 'added'"),
+    ]
+    for choices, words in refused:
+        with pytest.raises(ValidationError, match=words):
+            attention_config(**choices)
+    with pytest.raises(RecipeError, match=r"more than 33554432 numbers; .* can have 9998 rows"):
+        SinusoidalPositions(10_000, 3356)

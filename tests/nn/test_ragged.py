@@ -18,13 +18,17 @@ def test_rows_know_their_sentence_and_place() -> None:
     assert (layout.lengths.tolist(), layout.longest) == ([2, 1, 3], 3)
 
 
-def test_spread_puts_each_token_into_the_row_of_its_sentence() -> None:
+def test_each_token_is_padded_into_the_row_of_its_sentence() -> None:
     layout = layout_of([2, 1, 3])
     rows = torch.arange(1.0, 7.0)[:, None]
-    spread = layout.spread(rows)
-    assert spread.squeeze(2).tolist() == [[1, 2, 0], [3, 0, 0], [4, 5, 6]]
-    assert torch.equal(spread.squeeze(2) > 0, layout.filled)
-    assert torch.equal(layout.gather(spread), rows)
+    padded = layout.pad(rows)
+    assert padded.squeeze(2).tolist() == [[1, 2, 0], [3, 0, 0], [4, 5, 6]]
+    assert torch.equal(padded.squeeze(2) > 0, layout.mask)
+    larger = layout.pad(rows, 4, 5)
+    assert larger.shape == (4, 5, 1)
+    assert torch.equal(larger[:3, :3], padded)
+    for rectangle in (padded, larger):
+        assert torch.equal(layout.unpad(rectangle), rows)
 
 
 def test_words_lie_between_start_and_stop() -> None:
@@ -56,13 +60,6 @@ def test_expectation_is_the_input(p: float) -> None:
     assert (dropped == 0).float().mean().item() == pytest.approx(p, abs=0.01)
 
 
-def test_each_call_draws_new_masks() -> None:
-    torch.manual_seed(2)
-    dropout, layout = SentenceDropout(0.5), layout_of(LENGTHS)
-    rows = torch.ones(sum(LENGTHS), 50)
-    assert not torch.equal(dropout(rows, layout), dropout(rows, layout))
-
-
 def test_identity_outside_training_and_without_rate() -> None:
     rows = torch.randn(sum(LENGTHS), 4)
     layout = layout_of(LENGTHS)
@@ -76,3 +73,4 @@ def test_gradient_passes_through_the_same_mask() -> None:
     dropped = SentenceDropout(0.5)(rows, layout_of(LENGTHS))
     (gradient,) = torch.autograd.grad(dropped.sum(), rows)
     assert torch.equal(gradient, dropped)
+    assert not torch.equal(SentenceDropout(0.5)(rows, layout_of(LENGTHS)), dropped)  # a new one

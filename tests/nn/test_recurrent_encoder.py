@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.choices import Cell, RecurrentDropout
-from spmrl_bench.nn.fused_recurrent import RecurrentLayer
-from spmrl_bench.nn.recurrent_encoder import RecurrentEncoder
-from spmrl_bench.nn.span_scorer import fenceposts
+from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
+from spmrl_bench.nn.kernels.recurrent import RecurrentLayer
+from spmrl_bench.nn.scorers.spans import fenceposts
 from tests import twins
+from tests.nn.built import recurrent_encoder
 from tests.nn.plain import layout_of
 
 LENGTHS = [3, 7, 1, 4]
 D_MODEL = 6
-every_cell = pytest.mark.parametrize("cell", get_args(Cell))
+every_cell = pytest.mark.parametrize("cell", ["lstm", "gru"])
 
 
-def encoder(cell: Cell, layers: int, dropout: float = 0.0, **options: Any) -> RecurrentEncoder:
+def encoder(cell: str, layers: int, dropout: float = 0.0, **options: Any) -> RecurrentEncoder:
     torch.manual_seed(0)
-    return RecurrentEncoder(cell, D_MODEL, layers, dropout=dropout, **options).double()
+    return recurrent_encoder(cell, D_MODEL, layers, dropout=dropout, **options).double()
 
 
 def content(lengths: list[int] = LENGTHS, width: int = D_MODEL) -> Tensor:
@@ -58,7 +59,7 @@ every_width = pytest.mark.parametrize("width", [D_MODEL, 3, 11])
 @every_cell
 @every_width
 @pytest.mark.parametrize("layers", [1, 2])
-def test_states_by_hand(cell: Cell, layers: int, width: int) -> None:
+def test_states_by_hand(cell: str, layers: int, width: int) -> None:
     module = encoder(cell, layers, d_content=width)
     given_rows = content(width=width)
     found = module(given_rows, layout_of(LENGTHS)).split(LENGTHS)
@@ -75,11 +76,11 @@ def test_states_by_hand(cell: Cell, layers: int, width: int) -> None:
         torch.testing.assert_close(result, torch.stack(given), atol=1e-12, rtol=0)
 
 
-@pytest.mark.skipif(kernels.load("_recurrent") is None, reason="the kernels are not built")
+@pytest.mark.skipif(kernels.load("recurrent") is None, reason="the kernels are not built")
 @every_cell
 @every_width
 @pytest.mark.parametrize("layers", [1, 2])
-def test_kernels_compute_the_encoder(cell: Cell, layers: int, width: int) -> None:
+def test_kernels_compute_the_encoder(cell: str, layers: int, width: int) -> None:
     module, layout = encoder(cell, layers, d_content=width), layout_of(LENGTHS)
     weights = list(module.named_parameters())
     expected = twins.outcome(lambda rows: module(rows, layout), content(width=width), weights)
@@ -91,7 +92,7 @@ def test_kernels_compute_the_encoder(cell: Cell, layers: int, width: int) -> Non
 
 
 @every_cell
-def test_a_fencepost_has_read_the_left_and_the_right_side(cell: Cell) -> None:
+def test_a_fencepost_has_read_the_left_and_the_right_side(cell: str) -> None:
     """Forward states of the tokens before it, backward states of those behind it."""
     n = 7
     rows = content([n]).requires_grad_()
@@ -104,28 +105,19 @@ def test_a_fencepost_has_read_the_left_and_the_right_side(cell: Cell) -> None:
         assert by_right.abs().sum(1).nonzero().flatten().tolist() == list(range(k + 1, n))
 
 
-def test_dropout_is_on_what_goes_into_later_layers() -> None:
-    layout = layout_of(LENGTHS)
-    single = encoder("lstm", 1, dropout=0.9)
-    assert torch.equal(single(content(), layout), single.eval()(content(), layout))
-    double = encoder("lstm", 2, dropout=0.9)
-    assert not torch.equal(double(content(), layout), double.eval()(content(), layout))
-
-
-def masks_of(masks: RecurrentDropout, *, fused: bool) -> tuple[list[Tensor], Tensor]:
+def masks_of(masks: str, *, fused: bool) -> tuple[list[Tensor], Tensor]:
     """What is left of ones before each of three layers, which give ones, and behind the last."""
     module = encoder("gru", 3, dropout=0.5, masks=masks)
     if fused:
         module.float()
     seen: list[Tensor] = []
 
-    def watched(layer: RecurrentLayer, rows: Tensor, *_: object) -> Tensor:
+    def watched(layer: RecurrentLayer, rows: Tensor, *others: Any) -> Tensor:
         seen.append(rows)
         return torch.ones_like(rows)
 
     with pytest.MonkeyPatch.context() as patch:
-        for way in ("_fused", "_packed"):
-            patch.setattr(f"spmrl_bench.nn.recurrent_encoder.{way}", lambda _: watched)
+        patch.setattr(module, "_states", watched)
         torch.manual_seed(3)
         rows = torch.ones(sum(LENGTHS), D_MODEL, dtype=torch.float32 if fused else torch.float64)
         return seen, module(rows, layout_of(LENGTHS))
@@ -167,5 +159,5 @@ def test_masks_are_of_training_only_and_their_rate_may_be_zero() -> None:
 
 
 def test_content_of_another_width_needs_a_layer() -> None:
-    with pytest.raises(ValueError, match="no layer makes tokens of width 6 of content of 5"):
+    with pytest.raises(RecipeError, match="no layer makes tokens of width 6 of content of 5"):
         encoder("lstm", 0, d_content=5)

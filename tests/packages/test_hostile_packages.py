@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from spmrl_bench import load_parser
 from spmrl_bench.errors import PackageError
 from spmrl_bench.packages.description import CARD, PACKAGE
-from spmrl_bench.parsers import load_parser
 from tests.packages.conftest import NAME
 from tests.reliability.hostile_archives import MEGABYTE, deflated, raw_zip, zip_of
 from tests.reliability.tally import Tally
@@ -169,10 +169,7 @@ FOLDERS: dict[str, tuple[Harm, str]] = {
     ),
     "weights of 1 TB": (sparse(WEIGHTS), f"where {PACKAGE} lists"),
     "other weights beside": (raw("more.safetensors", b""), "more.safetensors: not listed"),
-    "weights not listed": (
-        described(lambda c: c["files"].pop(WEIGHTS)),
-        f"{WEIGHTS}: not listed",
-    ),
+    "weights not listed": (described(lambda c: c["files"].pop(WEIGHTS)), f"{WEIGHTS}: not listed"),
     "a file beside an encoder's": (with_folder, "added_tokens.json: not listed"),
     **{f"{PACKAGE}: {kind}": (special(PACKAGE, kind), PACKAGE) for kind in KINDS},
     **{f"{WEIGHTS}: {kind}": (special(WEIGHTS, kind), WEIGHTS) for kind in KINDS},
@@ -184,37 +181,24 @@ def members(folder: Path) -> dict[str, bytes]:
     return {f"p/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+TOP, BROKEN = "no package.json at its top", "no whole zip"
+OUTSIDE, SAME = "would be written outside its folder", "would become the same file"
 ARCHIVES: dict[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
-    "no package": (lambda f: zip_of([("p/a.txt", b"a")]), "no package.json at its top"),
-    "nothing": (lambda f: zip_of([]), "no package.json at its top"),
+    "no package": (lambda f: zip_of([("p/a.txt", b"a")]), TOP),
+    "nothing": (lambda f: zip_of([]), TOP),
     "two packages": (
         lambda f: zip_of([*f.items(), *((f"q{name}", data) for name, data in f.items())]),
         "2 package.json at its top",
     ),
-    "a package too deep": (
-        lambda f: zip_of((f"a/{name}", data) for name, data in f.items()),
-        "no package.json at its top",
-    ),
-    "a member above": (
-        lambda f: zip_of([("../../evil.txt", b"x"), *f.items()]),
-        "would be written outside its folder",
-    ),
-    "an absolute member": (
-        lambda f: zip_of([("/tmp/evil.txt", b"x"), *f.items()]),
-        "would be written outside its folder",
-    ),
+    "a package too deep": (lambda f: zip_of((f"a/{name}", data) for name, data in f.items()), TOP),
+    "a member above": (lambda f: zip_of([("../../evil.txt", b"x"), *f.items()]), OUTSIDE),
+    "an absolute member": (lambda f: zip_of([("/tmp/evil.txt", b"x"), *f.items()]), OUTSIDE),
     "a description above": (
         lambda f: zip_of([("../package.json", f[f"p/{PACKAGE}"]), *f.items()]),
-        "would be written outside its folder",
+        OUTSIDE,
     ),
-    "weights twice": (
-        lambda f: zip_of([*f.items(), (f"p/{WEIGHTS}", b"x")]),
-        "would become the same file",
-    ),
-    "a description twice": (
-        lambda f: zip_of([*f.items(), (f"p/{PACKAGE}", b"{}")]),
-        "would become the same file",
-    ),
+    "weights twice": (lambda f: zip_of([*f.items(), (f"p/{WEIGHTS}", b"x")]), SAME),
+    "a description twice": (lambda f: zip_of([*f.items(), (f"p/{PACKAGE}", b"{}")]), SAME),
     "weights missing": (
         lambda f: zip_of((n, d) for n, d in f.items() if WEIGHTS not in n),
         f"{WEIGHTS}: missing",
@@ -229,7 +213,7 @@ ARCHIVES: dict[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
     ),
     "an encrypted member": (
         lambda f: raw_zip([(f"p/{PACKAGE}", f[f"p/{PACKAGE}"], 9)], 0, flags=1),
-        "no whole zip",
+        BROKEN,
     ),
     "an unknown method": (
         lambda f: raw_zip([(f"p/{PACKAGE}", f[f"p/{PACKAGE}"], 9)], 97),
@@ -246,14 +230,14 @@ ARCHIVES: dict[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
     "cut in the middle": (lambda f: zip_of(f.items())[:-5000], "no zip archive of a package"),
     "a broken directory": (
         lambda f: zip_of(f.items()).replace(b"PK\x01\x02", b"PK\x01\x03"),
-        "no whole zip",
+        BROKEN,
     ),
     "weights that do not unpack": (
         lambda f: raw_zip(
             (name, b"\xff" * 99 if WEIGHTS in name else zlib.compress(data, wbits=-15), len(data))
             for name, data in f.items()
         ),
-        "no whole zip",
+        BROKEN,
     ),
     "a description of another format": (
         lambda f: zip_of([(PACKAGE, b'{"format": 7}')]),

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, PackageError
 from spmrl_bench.packages.description import PACKAGE
 from spmrl_bench.packages.located import located
-from spmrl_bench.parsers import load_parser
-from tests.builders import cli
-from tests.packages.conftest import NAME
 from tests.packages.hub_server import Hub
 
 MODEL = "elves/parser"
@@ -121,10 +119,3 @@ def test_the_library_is_an_extra(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(PackageError, match=r"pip install 'spmrl-bench\[hub\]'"):
         located(f"{MODEL}@{'0' * 40}")
-
-
-def test_the_command_parses_with_a_name_of_the_hub(hub: Hub, packages: Path) -> None:
-    name = f"{MODEL}@{hub.push(MODEL, packages / NAME)}"
-    options = ["parse", "--device", "cpu", "--model", name]
-    result = cli(*options, stdin=" ".join(WORDS))
-    assert (result.exit_code, result.stdout.strip()) == (0, found(name))

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, PackageError
 from spmrl_bench.packages.description import PACKAGE
 from spmrl_bench.packages.located import installed_models, located
-from spmrl_bench.parsers import load_parser
 from tests.builders import cli
 from tests.packages.conftest import NAME
 

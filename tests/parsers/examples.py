@@ -12,7 +12,7 @@ import torch
 from spmrl_bench.nn.inputs import Tokens
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers.batches import Batch, Indexer, Sentence
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.parse import Parse
 from tests.builders import TREES
@@ -75,10 +75,8 @@ def trees_of(parses: Iterable[Parse]) -> list[Tree | None]:
     return [parse.tree for parse in parses]
 
 
-def batch_of(
-    parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]
-) -> tuple[Batch, list[int]]:
-    """A batch in which every token has a form row of its own, and the forms of these rows."""
+def batch_of(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> Batch:
+    """A batch in which every token has a form vector of its own."""
     columns = ("words", "tags", "forms")
     words, tags, forms = (
         np.concatenate([getattr(sentence, name) for sentence in sentences]) for name in columns
@@ -89,6 +87,7 @@ def batch_of(
         torch.from_numpy(words),
         torch.from_numpy(tags),
         torch.arange(len(forms)),
-        indexer.codes(forms, parser.device),
+        parser.form_vectors(indexer, forms),
+        indexer.of_tokens(forms, parser.device),
     )
-    return Batch(tokens, lengths), forms.tolist()
+    return Batch(tokens, lengths)

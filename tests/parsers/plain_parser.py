@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.kind_configs import ChartParserConfig
-from spmrl_bench.parsers.vocabulary import Vocabulary
+from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.trees import Tree
+from tests.builders import flat
 
 Span = tuple[int, int]
 Node = tuple[int, int, int]
@@ -37,10 +39,8 @@ def weights_of(parser: ChartParser) -> dict[str, Tensor]:
 class PlainParser:
     """Scores, trees and losses of single sentences."""
 
-    def __init__(
-        self, config: ChartParserConfig, vocabulary: Vocabulary, weights: Mapping[str, Tensor]
-    ) -> None:
-        self.config = config
+    def __init__(self, config: Any, vocabulary: Vocabulary, weights: Mapping[str, Tensor]) -> None:
+        self.config = SimpleNamespace(**flat(config))
         self.vocabulary = vocabulary
         self.weights = weights
         self._forms: dict[tuple[int, ...], Tensor] = {}
@@ -59,12 +59,12 @@ class PlainParser:
             ends = []
             for suffix, letters in (("", key), ("_reverse", key[::-1])):
                 w_in, w_state, b_in, b_state = (
-                    self.weights[f"lexical.char_lstm.lstm.{part}_l0{suffix}"]
+                    self.weights[f"lexical.charlstm.lstm.{part}_l0{suffix}"]
                     for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
                 )
                 state = memory = torch.zeros(w_state.shape[1], dtype=torch.float64)
                 for letter in letters:
-                    vector = self.weights["lexical.char_lstm.embedding.weight"][letter]
+                    vector = self.weights["lexical.charlstm.embedding.weight"][letter]
                     enter, keep, new, leave = (
                         w_in @ vector + b_in + w_state @ state + b_state
                     ).chunk(4)
@@ -90,7 +90,7 @@ class PlainParser:
             if "charlstm" in self.config.lexical:
                 row = row + self._form([WORD_START, *letters, WORD_STOP])
             if "word" in self.config.lexical:
-                row = row + self.weights["lexical.words.weight"][word]
+                row = row + self.weights["lexical.word.embedding.weight"][word]
             rows.append(row)
         return torch.stack(rows)
 

@@ -9,10 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.encoder import Encoder
-from spmrl_bench.nn.limits import Limit
-from spmrl_bench.nn.recurrent_encoder import CELLS, RecurrentEncoder
-from spmrl_bench.parsers.building import build_encoder
+from spmrl_bench.errors import SentenceTooLongError
+from spmrl_bench.nn.encoders.attention import AttentionMask
 from tests.builders import config, tiny
 from tests.nn.plain import layout_of
 from tests.parsers.examples import check_learnt_and_loaded
@@ -44,13 +42,12 @@ CHOICES: list[dict[str, Any]] = [
 
 def encoded(**choices: Any) -> Tensor:
     """One sentence, through an encoder whose weights depend on the settings by their shape only."""
-    settings = config(**choices)
-    module = build_encoder(settings)
+    module = tiny(**choices).encoder
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
-    content = torch.randn(9, settings.d_content, generator=generator)
+    content = torch.randn(9, config(**choices).d_content, generator=generator)
     result: Tensor = module.eval()(content, layout_of([9]))
     return result.detach()
 
@@ -71,22 +68,25 @@ def test_a_parser_with_it_learns_and_is_loaded_again(
     check_learnt_and_loaded(tiny(**choices), tmp_path, 30, 0.6)
 
 
-def test_rates_and_limits() -> None:
+def test_settings_reach_the_encoder() -> None:
     rates = {"attention_dropout": 0.1, "residual_dropout": 0.2, "relu_dropout": 0.3}
-    module = build_encoder(config(**rates, attention_window=4, relaxed_window=True))
-    assert isinstance(module, Encoder)
-    assert module.limits == (Limit(window=4, relaxed=True),) * 2
+    module = tiny(**rates, attention_window=4, relaxed_window=True, layers=2).encoder
+    assert module.masks == (AttentionMask(window=4, relaxed=True),) * 2
     for layer in module.layers:
         assert layer.attention.dropout == 0.1
         assert layer.residual_dropout.p == 0.2
         assert layer.relu_dropout.p == 0.3
-    for cell, kind in CELLS.items():
-        recurrent = build_encoder(config(encoder=cell, residual_dropout=0.4, layers=3))
-        assert isinstance(recurrent, RecurrentEncoder)
-        assert [type(layer) for layer in recurrent.layers] == [kind] * 3
-        assert recurrent.dropout.p == 0.4
-        assert recurrent.masks == "sentence"
-        tokens = config(encoder=cell, residual_dropout=0.4, recurrent_dropout="token")
-        recurrent = build_encoder(tokens)
-        assert isinstance(recurrent, RecurrentEncoder)
-        assert (recurrent.masks, recurrent.dropout.p) == ("token", 0.4)
+    for name, cell in (("lstm", torch.nn.LSTM), ("gru", torch.nn.GRU)):
+        for masks in ("sentence", "token"):
+            given = {"recurrent_dropout": masks, "residual_dropout": 0.4, "layers": 3}
+            recurrent = tiny(encoder=name, **given).encoder
+            assert [type(layer) for layer in recurrent.layers] == [cell] * 3
+            assert (recurrent.masks, recurrent.dropout.p) == (masks, 0.4)
+
+
+def test_only_a_table_of_positions_bounds_a_sentence() -> None:
+    words = ["dog"] * 40
+    with pytest.raises(SentenceTooLongError):
+        list(tiny(max_positions=20).parse([words]))
+    (parse,) = tiny(encoder="lstm", max_positions=20).parse([words])
+    assert parse.words == tuple(words)

@@ -1,101 +1,113 @@
-"""The cache of form vectors: the vectors of the CharLSTM, each computed once while it is held."""
+"""Forms that a session keeps: the vectors of the CharLSTM, each computed once while it is held."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.parsers import form_cache
-from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.form_cache import FormCache
+from spmrl_bench.nn.inputs import Codes
+from spmrl_bench.parsers import session
+from spmrl_bench.parsers.chart import ChartParser
+from spmrl_bench.parsers.session import FormTable
 from tests.builders import TREES, tiny
 
 WORDS = [*sorted({word for tree in TREES for word in tree.words}), "zebra", "z" * 40, "é", "日"]
 
 
-def looked_up(cache: FormCache, parser: ChartParser, words: list[str]) -> dict[str, torch.Tensor]:
-    """Vectors of words by way of an indexer that knows no others."""
-    indexer = parser.indexer()
-    sentence = indexer.sentence(words)
-    forms = np.unique(sentence.forms)
-    vectors = cache.vectors(indexer, forms)
-    assert vectors.shape == (len(forms), parser.config.d_model // 2)
-    rows = {form: row for row, form in enumerate(forms.tolist())}
-    return {
-        word: vectors[rows[form]]
-        for word, form in zip(words, sentence.forms[1:-1].tolist(), strict=True)
-    }
+@pytest.fixture
+def parser() -> ChartParser:
+    return tiny(max_positions=40).eval()
 
 
-def computed(parser: ChartParser, word: str) -> torch.Tensor:
-    """The vector of one word, without a cache."""
-    indexer = parser.indexer()
-    forms = indexer.sentence([word]).forms[1:2]
-    with torch.no_grad():
-        return parser.form_vectors(indexer, forms)[0]
+@pytest.fixture
+def counted(parser: ChartParser, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many forms went through the LSTM since it was asked last."""
+    lstm: Any = parser.lexical["charlstm"]
+    forms, seen = lstm.forms, []
+
+    def watched(codes: Codes) -> torch.Tensor:
+        seen.append(len(codes.lengths))
+        vectors: torch.Tensor = forms(codes)
+        return vectors
+
+    def since() -> int:
+        total = sum(seen)
+        seen.clear()
+        return total
+
+    monkeypatch.setattr(lstm, "forms", watched)
+    return since
 
 
-@pytest.mark.parametrize("max_forms", [1, 3, 10, 1000])
+def looked_up(table: FormTable, words: list[str]) -> dict[str, torch.Tensor]:
+    """The vectors of words."""
+    rows = table.indexer.sentence(words).forms
+    distinct, places = np.unique(rows, return_inverse=True)
+    vectors = table.vectors(distinct)["charlstm"]
+    assert vectors.shape == (len(distinct), 16)
+    return dict(zip(words, vectors[places[1:-1]], strict=True))
+
+
+@pytest.mark.parametrize("most", [1, 3, 10, 1000])
 @pytest.mark.parametrize("characters", [1, 50, 1 << 15])
 def test_vectors_are_those_of_the_lstm(
-    max_forms: int, characters: int, monkeypatch: pytest.MonkeyPatch
+    most: int, characters: int, parser: ChartParser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(form_cache, "CHARACTERS", characters)
-    parser = tiny(max_positions=40).eval()
-    expected = {word: computed(parser, word) for word in WORDS}
-    cache = FormCache(parser.lexical.char_lstm, max_forms)
-    choose = random.Random(max_forms)
+    monkeypatch.setattr(session, "CHARACTERS", characters)
+    monkeypatch.setattr(session, "MAX_FORMS", most)
+    indexer = parser.indexer()
+    rows = indexer.sentence(WORDS).forms[1:-1]
+    expected = dict(zip(WORDS, parser.form_vectors(indexer, rows)["charlstm"], strict=True))
+    table, choose = FormTable(parser), random.Random(most)
     for _ in range(30):
-        words = choose.choices(WORDS, k=choose.randint(1, 12))
-        for word, vector in looked_up(cache, parser, words).items():
+        words, table = choose.choices(WORDS, k=choose.randint(1, 12)), table.latest()
+        for word, vector in looked_up(table, words).items():
             torch.testing.assert_close(vector, expected[word], rtol=0, atol=1e-6)
-        assert len(cache) <= max_forms
+        # A window fits whatever it has, and no more than two generations are held.
+        assert len(table.indexer.forms) <= most + 2 + 12
+        assert table.older is None or table.older.older is None
 
 
-def test_a_word_is_computed_once() -> None:
-    parser = tiny(max_positions=40).eval()
-    cache = FormCache(parser.lexical.char_lstm)
-    for _ in range(3):
-        looked_up(cache, parser, ["the", "dog", "the"])
-    assert cache.computed == len(cache) == 4  # START and STOP too
-    looked_up(cache, parser, ["dog", "cat"])
-    assert cache.computed == 5
-    # Characters that the parser does not know are one and the same.
-    alike = looked_up(cache, parser, ["日", "本", "cats"])
-    assert cache.computed == len(cache) == 7
-    assert torch.equal(alike["日"], alike["本"])
-    assert not torch.equal(alike["日"], alike["cats"])
+def test_a_word_is_computed_once_in_two_generations(
+    parser: ChartParser, counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, computed = FormTable(parser), []
+    # The bound on forms is that of the first generation, then of those after it; "dog" is not met
+    # in the second. START and STOP are computed in each.
+    words = ["the", "dog", "the", "the", "cat", "the", "dog"]
+    for most, word in zip([9, 9, 9, 3, 3, 3, 3], words, strict=True):
+        monkeypatch.setattr(session, "MAX_FORMS", most)
+        table = table.latest()
+        looked_up(table, [word])
+        computed.append(counted())
+    assert computed == [3, 1, 0, 2, 1, 2, 1]
 
 
-def test_what_was_used_last_is_kept() -> None:
-    parser = tiny(max_positions=40).eval()
-    cache = FormCache(parser.lexical.char_lstm, 4)
-    for words in (["the"], ["dog"], ["the"], ["cat"]):  # the last one drops "dog"
-        looked_up(cache, parser, words)
-    assert cache.computed == 5
-    looked_up(cache, parser, ["the"])
-    assert cache.computed == 5
-    looked_up(cache, parser, ["dog"])
-    assert cache.computed == 6
-
-
-def test_a_session_keeps_vectors_over_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[FormCache] = []
-
-    class Noted(FormCache):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            made.append(self)
-
-    monkeypatch.setattr("spmrl_bench.parsers.neural.FormCache", Noted)
-    session = tiny().eval().session()
+def test_a_session_indexes_and_computes_each_form_once(
+    parser: ChartParser, counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lstm: Any = parser.lexical["charlstm"]
+    codes, indexed = lstm.codes, []
+    monkeypatch.setattr(lstm, "codes", lambda form: indexed.append(form) or codes(form))
+    kept = parser.session()
     for _ in range(2):
-        list(session.parse([["the", "dog"], ["the", "cat"]]))
-    (cache,) = made
-    assert cache.computed == len(cache) == 5
-    list(tiny(lexical=("word",)).parse([["the", "dog"]]))
-    assert made == [cache]
+        list(kept.parse([["the", "dog"], ["the", "cat"]]))
+    assert counted() == len(indexed) == 5
+    assert len(set(indexed)) == 5
+
+
+def test_a_session_may_be_used_within_itself(
+    parser: ChartParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "MAX_FORMS", 4)
+    sentences = [list(tree.words) for tree in TREES]
+    expected = [list(parser.parse([words])) for words in sentences]
+    kept = parser.session()
+    again = [list(parse.words) for parse in kept.parse(sentences)]
+    found = kept.parse(list(next(kept.parse([words])).words) for words in again)
+    assert [[parse] for parse in found] == expected

@@ -13,15 +13,10 @@ import pytest
 import torch
 
 from spmrl_bench.errors import CheckpointError, RecipeError
-from spmrl_bench.parsers.base import EnsembleError
-from spmrl_bench.parsers.config import ParserConfig
-from spmrl_bench.parsers.registry import (
-    KINDS,
-    baselines_for,
-    combine,
-    kind_named,
-    load_parser,
-)
+from spmrl_bench.parsers.base import EnsembleError, ParserConfig
+from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.registry import KINDS, baselines_for, kind_named
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.registry import Registry
 from tests.builders import chained, config, tiny
 
@@ -71,28 +66,22 @@ def test_a_sentence_that_is_given_up_has_a_parse(name: str) -> None:
     assert parse.layers == kind_named(name).layers
 
 
-def test_kinds_and_settings_are_known_without_torch() -> None:
+def test_kinds_and_variants_are_known_without_torch() -> None:
     code = (
         "import sys\n"
-        "from spmrl_bench.parsers.registry import KINDS, kind_named\n"
-        "import spmrl_bench.experiments.recipe\n"
-        "print([kind_named(name).config_class.__name__ for name in KINDS.names()])\n"
+        "from spmrl_bench.experiments.recipe import list_recipes, load_recipe\n"
+        "from spmrl_bench.parsers.registry import trained_kinds\n"
+        "[load_recipe(name, light=True) for name in list_recipes()]\n"
+        "print([*trained_kinds()])\n"
         "assert 'torch' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ast.literal_eval(done.stdout) == [
-        "ChartParserConfig",
-        "DependencyParserConfig",
-        "JointParserConfig",
-        "TransitionParserConfig",
-        "ParserConfig",
-        "ParserConfig",
-    ]
+    assert ast.literal_eval(done.stdout) == ["chart", "biaffine", "joint", "transition"]
 
 
 def test_baselines_are_those_of_the_metrics() -> None:
     def names(*metrics: str) -> list[str]:
-        return [kind.name for kind in baselines_for(metrics)]
+        return [*baselines_for(metrics)]
 
     assert (names("brackets"), names("attachment")) == (list(BASELINES[:1]), list(BASELINES[1:]))
     assert (names("attachment", "brackets"), names("words")) == (list(BASELINES), [])

@@ -8,24 +8,18 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
 
 from spmrl_bench.errors import RecipeError, TreeError
-from spmrl_bench.nn import kernels
-from spmrl_bench.nn.label_attention import LabelAttentionLayer, LabelHeads
-from spmrl_bench.nn.maps import FactoredLinear, FullLinear, SplitLinear
-from spmrl_bench.parsers.arithmetic import forward_products, sizes
+from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads, SplitLinear
+from spmrl_bench.nn.layers import FactoredLinear, FullLinear
+from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.batches import Pool
-from spmrl_bench.parsers.building import build_encoder
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
-from spmrl_bench.parsers.kind_configs import ChartParserConfig
-from spmrl_bench.parsers.vocabulary import Vocabulary
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.parse import Parse
-from tests.builders import TREES, config, tiny
-from tests.nn.plain import all_scores, layout_of
+from tests.builders import TREES, config, flat, tiny
+from tests.nn.plain import layout_of
 from tests.parsers.examples import check_learnt_and_loaded, losses_of
 
 ON: dict[str, Any] = {"label_attention": True, "label_d_kv": 8, "label_d_proj": 6}
@@ -67,7 +61,7 @@ def labelled(**choices: Any) -> ChartParser:
     return tiny(**{**ON, **choices})
 
 
-def layer_of(parser: ChartParser) -> LabelAttentionLayer:
+def layer_of(parser: ChartParser) -> LabelAttention:
     layer = parser.encoder.label_attention
     assert layer is not None
     return layer
@@ -100,9 +94,11 @@ def test_batches_do_not_change_what_is_scored() -> None:
     def posts(sentences: list[Any]) -> Tensor:
         pool = Pool([indexer.sentence(words) for words in sentences], indexer)
         order, found = [], {}
-        for group, batch in pool.batches(1000, torch.device("cpu")):
-            encoded = parser.encode(batch, parser.form_vectors(indexer, pool.forms))
-            rows = parser.projected_posts(encoded, batch).split((batch.lengths + 1).tolist())
+        forms = parser.form_vectors(indexer, pool.forms)
+        for group, batch in pool.batches(1000, parser.device, forms):
+            rows = parser.scorer.projected_posts(parser.encode(batch), batch.layout).split(
+                (batch.lengths + 1).tolist()
+            )
             order += group
             found.update(zip(group, rows, strict=True))
         return torch.cat([found[k] for k in sorted(order)])
@@ -145,13 +141,12 @@ def test_members_of_an_ensemble_may_have_it() -> None:
 
 def encoded(**choices: Any) -> Tensor:
     """One sentence, through an encoder whose weights depend on the settings by their shape only."""
-    settings = config(**{**ON, **choices})
-    module = build_encoder(settings, LABELS)
+    module = labelled(**choices).encoder
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
-    content = torch.randn(9, settings.d_content, generator=generator)
+    content = torch.randn(9, config(**{**ON, **choices}).d_content, generator=generator)
     result: Tensor = module.eval()(content, layout_of([9]))
     assert result.shape[1] == module.d_out
     return result.detach()
@@ -201,16 +196,12 @@ def test_there_is_a_head_for_each_label_unless_a_number_is_given() -> None:
     assert layer_of(labelled(label_heads=3)).heads.heads == 3
     few = [parse_brackets("(A (B (C (t x)) (C (t y))))")]  # A+B and C
     assert layer_of(tiny("chart", few, **ON)).heads.heads == 2
-    assert config(**ON).label_heads is None
+    assert config(**ON).label_attention.heads is None
 
 
 def test_the_defaults_are_those_of_the_paper() -> None:
-    settings = config(label_attention=True)
-    found = {
-        name: getattr(settings, name)
-        for name in ChartParserConfig.model_fields
-        if name.startswith("label_")
-    }
+    settings = flat(config(label_attention=True))
+    found = {name: value for name, value in settings.items() if name.startswith("label_")}
     assert found == {
         "label_attention": True,
         "label_heads": None,
@@ -222,69 +213,36 @@ def test_the_defaults_are_those_of_the_paper() -> None:
         "label_feed_forward": "usual",
         "label_residual_dropout": 0.0,
     }
-    assert not config().label_attention
+    assert config().label_attention is None
 
 
 def test_settings_that_contradict_each_other() -> None:
-    for key, value in (("label_heads", 3), ("label_d_kv", 64), ("label_queries", "matrices")):
-        with pytest.raises(ValueError, match=f"{key} is set, but label_attention is not"):
-            config(**{key: value})
-    with pytest.raises(ValueError, match="which the encoder 'gru' has mixed; only 'full'"):
-        config(**ON, label_matrices="factored", encoder="gru")
-    for choices in (
-        {"label_outputs": "projected"},
-        {"label_matrices": "full"},
-        {"encoder": "lstm"},
-    ):
-        with pytest.raises(ValueError, match="differs from 'usual' only with"):
-            config(**ON, label_feed_forward="released", **choices)
-    with pytest.raises(ValueError, match=r"last 16 features .* and 2 heads .* have only 12"):
-        config(**ON, label_feed_forward="released", label_heads=2)
-    for changes in ({"label_d_kv": 7}, {"label_d_proj": 5}, {"label_heads": 0}):
-        with pytest.raises(ValueError, match="label_"):
+    released = {"label_feed_forward": "released"}
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"label_matrices": "factored", "encoder": "gru"}, "which the encoder has mixed; only"),
+        ({**released, "encoder": "lstm"}, "matrices are full"),
+        ({**released, "label_heads": 2}, "last 16 features .* 2 heads .* have 12"),
+        ({"label_d_kv": 7}, "label_attention.d_kv"),
+        ({"label_d_proj": 5}, "label_attention.d_proj"),
+        ({"label_heads": 0}, "label_attention.heads"),
+    ]
+    for changes, words in refused:
+        with pytest.raises(ValueError, match=words):
             config(**{**ON, **changes})
 
 
 def test_too_few_labels_for_what_is_asked() -> None:
     few = [parse_brackets("(A (B (C (t x)) (C (t y))))")]
-    with pytest.raises(RecipeError, match=r"2 heads .* only 12.*Set model.label_heads"):
-        tiny("chart", few, **ON, label_feed_forward="released")
-    assert (
-        tiny("chart", few, **ON, label_feed_forward="released", label_heads=4).encoder.d_out == 24
-    )
-    with pytest.raises(RecipeError, match=r"they have none; set model\.label_heads to a number"):
-        build_encoder(config(**ON))
+    released = {**ON, "label_feed_forward": "released"}
+    with pytest.raises(RecipeError, match=r"2 heads with d_proj = 6 have 12.*more heads"):
+        tiny("chart", few, **released)
+    assert tiny("chart", few, **released, label_heads=4).encoder.d_out == 24
     leafless = Parse.of(parse_brackets("(t x)"))
     with pytest.raises(TreeError, match="have no constituent: nothing to learn"):
         ChartParser.build(config(**ON), [leafless])
 
 
 def test_it_costs_more() -> None:
-    costs = [config().cost, config(**ON, label_heads=4).cost, config(**ON, label_heads=40).cost]
-    assert costs == sorted(set(costs))
-    assert config(**ON).cost > costs[1]
-
-
-# ---- arithmetic ------------------------------------------------------------------------
-
-
-@every_choice
-def test_products_are_those_that_torch_counts(
-    choices: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a batch of sentences of one length, so that attention pads nothing."""
-    if "encoder" in choices:
-        pytest.skip("the products of a recurrent encoder are not counted by torch")
-    monkeypatch.setattr(kernels, "usable", lambda *_: False)
-    examples = [Parse.of(TREES[1])] * 4
-    parser = labelled(**choices, lexical=("word",)).eval()
-    indexer = parser.indexer()
-    pool = Pool(list(parser.index(examples)), indexer)
-    ((_, batch),) = pool.batches(1000, torch.device("cpu"))
-    forms = parser.form_vectors(indexer, pool.forms)
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter, torch.no_grad():
-        projected = parser.projected_posts(parser.encode(batch, forms), batch)
-        all_scores(parser.scorer, projected, *parser.span_rows(batch.lengths))
-    lengths, _ = sizes(examples)
-    expected = forward_products(parser.config, LABELS + 1, lengths, 0)
-    assert 2 * expected == counter.get_total_flops()
+    few, many = (config(**ON, label_heads=heads).cost() for heads in (4, 40))
+    assert config().cost() < few < many
+    assert config(**ON).cost() > few

@@ -18,21 +18,20 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
 
+from spmrl_bench import load_parser
 from spmrl_bench.experiments.run_folder import read_config
 from spmrl_bench.leaderboard.identity import differing_settings, resolved_settings
-from spmrl_bench.nn.choices import AttentionStart, ForwardFeatures
-from spmrl_bench.nn.encoder import Encoder, EncoderLayer
+from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, Start
 from spmrl_bench.nn.inputs import Boundary
-from spmrl_bench.nn.maps import FactoredLinear
-from spmrl_bench.nn.span_scorer import fenceposts
-from spmrl_bench.parsers import load_parser
-from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.lexicon import alphabet
+from spmrl_bench.nn.layers import FactoredLinear
+from spmrl_bench.nn.scorers.spans import fenceposts
+from spmrl_bench.parsers.chart import ChartParser, span_rows
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.schedule import Progress, learning_rate
-from tests.builders import TREES, config, tiny
+from tests.builders import TREES, config, flat, tiny
 from tests.damage import forget_digest
 from tests.laboratory import train_config
+from tests.nn.built import attention_encoder
 from tests.parsers.examples import batch_of
 from tests.parsers.plain_parser import PlainParser, weights_of
 from tests.training.trainers import TRAIN_TREES, break_off, make_trainer
@@ -47,9 +46,7 @@ WORDS = TREES[6].words
 def encoded(parser: ChartParser) -> Tensor:
     """The tokens of one sentence, START and STOP among them."""
     indexer = parser.indexer()
-    batch, forms = batch_of(parser, indexer, [indexer.sentence(WORDS)])
-    characters, lengths = indexer.spellings(torch.tensor(forms).numpy(), parser.device)
-    return parser.encode(batch, parser.lexical.char_lstm(characters, lengths))
+    return parser.encode(batch_of(parser, indexer, [indexer.sentence(WORDS)]))
 
 
 def halved(tokens: Tensor, start: int, end: int) -> Tensor:
@@ -66,9 +63,9 @@ def test_scores_of_spans_are_of_halves() -> None:
     weight = dict(parser.named_parameters())
     with torch.no_grad():
         tokens = encoded(parser)
-        (group,) = parser.encoded([WORDS], None, 1000, None)
-        found = torch.cat([block.clone() for block in parser.label_scores(group)])
-        start, end = parser.span_rows(group.batch.lengths)
+        (group,) = parser.encoded([WORDS], None, 1000)
+        found = torch.cat([block.clone() for block in parser.scorer.label_scores(group)])
+        start, end = span_rows(group.batch.lengths, parser.device)
         for scores, i, j in zip(found, start.tolist(), end.tolist(), strict=True):
             hidden = weight["scorer.first.weight"] @ halved(tokens, i, j)
             hidden = hidden + weight["scorer.first.bias"]
@@ -85,10 +82,10 @@ def forward_halves(parser: ChartParser) -> Tensor:
     return posts[:, : tokens.shape[1] // 2]
 
 
-def characters_only(features: ForwardFeatures) -> ChartParser:
+def characters_only(features: str) -> ChartParser:
     """A parser whose tokens are the CharLSTM's states and nothing else."""
     parser = tiny(**UNFACTORED, layers=0, input_norm=False, forward_features=features)
-    assert isinstance(parser.encoder, Encoder)
+    assert isinstance(parser.encoder, AttentionEncoder)
     parser.encoder.positions.weight.data.zero_()
     return parser.double().eval()
 
@@ -108,7 +105,7 @@ def test_the_states_of_the_forward_lstm_are_in_the_forward_half() -> None:
     for features, affected in (("first", False), ("even", True)):
         parser = characters_only(features)
         before = forward_halves(parser)
-        parser.lexical.char_lstm.lstm.weight_hh_l0_reverse.mul_(3)
+        parser.lexical["charlstm"].lstm.weight_hh_l0_reverse.mul_(3)
         assert torch.equal(forward_halves(parser), before) != affected, features
 
 
@@ -122,8 +119,6 @@ def test_label_attention_that_is_added_up_keeps_the_halves() -> None:
 def test_halves_are_for_added_positions() -> None:
     with pytest.raises(ValidationError, match="needs position = 'added'"):
         config(forward_features="first")
-    with pytest.raises(ValidationError, match="the encoder 'lstm' does not read it"):
-        config(encoder="lstm", forward_features="first")
 
 
 # ---- CharConcat --------------------------------------------------------------------------
@@ -132,11 +127,10 @@ def test_halves_are_for_added_positions() -> None:
 def concatenated(parser: ChartParser, form: str | Boundary) -> list[int]:
     """Sixteen characters as the code has them: a word between sixteen marks on either side, read
     from its beginning and, reversed, from its end; START and STOP a mark sixteen times."""
-    letters = alphabet(parser.vocabulary)
     if isinstance(form, Boundary):
-        return [letters.start[0] if form is Boundary.START else letters.stop[0]] * 16
-    numbers = [letters.ids.get(character, letters.unknown) for character in form]
-    between = [letters.word_start] * 16 + numbers + [letters.word_stop] * 16
+        return [3 if form is Boundary.START else 4] * 16
+    numbers = [parser.vocabulary.character_ids.get(character, 0) for character in form]
+    between = [1] * 16 + numbers + [2] * 16
     return between[16:24] + between[::-1][16:24]
 
 
@@ -144,7 +138,7 @@ FORMS = (Boundary.START, Boundary.STOP, "a", "dogs", "barks&", "houseboat", "x" 
 
 
 def codes(parser: ChartParser) -> list[list[int]]:
-    module: Any = parser.lexical.coded["charconcat"]
+    module: Any = parser.lexical["charconcat"]
     return [module.codes(form).tolist() for form in FORMS]
 
 
@@ -154,8 +148,6 @@ def test_charconcat_reads_copies_of_a_mark_for_start_and_stop() -> None:
     earlier = codes(tiny(lexical=("charconcat",), char_boundaries="spelt"))
     assert earlier[0] == [3, 3, 3, 2, 2, 2, 2, 2, 3, 3, 3, 1, 1, 1, 1, 1]
     assert earlier[2:] == codes(parser)[2:]
-    with pytest.raises(ValidationError, match="'charconcat' is not in lexical"):
-        config(char_boundaries="spelt")
 
 
 def test_a_parser_of_before_reads_them_as_it_learnt_them(tmp_path: Path) -> None:
@@ -163,6 +155,7 @@ def test_a_parser_of_before_reads_them_as_it_learnt_them(tmp_path: Path) -> None
     parser.save(tmp_path)
     path = tmp_path / "parser.json"
     description = json.loads(path.read_text(encoding="utf-8"))
+    description["config"] = flat(parser.config)
     assert description["config"].pop("char_boundaries") == "spelt"
     path.write_text(json.dumps(description), encoding="utf-8")
     forget_digest(tmp_path)
@@ -175,10 +168,10 @@ def test_a_parser_of_before_reads_them_as_it_learnt_them(tmp_path: Path) -> None
 def test_runs_and_records_of_before_are_other_runs(tmp_path: Path) -> None:
     """Those with CharConcat; of all others the setting says nothing."""
     for inputs, expected in ((["charconcat"], "spelt"), (["charlstm"], "copies")):
-        now = config(lexical=inputs).model_dump(mode="json")
+        now = flat(config(lexical=inputs))
         noted = {key: value for key, value in now.items() if key != "char_boundaries"}
         settings = [resolved_settings({"model": model}) for model in (now, noted)]
-        assert settings[1]["model.char_boundaries"] == expected
+        assert settings[1].get("model.char_boundaries", "copies") == expected
         assert differing_settings(settings) == (
             ["model.char_boundaries"] if expected == "spelt" else []
         )
@@ -189,7 +182,7 @@ def test_runs_and_records_of_before_are_other_runs(tmp_path: Path) -> None:
         }  # fmt: skip
         (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
         model: Any = read_config(tmp_path / "run.json").model
-        assert model.char_boundaries == expected
+        assert getattr(model.inputs[inputs[0]], "boundaries", "copies") == expected
 
 
 # ---- The warm-up -------------------------------------------------------------------------
@@ -254,13 +247,12 @@ def test_a_training_run_follows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 D_MODEL, HEADS, D_KV = 256, 4, 32
 
 
-def begun(start: AttentionStart, **settings: Any) -> list[EncoderLayer]:
+def begun(start: Start, **settings: Any) -> list[EncoderLayer]:
     """The layers of a fresh encoder."""
     torch.manual_seed(0)
-    encoder = Encoder(
-        D_MODEL, 3, HEADS, D_KV, 64, 20,
-        attention_dropout=0, residual_dropout=0, relu_dropout=0, start=start, **settings,
-    )  # fmt: skip
+    encoder = attention_encoder(
+        D_MODEL, layers=3, heads=HEADS, d_kv=D_KV, d_ff=64, start=start, **settings
+    )
     return [layer for layer in encoder.layers if isinstance(layer, EncoderLayer)]
 
 
@@ -271,13 +263,14 @@ def attention_weights(layer: EncoderLayer) -> tuple[list[Tensor], list[Tensor], 
     return list(project.parameters()), list(output.parameters()), parts
 
 
-EVERY = pytest.mark.parametrize("settings", [{}, UNFACTORED], ids=["factored", "unfactored"])
+EVERY = pytest.mark.parametrize(
+    "settings", [{}, {"position": "added", "matrices": "full"}], ids=str
+)
 
 
 @EVERY
 def test_weights_of_2018(settings: dict[str, Any]) -> None:
     """Xavier normal over ``[heads, inputs, outputs]``, and back a linear map as torch begins it."""
-    settings = {key: value for key, value in settings.items() if key != "lexical"}
     for layer in begun("released", **settings):
         to_heads, back, parts = attention_weights(layer)
         per_head = nn.init.xavier_normal_(torch.empty(HEADS, D_MODEL // parts, D_KV // parts))
@@ -295,7 +288,6 @@ def test_weights_of_2018(settings: dict[str, Any]) -> None:
 @EVERY
 def test_weights_of_version_02(settings: dict[str, Any]) -> None:
     """All of attention uniform with the deviation 0.02, and every layer a copy of the first."""
-    settings = {key: value for key, value in settings.items() if key != "lexical"}
     layers = begun("version-0.2", **settings)
     for weights in attention_weights(layers[0])[:2]:
         for weight in weights:
@@ -309,10 +301,8 @@ def test_weights_of_version_02(settings: dict[str, Any]) -> None:
         }
 
 
-def test_the_setting_reaches_the_encoder_and_stands_alone() -> None:
+def test_the_setting_reaches_the_encoder() -> None:
     torch.manual_seed(0)
     parser = ChartParser(config(attention_start="version-0.2"), tiny().vocabulary)
     first, second = (attention_weights(layer)[0][0] for layer in list(parser.encoder.layers))
     assert torch.equal(first, second)
-    with pytest.raises(ValidationError, match="the second draws all weights anew"):
-        config(attention_start="released", initialisation="glorot-normal")

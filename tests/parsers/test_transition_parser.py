@@ -12,12 +12,12 @@ import pytest
 import torch
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
+from spmrl_bench.nn.scorers.actions import Stacks
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.batches import Pool
-from spmrl_bench.parsers.registry import combine, load_parser
-from spmrl_bench.parsers.transition_parser import TransitionParser, _Scorer
-from spmrl_bench.transitions import States
-from spmrl_bench.transitions.beam import beam_search
+from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.transition import TransitionParser
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
@@ -60,10 +60,9 @@ def crossing() -> list[Parse]:
     ]
 
 
-@pytest.mark.parametrize("system", ["arc-standard", "arc-hybrid"])
-def test_training_sentences_are_learnt_by_heart(system: str, sentences: list[Parse]) -> None:
+def test_training_sentences_are_learnt_by_heart(sentences: list[Parse]) -> None:
     examples = [*sentences[:6], *crossing()]
-    parser = parser_of(examples, system=system)
+    parser = parser_of(examples)
     losses = learn(parser, examples, 250, 0.02, decay=True)
     assert losses[-1] < losses[0] / 20
     found = list(parser.parse(words_of(examples)))
@@ -84,25 +83,37 @@ def test_crossing_arcs_that_are_only_lifted_are_lost() -> None:
 
 
 @torch.no_grad()
+def single_steps(
+    parser: TransitionParser, words: Sequence[str], actions: Sequence[int]
+) -> list[tuple[float, torch.Tensor]]:
+    """The log probability of each action and the weights of attention, by single steps."""
+    (encoded,) = parser.encoded([words], None, 2000)
+    sources = parser.sources(encoded.tokens, encoded.batch, np.zeros(1, dtype=np.int64))
+    history = parser.system.history([parser.system.replay(actions)[0]])
+    stacks = parser.stacks(history.pushed, history.removed)
+    state, last, found = parser.decoder.start(1, 1), parser.system.actions, []
+    for number, action in enumerate(actions):
+        before = Stacks(*(part[:, number : number + 1] for part in stacks))
+        step = parser.decoder.step(torch.tensor([[last]]), state, sources, before)
+        legal = torch.from_numpy(history.legal[0, number])
+        scores = step.scores[0, 0].double().masked_fill(~legal, -torch.inf).log_softmax(dim=0)
+        found.append((float(scores[action]), step.weights[0, 0]))
+        state, last = step.state, action
+    return found
+
+
 def log_probability(
     parser: TransitionParser, words: Sequence[str], actions: Sequence[int]
 ) -> float:
-    """Of a sequence, by single steps."""
-    (encoded,) = parser.encoded([words], None, 2000, None)
-    sources = parser.sources(encoded.tokens, encoded.batch, np.zeros(1, dtype=np.int64))
-    states = States.start(parser.system, [len(words)])
-    state, last, total = parser.decoder.start(1, 1), parser.system.actions, 0.0
-    for action in actions:
-        masks = [mask.reshape(1, 1, -1) for mask in states.masks()]
-        step = parser.decoder.step(
-            torch.tensor([[last]]), state, sources, parser.stacks(masks[0], masks[1])
-        )
-        legal = torch.from_numpy(states.legal_actions())
-        scores = step.scores[0].double().masked_fill(~legal, -torch.inf).log_softmax(dim=1)
-        total += float(scores[0, action])
-        state, last = step.state, action
-        states.advance([action])
-    return total
+    return sum(score for score, _ in single_steps(parser, words, actions))
+
+
+def best(parser: TransitionParser, words: Sequence[str], *others: TransitionParser) -> Any:
+    """What the beam finds for a sentence, of several parsers together."""
+    members = [parser, *others]
+    return parser.hypotheses(
+        [next(iter(each.encoded([words], None, 2000))) for each in members], members
+    )[0]
 
 
 @pytest.mark.parametrize(
@@ -118,9 +129,9 @@ def test_the_loss_is_that_of_single_steps(changes: dict[str, Any], sentences: li
     assert parser.training_indexer is not None
     pool = Pool(indexed, parser.training_indexer)
     forms = parser.form_vectors(parser.training_indexer, pool.forms)
-    ((group, batch),) = pool.batches(2000, parser.device)
+    ((group, batch),) = pool.batches(2000, parser.device, forms)
     gold = [indexed[k].gold for k in group]
-    loss = parser.loss(parser.encode(batch, forms), batch, gold)
+    loss = parser.loss(parser.encode(batch), batch, gold)
     expected = sum(
         log_probability(parser, example.words, parser.gold(example).actions.tolist())
         for example in examples
@@ -128,16 +139,13 @@ def test_the_loss_is_that_of_single_steps(changes: dict[str, Any], sentences: li
     assert float(loss) == pytest.approx(-expected, rel=1e-5)
 
 
-@torch.no_grad()
 def test_the_score_of_a_parse_is_its_log_probability(sentences: list[Parse]) -> None:
-    parser = parser_of(sentences)
     totals = dict.fromkeys((1, 4, 64), 0.0)
-    for words in words_of(sentences)[:4]:
-        (encoded,) = parser.encoded([words], None, 2000, None)
-        for width in totals:
-            scorer = _Scorer([encoded], [parser])
-            (found,) = beam_search(parser.system, encoded.batch.lengths, width, scorer)
-            expected = log_probability(parser, words, found.actions.tolist())
+    for width in totals:
+        parser = parser_of(sentences, beam=width)
+        for words in words_of(sentences)[:4]:
+            found = best(parser, words)
+            expected = log_probability(parser, words, found.derivation.actions.tolist())
             assert found.score == pytest.approx(expected, abs=1e-4)
             totals[width] += found.score
     assert totals[1] < totals[64] - 0.01
@@ -168,7 +176,7 @@ def test_a_recurrent_encoder_reads_sentences_of_any_length(sentences: list[Parse
     words = [word for example in sentences for word in example.words]
     assert len(words) > 200
     parser = parser_of(sentences, beam=2, max_positions=20)
-    assert parser.length_problem(words) == ""
+    assert parser.problem(words) == ""
     (parse,) = parser.parse([words])
     assert parse.dependencies is not None
     assert len(parse) == len(words)
@@ -207,18 +215,12 @@ def test_an_ensemble_takes_the_mean_of_the_probabilities(sentences: list[Parse])
     assert list(turned.parse(words)) == alone[1]
     assert list(combine([one, turned]).parse(words)) == mixed
     assert list(combine([turned, one]).parse(words)) == mixed
-    # The first action that is no SHIFT, by hand.
-    encoded = [next(iter(p.encoded([words[0]], None, 2000, None))) for p in (one, other)]
-    scorer = _Scorer(encoded, [one, other])
-    (found,) = beam_search(one.system, encoded[0].batch.lengths, 1, scorer)
-    prefix = found.actions.tolist()[:3]
-    means = []
-    for length in (2, 3):
-        each = [log_probability(p, words[0], prefix[:length]) for p in (one, other)]
-        before = [log_probability(p, words[0], prefix[: length - 1]) for p in (one, other)]
-        means.append(np.mean(np.exp(np.subtract(each, before))))
-    total = sum(np.log(means))
-    assert -100 < found.score < total
+    # The mean of each action's probabilities, by hand.
+    greedy = [parser_of(sentences, seed=seed, beam=1) for seed in (1, 2)]
+    found = best(greedy[0], words[0], greedy[1])
+    actions = found.derivation.actions.tolist()
+    each = [[np.exp(score) for score, _ in single_steps(p, words[0], actions)] for p in greedy]
+    assert found.score == pytest.approx(np.log(np.mean(each, axis=0)).sum(), abs=1e-4)
     few = parser_of(sentences[:2])
     with pytest.raises(EnsembleError):
         combine([one, few])

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import Tensor
 
+from spmrl_bench import load_parser
 from spmrl_bench.errors import PretrainedError
-from spmrl_bench.parsers import load_parser
-from spmrl_bench.parsers.chart_parser import ChartParser
-from spmrl_bench.parsers.vocabulary import START, STOP, UNK, Vocabulary
+from spmrl_bench.nn.vocabulary import START, STOP, UNK, Vocabulary
+from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
 from tests.builders import config
 from tests.parsers.examples import accumulate, gold_of, steady_indexer
@@ -26,24 +25,26 @@ TREES = [
 ]
 
 
-def fresh(**changes: str) -> ChartParser:
+def fresh(**changes: Any) -> ChartParser:
     torch.manual_seed(1)
     vocabulary = Vocabulary.of(map(Parse.of, TREES))
     return ChartParser.fresh(config(lexical=("word",), **changes), vocabulary)
 
 
 def embeddings(parser: ChartParser) -> Tensor:
-    return parser.lexical.words.weight.detach()
+    return parser.lexical["word"].embedding.weight.detach()
 
 
-def start(tmp_path: Path, vectors: dict[str, float], width: int | None = None) -> ChartParser:
+def start(
+    tmp_path: Path, vectors: dict[str, float], width: int | None = None, **changes: Any
+) -> ChartParser:
     """A parser whose words start from vectors of one number, again and again."""
     if width is None:
         width = embeddings(fresh()).shape[1]
     path = tmp_path / "vectors.txt"
     lines = [" ".join([word, *[str(number)] * width]) for word, number in vectors.items()]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return fresh(word_vectors=str(path))
+    return fresh(word_vectors=str(path), **changes)
 
 
 def test_known_words_have_their_vectors_and_others_random_ones(tmp_path: Path) -> None:
@@ -58,6 +59,16 @@ def test_known_words_have_their_vectors_and_others_random_ones(tmp_path: Path) -
     assert not {UNK, START, STOP} & given.keys()
 
 
+def test_of_a_limited_vocabulary_each_word_has_its_own_vector(tmp_path: Path) -> None:
+    parser = start(tmp_path, {"dog": 0.25, "house": 0.5, "a": 1.0, "sees": 2.0}, max_words=3)
+    rows = parser.vocabulary.word_ids
+    assert list(rows) == ["The", "dog", "barks"]
+    found = embeddings(parser)
+    assert found[rows["dog"]].unique().tolist() == [0.25]
+    same = [k for k in range(len(found)) if k != rows["dog"]]
+    assert torch.equal(found[same], embeddings(fresh(max_words=3))[same])
+
+
 def test_a_vector_of_its_own_goes_before_that_of_the_lower_case(tmp_path: Path) -> None:
     parser = start(tmp_path, {"a": 0.5, "A": 0.25})
     rows = parser.vocabulary.word_ids
@@ -69,18 +80,18 @@ def test_they_are_trained_on_and_the_file_is_needed_no_more(tmp_path: Path) -> N
     indexer = steady_indexer(parser)
     gold = [gold_of(parser, indexer, tree) for tree in TREES]
     accumulate(parser, gold, indexer, np.random.default_rng(0), 10_000)
-    gradient = parser.lexical.words.weight.grad
+    gradient = parser.lexical["word"].embedding.weight.grad
     assert gradient.abs().sum() > 0
-    torch.optim.SGD([parser.lexical.words.weight], lr=0.1).step()
+    torch.optim.SGD([parser.lexical["word"].embedding.weight], lr=0.1).step()
     (tmp_path / "saved").mkdir()
     parser.eval().save(tmp_path / "saved")
     words = [tree.words for tree in TREES]
-    before = [write_brackets(parse.tree) for parse in parser.parse(words)]
+    before = list(parser.parse(words))
     (tmp_path / "vectors.txt").unlink()
     loaded = load_parser(tmp_path / "saved")
     assert isinstance(loaded, ChartParser)
     assert torch.equal(embeddings(loaded), embeddings(parser))
-    assert [write_brackets(parse.tree) for parse in loaded.parse(words)] == before
+    assert list(loaded.parse(words)) == before
 
 
 def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
@@ -91,8 +102,3 @@ def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
         start(tmp_path, {"never-seen": 1.0})
     with pytest.raises(PretrainedError, match="absent"):
         fresh(word_vectors=str(tmp_path / "absent"))
-
-
-def test_a_parser_without_embeddings_of_words_has_no_use_for_it() -> None:
-    with pytest.raises(ValidationError, match="word_vectors is set, but the input 'word'"):
-        config(lexical=("charlstm",), word_vectors="x.txt")

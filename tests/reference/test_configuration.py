@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from spmrl_bench.errors import RecipeError
+from spmrl_bench.experiments.model_settings import all_parts
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.recipe_layers import BaseRecipe, LanguageRecipe, ModelLayer, Variant
+from spmrl_bench.experiments.recipe_layers import BaseRecipe, LanguageRecipe, Variant
 from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.parsers.legacy import leaves
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.reference.configuration import configuration_page
 from spmrl_bench.reference.fields import entries
@@ -31,7 +32,8 @@ from spmrl_bench.treebanks.manifest import (
 from tests.builders import cli
 
 MODELS: tuple[type[BaseModel], ...] = (
-    *(kind.config_class for kind in trained_kinds()),
+    *(kind.parser_class.Config for kind in trained_kinds().values()),
+    *all_parts().values(),
     TrainConfig,
     RunConfig,
     BaseRecipe,
@@ -59,8 +61,8 @@ def test_every_key_has_a_meaning(model: type[BaseModel]) -> None:
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_every_key_is_on_the_page(model: type[BaseModel]) -> None:
     for name in model.model_fields:
-        # The variant decides the inputs, and the splits are tables of their own.
-        if name != "lexical" and model is not Splits:
+        # The variant decides the inputs; parts and splits have tables of their own.
+        if name != "inputs" and name not in all_parts() and model is not Splits:
             assert f"| `{name}` |" in PAGE, name
 
 
@@ -73,9 +75,6 @@ def test_tables_are_whole() -> None:
 def test_values_are_those_of_runs() -> None:
     """Without a variant's own settings, what the reference states is what a run gets."""
     stated = {setting.key: setting for setting in run_settings()}
-    assert {key.partition(".")[2] for key in stated if key.startswith("model.")} == set(
-        ModelLayer.model_fields
-    )
     for size in ("published", "small"):
         config = load_recipe("english").resolve(
             treebank="any",
@@ -84,19 +83,16 @@ def test_values_are_those_of_runs() -> None:
             variant="charlstm-tag",  # inputs, not a variant with settings of its own
             size=size,
         )
-        resolved: dict[str, Any] = {
-            "model": config.model.model_dump(),
-            "train": {name: getattr(config.train, name) for name in TrainConfig.model_fields},
-        }
-        for section, values in resolved.items():
-            for name, value in values.items():
-                if name != "lexical":
-                    assert stated[f"{section}.{name}"].values[size] == value, (size, name)
+        model = leaves(config.model.model_dump())
+        resolved = {f"model.{key}": value for key, value in model.items() if key != "inputs"}
+        resolved |= {f"train.{key}": value for key, value in config.train}
+        for key, value in resolved.items():
+            assert stated[key].values[size] == value, (size, key)
 
 
 def test_kinds_of_a_setting() -> None:
     kinds = {setting.key: setting.kinds for setting in run_settings()}
-    assert kinds["model.d_label_hidden"] == ("chart", "joint")
+    assert kinds["model.scorer.d_hidden"] == ("chart", "joint")
     assert kinds["model.span_weight"] == ("joint",)
     assert kinds["model.beam"] == ("transition",)
     assert kinds["train.batch_size"] == kinds["model.d_model"]
@@ -117,9 +113,9 @@ def test_settings_are_found_by_key_name_and_beginning() -> None:
     def keys(*names: str) -> list[str]:
         return [setting.key for setting in settings_named(names)]
 
-    assert keys("train.averaging", "heads") == ["train.averaging", "model.heads"]
-    assert keys("model.label_d") == ["model.label_d_kv", "model.label_d_proj"]
-    assert len(keys("model")) == len(ModelLayer.model_fields)
+    assert keys("train.averaging", "heads") == ["train.averaging", "model.attention.heads"]
+    assert keys("model.d_ff") == ["model.attention.d_ff", "model.label_attention.d_ff"]
+    assert keys("model.scorer") == ["model.scorer.d_hidden", "model.scorer.layer_norm"]
     with pytest.raises(RecipeError, match=r"unknown setting 'model.head_s'. Did you mean model.he"):
         keys("model.head_s")
     with pytest.raises(RecipeError, match="'spmrl-bench settings' lists all"):
@@ -129,15 +125,16 @@ def test_settings_are_found_by_key_name_and_beginning() -> None:
 def test_the_command_tells_values_and_meaning() -> None:
     result = cli("settings", "d_label_hidden")
     assert result.stdout == (
-        "model.d_label_hidden\n"
+        "model.scorer.d_hidden\n"
+        "    short: model.d_label_hidden\n"
         "    allowed: whole number, at least 1\n"
         "    published: 250; small: 128\n"
         "    kinds of parsers: chart, joint\n"
-        "    Hidden width of the span scorer.\n"
+        "    Width of the hidden layer.\n"
     )
     listed = cli("settings").stdout.splitlines()
     assert len(listed) == len(run_settings()) + 2
-    assert any(re.match(r"model\.heads +8 +4 +chart, ", line) for line in listed)
+    assert any(re.match(r"model\.attention\.heads +8 +4 +chart, ", line) for line in listed)
     assert cli("settings", "--markdown").stdout == PAGE
     refused = cli("settings", "trian")
     assert (refused.exit_code, refused.stdout) == (1, "")

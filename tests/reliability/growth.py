@@ -34,16 +34,6 @@ def held() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def peak() -> float:
-    """The most that :func:`held` has been since :func:`forget_peak`."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
-
-
-def forget_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-
-
 def sentences(amount: int) -> Iterator[list[str]]:
     """Tokenised text of which no two sentences are alike; the same in every process."""
     chance = random.Random(1)
@@ -64,17 +54,16 @@ def parser_of(variant: str, **settings: object) -> Any:
     import torch
 
     from spmrl_bench.experiments.recipe import load_recipe
-    from spmrl_bench.parsers.device import choose_device
     from spmrl_bench.parsers.registry import kind_named
     from spmrl_bench.treebanks.treebank import open_treebank
 
     torch.set_num_threads(1)
-    choose_device("cpu")
     torch.manual_seed(1)
     recipe = load_recipe("german")
-    kind = kind_named(recipe.variant(variant).kind)
+    name = recipe.variant(variant).kind
+    kind = kind_named(name)
     small = {"d_model": 32, "d_ff": 32, "layers": 1, "heads": 2, "d_kv": 8} | settings
-    if kind.name == "transition":
+    if name == "transition":
         small |= {"d_decoder": 32, "d_attention": 16, "beam": 2}
     config = recipe.resolve(
         treebank="german-mini",
@@ -89,13 +78,17 @@ def parser_of(variant: str, **settings: object) -> Any:
 
 def parsing(variant: str, amount: int) -> Samples:
     """Bulk parsing, as of ``spmrl-bench parse``."""
-    from spmrl_bench.parsers.bulk import Answerer, Manner, Tally, parse_given
-    from spmrl_bench.parsers.streams import Given
+    from spmrl_bench.nn.device import prepare_process
+    from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, parse_input
+    from spmrl_bench.parsing.streams import InputSentence
 
-    answerer = Answerer(parser_of(variant), Manner())
-    given = (Given(words, None, f"text:{k}") for k, words in enumerate(sentences(amount), 1))
-    tally = Tally()
-    for texts in parse_given(given, lambda windows: map(answerer, windows), tally, window=500):
+    prepare_process("cpu")
+    answerer = Worker(parser_of(variant), ParseOptions())
+    given = (
+        InputSentence(words, None, f"text:{k}") for k, words in enumerate(sentences(amount), 1)
+    )
+    tally = Counts()
+    for texts in parse_input(given, lambda windows: map(answerer, windows), tally, window=500):
         yield tally.sentences + len(texts), held()
 
 
@@ -105,12 +98,12 @@ def training(variant: str, amount: int) -> Samples:
 
     from rich.console import Console
 
-    from spmrl_bench.parsers.processor import expect_training
+    from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.registry import kind_named
     from spmrl_bench.training.report import Report
     from spmrl_bench.training.trainer import Trainer
 
-    expect_training()
+    prepare_process("cpu", training=True)
     from spmrl_bench.treebanks.treebank import open_treebank
     from tests.laboratory import train_config
 
@@ -169,25 +162,11 @@ def reading(_: str, amount: int) -> Samples:
         yield done, held()
 
 
-def long_sentence(variant: str, words: int) -> Samples:
-    """One sentence: what is estimated, and what it takes at most."""
-    parser = parser_of(variant, max_positions=words + 2)
-    for _ in parser.parse([["Hund"] * 8] * 2):
-        pass
-    before = held()
-    forget_peak()
-    yield 0, parser.memory(words) / 1e6
-    for _ in parser.parse([[f"w{k % 97}" for k in range(words)]]):
-        pass
-    yield words, peak() - before
-
-
 WORK: dict[str, Callable[[str, int], Samples]] = {
     "parsing": parsing,
     "training": training,
     "scoring": scoring,
     "reading": reading,
-    "long": long_sentence,
 }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from spmrl_bench.parsers import legacy
 from spmrl_bench.parsers.registry import kind_named
 from tests.builders import chained, config
 from tests.damage import (
@@ -101,7 +102,19 @@ def described(edit: Edit, *, earlier: bool = True) -> Damage:
 
 def setting(**changes: Any) -> Damage:
     """Change settings."""
-    return described(lambda content: content["config"].update(changes))
+    return described(changed(changes))
+
+
+def changed(changes: Mapping[str, Any], *without: str) -> Edit:
+    """Change settings by their short names, or leave some out."""
+
+    def edit(content: Content) -> None:
+        settings = legacy.short(legacy.leaves(content["config"])) | changes
+        content["config"] = legacy.nested(
+            {key: settings[key] for key in settings.keys() - {*without}}
+        )
+
+    return edit
 
 
 def vocabulary(part: str, edit: Edit, **how: bool) -> Damage:
@@ -201,16 +214,16 @@ def _numbers() -> Iterator[Harm]:
 #: Settings that are too large for the weights: the model, the name, sizes, part of the message.
 SIZES: list[tuple[str, str, tuple[int, ...], str]] = [
     *((model, "layers", (10**6, 10**9, 2**62), NO_PARSER) for model in NEURAL),
-    ("chart", "d_model", (4 * 10**6, 4 * 10**15), "too large for the"),
-    ("chart", "heads", (10**6, 10**12), "too large for the"),
-    ("chart", "d_kv", (2 * 10**7,), "too large for the"),
-    ("chart", "d_ff", (10**9, 2**62), "too large for the"),
-    ("chart", "d_char", (10**9,), "too large for the"),
-    ("chart", "max_positions", (10**7, 10**12), "too large for the"),
-    ("chart", "d_label_hidden", (10**9,), "too large for the"),
+    ("chart", "d_model", (4 * 10**6, 4 * 10**15), NO_PARSER),
+    ("chart", "heads", (10**6, 10**12), "parser.json"),
+    ("chart", "d_kv", (2 * 10**7,), "parser.json"),
+    ("chart", "d_ff", (10**9, 2**62), "parser.json"),
+    ("chart", "d_char", (10**9,), "parser.json"),
+    ("chart", "max_positions", (10**7, 10**12), "parser.json"),
+    ("chart", "d_label_hidden", (10**9,), "parser.json"),
     ("sines", "max_positions", (2 * 10**6, 10**12), "max_positions"),
-    ("labels", "label_heads", (10**6, 10**12), "too large"),
-    ("biaffine", "d_arc", (10**6, 10**12), "too large"),
+    ("labels", "label_heads", (10**6, 10**12), "parser.json"),
+    ("biaffine", "d_arc", (10**6, 10**12), "parser.json"),
     *(
         ("transition", key, (10**6, 10**12), "parser.json")
         for key in ("decoder_layers", "attention_layers", "d_decoder", "d_action")
@@ -225,11 +238,11 @@ def _sizes() -> Iterator[Harm]:
         for size in sizes:
             yield Harm(f"{key} = {size}", model, setting(**{key: size}), refused)
     largest = "the largest table of sines and cosines that settings may ask for"
-    yield Harm("10**6 positions", "sines", setting(max_positions=10**6), harmless=largest)
+    yield Harm("10**4 positions", "sines", setting(max_positions=10**4), harmless=largest)
     wide = "a window wider than any sentence is none"
     yield Harm("a window of 2**62", "chart", setting(attention_window=2**62), harmless=wide)
     checked = setting(layers=10**9, position_only_layers=[0])
-    yield Harm("layers = 10**9 where they are checked", "sines", checked, "too large")
+    yield Harm("layers = 10**9 where they are checked", "sines", checked, "layers")
     million = range(10**6)
     for model, part, more, refused in (
         ("chart", "labels", lambda k: [f"L{k}"], "too large"),
@@ -262,11 +275,16 @@ INVENTORIES: dict[str, tuple[str, str, Edit, str]] = {
     "half a character in a label": ("chart", "labels", _last(["\ud800"]), "half a character"),
     "no labels": ("chart", "labels", lambda x: x[:1], ""),
     "no label at all": ("chart", "labels", lambda x: [], NO_PARSER),
-    "a count of -1": ("chart", "words", _first(["new", -1]), "neg"),
+    "a count of -1": ("chart", "words", _first(["new", -1]), "greater than or equal to 0"),
     "a count of 1.5": ("chart", "words", _first(["new", 1.5]), ""),
     "half a character in a word": ("chart", "words", _first(["\udfff", 1]), "half a character"),
-    "one more word": ("chart", "words", lambda x: [*x, ["zebra", 1]], "lexical.words.weight"),
-    "two letters": ("chart", "characters", _first("ab"), "single"),
+    "one more word": (
+        "chart",
+        "words",
+        lambda x: [*x, ["zebra", 1]],
+        "lexical.word.embedding.weight",
+    ),
+    "two letters": ("chart", "characters", _first("ab"), "at most 1 character"),
     "no tags": ("tagging", "tags", lambda x: [], ""),
     "no relations": ("biaffine", "relations", lambda x: [], ""),
     "no relations to the root": ("transition", "relations", lambda x: [], ""),
@@ -318,20 +336,20 @@ def _settings() -> Iterator[Harm]:
     for key, value in {
         "attention_scale": "d_model", "input_norm": False, "heads": 4, "word_dropout": 0.5,
     }.items():  # fmt: skip
-        changed = described(lambda c, k=key, v=value: c["config"].update({k: v}), earlier=False)
-        yield Harm(f"{key} = {value} with a digest", "chart", changed, "parser.json")
+        other = described(changed({key: value}), earlier=False)
+        yield Harm(f"{key} = {value} with a digest", "chart", other, "parser.json")
     for model, key, value in (("chart", "precision", "bfloat16"), ("transition", "beam", 2)):
-        changed = described(lambda c, k=key, v=value: c["config"].update({k: v}), earlier=False)
-        yield Harm(f"another {key}", model, changed, harmless=OF_PARSING)
+        other = described(changed({key: value}), earlier=False)
+        yield Harm(f"another {key}", model, other, harmless=OF_PARSING)
     for value in (None, [], 3, "chart", {}, {"layers": None}):
-        changed = described(lambda c, v=value: c.update(config=v))
-        yield Harm(f"config: {value!r}", "chart", changed, "")
+        other = described(lambda c, v=value: c.update(config=v))
+        yield Harm(f"config: {value!r}", "chart", other, "")
     for value in (1e400, -1, "many", None, 1.5):
         yield Harm(f"layers = {value}", "chart", setting(layers=value), "parser.json")
     yield from each("chart", NO_PARSER, {
         "no config": described(lambda c: c.pop("config")),
         "no vocabulary": described(lambda c: c.pop("vocabulary")),
-        "no heads": described(lambda c: c["config"].pop("heads")),
+        "no heads": described(changed({}, "heads")),
         "colour = 3": setting(colour=3),
         "d_model = 33": setting(d_model=33),
         "a digest of pretrained files that is no text": described(

@@ -10,12 +10,13 @@ from pathlib import Path
 from rich.console import Console
 
 from spmrl_bench.experiments.evaluation import evaluate_parser
+from spmrl_bench.parsers.config import parts
+from spmrl_bench.parsers.legacy import places_of
+from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.parsers.registry import kind_named
-from spmrl_bench.parsers.trained import TrainedParser
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
-from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report
-from spmrl_bench.training.trainer import Trainer
+from spmrl_bench.training.trainer import Stream, Trainer, seed_torch
 from spmrl_bench.trees.parse import Parse
 from tests.builders import chained, config, of_layers
 from tests.laboratory import make_trees, train_config
@@ -44,7 +45,8 @@ def make_trainer(
     kind = kind_named(name)
     known, dev = examples(name, 4 * BATCHES, 1), examples(name, 6, 2)
     seed_torch(seed, Stream.WEIGHTS)
-    dropout = {key: rate for key, rate in DROPOUT.items() if key in kind.config_class.model_fields}
+    tables = parts(kind.parser_class.Config)
+    dropout = {key: rate for key, rate in DROPOUT.items() if places_of(key, tables)}
     parser = kind.parser_class.build(config(name, max_positions=40, **dropout), known)
     rules = {one: metric_named(one).rules(RULES.get(one, {})) for one in kind.metrics}
     criterion = SelectionMetric.parse(

@@ -12,7 +12,7 @@ from spmrl_bench.analysis.scores import SCORES, read_scores
 from spmrl_bench.leaderboard.record import SCHEMA_VERSION, read_records
 from spmrl_bench.leaderboard.searched import searched_text
 from spmrl_bench.leaderboard.store import document_name
-from spmrl_bench.nn.limits import Limit
+from spmrl_bench.nn.encoders.attention import AttentionMask
 from tests.reliability.tally import Tally
 
 OLD_RECORDS = Path(__file__).parents[1] / "leaderboard" / "golden"
@@ -93,7 +93,7 @@ def test_scores_of_studies(tally: Tally) -> None:
     scores = read_scores(GOLDEN / "scores")
     tally("R20", "records and scores of earlier layouts").add(len(scores))
     (new,) = [key for key in scores if key.parsing]
-    assert new.limits == ((1, Limit(window=5)),)
+    assert new.limits == ((1, AttentionMask(window=5)),)
     assert new.parsing == (("span_weight", 0.5),)
     assert scores[new].figure("brackets", "f1") == 75.0
     old = [scores[key].figure("brackets", "f1") for key in scores if not key.parsing]

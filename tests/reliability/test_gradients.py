@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.biaffine import arc_loss, relation_loss
-from spmrl_bench.parsers import transition_parser
+from spmrl_bench.nn.scorers.biaffine import choice_loss
+from spmrl_bench.parsers import transition
 from tests.parsers.examples import batch_of
 from tests.reliability.parsers import KINDS, examples, parser_of
 from tests.reliability.tally import Tally
@@ -29,7 +28,7 @@ def test_losses_of_parsers(
     """Of whatever the encoder gives; the kinks of a max-margin loss are not hit by chance."""
     held = tally("R8", "random charts against finite differences, of every parser's loss")
     # The decoder of actions rounds the factors of its products to what it is told.
-    monkeypatch.setattr(transition_parser, "product_dtype", lambda precision: torch.float64)
+    monkeypatch.setattr(transition, "matmul_dtype", lambda precision: torch.float64)
     given = examples(30, longest=5)
     parser = parser_of(kind, given).double()
     indexer = parser.indexer()
@@ -45,7 +44,7 @@ def test_losses_of_parsers(
             dataclasses.replace(sentence, gold=one)
             for sentence, one in zip(sentences, gold, strict=True)
         ]
-        batch, _ = batch_of(parser, indexer, sentences)
+        batch = batch_of(parser, indexer, sentences)
         width = parser.encoder.d_out
         rows = sum(len(each) + 2 for each in chosen)
         encoded = torch.randn(rows, width, generator=generator, dtype=torch.float64)
@@ -66,10 +65,7 @@ def test_losses_of_parsers(
 
 
 @sizes
-@pytest.mark.parametrize("loss", [arc_loss, relation_loss])
-def test_losses_of_scores(
-    loss: Callable[[Tensor, Tensor], Tensor], charts: int, tally: Tally
-) -> None:
+def test_losses_of_scores(charts: int, tally: Tally) -> None:
     held = tally("R8", "random charts against finite differences, of losses of arcs and relations")
     generator = torch.Generator().manual_seed(5)
     for _ in range(charts):
@@ -79,7 +75,7 @@ def test_losses_of_scores(
         barred = torch.rand(4, 6, generator=generator) < 0.3
         barred[torch.arange(4), right] = False
         assert torch.autograd.gradcheck(
-            lambda rows, barred=barred, right=right: loss(
+            lambda rows, barred=barred, right=right: choice_loss(
                 rows.masked_fill(barred, -torch.inf), right
             ),
             (scores.requires_grad_(),),

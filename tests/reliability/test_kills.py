@@ -11,9 +11,9 @@ import torch
 
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_folder import best_weights
-from spmrl_bench.parsers.registry import load_parser
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.training.checkpoint import load_checkpoint
-from spmrl_bench.training.saved_progress import read_progress
+from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.training.trainer import Trainer
 from tests.reliability.faults import calls_under, counted, hidden, killed
 from tests.reliability.kinds import KINDS, make_trainer
@@ -44,7 +44,7 @@ def found(run: Path, trainer: Trainer) -> tuple[str | None, tuple[int, float] | 
     if (run / "best").exists() or hidden(run):
         best = best_weights(run)
         load_parser(run, "cpu")
-    progress = load_checkpoint(run, trainer.parser, trainer.optimiser, trainer.average)
+    progress = load_checkpoint(run, trainer.parser, trainer.optimiser, trainer.means)
     if progress is None:
         return best, None
     first = next(trainer.parser.parameters())

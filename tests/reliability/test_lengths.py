@@ -1,4 +1,4 @@
-"""Sentences and words of any length are parsed or refused, within the memory that is foretold."""
+"""Sentences and words of any length are parsed or refused."""
 
 from __future__ import annotations
 
@@ -6,27 +6,18 @@ import io
 import itertools
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from spmrl_bench.errors import ReadError, SentenceTooLongError
-from spmrl_bench.parsers.batches import Indexer
-from spmrl_bench.parsers.bulk import Answerer, Manner, OnLong
-from spmrl_bench.parsers.form_cache import FormCache
-from spmrl_bench.parsers.lengths import LONGEST_WORD, beginning, read_part
-from spmrl_bench.parsers.streams import (
-    WINDOW_SENTENCES,
-    WINDOW_WORDS,
-    Given,
-    read_given,
-    weight,
-    windows,
-)
+from spmrl_bench.parsers.batches import LONGEST_WORD, clipped, first_words
+from spmrl_bench.parsers.session import WINDOW_SENTENCES, WINDOW_WORDS, weight, windows
+from spmrl_bench.parsing.bulk import OnLong, ParseOptions, Worker
+from spmrl_bench.parsing.streams import InputSentence, read_input
 from spmrl_bench.readers import conll, text
 from tests.builders import tiny
 from tests.reliability.growth import parser_of as parser_of_variant
 from tests.reliability.tally import Tally
-from tests.reliability.test_memory import campaign, grown
+from tests.reliability.test_memory import campaign
 
 VARIANTS = ("charlstm", "bilstm", "joint", "dependencies", "stack-attention")
 QUICK = (0, 1, 2, 5001, 50_000)
@@ -48,17 +39,16 @@ def test_sentences_are_parsed_or_refused_by_every_policy(
     parser = parser_of_variant(variant, max_positions=60_000, predict_tags="false")
     policies: tuple[OnLong, ...] = ("error", "skip", "flat")
     for n in lengths:
-        problem = parser.length_problem(["w"] * n)
-        assert bool(problem) == (n > parser.search.longest)
+        problem = parser.problem(["w"] * n)
+        assert bool(problem) == (n > parser.longest)
         # Where a sentence fits, the policies do the same.
         for policy in policies if problem else policies[:1]:
             held.add()
-            given = Given([f"w{k % 53}" for k in range(n)], None, "file:1")
-            answer = Answerer(parser, Manner(policy, output="json"))([given])
+            given = InputSentence([f"w{k % 53}" for k in range(n)], None, "file:1")
+            answer = Worker(parser, ParseOptions(policy, output="json"))([given])
             if policy == "error" and problem:
                 assert isinstance(answer.error, SentenceTooLongError)
                 assert f"{n} words" in str(answer.error)
-                assert "GB of memory" in str(answer.error)
                 assert answer.texts == []
             else:
                 assert answer.error is None
@@ -69,29 +59,8 @@ def test_sentences_are_parsed_or_refused_by_every_policy(
 def test_a_position_table_is_asked_first() -> None:
     parser = tiny(max_positions=514)
     for n, fits in ((511, True), (512, True), (513, False), (50_000, False)):
-        problem = parser.length_problem(["w"] * n)
+        problem = parser.problem(["w"] * n)
         assert problem == "" if fits else "position table allows 512" in problem
-
-
-@pytest.mark.parametrize(
-    ("variant", "words"),
-    [
-        ("charlstm", 2500),
-        *(
-            campaign(variant, words)
-            for variant, words in (
-                ("charlstm", 3000),
-                ("bilstm", 3000),
-                ("dependencies", 2000),
-                ("joint", 500),
-            )
-        ),
-    ],
-)
-def test_memory_of_a_long_sentence_is_as_estimated(tally: Tally, variant: str, words: int) -> None:
-    tally("R21", "estimates of the memory of a long sentence").add()
-    held = grown("long", variant, words)
-    assert held[words] == pytest.approx(held[0], rel=0.2)
 
 
 # Words ----------------------------------------------------------------------------------------
@@ -102,7 +71,7 @@ def test_words_of_usual_lengths_are_read_as_they_are(tally: Tally) -> None:
     for n in (1, 2, LONGEST_WORD - 1, LONGEST_WORD):
         held.add()
         word = "x" * n
-        assert read_part(word) is word
+        assert clipped(word) is word
 
 
 @pytest.mark.parametrize("inputs", [("charlstm",), ("charconcat",), ("word", "charlstm")])
@@ -117,7 +86,9 @@ def test_of_a_word_without_end_the_ends_are_read(tally: Tally, inputs: tuple[str
     assert len(whole) == 2
     assert long.tree.spans.tolist() == cut.tree.spans.tolist()
     indexer = parser.indexer()
-    assert len(indexer.spelling(indexer.sentence([word]).forms[1])) == LONGEST_WORD + 2
+    row = indexer.sentence([word]).forms[1]
+    name = inputs[-1]
+    assert indexer.lengths(name, [row]) == (16 if name == "charconcat" else LONGEST_WORD + 2)
 
 
 def test_a_batch_of_many_endless_words_is_bounded() -> None:
@@ -130,23 +101,9 @@ def test_a_batch_of_many_endless_words_is_bounded() -> None:
     assert [len(window) for window in windows(usual, weight)] == [WINDOW_SENTENCES, 1]
 
 
-def test_a_cache_of_forms_holds_no_endless_spelling() -> None:
-    parser = tiny(seed=1)
-    char_lstm = parser.lexical.char_lstm
-    assert char_lstm is not None
-    cache = FormCache(char_lstm)
-    indexer = Indexer(parser.vocabulary, None)
-    words = ["".join(pair) * 300 for pair in itertools.permutations("dogcat", 2)]
-    forms = np.unique(indexer.sentence(words).forms)
-    first = cache.vectors(indexer, forms)
-    assert max(map(len, cache._rows)) <= 512
-    assert cache.vectors(indexer, forms).equal(first)
-    assert cache.computed == len(forms)
-
-
 def test_a_message_shows_no_endless_word() -> None:
-    assert beginning(["x" * 1_000_000] * 9) == " ".join(["x" * 40 + "..."] * 8)
-    assert beginning(["the", "dog"]) == "the dog"
+    assert first_words(["x" * 1_000_000] * 9) == " ".join(["x" * 40 + "..."] * 8)
+    assert first_words(["the", "dog"]) == "the dog"
 
 
 # Lines ----------------------------------------------------------------------------------------
@@ -190,4 +147,4 @@ def test_a_file_of_one_line_takes_no_memory(tally: Tally, tmp_path: Path) -> Non
         for _ in range(200):
             file.write(b"word " * (1 << 18))
     with pytest.raises(ReadError, match="a line of more than 16 MiB"):
-        list(read_given([str(path)], "tokens", io.BytesIO()))
+        list(read_input([str(path)], "tokens", io.BytesIO()))

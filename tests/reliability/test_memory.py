@@ -11,7 +11,7 @@ from statistics import median
 
 import pytest
 
-from spmrl_bench.parsers import processor
+from spmrl_bench.nn.device import REMEMBERED
 from tests.conftest import PATIENCE
 from tests.reliability.tally import Tally
 
@@ -26,7 +26,7 @@ def grown(work: str, variant: str, amount: int) -> dict[int, float]:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("MALLOC_", "GLIBC_")) and name not in processor.REMEMBERED
+        if not name.startswith(("MALLOC_", "GLIBC_")) and name not in REMEMBERED
     }
     done = subprocess.run(
         [sys.executable, "-P", "-m", "tests.reliability.growth", work, variant, str(amount)],
@@ -104,31 +104,3 @@ def test_repeated_work_takes_no_more_memory(
 ) -> None:
     tally("R27", what).add(last)
     assert growth(grown(work, "-", last), first) < more
-
-
-def test_training_remembers_more_whoever_started_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also what a process has from one that did not train, and the other way round."""
-    monkeypatch.setattr(os, "environ", {})
-    monkeypatch.setattr(processor, "_sizes", processor.REMEMBERED)
-    processor.bound_sizes()
-    processor.expect_training()
-    processor.bound_sizes()  # by whoever chooses the device
-    assert os.environ == {name: str(most) for name, most in processor.IN_TRAINING.items()}
-    monkeypatch.setattr(processor, "_sizes", processor.REMEMBERED)
-    processor.bound_sizes()
-    assert os.environ == {name: str(most) for name, most in processor.REMEMBERED.items()}
-
-
-@pytest.mark.parametrize(
-    "given", [{}, {"LRU_CACHE_CAPACITY": "7"}, {"DNNL_PRIMITIVE_CACHE_CAPACITY": "7"}]
-)
-def test_bounds_of_the_user_are_kept(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
-) -> None:
-    monkeypatch.setattr(os, "environ", dict(given))
-    monkeypatch.setattr(processor, "_sizes", processor.REMEMBERED)
-    processor.bound_sizes()
-    expected = {name: str(most) for name, most in processor.REMEMBERED.items()} | given
-    if "DNNL_PRIMITIVE_CACHE_CAPACITY" in given:
-        del expected["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]
-    assert os.environ == expected

@@ -17,18 +17,18 @@ from torch import Tensor, nn
 
 from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.action_decoder import ActionDecoder
-from spmrl_bench.nn.encoder import Encoder
-from spmrl_bench.nn.lexical import CharLSTM
-from spmrl_bench.nn.precision import Precision
+from spmrl_bench.nn.inputs import Codes
+from spmrl_bench.nn.kernels import matmul_dtype
+from spmrl_bench.nn.kernels.decoder import BeamDecoder
 from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.nn.recurrent_encoder import RecurrentEncoder
-from spmrl_bench.nn.span_scorer import SpanScorer
-from spmrl_bench.nn.stack_attention import StackAttention, Stacks
+from spmrl_bench.nn.scorers.actions import ActionDecoder, Stacks
+from spmrl_bench.nn.settings import Precision
+from tests.nn import built
+from tests.nn.plain import char_lstm_of
 from tests.reliability.tally import Tally
-from tests.twins import spoilt, with_numbers
+from tests.twins import needs_kernel, spoilt, with_numbers
 
-pytestmark = pytest.mark.skipif(not kernels.load("_tensors"), reason="the kernels are not built")
+pytestmark = [needs_kernel(name) for name in kernels.KERNELS]
 
 LENGTHS = (4, 1, 6)
 HALF = 8
@@ -54,17 +54,16 @@ def randomised(module: nn.Module) -> nn.Module:
 
 
 def encoder(precision: Precision) -> Layer:
-    module = Encoder(
-        2 * HALF, 1, 2, 6, 10, 9,
-        attention_dropout=0, residual_dropout=0, relu_dropout=0, precision=precision,
-    )  # fmt: skip
+    module = built.attention_encoder(
+        2 * HALF, precision, layers=1, heads=2, d_kv=6, max_positions=9
+    )
     rows = {"content": torch.randn(sum(LENGTHS), HALF)}
     return Layer(randomised(module), rows, lambda content: module(content, layout()))
 
 
 def recurrent(cell: Any) -> Callable[[Precision], Layer]:
     def made(precision: Precision) -> Layer:
-        module = RecurrentEncoder(cell, 2 * HALF, 1, dropout=0, precision=precision)
+        module = built.recurrent_encoder(cell, 2 * HALF, precision=precision)
         rows = {"content": torch.randn(sum(LENGTHS), 2 * HALF)}
         return Layer(randomised(module), rows, lambda content: module(content, layout()))
 
@@ -72,13 +71,17 @@ def recurrent(cell: Any) -> Callable[[Precision], Layer]:
 
 
 def char_lstm(precision: Precision) -> Layer:
-    module = CharLSTM(7, 5, 6, unknown=0, dropout=0, precision=precision)
-    inputs = {"characters": torch.randint(7, (4, 3)), "lengths": torch.tensor([2, 4, 1])}
-    return Layer(randomised(module), inputs, module)
+    module = char_lstm_of(7, 5, 6, precision)
+    inputs = {"characters": torch.randint(7, (3, 4)), "lengths": torch.tensor([2, 4, 1])}
+
+    def vectors(characters: Tensor, lengths: Tensor) -> Tensor:
+        return module.forms(Codes(characters, lengths, torch.arange(3)))
+
+    return Layer(randomised(module), inputs, vectors)
 
 
 def span_scorer(precision: Precision) -> Layer:
-    module = SpanScorer(6, 5, 4)
+    module = built.span_scorer(6, 5, 4)
 
     def scored(posts: Tensor, start: Tensor, end: Tensor) -> Tensor:
         projected = module.project(posts)
@@ -93,42 +96,43 @@ def span_scorer(precision: Precision) -> Layer:
 
 
 def _decoder() -> ActionDecoder:
-    return ActionDecoder(StackAttention(6, 5, 7, 2, pushed=True), 4, 3, 5, 2, 0.0)
+    config = ActionDecoder.Config(
+        d_hidden=5, layers=2, d_action=3, d_attention=7, dropout=0.0, attention_layers=2
+    )
+    return ActionDecoder(config, 6, 4)
 
 
-def _dtype(precision: Precision) -> torch.dtype:
-    return torch.bfloat16 if precision == "bf16" else torch.float32
+def removed_words(*shape: int) -> Tensor:
+    removed = torch.zeros(shape, dtype=torch.bool)
+    removed[0, 1, 2] = removed[1, :, 3] = True
+    return removed
 
 
 def known_steps(precision: Precision) -> Layer:
     module = _decoder()
-    steps = torch.tensor([3, 2])
-    removed = torch.zeros(2, 3, 4, dtype=torch.bool)
-    removed[0, 1, 2] = removed[1, :, 3] = True
+    steps, dtype = torch.tensor([3, 2]), matmul_dtype(precision)
 
     def scored(words: Tensor, last: Tensor, pushed: Tensor, removed: Tensor) -> Tensor:
         sources = module.attention.sources(words)
-        scores: Tensor = module(last, steps, sources, Stacks(pushed, removed), _dtype(precision))
+        scores: Tensor = module(last, steps, sources, Stacks(pushed, removed), dtype)
         return scores
 
     inputs = {
         "words": torch.randn(2, 4, 6),
         "last": torch.tensor([[4, 0, 1], [4, 2, 0]]),
         "pushed": (torch.rand(2, 3, 4) < 0.5).float(),
-        "removed": removed,
+        "removed": removed_words(2, 3, 4),
     }
     return Layer(randomised(module), inputs, scored)
 
 
 def search(precision: Precision) -> Layer:
     module = _decoder()
-    removed = torch.zeros(2, 2, 4, dtype=torch.bool)
-    removed[0, 1, 2] = removed[1, :, 3] = True
 
     def scored(
         words: Tensor, last: Tensor, parents: Tensor, pushed: Tensor, removed: Tensor
     ) -> Any:
-        steps = module.search(module.attention.sources(words), _dtype(precision))
+        steps = BeamDecoder(module, module.attention.sources(words), matmul_dtype(precision))
         first = steps.step(torch.full((4,), 4), torch.arange(4), Stacks(pushed, removed))
         return torch.cat((first, steps.step(last, parents, Stacks(pushed, removed))))
 
@@ -137,7 +141,7 @@ def search(precision: Precision) -> Layer:
         "last": torch.tensor([0, 1, 3, 2]),
         "parents": torch.tensor([1, 0, 2, 2]),
         "pushed": (torch.rand(2, 2, 4) < 0.5).float(),
-        "removed": removed,
+        "removed": removed_words(2, 2, 4),
     }
     return Layer(randomised(module), inputs, scored)
 
@@ -178,15 +182,7 @@ def outcome(layer: Layer, inputs: dict[str, Tensor]) -> Tensor | Exception:
 def check(
     layer: Layer, inputs: dict[str, Tensor], good: Tensor, what: str, closeness: float = 0
 ) -> bool:
-    """Refused, or the result without kernels, or that of what is right where the rest is not read.
-
-    Args:
-        good: the result of what is right.
-        closeness: how near to it is the same.
-
-    Returns:
-        Whether it was refused.
-    """
+    """Whether it is refused; else the result is ``good``, or near, or that without kernels."""
     found = outcome(layer, inputs)
     if isinstance(found, ArrayError):
         return True
@@ -194,7 +190,7 @@ def check(
     if same and torch.allclose(found.to(good.dtype), good, rtol=0, atol=closeness):
         return False
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "usable", lambda rows: False)
+        patch.setattr(kernels, "usable", lambda rows, name: False)
         expected = outcome(layer, inputs)
     if isinstance(found, Exception):  # of torch, to which it comes before it comes to a kernel
         assert isinstance(expected, Exception), (what, found)
@@ -253,35 +249,31 @@ def test_inputs(layer: str, tally: Tally) -> None:
             check(made, made.inputs | {name: wrong}, good, f"{name}: {way}")
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float64, torch.float8_e5m2])
-@pytest.mark.parametrize("name", ["input_norm.weight", "layers.0.feed_forward_norm.bias"])
 @pytest.mark.parametrize("precision", ["float32", "bf16"])
-def test_norms_of_another_type_are_refused_by_name(
-    name: str, dtype: torch.dtype, precision: Precision
-) -> None:
-    made = encoder(precision)
-    owner, _, own = name.rpartition(".")
-    place = made.module.get_submodule(owner)
-    place._parameters[own] = nn.Parameter(place._parameters[own].to(dtype), requires_grad=False)
-    found = str(dtype).removeprefix("torch.")
-    message = rf"{name} of Encoder is {found} \[16\]; it must be float32 \[16\]"
-    with torch.no_grad(), pytest.raises(ArrayError, match=message):
-        made.apply(**made.inputs)
+def test_norms_of_another_type_are_refused(precision: Precision) -> None:
+    for name in ("input_norm.weight", "layers.0.feed_forward_norm.bias"):
+        owner, _, own = name.rpartition(".")
+        for dtype in (torch.float16, torch.float64, torch.float8_e5m2):
+            made = encoder(precision)
+            norm = made.module.get_submodule(owner)
+            wrong = norm.get_parameter(own).to(dtype)
+            norm._parameters[own] = nn.Parameter(wrong, requires_grad=False)
+            message = (
+                rf"{name} of AttentionEncoder is {str(dtype)[6:]} \[16\] .*must be float32 \[16\]"
+            )
+            with torch.no_grad(), pytest.raises(ArrayError, match=message):
+                made.apply(**made.inputs)
 
 
-@pytest.mark.parametrize("part", ["lengths", "sentence", "position", "longest"])
-def test_layouts_that_do_not_fit(part: str, tally: Tally) -> None:
+def test_layouts_that_do_not_fit(tally: Tally) -> None:
     held = tally("R9", "layouts of sentences that fit no batch")
     made, good = encoder("float32"), layout()
-    value = getattr(good, part)
-    wrongs: list[Any] = [0, 5, 7, 2**40, -1]
-    if part != "longest":
-        wrongs = [wrong for _, wrong in wrong_tensors(value) if wrong.shape != value.shape]
-        wrongs += [value.int(), value.double(), value + 1, value - 1, value.flip(0)]
-    for wrong in wrongs:
+    value = good.lengths
+    wrongs = [wrong for _, wrong in wrong_tensors(value) if wrong.numel() != value.numel()]
+    for wrong in (*wrongs, value.int(), value.double(), value + 1, value - 1, 2 * value):
         held.add()
         with torch.no_grad(), pytest.raises(ArrayError):
-            made.module(made.inputs["content"], replace(good, **{part: wrong}))
+            made.module(made.inputs["content"], replace(good, lengths=wrong))
 
 
 def test_more_tokens_than_positions_are_refused() -> None:

@@ -7,9 +7,9 @@ import io
 import pytest
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.parsers.bulk import Answerer, Manner, parse_given
-from spmrl_bench.parsers.bulk import Tally as Done
-from spmrl_bench.parsers.streams import read_given
+from spmrl_bench.parsing.bulk import Counts as Done
+from spmrl_bench.parsing.bulk import ParseOptions, Worker, parse_input
+from spmrl_bench.parsing.streams import read_input
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.prm import load_prm
 from spmrl_bench.scoring.texts import score_texts
@@ -27,9 +27,9 @@ PROPERTY = "R12", "sentences parsed and scored as brackets, none of them left ou
 
 def left_out(gold: str, prm: str, transforms: list[str]) -> tuple[int, int]:
     """Sentences of a text, and how many the score of a parse of it leaves out."""
-    answerer = Answerer(parser_of("bilstm", max_positions=2000), Manner())
-    given = read_given([], "brackets", io.BytesIO(gold.encode()), transforms=transforms)
-    lines = parse_given(given, lambda windows: map(answerer, windows), Done())
+    answerer = Worker(parser_of("bilstm", max_positions=2000), ParseOptions())
+    given = read_input([], "brackets", io.BytesIO(gold.encode()), transforms=transforms)
+    lines = parse_input(given, lambda windows: map(answerer, windows), Done())
     parses = "".join(text for texts in lines for text in texts)
     counts = score_texts(gold, parses, load_prm(prm))
     return len(counts), counts.skipped

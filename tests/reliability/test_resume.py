@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.interrupts import Interrupted
-from spmrl_bench.training.saved_progress import read_progress
+from spmrl_bench.training.schedule import read_progress
 from tests.reliability.faults import hidden
 from tests.reliability.kinds import BATCHES, KINDS, make_trainer, state_of
 from tests.reliability.tally import Tally

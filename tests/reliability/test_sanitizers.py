@@ -29,11 +29,9 @@ pytestmark = pytest.mark.skipif(
 #: What is watched: the kernels of a folder, and tests that call all of their functions.
 SUITES = {
     "chart": "tests/chart",
-    "transitions": "tests/transitions",
     "scoring": "tests/scoring/test_texts.py",
     "gates": "tests/reliability/test_kernel_gates.py",
-    "nn": "tests/nn/test_fused_encoder.py tests/nn/test_fused_recurrent.py "
-    "tests/nn/test_fused_steps.py tests/nn/test_fused_search.py tests/nn/test_span_scorer.py",
+    "nn": "tests/nn/kernels",
 }
 #: Of those, thousands of cases of the same; a few of each kind are enough to be watched.
 FEWER = ["-k", "not every_shape"]
@@ -140,7 +138,7 @@ def test_kernels_touch_their_own_memory_alone(
     held = tally("R9", f"tests of kernels built with {switch}")
     folder = checkout(checkouts, switch, value)
     watched = switch == "SPMRL_BENCH_SANITIZE"
-    code = "import spmrl_bench.chart._cky as kernel; print(kernel.__file__)"
+    code = "import spmrl_bench.chart._spans as kernel; print(kernel.__file__)"
     done = run(folder, ["-c", code], watched=watched)
     assert str(folder) in done.stdout, done.stderr
     options = ["-m", "pytest", "-q", "-n0", "-p", "no:randomly", "-p", "no:cacheprovider", *FEWER]

@@ -174,8 +174,8 @@ def test_a_trial_that_fails_counts_and_the_search_goes_on(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two batch sizes one diverges, and of three models the recipe refuses one."""
-    gradients = "spmrl_bench.parsers.chart_parser.ChartParser.gradients"
-    from spmrl_bench.parsers.chart_parser import ChartParser
+    gradients = "spmrl_bench.parsers.chart.ChartParser.gradients"
+    from spmrl_bench.parsers.chart import ChartParser
 
     real = ChartParser.gradients
 

@@ -7,12 +7,10 @@ import pytest
 import torch
 
 from spmrl_bench.speed import epoch
-from spmrl_bench.speed.machine import Machine
 from tests.builders import config as tiny_config
 from tests.laboratory import make_trees, train_config
 
 PIECES = make_trees(200, seed=3)
-MACHINE = Machine("cpu", {"float32": 1.0, "bf16": 1.0}, 1.0)
 
 
 def test_lengths_are_those_of_the_penn_treebank() -> None:
@@ -52,7 +50,7 @@ def test_speeds(monkeypatch: pytest.MonkeyPatch) -> None:
     cpu = torch.device("cpu")
     train = train_config(batch_size=10)
     settings = tiny_config(max_positions=200)
-    speeds = epoch.epoch_speeds(settings, train, PIECES, MACHINE, cpu, 0.0)
+    speeds = epoch.epoch_speeds(settings, train, PIECES, cpu, 0.0)
     assert [speed.unit for speed in speeds] == ["s", "% of the time", "s"]
     assert all(speed.amount > 0 for speed in speeds)
     assert speeds[1].amount < 100

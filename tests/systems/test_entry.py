@@ -14,8 +14,8 @@ from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.leaderboard.comparison import comparable_counts
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
 from spmrl_bench.leaderboard.track import score_track
-from spmrl_bench.parsers.config import ParserConfig
-from spmrl_bench.parsers.right_branching import RightBranching
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.task import write_task

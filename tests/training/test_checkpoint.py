@@ -14,7 +14,7 @@ import torch
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.training.checkpoint import load_checkpoint, save_checkpoint
-from spmrl_bench.training.saved_progress import read_progress
+from spmrl_bench.training.schedule import read_progress
 from tests.training.trainers import make_trainer
 
 FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safetensors")
@@ -22,14 +22,14 @@ FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safet
 
 def test_no_checkpoint_is_none(tmp_path: Path) -> None:
     trainer = make_trainer(tmp_path)
-    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None) is None
+    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, {}) is None
     assert read_progress(tmp_path / "last") is None
 
 
 def test_everything_comes_back(tmp_path: Path) -> None:
     trained, fresh = make_trainer(tmp_path), make_trainer(tmp_path, seed=9)
     done = trained.fit()
-    assert load_checkpoint(tmp_path, fresh.parser, fresh.optimiser, None) == done
+    assert load_checkpoint(tmp_path, fresh.parser, fresh.optimiser, {}) == done
     names = [name for name, _ in trained.parser.named_parameters()]
     pairs = zip(trained.parser.parameters(), fresh.parser.parameters(), strict=True)
     for name, (old, new) in zip(names, pairs, strict=True):
@@ -101,5 +101,5 @@ def test_full_disk_is_one_message_and_keeps_what_was_saved(
 
         monkeypatch.setattr("spmrl_bench.training.checkpoint.put", full)
         with pytest.raises(CheckpointError, match=rf"last: cannot be written \(.*{advice}, then"):
-            save_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None, done)
-    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None) == done
+            save_checkpoint(tmp_path, trainer.parser, trainer.optimiser, {}, done)
+    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, {}) == done

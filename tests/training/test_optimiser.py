@@ -1,42 +1,36 @@
-"""Steps by hand: plain gradient descent, and the limit of the gradient."""
+"""How weights change: Adam and plain gradient descent, the limit of the gradient, the average."""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import Tensor, nn
 
-from spmrl_bench.errors import TrainingError
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.errors import CheckpointError, TrainingError
+from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.training.checkpoint import load_checkpoint
-from spmrl_bench.training.optimiser import limit_gradient
-from spmrl_bench.training.trainer import Trainer
-from tests.laboratory import train_config
-from tests.training.test_trainer import events
-from tests.training.trainers import break_off, make_trainer
+from spmrl_bench.training.trainer import Trainer, WeightAverage, limit_gradient
+from tests.training.trainers import break_off, copied, events, make_trainer, weights
 
 SGD: dict[str, Any] = {"optimiser": "sgd", "learning_rate": 0.05, "warmup_batches": 0}
 
 
 def stepped(trainer: Trainer) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     """Weights before a step, their gradients in it as they were left, weights after it."""
-    before = [weight.detach().clone() for weight in trainer.parser.parameters()]
+    parameters = list(trainer.parser.parameters())
+    before = [weight.detach().clone() for weight in parameters]
     trainer._step(0, trainer.sentences[:8])
-    gradients = [
-        weight.grad.clone() for weight in trainer.parser.parameters() if weight.grad is not None
-    ]
-    return before, gradients, [weight.detach() for weight in trainer.parser.parameters()]
+    gradients = [weight.grad.clone() for weight in parameters if weight.grad is not None]
+    return before, gradients, [weight.detach() for weight in parameters]
 
 
 def norm_of(gradients: list[Tensor]) -> float:
-    return math.sqrt(
-        sum(value**2 for each in gradients for value in each.double().flatten().tolist())
-    )
+    return math.hypot(*torch.cat([each.double().flatten() for each in gradients]).tolist())
 
 
 def test_a_step_of_plain_gradient_descent(tmp_path: Path) -> None:
@@ -49,16 +43,35 @@ def test_a_step_of_plain_gradient_descent(tmp_path: Path) -> None:
     assert all(not trainer.optimiser.state[weight] for weight in trainer.parser.parameters())
 
 
-def test_adam_is_what_there_was(tmp_path: Path) -> None:
-    """Its first step is as long as the rate wherever there is a gradient."""
+def test_the_first_step_of_adam_is_as_long_as_the_rate(tmp_path: Path) -> None:
     trainer = make_trainer(tmp_path, learning_rate=0.05, warmup_batches=0)
-    assert isinstance(trainer.optimiser, torch.optim.Adam)
-    before, gradients, after = stepped(trainer)
-    for old, gradient, new in zip(before, gradients, after, strict=True):
+    for old, gradient, new in zip(*stepped(trainer), strict=True):
         clear = gradient.abs() > 1e-5
-        torch.testing.assert_close(
-            (old - new)[clear], 0.05 * gradient.sign()[clear], rtol=1e-3, atol=0
-        )
+        expected = 0.05 * gradient.sign()[clear]
+        torch.testing.assert_close((old - new)[clear], expected, rtol=1e-3, atol=0)
+
+
+def test_pretrained_weights_have_a_rate_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both rates rise and fall together; without one of their own, all have the same."""
+    monkeypatch.setattr(
+        ChartParser, "pretrained_parameters", lambda self: [self.scorer.first.weight]
+    )
+    given = {"learning_rate": 0.01, "warmup_batches": 10}
+    for own, expected in ((None, 0.001), (0.0005, 0.00005)):
+        trainer = make_trainer(tmp_path / str(own), pretrained_learning_rate=own, **given)
+        weight = trainer.parser.scorer.first.weight
+        before = weight.detach().clone()
+        trainer._step(0, trainer.sentences[:8])
+        main, pretrained = trainer.optimiser.param_groups
+        assert [id(each) for each in pretrained["params"]] == [id(weight)]
+        assert (main["lr"], pretrained["lr"]) == pytest.approx((0.001, expected))
+        moved = (weight - before).abs().max().item()
+        assert moved == pytest.approx(expected, rel=1e-3)
+
+
+# The limit of the gradient -----------------------------------------------------------------------
 
 
 def test_a_long_gradient_is_scaled_to_the_limit_and_a_short_one_is_left(tmp_path: Path) -> None:
@@ -68,63 +81,109 @@ def test_a_long_gradient_is_scaled_to_the_limit_and_a_short_one_is_left(tmp_path
         trainer = make_trainer(tmp_path / str(limit), **SGD, gradient_norm=limit)
         before, limited, after = stepped(trainer)
         assert norm_of(limited) == pytest.approx(min(norm, limit), rel=1e-5)
-        for whole, part in zip(free, limited, strict=True):
+        for whole, old, part, new in zip(free, before, limited, after, strict=True):
             torch.testing.assert_close(part, whole * factor, rtol=1e-5, atol=0)
-        for old, gradient, new in zip(before, limited, after, strict=True):
-            torch.testing.assert_close(new, old - 0.05 * gradient, rtol=0, atol=1e-7)
+            torch.testing.assert_close(new, old - 0.05 * part, rtol=0, atol=1e-7)
 
 
 def test_the_norm_is_of_all_weights_together() -> None:
-    weights = [
-        nn.Parameter(torch.zeros(2, 2)),
-        nn.Parameter(torch.zeros(1)),
-        nn.Parameter(torch.zeros(3)),
-    ]
-    weights[0].grad = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
-    weights[1].grad = torch.tensor([-2.0])
-    assert limit_gradient(weights, 3.0) == 3.0  # as long as allowed
-    assert weights[0].grad.tolist() == [[2.0, 0.0], [0.0, 1.0]]
-    assert limit_gradient(weights, 1.5) == 3.0
-    assert weights[0].grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
-    assert weights[1].grad.tolist() == [-1.0]
-    weights[1].grad.fill_(math.inf)
-    assert limit_gradient(weights, 1.0) == math.inf
-    assert weights[0].grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
+    parts = [nn.Parameter(torch.zeros(size)) for size in ((2, 2), (1,), (3,))]
+    parts[0].grad = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
+    parts[1].grad = torch.tensor([-2.0])
+    assert limit_gradient(parts, 3.0) == 3.0  # as long as allowed
+    assert parts[0].grad.tolist() == [[2.0, 0.0], [0.0, 1.0]]
+    assert limit_gradient(parts, 1.5) == 3.0
+    assert parts[0].grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
+    assert parts[1].grad.tolist() == [-1.0]
+    parts[1].grad.fill_(math.inf)
+    assert limit_gradient(parts, 1.0) == math.inf
+    assert parts[0].grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_a_gradient_that_is_no_number_stops_before_the_weights_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float
+def test_what_is_no_number_stops_before_the_weights_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def spoilt(parser: ChartParser, *_: object) -> float:
-        for weight in parser.parameters():
-            weight.grad.fill_(value)
-        return 1.0
-
     trainer = make_trainer(tmp_path, **SGD, gradient_norm=1.0)
-    before = {name: tensor.clone() for name, tensor in trainer.parser.state_dict().items()}
-    monkeypatch.setattr(ChartParser, "gradients", spoilt)
-    with pytest.raises(TrainingError, match=f"the norm of the gradient is {value}"):
-        trainer.fit()
-    after = trainer.parser.state_dict()
-    assert all(torch.equal(after[name], before[name]) for name in before)
+    before = copied(trainer.parser)
+    for number in (math.nan, math.inf):
+        for loss, gradient, what in ((number, 0.0, "loss"), (1.0, number, "norm of the gradient")):
+
+            def spoilt(parser: ChartParser, *_: object, loss=loss, gradient=gradient) -> float:
+                for weight in parser.parameters():
+                    weight.grad.fill_(gradient)
+                return loss
+
+            monkeypatch.setattr(ChartParser, "gradients", spoilt)
+            problem = f"after 0 of 3 batches of epoch 1: the {what} is {number}"
+            with pytest.raises(TrainingError, match=problem):
+                trainer.fit()
+            after = copied(trainer.parser)
+            assert all((after[name] == before[name]).all() for name in before)
 
 
 def test_gradient_descent_learns_and_its_checkpoint_is_read(tmp_path: Path) -> None:
     settings = {**SGD, "learning_rate": 1.0, "gradient_norm": 1.0}
     break_off(tmp_path, 9, max_epochs=9, **settings)
     trainer = make_trainer(tmp_path, max_epochs=9, **settings)
-    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, None) is not None
+    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, {}) is not None
     trainer.fit()
-    losses = [event["loss"] for event in events(tmp_path) if event["event"] == "evaluation"]
+    losses = [event["loss"] for event in events(tmp_path, "evaluation")]
     assert losses[-1] < 0.7 * losses[0]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"optimiser": "rmsprop"}, {"gradient_norm": 0}, {"decay_batches": 0}, {"decay_batches": 1.5}],
-    ids=str,
-)
-def test_settings_out_of_range(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match=next(iter(wrong))):
-        train_config(**wrong)
+# The average of the weights ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decay", [0.5, 0.9, 0.999])
+def test_it_is_the_mean_of_the_weights_after_each_step_later_ones_more(decay: float) -> None:
+    module = nn.Linear(3, 2)
+    average = WeightAverage(module, decay)
+    expected = module.weight.detach().double()
+    for step in range(1, 40):
+        with torch.no_grad():
+            module.weight.normal_(generator=torch.Generator().manual_seed(step))
+        average.update(step)
+        kept = min(decay, (step + 1) / (step + 10))
+        expected = kept * expected + (1 - kept) * module.weight.detach().double()
+    torch.testing.assert_close(average.means["weight"].double(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_module_has_its_own_weights_again_even_after_an_error() -> None:
+    module = nn.Linear(3, 2)
+    average = WeightAverage(module, 0.5)
+    with torch.no_grad():
+        module.weight.add_(1)
+    own, mean = module.weight.detach().clone(), average.means["weight"].clone()
+    with suppress(KeyError), average.in_place():
+        assert torch.equal(module.weight, mean)
+        raise KeyError
+    assert torch.equal(module.weight, own)
+    assert torch.equal(average.means["weight"], mean)
+
+
+def test_dev_is_scored_with_the_average_and_training_goes_on_from_the_weights(
+    tmp_path: Path,
+) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def score(parser: ChartParser) -> float:
+        seen.append(copied(parser))
+        return float(len(seen))
+
+    trainer = make_trainer(tmp_path / "averaged", score=score, max_epochs=3, averaging=0.6)
+    trainer.fit()
+    make_trainer(tmp_path / "plain", score=lambda _: 1.0, max_epochs=3).fit()
+    assert weights(tmp_path / "averaged" / "last") == weights(tmp_path / "plain" / "last")
+    best = copied(ChartParser.load(tmp_path / "averaged" / "best"))
+    last = copied(ChartParser.load(tmp_path / "averaged" / "last"))
+    for name, mean in trainer.means.items():
+        assert (best[name] == seen[-1][name]).all()
+        assert (best[name] == mean.numpy()).all()
+    assert any((best[name] != last[name]).any() for name in best)
+
+
+def test_a_checkpoint_without_the_average_is_refused(tmp_path: Path) -> None:
+    make_trainer(tmp_path, max_epochs=1).fit()
+    problem = r"incomplete checkpoint \(tensor average/.*: found nothing, .*--fresh"
+    with pytest.raises(CheckpointError, match=problem):
+        make_trainer(tmp_path, max_epochs=2, averaging=0.9).fit()

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from spmrl_bench.files import append
 from spmrl_bench.training.report import Report, messages
-from tests.training.trainers import make_trainer
+from tests.training.trainers import events, make_trainer
 
 
 def output(tmp_path: Path, *, terminal: bool) -> str:
@@ -58,22 +59,15 @@ def test_terminal_output_is_one_line_kept_up_to_date(tmp_path: Path) -> None:
     assert "epoch   0.67" not in text  # no plain lines beside it
 
 
-def test_both_leave_the_same_events(tmp_path: Path) -> None:
-    kinds = []
+def test_both_leave_the_same_events_and_log(tmp_path: Path) -> None:
+    kinds, logs = [], []
     for terminal in (True, False):
         output(tmp_path / str(terminal), terminal=terminal)
-        events = (tmp_path / str(terminal) / "events.jsonl").read_text(encoding="utf-8")
-        kinds.append([line.split(",")[0] for line in events.splitlines()])
-    assert kinds[0] == kinds[1] == ['{"event": "evaluation"'] * 4 + ['{"event": "stop"']
-
-
-def test_both_leave_the_same_log(tmp_path: Path) -> None:
-    logs = []
-    for terminal in (True, False):
-        output(tmp_path / str(terminal), terminal=terminal)
+        kinds.append([event["event"] for event in events(tmp_path / str(terminal))])
         lines = (tmp_path / str(terminal) / "log.txt").read_text(encoding="utf-8").splitlines()
         assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \S", line) for line in lines)
         logs.append([line.partition(" ")[2].partition("loss")[0] for line in lines])
+    assert kinds[0] == kinds[1] == ["evaluation"] * 4 + ["stop"]
     assert logs[0] == logs[1]
     assert [line.split()[:2] for line in logs[0]] == [["tiny", "epoch"]] * 4 + [["[done]", "after"]]
 
@@ -92,9 +86,11 @@ def test_nothing_is_logged_before_the_folder_is_the_runs(tmp_path: Path) -> None
 def test_a_log_that_cannot_be_written_ends_no_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def full(path: Path, data: bytes) -> None:
+        if path.name == "log.txt":
+            raise OSError(28, "No space left on device")
+        append(path, data)
 
-    monkeypatch.setattr("spmrl_bench.training.log.append", full)
+    monkeypatch.setattr("spmrl_bench.training.report.append", full)
     assert "[done] after 2 epochs" in output(tmp_path, terminal=False)
     assert not (tmp_path / "log.txt").exists()

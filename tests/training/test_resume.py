@@ -19,6 +19,7 @@ import pytest
 
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory, build_laboratory
+from tests.training.trainers import events, final_bytes
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CODE = """
@@ -49,7 +50,6 @@ from spmrl_bench.cli import main
 main()
 """
 RUN = "tiny-open/small-word-charlstm-seed1"
-FILES = ("best/weights", "last/weights", "last/optimiser")
 CALLS = 400_000  # an epoch has about 160,000
 SETTINGS = {"max_epochs": 16, "evaluations_per_epoch": 1, "batch_size": 4}
 
@@ -68,15 +68,11 @@ def start(
     arguments = ["train", str(laboratory.recipe), "--variant", "word-charlstm", "--device", "cpu"]
     arguments += ["--runs", str(runs)]
     moment = [str(number), str(calls)]
+    own = {"PYTHONPATH": str(CHECKOUT), "TREEBANKS": str(laboratory.treebanks)}
     return subprocess.Popen(
         [sys.executable, "-c", CODE, str(laboratory.manifests), *moment, *arguments],
         cwd=laboratory.folder,
-        env=os.environ
-        | {
-            "PYTHONPATH": str(CHECKOUT),
-            "TREEBANKS": str(laboratory.treebanks),
-            "OMP_NUM_THREADS": "1",
-        },
+        env=os.environ | own | {"OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -88,16 +84,6 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Exit status and what was said."""
     _, said = process.communicate(timeout=PATIENCE)
     return process.returncode, said
-
-
-def events(runs: Path, kind: str) -> list[dict[str, object]]:
-    path = runs / RUN / "events.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [event for event in map(json.loads, lines) if event["event"] == kind]
-
-
-def final_bytes(runs: Path) -> list[bytes]:
-    return [(runs / RUN / f"{name}.safetensors").read_bytes() for name in FILES]
 
 
 def test_killed_ended_interrupted_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
@@ -116,12 +102,12 @@ def test_killed_ended_interrupted_and_resumed_is_bit_identical(laboratory: Labor
 
     status, said = finish(start(laboratory, disturbed))
     assert status == 0, said
-    assert len(events(disturbed, "resume")) == 3
+    assert len(events(disturbed / RUN, "resume")) == 3
 
     status, said = finish(other)
     assert status == 0, said
-    assert len(events(undisturbed, "evaluation")) == SETTINGS["max_epochs"]
-    assert final_bytes(disturbed) == final_bytes(undisturbed)
+    assert len(events(undisturbed / RUN, "evaluation")) == SETTINGS["max_epochs"]
+    assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)
 
 
 def check_that_it_saved(runs: Path, said: str) -> None:
@@ -129,11 +115,11 @@ def check_that_it_saved(runs: Path, said: str) -> None:
     assert "finishing this batch and saving" in said or "breaking off the dev" in said
     assert "interrupted; give the same command again" in said
     assert "Traceback" not in said
-    interrupt = events(runs, "interrupt")[-1]
+    interrupt = events(runs / RUN, "interrupt")[-1]
     saved = json.loads((runs / RUN / "last" / "progress.json").read_text(encoding="utf-8"))
     assert (saved["epoch"], saved["next_batch"]) == (interrupt["epoch"], interrupt["batch"])
     assert saved["steps"] == 10 * saved["epoch"] + saved["next_batch"]
-    assert events(runs, "stop") == []
+    assert events(runs / RUN, "stop") == []
 
 
 @pytest.mark.campaign
@@ -147,8 +133,8 @@ def test_ended_fifty_times_and_resumed_is_bit_identical(laboratory: Laboratory) 
         status, said = finish(process)
         assert status == 143, said
         check_that_it_saved(disturbed, said)
-    assert len(events(disturbed, "interrupt")) == 50
+    assert len(events(disturbed / RUN, "interrupt")) == 50
     for runs in (undisturbed, disturbed):
         status, said = finish(start(laboratory, runs))
         assert status == 0, said
-    assert final_bytes(disturbed) == final_bytes(undisturbed)
+    assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)

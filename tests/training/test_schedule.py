@@ -22,16 +22,11 @@ def test_rate_rises_linearly_over_the_warmup_and_then_stays() -> None:
     config = train_config(learning_rate=0.8, warmup_batches=4)
     rates = [learning_rate(config, Progress(steps=steps)) for steps in range(7)]
     assert rates == pytest.approx([0.2, 0.4, 0.6, 0.8, 0.8, 0.8, 0.8])
-
-
-def test_rate_without_warmup_is_full_from_the_first_step() -> None:
     assert learning_rate(train_config(learning_rate=0.8, warmup_batches=0), Progress()) == 0.8
-
-
-def test_decays_multiply_the_rate_during_and_after_warmup() -> None:
-    config = train_config(learning_rate=0.8, warmup_batches=4)
-    assert learning_rate(config, Progress(steps=1, rate_factor=0.25)) == pytest.approx(0.1)
-    assert learning_rate(config, Progress(steps=9, rate_factor=0.25)) == pytest.approx(0.2)
+    # Decays multiply it, during the warm-up and after it.
+    for steps, expected in ((1, 0.1), (9, 0.2)):
+        decayed = learning_rate(config, Progress(steps=steps, rate_factor=0.25))
+        assert decayed == pytest.approx(expected)
 
 
 def test_the_best_score_within_some_minutes_was_known_by_then() -> None:
@@ -65,22 +60,14 @@ def run_epochs(progress: Progress, improved: str, **settings: object) -> list[in
     return decays
 
 
-def test_rate_decays_after_five_epochs_without_a_new_best_and_again_after_five_more() -> None:
-    progress = Progress()
+def test_decays_by_epochs() -> None:
+    progress = Progress(next_batch=7, loss_sum=12.5)
     assert run_epochs(progress, "+-----" + "-----" + "--") == [6, 11]
-    assert progress.rate_factor == 0.25
-    assert progress.epochs_since_best == 12
-
-
-def test_a_new_best_starts_the_count_anew() -> None:
-    assert run_epochs(Progress(), "+----" + "+----" + "+-----") == [16]
-
-
-def test_no_decay_during_the_warmup() -> None:
+    assert (progress.rate_factor, progress.epochs_since_best) == (0.25, 12)
+    assert run_epochs(Progress(), "+----" + "+----" + "+-----") == [16], "a new best counts anew"
     # Step 80 ends the warm-up, after the eighth epoch; the patience has run out by then.
-    progress = Progress()
-    assert run_epochs(progress, "+" + "-" * 11, warmup_batches=80) == [8]
-    assert progress.rate_factor == 0.5
+    assert run_epochs(Progress(), "+" + "-" * 11, warmup_batches=80) == [8]
+    assert (progress.epoch, progress.next_batch, progress.loss_sum) == (13, 0, 0.0)
 
 
 def run_evaluations(progress: Progress, every: int, improved: str, **settings: object) -> list[int]:
@@ -96,7 +83,7 @@ def run_evaluations(progress: Progress, every: int, improved: str, **settings: o
     return decays
 
 
-def test_rate_decays_at_the_evaluation_where_the_batches_are_over_and_again_after_as_many() -> None:
+def test_decays_by_batches() -> None:
     progress = Progress()
     assert run_evaluations(progress, 300, "+--" + "-" * 7) == [1200, 2100, 3000]
     assert (progress.rate_factor, progress.decay_step, progress.best_step) == (0.125, 3000, 300)
@@ -104,17 +91,9 @@ def test_rate_decays_at_the_evaluation_where_the_batches_are_over_and_again_afte
     assert run_evaluations(Progress(), 400, "+" + "-" * 7) == [1600, 2800]
     assert run_evaluations(Progress(), 899, "+-----") == [899 * 3, 899 * 5]
     assert run_evaluations(Progress(), 900, "+---") == [1800, 2700, 3600]
-
-
-def test_a_new_best_starts_the_batches_anew() -> None:
-    assert run_evaluations(Progress(), 300, "+--+--+---" + "+--") == [3000]
-
-
-def test_no_decay_by_batches_during_the_warmup() -> None:
+    assert run_evaluations(Progress(), 300, "+--+--+---" + "+--") == [3000], "anew"
     assert run_evaluations(Progress(), 300, "+" + "-" * 8, warmup_batches=2000) == [2100]
-
-
-def test_the_rate_decays_by_batches_or_by_epochs() -> None:
+    # By epochs no more, and by epochs alone without the setting.
     by_batches = Progress()
     assert run_epochs(by_batches, "+" + "-" * 20, decay_batches=5) == []
     assert (by_batches.rate_factor, by_batches.epochs_since_best) == (1.0, 20)
@@ -128,57 +107,24 @@ def test_the_schedule_of_before_is_read() -> None:
     assert Progress.model_validate_json(progress.model_dump_json()) == progress
 
 
-def test_the_end_of_an_epoch_moves_on() -> None:
-    progress = Progress(epoch=3, next_batch=7, loss_sum=12.5)
-    end_epoch(train_config(), progress)
-    assert (progress.epoch, progress.next_batch, progress.loss_sum) == (4, 0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("state", "rule"),
-    [
+def test_stopping_rules_by_name() -> None:
+    config = train_config(max_epochs=10, stop_patience=4, max_minutes=1.0)
+    minute: dict[str, Any] = {"train_seconds": 45, "dev_seconds": 9}
+    cases: list[tuple[dict[str, Any], str | None]] = [
         ({}, None),
-        (
-            {
-                "epoch": 9,
-                "epochs_since_best": 3,
-                "train_seconds": 45,
-                "dev_seconds": 9,
-                "curve": [(1, 1.0)] * 3,
-            },
-            None,
-        ),
+        ({"epoch": 9, "epochs_since_best": 3, **minute, "curve": [(1, 1.0)] * 3}, None),
         ({"epoch": 10}, "max_epochs"),
         ({"epochs_since_best": 4}, "stop_patience"),
-        ({"train_seconds": 45, "dev_seconds": 9, "curve": [(1, 1.0)]}, "max_minutes"),
+        ({**minute, "curve": [(1, 1.0)]}, "max_minutes"),
         ({"train_seconds": 50, "dev_seconds": 10}, "max_minutes"),
-    ],
-)
-def test_stopping_rules_by_name(state: dict[str, Any], rule: str | None) -> None:
-    config = train_config(max_epochs=10, stop_patience=4, max_minutes=1.0)
-    assert stopping_rule(config, Progress.model_validate(state)) == rule
-
-
-def test_time_is_no_limit_unless_asked_for() -> None:
+    ]
+    found = [stopping_rule(config, Progress.model_validate(state)) for state, _ in cases]
+    assert found == [rule for _, rule in cases]
     assert stopping_rule(train_config(max_epochs=10), Progress(train_seconds=1e9)) is None
 
 
-@pytest.mark.parametrize(
-    ("batches", "evaluations", "points"),
-    [
-        (8, 4, {2, 4, 6, 8}),
-        (160, 4, {40, 80, 120, 160}),
-        (5, 2, {2, 5}),
-        (3, 4, {1, 2, 3}),
-        (1, 4, {1}),
-        (7, 1, {7}),
-    ],
-)
-def test_evaluation_points(batches: int, evaluations: int, points: set[int]) -> None:
-    assert evaluation_batches(batches, evaluations) == points
-
-
 def test_evaluation_points_of_all_small_epochs_are_spread_and_end_the_epoch() -> None:
+    assert evaluation_batches(160, 4) == {40, 80, 120, 160}
     for batches in range(1, 60):
         for evaluations in range(1, 9):
             points = sorted(evaluation_batches(batches, evaluations))

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import signal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from spmrl_bench.interrupts import Interrupted
-from spmrl_bench.training.saved_progress import read_progress
-from tests.training.trainers import break_off, make_trainer, real_score
-
-
-def final_bytes(run_dir: Path) -> list[bytes]:
-    files = ("best/weights", "last/weights", "last/optimiser")
-    return [(run_dir / f"{file}.safetensors").read_bytes() for file in files]
+from spmrl_bench.training.schedule import read_progress
+from tests.training.trainers import break_off, events, final_bytes, make_trainer, real_score
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -40,10 +36,9 @@ def test_training_that_is_asked_to_stop_saves_and_resumes(
     saved = read_progress(tmp_path / "parts" / "last")
     assert (saved.steps, saved.evaluation_due) == ([2, 3, 5, 6][evaluation], True)
     assert make_trainer(tmp_path / "parts").fit().steps == 6
-    lines = (tmp_path / "parts" / "events.jsonl").read_text(encoding="utf-8").splitlines()
-    kinds = [json.loads(line)["event"] for line in lines]
-    assert kinds.count("interrupt") == 1
-    assert kinds.count("evaluation") == 4  # what was broken off is no evaluation
+    assert len(events(tmp_path / "parts", "interrupt")) == 1
+    # What was broken off is no evaluation.
+    assert len(events(tmp_path / "parts", "evaluation")) == 4
     make_trainer(tmp_path / "whole").fit()
     assert final_bytes(tmp_path / "parts") == final_bytes(tmp_path / "whole")
 
@@ -77,6 +72,20 @@ def test_a_second_ctrl_c_ends_at_once_and_a_second_sigterm_does_not(tmp_path: Pa
         trainer.fit()
     saved = read_progress(tmp_path / "last")
     assert saved.steps == 1
+
+
+def test_another_number_of_threads_is_said_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, threads, said in (("same", 1, 0), ("other", 2, 1)):
+        monkeypatch.setattr("torch.get_num_threads", lambda: 1)
+        break_off(tmp_path / name, 2)
+        assert read_progress(tmp_path / name / "last").threads == 1
+        monkeypatch.setattr("torch.get_num_threads", lambda threads=threads: threads)
+        console = Console(file=StringIO(), width=200)
+        assert make_trainer(tmp_path / name, console=console).fit().threads == threads
+        lines = console.file.getvalue().splitlines()
+        assert sum("1 threads until now, 2 from here on" in line for line in lines) == said
 
 
 @pytest.mark.parametrize(("minutes", "steps"), [(10, 3), (1e-9, 4)])

@@ -81,10 +81,7 @@ def test_all_sentences_that_text_can_make_come_up_and_no_others() -> None:
 
 def test_labels_and_tags_are_those_of_the_parts() -> None:
     trees = make_trees(60, seed=3)
-    substitution, random = (
-        Substitution([Parse.of(tree) for tree in trees]),
-        np.random.default_rng(2),
-    )
+    substitution, random = Substitution(list(map(Parse.of, trees))), np.random.default_rng(2)
     known = {label for tree in trees for _, _, label in collapsed_spans(tree)}
     tagged = {pair for tree in trees for pair in zip(tree.words, tree.tags, strict=True)}
     changed = 0
@@ -99,10 +96,7 @@ def test_labels_and_tags_are_those_of_the_parts() -> None:
 
 def test_constituents_are_drawn_evenly() -> None:
     trees = ["(S (X (A a)) (X (B b)))", "(S (X (C c)) (X (D d)))"]
-    substitution, random = (
-        Substitution([parse_of(text) for text in trees]),
-        np.random.default_rng(3),
-    )
+    substitution, random = Substitution(list(map(parse_of, trees))), np.random.default_rng(3)
     seen = Counter(substitution(0, random).words for _ in range(4000))
     # Two places, four constituents: the sentence itself is made in two ways.
     expected = dict.fromkeys([("b", "b"), ("c", "b"), ("d", "b")], 500)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
+from torch import nn
 
 from spmrl_bench.experiments.evaluation import evaluate_parser
-from spmrl_bench.parsers.chart_parser import ChartParser
+from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
-from spmrl_bench.training.random import Stream, seed_torch
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.substitution import Substitution
-from spmrl_bench.training.trainer import Trainer
+from spmrl_bench.training.trainer import Stream, Trainer, seed_torch
 from spmrl_bench.trees import Parse
 from tests.builders import config
 from tests.laboratory import MODEL, make_trees, train_config
@@ -65,6 +67,23 @@ def make_trainer(
 def weights(folder: Path) -> bytes:
     """The bytes of saved weights."""
     return (folder / "weights.safetensors").read_bytes()
+
+
+def copied(parser: nn.Module) -> dict[str, np.ndarray]:
+    """The weights as they are now."""
+    return {name: value.numpy().copy() for name, value in parser.state_dict().items()}
+
+
+def events(run_dir: Path, kind: str = "") -> list[dict[str, Any]]:
+    """The events of a run, or those of a kind."""
+    lines = (run_dir / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    return [event for event in map(json.loads, lines) if event["event"] == (kind or event["event"])]
+
+
+def final_bytes(run_dir: Path) -> list[bytes]:
+    """All tensors that a run leaves."""
+    files = ("best/weights", "last/weights", "last/optimiser")
+    return [(run_dir / f"{file}.safetensors").read_bytes() for file in files]
 
 
 def break_off(run_dir: Path, evaluations: int, **settings: Any) -> None:

@@ -1,22 +1,21 @@
-"""Transition systems as the papers define them, on lists, and all trees by enumeration.
+"""Arc-standard transitions as the paper defines them, on tuples, and all trees by enumeration.
 
-Nothing here is shared with the package: what a move is defined on is what it needs to be carried
-out, and a move is legal if some way to go on ends in a tree. Words count from 1, 0 is the root.
+Nothing here is shared with the package: what a transition is defined on is what it needs to be
+carried out, and a sequence is legal if it ends in a tree with one root. Words count from 1.
 """
 
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
-from itertools import combinations
+from itertools import combinations, product
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
+from spmrl_bench.trees.projective import projectivize
+
 Tree = tuple[int, ...]
-#: "s", "l" and "r" for SHIFT, LEFT-ARC and RIGHT-ARC.
-Sequence = str
 
 
 class Configuration(NamedTuple):
@@ -25,81 +24,75 @@ class Configuration(NamedTuple):
     arcs: frozenset[tuple[int, int]]  # head and dependent
 
 
-def applied(name: str, move: str, before: Configuration) -> Configuration | None:
-    """The configuration after a move; None where the move is not defined."""
+def start(n: int) -> Configuration:
+    return Configuration((0,), tuple(range(1, n + 1)), frozenset())
+
+
+def applied(transition: str, before: Configuration) -> Configuration | None:
+    """The configuration after "s", "l" or "r" (SHIFT, LEFT-ARC, RIGHT-ARC), where it is defined."""
     stack, buffer, arcs = before
-    if move == "s":
+    if transition == "s":
         return Configuration((*stack, buffer[0]), buffer[1:], arcs) if buffer else None
-    if move == "l" and name == "arc-hybrid":
-        if not buffer or stack[-1] == 0:
-            return None
-        return Configuration(stack[:-1], buffer, arcs | {(buffer[0], stack[-1])})
-    if len(stack) < 2:
+    if len(stack) < 2 or (transition == "l" and stack[-2] == 0):
         return None
     *rest, second, top = stack
-    if move == "r":
-        return Configuration((*rest, second), buffer, arcs | {(second, top)})
-    if second == 0:
-        return None
-    return Configuration((*rest, top), buffer, arcs | {(top, second)})
+    head, dependent = (top, second) if transition == "l" else (second, top)
+    return Configuration((*rest, head), buffer, arcs | {(head, dependent)})
 
 
 @functools.cache
-def sequences(name: str, n: int, roots: str) -> dict[Sequence, Tree]:
-    """All sequences of moves that end with the root alone on the stack, and their trees."""
-    found: dict[Sequence, Tree] = {}
+def sequences(n: int) -> dict[str, Tree]:
+    """All sequences that end with the root alone on the stack, over one word, and their trees."""
+    found: dict[str, Tree] = {}
 
-    def search(moves: Sequence, state: Configuration) -> None:
+    def search(done: str, state: Configuration) -> None:
         if not state.buffer and state.stack == (0,):
             head = {dependent: head for head, dependent in state.arcs}
             tree = tuple(head[word] for word in range(1, n + 1))
-            if roots == "several" or tree.count(0) == 1:
-                found[moves] = tree
+            if tree.count(0) == 1:
+                found[done] = tree
             return
-        for move in "slr":
-            after = applied(name, move, state)
-            if after is not None:
-                search(moves + move, after)
+        for transition in "slr":
+            if (after := applied(transition, state)) is not None:
+                search(done + transition, after)
 
-    search("", Configuration((0,), tuple(range(1, n + 1)), frozenset()))
+    search("", start(n))
     return found
 
 
 @functools.cache
-def legal_after(name: str, n: int, roots: str) -> dict[Sequence, str]:
-    """By each beginning of a sequence, the moves with which one goes on, in the order of "slr"."""
-    following: dict[Sequence, set[str]] = defaultdict(set)
-    for sequence in sequences(name, n, roots):
-        for step, move in enumerate(sequence):
-            following[sequence[:step]].add(move)
-    return {moves: "".join(sorted(after, key="slr".index)) for moves, after in following.items()}
-
-
-@functools.cache
-def all_trees(n: int, roots: str) -> tuple[list[Tree], list[Tree]]:
+def all_trees(n: int) -> tuple[list[Tree], list[Tree]]:
     """All projective and all other trees over n words."""
-    heads = np.indices((n + 1,) * n).reshape(n, -1).T.astype(np.int8)
-    count = (heads == 0).sum(axis=1)
-    heads = heads[count == 1 if roots == "one" else count > 0]
-    # From every word n steps up lead to the root, unless there is a cycle.
-    up = np.concatenate([np.zeros((len(heads), 1), dtype=heads.dtype), heads], axis=1)
-    place = np.tile(np.arange(n + 1), (len(heads), 1))
-    for _ in range(n):
-        place = np.take_along_axis(up, place, axis=1)
-    heads = heads[(place == 0).all(axis=1)]
-    words = np.arange(1, n + 1)
-    low, high = np.minimum(heads, words), np.maximum(heads, words)
-    crossed = np.zeros(len(heads), dtype=np.bool_)
-    for a, b in combinations(range(n), 2):
-        for one, other in ((a, b), (b, a)):
-            crossed |= (
-                (low[:, one] < low[:, other])
-                & (low[:, other] < high[:, one])
-                & (high[:, one] < high[:, other])
+    projective: list[Tree] = []
+    others: list[Tree] = []
+    for heads in product(range(n + 1), repeat=n):
+        if heads.count(0) == 1 and all(_reaches_root(word, heads) for word in range(1, n + 1)):
+            arcs = [sorted(arc) for arc in enumerate(heads, start=1)]
+            crossed = any(
+                a < c < b < d or c < a < d < b for (a, b), (c, d) in combinations(arcs, 2)
             )
-    return list(map(tuple, heads[~crossed].tolist())), list(map(tuple, heads[crossed].tolist()))
+            (others if crossed else projective).append(heads)
+    return projective, others
 
 
-def projective_count(n: int, roots: str) -> int:
-    """How many projective trees there are: noncrossing trees that are rooted at their left end."""
-    return comb(3 * n - 2, n - 1) // n if roots == "one" else comb(3 * n, n) // (2 * n + 1)
+def _reaches_root(word: int, heads: Tree) -> bool:
+    for _ in heads:
+        word = heads[word - 1] if word else 0
+    return word == 0
+
+
+def projective_count(n: int) -> int:
+    """Noncrossing trees that are rooted at their left end, from which one arc goes."""
+    return comb(3 * n - 2, n - 1) // n
+
+
+def random_heads(rng: np.random.Generator, n: int) -> list[int]:
+    """A projective tree: any tree, lifted."""
+    order = rng.permutation(n) + 1
+    heads = [0] * n
+    for place in range(1, n):
+        # Near words are heads of each other more often, so that lifting leaves something.
+        before = order[:place]
+        near = before[np.abs(before - order[place]).argmin()]
+        heads[order[place] - 1] = int(near if rng.random() < 0.8 else rng.choice(before))
+    return projectivize(heads)

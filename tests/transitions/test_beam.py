@@ -2,163 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spmrl_bench.chart import NotFiniteError
-from spmrl_bench.transitions import SYSTEMS, States, TransitionSystem
-from spmrl_bench.transitions.beam import Asked, Sequence, beam_search
+from spmrl_bench.errors import NotFiniteError
+from spmrl_bench.transitions import NONE, BeamStep, Hypothesis, TransitionSystem, beam_search
+from spmrl_bench.transitions.beam import States
+from tests.transitions.test_system import every_walk, system_of
 
 
 class Memory:
     """Log probabilities of actions that depend on all actions before, in a way that is no sum.
 
-    It follows the hypotheses by what the search says of their parents alone.
+    It follows the hypotheses by what the search says of their parents alone, and would most like
+    to do what is not legal.
     """
 
     def __init__(self, system: TransitionSystem, seed: int, sharp: float = 2.0) -> None:
         self.system = system
         self.seed = seed
         self.sharp = sharp
-        self.histories: list[tuple[int, ...]] = []
 
-    def of(
-        self, sentence: int, history: tuple[int, ...], legal: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        draw = np.random.default_rng([self.seed, sentence, *history])
-        scores = np.where(legal, draw.normal(scale=self.sharp, size=self.system.actions), -np.inf)
-        if not legal.any():
-            return scores
-        best = scores.max()
-        result: NDArray[np.float64] = scores - best - np.log(np.exp(scores - best).sum())
-        return result
+    def of(self, n: int, history: tuple[int, ...], legal: NDArray[np.bool_]) -> NDArray[np.float64]:
+        draw = np.random.default_rng([self.seed, n, *history])
+        scores = draw.normal(scale=self.sharp, size=self.system.actions)
+        total = np.log(np.exp(scores[legal]).sum()) if legal.any() else 0.0
+        return np.where(legal, scores - total, 1e30)
 
-    def __call__(self, asked: Asked) -> NDArray[np.float64]:
-        states = asked.states
-        if self.histories:
-            self.histories = [
-                (*self.histories[parent], int(last))
-                for parent, last in zip(asked.parents, asked.last, strict=True)
-            ]
+    def __call__(self, step: BeamStep) -> NDArray[np.float64]:
+        if step.last[0] == NONE:
+            self.histories: list[tuple[int, ...]] = [()] * len(step.states)
         else:
-            assert (asked.last == -1).all()
-            self.histories = [()] * len(states)
-        rows = zip(states.sentences.tolist(), self.histories, states.legal_actions(), strict=True)
+            pairs = zip(step.parents, step.last.tolist(), strict=True)
+            self.histories = [(*self.histories[parent], last) for parent, last in pairs]
+        rows = zip(step.states.lengths.tolist(), self.histories, step.legal, strict=True)
         return np.stack([self.of(*row) for row in rows])
 
-
-def every(memory: Memory, sentence: int, n: int) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """All sequences of a sentence with their scores."""
-
-    def going_on(
-        state: States, history: tuple[int, ...], score: float
-    ) -> Iterator[tuple[float, tuple[int, ...]]]:
-        legal = state.legal_actions()[0]
-        if not legal.any():
-            yield score, history
-        found = memory.of(sentence, history, legal)
-        for action in np.flatnonzero(legal).tolist():
-            after = state.take([0])
-            after.advance([action])
-            yield from going_on(after, (*history, action), score + found[action])
-
-    yield from going_on(States.start(memory.system, [n]), (), 0.0)
+    def score(self, actions: list[int]) -> float:
+        """The log probability of a sequence, action by action."""
+        n, total = len(actions) // 2, 0.0
+        states = States(self.system, [n])
+        for step, action in enumerate(actions):
+            total += float(self.of(n, tuple(actions[:step]), states.legal()[0])[action])
+            states.advance([action])
+        return total
 
 
-def searched(memory: Memory, lengths: list[int], width: int) -> list[Sequence]:
-    memory.histories = []
+def search(memory: Any, lengths: list[int], width: int) -> list[Hypothesis]:
     return beam_search(memory.system, lengths, width, memory)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_a_beam_that_holds_all_finds_the_best_of_all(name: str) -> None:
-    system = TransitionSystem(name, relations=2)
-    lengths = [2, 1, 3]
+def test_a_beam_that_holds_all_finds_the_best_of_all() -> None:
     for seed in range(5):
-        memory = Memory(system, seed)
-        # Sentences are numbered by their place in the search, the longest first.
-        found = searched(memory, lengths, 2000)
-        for place, sentence in ((2, 0), (0, 1), (1, 2)):
-            ways = sorted(every(memory, sentence, lengths[place]), reverse=True)
-            assert len(ways) <= 2000
-            score, history = ways[0]
-            assert found[place].score == pytest.approx(score, abs=1e-12)
-            assert tuple(found[place].actions.tolist()) == history
+        memory = Memory(system_of(2), seed)
+        for n, best in zip([2, 1, 3], search(memory, [2, 1, 3], 2000), strict=True):
+            ways = every_walk(memory.system, n).tolist()
+            score, actions = max((memory.score(way), way) for way in ways)
+            assert best.score == pytest.approx(score, abs=1e-12)
+            assert best.derivation.actions.tolist() == actions
 
 
 def test_narrow_beams_are_never_better_and_one_is_greedy() -> None:
-    system = TransitionSystem("arc-standard", relations=2)
     worse = 0
     for seed in range(8):
-        memory = Memory(system, seed, sharp=1.0)
-        best = searched(memory, [4], 1000)[0].score
-        few = [searched(memory, [4], width)[0].score for width in (1, 2, 8)]
+        memory = Memory(system_of(2), seed, sharp=1.0)
+        best = search(memory, [4], 1000)[0].score
+        few = [search(memory, [4], width)[0].score for width in (1, 2, 8)]
         assert max(few) <= best + 1e-12
         worse += few[0] < best - 1e-9
-        state, history, score = States.start(system, [4]), (), 0.0
-        while not state.finished()[0]:
-            scores = memory.of(0, history, state.legal_actions()[0])
-            action = int(scores.argmax())
-            score += scores[action]
-            history = (*history, action)
-            state.advance([action])
-        greedy = searched(memory, [4], 1)[0]
-        assert (tuple(greedy.actions.tolist()), greedy.score) == (history, pytest.approx(score))
-        assert greedy.heads.tolist() == state.trees().heads.tolist()
+        states, actions = States(memory.system, [4]), list[int]()
+        for _ in range(8):
+            legal = states.legal()[0]
+            scores = np.where(legal, memory.of(4, tuple(actions), legal), -np.inf)
+            actions.append(int(scores.argmax()))
+            states.advance(actions[-1:])
+        assert search(memory, [4], 1)[0].derivation.actions.tolist() == actions
     assert worse > 1  # else the test says little
 
 
 def test_the_score_and_the_tree_are_those_of_the_actions() -> None:
-    system = TransitionSystem("arc-hybrid", relations=3)
-    memory = Memory(system, 7)
-    lengths = [3, 6, 1, 4, 6]
-    order = [1, 4, 3, 0, 2]
+    memory, lengths = Memory(system_of(3), 7), [3, 6, 1, 4, 6]
     for width in (1, 3, 8):
-        found = searched(memory, lengths, width)
-        for sentence, place in enumerate(order):
-            one, n = found[place], lengths[place]
-            state, score = States.start(system, [n]), 0.0
-            for step, action in enumerate(one.actions.tolist()):
-                history = tuple(one.actions[:step].tolist())
-                score += memory.of(sentence, history, state.legal_actions()[0])[action]
-                state.advance([action])
-            assert len(one.actions) == 2 * n
-            assert one.score == pytest.approx(score, abs=1e-12)
-            assert one.heads.tolist() == state.trees().heads.tolist()
-            assert one.relations.tolist() == state.trees().relations.tolist()
+        for n, best in zip(lengths, search(memory, lengths, width), strict=True):
+            actions = best.derivation.actions.tolist()
+            assert len(actions) == 2 * n
+            assert best.score == pytest.approx(memory.score(actions), abs=1e-12)
+            derivation, *tree = memory.system.replay(actions)
+            pairs = zip(best.derivation + best[1:3], (*derivation, *tree), strict=True)
+            assert all(np.array_equal(*pair) for pair in pairs)
 
 
 def test_of_equal_scores_the_better_hypothesis_and_the_lower_action_go_first() -> None:
-    system = TransitionSystem("arc-standard", relations=2)
-
-    def indifferent(asked: Asked) -> NDArray[np.float64]:
-        return np.zeros((len(asked.states), system.actions))
-
     for width in (1, 2, 5, 50):
-        one = beam_search(system, [3], width, indifferent)[0]
+        (one,) = beam_search(system_of(2), [3], width, lambda step: np.zeros(step.legal.shape))
         # SHIFT is action 0 and first wherever it is legal, then the left arc with relation 0.
-        assert one.actions.tolist() == [0, 0, 0, 1, 1, 3]
+        assert one.derivation.actions.tolist() == [0, 0, 0, 1, 1, 3]
         assert one.heads.tolist() == [3, 3, 0]
 
 
 def test_what_has_no_probability_is_never_done() -> None:
-    system = TransitionSystem("arc-standard", relations=1)
-
-    def only_left(asked: Asked) -> NDArray[np.float64]:
-        scores = np.zeros((len(asked.states), system.actions))
-        scores[:, 2] = np.where(asked.states.sizes == 2, 0.0, -np.inf)
-        scores[:, 0] = np.where(asked.states.sizes >= 3, -np.inf, 0.0)
+    def only_left(step: BeamStep) -> NDArray[np.float64]:
+        scores = np.zeros(step.legal.shape)
+        scores[:, 2] = np.where(step.states.sizes == 2, 0.0, -np.inf)
+        scores[:, 0] = np.where(step.states.sizes >= 3, -np.inf, 0.0)
         return scores
 
     for width in (1, 4):
-        (one,) = beam_search(system, [4], width, only_left)
+        (one,) = beam_search(system_of(1), [4], width, only_left)
         assert one.heads.tolist() == [2, 3, 4, 0]
 
-    def nothing(asked: Asked) -> NDArray[np.float64]:
-        return np.full((len(asked.states), system.actions), -np.inf)
 
-    with pytest.raises(NotFiniteError, match="sentence 1, step 0: no legal action has a probab"):
-        beam_search(system, [1, 3], 2, nothing)
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ([0, -np.inf, 0, 0], "sentence 2, step 2: no legal action has"),
+        ([0, np.nan, 0, 0], "sentence 2, step 2: a score is NaN or infinite"),
+        ([0, np.inf, 0, 0], "sentence 2, step 2: a score is NaN or infinite"),
+    ],
+)
+def test_the_sentence_of_a_bad_score_is_named(numbers: list[float], message: str) -> None:
+    def spoilt(step: BeamStep) -> NDArray[np.float64]:
+        scores = np.zeros(step.legal.shape)
+        place = [5, 4, 2, 1].index(4) * step.width
+        if (step.states.fronts == 3).all():
+            scores[place : place + step.width] = numbers[1]
+        return scores
+
+    with pytest.raises(NotFiniteError, match=message):
+        beam_search(system_of(1), [2, 1, 4, 5], 2, spoilt)

@@ -1,122 +1,232 @@
-"""Numbers of actions, what is permitted, and settings that are refused."""
+"""Transitions against the enumeration of all sequences and all trees, and against plain steps."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from spmrl_bench.transitions import (
-    LEFT_ARC,
-    NO_ACTION,
-    RIGHT_ARC,
-    SHIFT,
-    SYSTEMS,
-    States,
-    TransitionSystem,
+from spmrl_bench.errors import ArrayError, TreeError
+from spmrl_bench.transitions import NONE, TransitionSystem
+from spmrl_bench.transitions.beam import States
+from spmrl_bench.trees.projective import nonprojective_words
+from tests.reliability.tally import Tally
+from tests.transitions.simulation import (
+    all_trees,
+    applied,
+    projective_count,
+    random_heads,
+    sequences,
+    start,
 )
-from tests.transitions.walks import every_walk
-from tests.twins import kernels_of, running_on
 
 #: Relation 0 is for the root alone, 1 for words alone, 2 for both.
-every_kernel = pytest.mark.parametrize("kernel", kernels_of("transitions"))
 TABLE = np.array([[True, False], [False, True], [True, True]])
+LENGTHS = [1, 2, 9, 30, 17, 2, 1, 64]
+larger = pytest.mark.parametrize("longest", [5, pytest.param(7, marks=pytest.mark.campaign)])
+
+
+def system_of(relations: int) -> TransitionSystem:
+    """One that permits all relations everywhere."""
+    return TransitionSystem(np.ones((relations, 2), dtype=np.bool_))
+
+
+def every_walk(system: TransitionSystem, n: int) -> NDArray[np.int64]:
+    """The actions ``[K, 2n]`` of all legal walks over n words, state by state as in a beam."""
+    states = States(system, [n])
+    actions = np.empty((1, 0), dtype=np.int64)
+    for _ in range(2 * n):
+        parents, following = np.nonzero(states.legal())
+        assert set(parents) == set(range(len(states))), "a state from which nothing is legal"
+        states = states.take(parents)
+        states.advance(following)
+        actions = np.concatenate([actions[parents], following[:, None]], axis=1)
+    assert not states.legal().any()
+    return actions
+
+
+def written(system: TransitionSystem, actions: Any) -> str:
+    return "".join("slr"[transition] for transition in system.transitions(actions))
+
+
+@larger
+def test_legal_sequences_are_those_that_end_in_a_tree(longest: int, tally: Tally) -> None:
+    held = tally("R7", "legal sequences of transitions, all that there are")
+    system = system_of(1)
+    for n in range(1, longest + 1):
+        rows = every_walk(system, n).tolist()
+        held.add(len(rows))
+        made = {written(system, row): tuple(system.replay(row)[1].tolist()) for row in rows}
+        assert len(made) == len(rows)
+        assert made == sequences(n)
+        assert set(made.values()) == set(all_trees(n)[0])
+
+
+@larger
+def test_every_projective_tree_has_a_derivation(longest: int, tally: Tally) -> None:
+    """The first of all that make it, if arcs come before SHIFT."""
+    held = tally("R7", "projective trees that are derived, all of up to so many words")
+    rng = np.random.default_rng(longest)
+    system = system_of(5)
+    for n in range(1, longest + 1):
+        trees = all_trees(n)[0]
+        held.add(len(trees))
+        assert len(trees) == projective_count(n)
+        first: dict[tuple[int, ...], str] = {}
+        for done, tree in sequences(n).items():
+            first[tree] = max(
+                first.get(tree, done), done, key=lambda each: [c != "s" for c in each]
+            )
+        for tree in trees:
+            relations = rng.integers(0, 5, n).tolist()
+            derivation = system.derive(tree, relations)
+            assert written(system, derivation.actions) == first[tree]
+            again, heads, names = system.replay(derivation.actions.tolist())
+            assert (heads.tolist(), names.tolist()) == (list(tree), relations)
+            assert all(map(np.array_equal, derivation, again))
+
+
+def test_crossing_arcs_are_refused_by_name(tally: Tally) -> None:
+    held = tally("R7", "trees with crossing arcs, which are refused")
+    system, seen = system_of(1), Counter[int]()
+    for n in range(1, 6):
+        for tree in all_trees(n)[1]:
+            held.add()
+            crossing = "|".join(map(str, nonprojective_words(tree)))
+            with pytest.raises(TreeError, match=f"^word ({crossing}): its arc crosses another"):
+                system.derive(tree, [0] * n)
+            seen[n] += 1
+    every = {1: 1, 2: 2, 3: 9, 4: 64, 5: 625}
+    assert [seen[n] for n in every] == [every[n] - projective_count(n) for n in every]
+
+
+def test_relations_stand_only_where_they_are_permitted() -> None:
+    """All trees with other relations, and only these, are left out."""
+    with_table, free = TransitionSystem(TABLE), system_of(3)
+    anything = [free.replay(row)[1:] for row in every_walk(free, 3).tolist()]
+    permitted = [
+        (heads.tolist(), relations.tolist())
+        for heads, relations in anything
+        if TABLE[relations, np.minimum(heads, 1)].all()
+    ]
+    made = [with_table.replay(row)[1:] for row in every_walk(with_table, 3).tolist()]
+    assert [(heads.tolist(), relations.tolist()) for heads, relations in made] == permitted
+    assert 0 < len(permitted) < len(anything)
+
+
+def test_the_history_is_what_goes_on_step_by_step() -> None:
+    rng = np.random.default_rng(7)
+    system = TransitionSystem(TABLE)
+    trees = [random_heads(rng, n) for n in LENGTHS]
+    derivations = [
+        system.derive(
+            heads, [int(rng.choice([1, 2]) if head else rng.choice([0, 2])) for head in heads]
+        )
+        for heads in trees
+    ]
+    history = system.history(derivations)
+    assert history.pushed.shape == history.removed.shape == (8, 128, 65)
+    s0, s1, b0 = history.tops()
+    for row, (n, derivation) in enumerate(zip(LENGTHS, derivations, strict=True)):
+        states, state = States(system, [n]), start(n)
+        for step in range(128):
+            words = {*state.stack, *(dependent for _, dependent in state.arcs)}
+            assert set(np.flatnonzero(history.pushed[row, step])) == words
+            beyond = {*range(n + 1, 65)}
+            assert (
+                set(np.flatnonzero(history.removed[row, step])) == words - {*state.stack} | beyond
+            )
+            tops = s0[row, step], s1[row, step], b0[row, step]
+            assert tops == (state.stack[-1], [NONE, *state.stack][-2], [*state.buffer, NONE][0])
+            assert np.array_equal(states.pushed[0], history.pushed[row, step, : n + 1])
+            assert np.array_equal(states.removed[0], history.removed[row, step, : n + 1])
+            assert np.array_equal(states.legal()[0], history.legal[row, step])
+            if step >= 2 * n:
+                assert history.actions[row, step] == NONE
+                assert not history.legal[row, step].any()
+                continue
+            action = derivation.actions[step]
+            assert history.actions[row, step] == action
+            assert history.legal[row, step, action]
+            states.advance([action])
+            state = applied(written(system, [action]), state)
+        assert state.stack == (0,)
+
+
+def walks(seed: int) -> int:
+    """A hundred thousand random ones over twelve words, a few of which are replayed."""
+    rng = np.random.default_rng(seed)
+    system = TransitionSystem(TABLE)
+    states, actions = States(system, [12], 100_000), []
+    for _ in range(24):
+        legal = states.legal()
+        actions.append(np.where(legal, rng.random(legal.shape), -1).argmax(axis=1))
+        states.advance(actions[-1])
+    assert not states.legal().any()
+    assert (states.sizes == 1).all()
+    assert states.removed[:, 1:].all()
+    rows = np.stack(actions, axis=1)
+    for row in rows[:200].tolist():
+        derivation, heads, relations = system.replay(row)
+        system.derive(heads.tolist(), relations.tolist())  # which refuses what is no tree
+        assert TABLE[relations, np.minimum(heads, 1)].all()
+        assert derivation.removed_at[1:].max() == 24
+    return len(rows)
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(10, marks=pytest.mark.campaign)])
+def test_random_walks_end_in_trees(count: int, tally: Tally) -> None:
+    held = tally("R7", "random legal walks, which end in trees")
+    held.add(sum(map(walks, range(count))))
+
+
+def test_states_that_are_taken_go_on_by_themselves() -> None:
+    system = system_of(2)
+    states = States(system, [3, 5], beams=2)
+    states.advance([0] * 4)
+    taken = states.take(np.array([3, 0, 0]))
+    assert taken.lengths.tolist() == [5, 3, 3]
+    taken.advance([0, 0, 0])
+    taken.advance([1, 2, 3])
+    assert (states.sizes.tolist(), taken.sizes.tolist()) == ([2] * 4, [2] * 3)
+    assert taken.stack[:, 1].tolist() == [2, 2, 1]
+    assert taken.removed[:, 1:].tolist() == [
+        [True, *[False] * 4],
+        [True, False, False, True, True],
+        [False, True, False, True, True],
+    ]
+    assert not states.removed[2:].any()
 
 
 def test_actions_are_numbered_in_blocks() -> None:
-    system = TransitionSystem("arc-standard", 3)
+    system = system_of(3)
     assert system.actions == 7
-    assert system.action(SHIFT) == 0
-    numbers = [system.action(move, r) for move in (LEFT_ARC, RIGHT_ARC) for r in range(3)]
-    assert numbers == [1, 2, 3, 4, 5, 6]
-    assert system.moves(range(-1, 7)).tolist() == [-1, 0, 1, 1, 1, 2, 2, 2]
-    assert system.arc_relations(range(-1, 7)).tolist() == [-1, -1, 0, 1, 2, 0, 1, 2]
-    for action in range(1, 7):
-        move, relation = divmod(action - 1, 3)
-        assert system.action(move + 1, relation) == action
-    table = np.array([[0, 1], [6, NO_ACTION]], dtype=np.int16)
-    assert system.moves(table).tolist() == [[0, 1], [2, -1]]
-    assert system.arc_relations(table).tolist() == [[-1, 0], [2, -1]]
+    assert system.transitions(range(7)).tolist() == [0, 1, 1, 1, 2, 2, 2]
 
 
-@every_kernel
-@pytest.mark.parametrize("name", SYSTEMS)
-@pytest.mark.parametrize("roots", ["one", "several"])
-def test_relations_stand_only_where_they_are_permitted(kernel: str, name: Any, roots: Any) -> None:
-    system = TransitionSystem(name, 3, roots=roots, permitted=TABLE)
-    with running_on(kernel, "transitions"):
-        trees = every_walk(system, 3)[1].trees()
-        anything = every_walk(TransitionSystem(name, 3, roots=roots), 3)[1].trees()
-    at_root = {*trees.relations[trees.heads == 0].tolist()}
-    at_words = {*trees.relations[trees.heads > 0].tolist()}
-    assert (at_root, at_words) == ({0, 2}, {1, 2})
-    # All other trees, and only these, are left out.
-    allowed = TABLE[anything.relations, np.minimum(anything.heads, 1)].reshape(-1, 3).all(axis=1)
-    assert 0 < allowed.sum() < len(allowed)
-    kept = np.stack([anything.heads, anything.relations]).reshape(2, -1, 3)[:, allowed]
-    found = np.stack([trees.heads, trees.relations]).reshape(2, -1, 3)
-    assert kept.tobytes() == found.tobytes()
+def test_what_is_no_tree_is_refused() -> None:
+    for heads, relations, message in (
+        ([2, 1, 0, 3], [1] * 4, "word 1: the heads form a cycle"),
+        ([0, 1, 0, 3], [2] * 4, "word 3: a second root"),
+        ([0, 1, 5, 3], [2] * 4, "word 3: head 5"),
+        ([2, 0], [1, 1], "word 2: relation 1 is not permitted at the root"),
+        ([2, 0], [0, 0], "word 1: relation 0 is not permitted between"),
+        ([0], [3], "word 1: relation 3"),
+        ([0], [-1], "word 1: relation -1"),
+    ):
+        with pytest.raises(TreeError, match=f"^{message}"):
+            TransitionSystem(TABLE).derive(heads, relations)
 
 
-@every_kernel
-def test_legal_actions_are_legal_moves_with_permitted_relations(kernel: str) -> None:
-    system = TransitionSystem("arc-standard", 3, permitted=TABLE)
-    moves = np.array([[[m & 1, m & 2, m & 4]] * 2 for m in range(8)]).astype(np.bool_)  # [8, 2, 3]
-    at_root = np.array([[False, True]] * 8)
-    with running_on(kernel, "transitions"):
-        legal = system.legal_actions(moves, at_root)
-        assert system.legal_actions(moves[:0], at_root[:0]).shape == (0, 2, 7)
-        strided = system.legal_actions(moves[::2], at_root[::2])
-    assert legal.shape == (8, 2, 7)
-    assert strided.tolist() == legal[::2].tolist()
-    for m in range(8):
-        for root in (0, 1):
-            left = [m & 2 and word for word in (0, 1, 1)]
-            right = [m & 4 and place for place in ((1, 0, 1) if root else (0, 1, 1))]
-            assert legal[m, root].tolist() == [bool(x) for x in [m & 1, *left, *right]]
-
-
-def test_the_table_is_the_systems_own() -> None:
-    table = TABLE.copy()
-    system = TransitionSystem("arc-hybrid", 3, permitted=np.asfortranarray(table))
-    table[:] = True
-    assert system.permitted.tolist() == TABLE.tolist()
-    with pytest.raises(ValueError, match="read-only"):
-        system.permitted[0, 0] = False
-    assert TransitionSystem("arc-hybrid", 3).permitted.all()
-
-
-BAD: list[Any] = [
-    ("arc-standart", 1, {}, "unknown transition system 'arc-standart'. Did you mean arc-standard"),
-    ("arc-hybrid", 0, {}, "relations is 0; arcs have at least 1 relation"),
-    ("arc-hybrid", 1, {"roots": "two"}, "unknown setting of roots 'two'.*Known: one, several"),
-    ("arc-hybrid", 2, {"permitted": TABLE}, r"shape \(3, 2\); it must be bool \[2, 2\]"),
-    ("arc-hybrid", 3, {"permitted": TABLE.astype(int)}, "permitted has dtype int64"),
-    ("arc-hybrid", 3, {"permitted": TABLE & [False, True]}, "bars every relation at the root"),
-    ("arc-hybrid", 3, {"permitted": TABLE & [True, False]}, "bars every relation between words"),
-]
-
-
-@pytest.mark.parametrize(("name", "relations", "settings", "message"), BAD)
-def test_bad_settings_are_refused(name: Any, relations: int, settings: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        TransitionSystem(name, relations, **settings)
-
-
-def test_bad_arguments_are_refused() -> None:
-    system = TransitionSystem("arc-standard", 3)
-    with pytest.raises(TypeError):
-        TransitionSystem("arc-standard", 1.5)
-    with pytest.raises(ValueError, match="move is 3; moves are 0"):
-        system.action(3, 0)
-    for relation in (-1, 3):
-        with pytest.raises(ValueError, match=rf"relation is {relation}; relations are 0\.\.2"):
-            system.action(LEFT_ARC, relation)
-    moves = States.start(system, [1]).legal_moves()
-    for wrong in (moves.astype(np.uint8), moves[:, :2]):
-        with pytest.raises(ValueError, match=r"it must be bool \[\.\.\., 3\]"):
-            system.legal_actions(wrong, np.array([False]))
-    for root in (np.array([0]), np.array([False, True])):
-        with pytest.raises(ValueError, match=r"at_root has .* it must be bool \[1\]"):
-            system.legal_actions(moves, root)
+def test_bad_arrays_are_refused() -> None:
+    for wrong in (
+        TABLE.astype(int), TABLE[:, :1], TABLE[:0], TABLE & [False, True], TABLE & [True, False],
+    ):  # fmt: skip
+        with pytest.raises(ArrayError, match="permitted"):
+            TransitionSystem(wrong)
+    with pytest.raises(ArrayError, match="lengths has 0"):
+        States(system_of(1), [3, 0])
+    assert system_of(1).history([]).pushed.shape == (0, 0, 1)

@@ -11,11 +11,11 @@ import pytest
 
 from spmrl_bench.errors import ReadError, RecipeError, TreebankError
 from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.treebanks import cache
 from spmrl_bench.treebanks.cache import digest
 from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
 from spmrl_bench.treebanks.check import validate
-from spmrl_bench.treebanks.files import file_digest
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.parse import Parse
 from tests.conftest import shared_data

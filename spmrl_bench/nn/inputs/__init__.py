@@ -1,25 +1,30 @@
-"""Inputs that read the form of a word by means of their own: as characters, rows or sub-words.
+"""Lexical inputs: what the content half of a token vector starts from.
 
-Such an input turns each distinct form into a few integers, its codes, once. For a batch it is
-given the codes of the forms that occur, and which of them each token is; tokens of one sentence
-follow each other, START first and STOP last. A new input is a class of this kind and a line in
-:mod:`spmrl_bench.parsers.lexicon`.
+A lexical model is a sum of inputs (Kitaev & Klein 2018, section 5), or has them side by side, each
+with a width of its own (Zhang et al. 2017, section 4; an option of the code of Zhou & Zhao 2019).
+An input reads the vocabulary's indices of words and tags, or turns each distinct form into a few
+integers, its codes, once, and is given the codes of a batch. Inputs know no tree and no example.
+Installed packages add theirs through entry points of the group ``spmrl_bench.inputs``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spmrl_bench.nn.ragged import Ragged
+from spmrl_bench.errors import RecipeError
+from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.settings import InputSettings, Precision
+from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.registry import Registry
 
 
 class Boundary(Enum):
@@ -31,66 +36,179 @@ class Boundary(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Codes:
-    """The codes of the forms of a batch.
-
-    Attributes:
-        values: int64 ``[forms, longest]``; what lies beyond a form's length is 0.
-        lengths: int64 ``[forms]``, number of codes of each, at least 1.
-        rows: int64 ``[tokens]``, which form each token of the batch is.
-    """
+    """The codes of distinct forms, all int64."""
 
     values: Tensor
+    """``[forms, longest]``; what lies beyond a form's length is 0."""
     lengths: Tensor
+    """``[forms]``, number of codes of each, at least 1."""
     rows: Tensor
+    """``[tokens]``, which form each token of a batch is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a batch, as lexical inputs read them.
-
-    Attributes:
-        layout: which tokens form a sentence; START is the first of each and STOP the last.
-        words: int64 ``[tokens]``, vocabulary index of each word.
-        tags: int64 ``[tokens]``, tag index of each token.
-        form_rows: int64 ``[tokens]``, row of each token in the table of form vectors.
-        codes: what the inputs with codes of their own read, by name of the input.
-    """
+    """The tokens of a batch, as lexical inputs read them; indices are int64 ``[tokens]``."""
 
     layout: Ragged
+    """Which tokens form a sentence; START is the first of each and STOP the last."""
     words: Tensor
+    """In the vocabulary."""
     tags: Tensor
+    """In the vocabulary."""
     form_rows: Tensor
+    """In ``forms``."""
+    forms: Mapping[str, Tensor] = field(default_factory=dict)
+    """Vectors of forms that have been computed already, ``[forms, width]``, by input."""
     codes: Mapping[str, Codes] = field(default_factory=dict)
+    """What the other inputs read, by input."""
 
 
-class CodedInput(nn.Module):
-    """An input that reads codes of its own; subclasses define :meth:`codes` and ``forward``.
+class LexicalInput(nn.Module):
+    """One input; a class of its own defines :meth:`forward` and, if it reads forms, :meth:`codes`.
 
-    ``forward(codes: Codes, layout: Ragged) -> Tensor`` gives ``[tokens, d_content]`` of a batch,
-    after the input's own dropout.
+    ``width`` is that of its vectors, and ``precision`` that of large products. ``assets`` is the
+    folder of a saved parser, with what :meth:`save_assets` wrote; None where none is loaded.
     """
 
-    def codes(self, form: str | Boundary) -> NDArray[np.int64]:
-        """The codes of a form or of START or STOP, int64 ``[1 or more]``."""
-        raise NotImplementedError
+    Config: ClassVar[type[InputSettings]]
 
-    def check(self, lengths: NDArray[np.int64]) -> str:
-        """What is wrong with a sentence whose tokens have so many codes each; empty if nothing."""
+    def __init__(
+        self,
+        config: Any,
+        vocabulary: Vocabulary,
+        width: int,
+        *,
+        precision: Precision = "float32",
+        assets: Path | None = None,
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.precision = precision
+
+    def codes(self, form: str | Boundary) -> NDArray[np.int64] | None:
+        """Return the codes of a form or of START or STOP, int64 ``[1 or more]``; None for none."""
+        return None
+
+    def problem(self, lengths: NDArray[np.int64]) -> str:
+        """Return what is wrong with a sentence whose tokens have so many codes each, or ''."""
         return ""
 
+    def start(self) -> None:
+        """Put in place what training begins with, after random weights were drawn."""
+
     def pretrained(self) -> list[nn.Parameter]:
-        """Weights that were trained elsewhere and are trained on here."""
+        """Return the weights that were trained elsewhere and are trained on here."""
         return []
 
     def save_assets(self, folder: Path) -> None:
         """Write what the weights do not hold and the input needs again into an existing folder."""
 
+    def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
+        """Return the vectors of a batch, ``[tokens, width]``, after the input's own dropout."""
+        raise NotImplementedError
+
+
+class FormInput(LexicalInput):
+    """An input whose vector depends on the form of a token alone."""
+
+    shared: ClassVar[bool] = False
+    """Whether a vector is computed once for all tokens of a form in a whole batch, and kept from
+    one batch to the next while the weights are fixed. Worth it where it takes long."""
+    dropout: SentenceDropout
+    """Of the vectors of tokens."""
+
+    def forms(self, codes: Codes) -> Tensor:
+        """Return vectors of distinct forms, ``[forms, width]``."""
+        raise NotImplementedError
+
+    def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
+        assert codes is not None
+        return self.hand_out(self.forms(codes), codes.rows, tokens.layout)
+
+    def hand_out(self, forms: Tensor, rows: Tensor, layout: Ragged) -> Tensor:
+        """Return the vectors of tokens, each the row of a form."""
+        return self.dropout(forms.index_select(0, rows), layout)
+
+
+#: In the order in which inputs are added up, or stand side by side.
+INPUTS: Registry[type[LexicalInput]] = Registry(
+    "lexical input",
+    "spmrl_bench.inputs",
+    {
+        "charlstm": "spmrl_bench.nn.inputs.charlstm:CharLSTM",
+        "word": "spmrl_bench.nn.inputs.embeddings:WordEmbedding",
+        "tag": "spmrl_bench.nn.inputs.embeddings:TagEmbedding",
+        "charconcat": "spmrl_bench.nn.inputs.charconcat:CharConcat",
+        "vectors": "spmrl_bench.nn.inputs.vectors:StaticVectors",
+        "elmo": "spmrl_bench.nn.inputs.elmo:Elmo",
+        "transformer": "spmrl_bench.nn.inputs.transformer:Transformer",
+    },
+)
+
+
+class LexicalModel(nn.ModuleDict):
+    """The chosen inputs by name, added up or side by side in the order of :data:`INPUTS`."""
+
+    def __init__(
+        self,
+        configs: Mapping[str, Any],
+        vocabulary: Vocabulary,
+        d_content: int,
+        join: Literal["sum", "concatenated"] = "sum",
+        precision: Precision = "float32",
+        assets: Path | None = None,
+    ) -> None:
+        """Make inputs with random weights, all as wide as the content if they are added up.
+
+        Raises:
+            PretrainedError: a file that an input needs is missing, broken or does not fit.
+        """
+        made = {}
+        # Tables of words and tags draw their numbers after all others.
+        for name in sorted(configs, key=("word", "tag").__contains__):
+            width = configs[name].width if join == "concatenated" else d_content
+            made[name] = INPUTS.get(name, RecipeError)(
+                configs[name], vocabulary, width, precision=precision, assets=assets
+            )
+        # Weights of words are drawn anew, and their gradients summed up, before all others.
+        names = sorted(made, key=["word", *INPUTS.names()].index)
+        super().__init__({name: made[name] for name in names})
+        self.join = join
+
+    @property
+    def inputs(self) -> Mapping[str, LexicalInput]:
+        """The inputs by name, in the order in which they are added up."""
+        names = sorted(self._modules, key=lambda name: name != "charlstm")
+        return {name: cast("LexicalInput", self[name]) for name in names}
+
+    @property
+    def shared(self) -> dict[str, FormInput]:
+        """Those whose vectors of forms are computed before a batch is put together."""
+        inputs = self.inputs.items()
+        return {name: one for name, one in inputs if isinstance(one, FormInput) and one.shared}
+
+    @property
+    def limited(self) -> dict[str, LexicalInput]:
+        """Those that may have no room for a sentence."""
+        default = LexicalInput.problem
+        return {name: one for name, one in self.inputs.items() if type(one).problem is not default}
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """Return content vectors ``[tokens, d_content]``."""
+        parts = [
+            cast("FormInput", module).hand_out(tokens.forms[name], tokens.form_rows, tokens.layout)
+            if name in tokens.forms
+            else module(tokens, tokens.codes.get(name))
+            for name, module in self.inputs.items()
+        ]
+        return torch.cat(parts, 1) if self.join == "concatenated" else torch.stack(parts).sum(0)
+
 
 class Frozen(nn.Module):
-    """A module that is used as it is: not trained, not saved, and always in evaluation mode.
+    """A module that is used as it is: not trained, not saved, always in evaluation mode.
 
-    Its weights are no parameters and no state of the module that holds it, but they follow it to
-    its device.
+    Its weights are no state of the module that holds it, but follow it to its device.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -99,7 +217,6 @@ class Frozen(nn.Module):
 
     @property
     def held(self) -> nn.Module:
-        """The module itself."""
         return self._held[0]
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
@@ -109,5 +226,20 @@ class Frozen(nn.Module):
 
     @torch.no_grad()
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives, without a gradient."""
         return self.held(*args, **kwargs)
+
+
+def sub_batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Yield length-sorted groups of indices whose number times the longest is ``most`` at most.
+
+    To each length two are added, for marks at the ends. One that is longer is a group of its own.
+    """
+    group: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        # Sorted upwards, so the newcomer is the longest of its group.
+        if group and (len(group) + 1) * (lengths[index] + 2) > most:
+            yield group
+            group = []
+        group.append(index)
+    if group:
+        yield group

@@ -2,87 +2,95 @@
 
 The layers of this package are written with operations of torch, which run anywhere and have
 gradients. On a CPU most of their time goes into moving memory between small operations, so there
-the compiled kernels ``_factored``, ``_recurrent``, ``_span_scorer`` and ``_decoder`` do the same
-work in fewer passes, with gradients written by hand around them (``fused_encoder.py``,
-``fused_recurrent.py``, ``fused_steps.py``). Both ways agree up to rounding; the tests hold them
+the compiled kernels ``_encoder``, ``_recurrent`` and ``_decoder`` do the same work in fewer passes,
+with gradients written by hand around them. Both ways agree up to rounding; the tests hold them
 against each other.
 
-Every kernel looks at the tensors it is given (``_tensors.pyx``), so that none can be misread. The
-products by torch between them take other types too where they are rounded to bfloat16 anyway, and
-write results of any shape; there :func:`check_types` and :func:`check_weight` look first.
+With the precision ``bf16`` the products of the CharLSTM, of the encoder and of the decoder of
+actions take bfloat16 numbers, which many processors multiply several times as fast. Weights and
+their updates, the residual stream, layer norms, attention weights on the CPU, the span scorer,
+charts and losses stay in float32: a bfloat16 number has eight bits, too few to add small steps to
+or to rank trees by.
+
+Every kernel looks at the tensors it is given (``_tensors.pxd``), so that none can be misread. The
+products by torch between them write results of any shape; there :func:`check` looks first.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any
+import warnings
+from typing import Any, Literal, NoReturn
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from spmrl_bench.nn.ragged import Ragged
+from spmrl_bench.errors import ArrayError
+from spmrl_bench.nn.device import matmul_precision
+from spmrl_bench.nn.settings import Precision
 
-_NAMES = ("_attention", "_decoder", "_factored", "_recurrent", "_span_scorer", "_tensors")
+Kernel = Literal["encoder", "recurrent", "decoder"]
+#: What each kernel is for.
+KERNELS: dict[Kernel, str] = {
+    "encoder": "the self-attentive encoder",
+    "recurrent": "LSTMs and GRUs",
+    "decoder": "the decoder of actions",
+}
 
 
 @functools.cache
-def load(name: str) -> Any:
-    """The module of a compiled kernel of this package, or None where it could not be built."""
+def load(name: Kernel) -> Any:
+    """Return the module of a kernel, or None, with one warning, where it cannot be loaded."""
     # Torch is loaded: its OpenMP threads serve the kernels too, and no second pool is made.
     try:
-        return importlib.import_module(f"spmrl_bench.nn.{name}")
-    except ImportError:
+        return importlib.import_module(f"spmrl_bench.nn.kernels._{name}")
+    except ImportError as error:
+        warnings.warn(
+            f"{KERNELS[name]} on the CPU runs without its compiled kernel, on operations of torch "
+            "that give the same up to rounding but take up to twice as long, because it cannot be "
+            f"loaded ({error}). Install the package again on a machine with a C compiler to build "
+            "it.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
         return None
 
 
-def usable(rows: Tensor) -> bool:
-    """Whether the kernels can work on ``rows``: built, float32, on the CPU."""
-    return rows.device.type == "cpu" and rows.dtype == torch.float32 and all(map(load, _NAMES))
+def usable(rows: Tensor, name: Kernel) -> bool:
+    """Whether a kernel can work on ``rows``: float32, on the CPU, and the kernel is built."""
+    of_kernels = rows.device.type == "cpu" and rows.dtype == torch.float32
+    return of_kernels and load(name) is not None
 
 
-def check_types(module: nn.Module) -> None:
-    """Refuse a module whose parameters are not all float32 on the CPU.
-
-    Raises:
-        ArrayError: one is not.
-    """
-    for weight in module.parameters():
-        if weight.dtype is not torch.float32 or not weight.is_cpu:
-            check_weight(module, weight, *weight.shape)
+def check(tensor: Tensor, name: str, *shape: int) -> None:
+    """Raise an ArrayError for a tensor that is not float32, on the CPU and of this shape."""
+    if tensor.dtype is not torch.float32 or tensor.shape != shape or not tensor.is_cpu:
+        refuse(tensor, name, f"float32 {list(shape)} on the CPU")
 
 
-def check_weight(module: nn.Module, weight: Tensor, *shape: int) -> None:
-    """Refuse a parameter of a module that is not float32, on the CPU and of this shape.
-
-    Raises:
-        ArrayError: it is not.
-    """
-    if weight.dtype is torch.float32 and weight.shape == shape and weight.is_cpu:
-        return
-    names = (name for name, own in module.named_parameters() if own is weight)
-    name = f"{next(names, 'a weight')} of {type(module).__name__}"
-    load("_tensors").check(weight.detach().contiguous(), name, torch.float32, *shape)
+def check_weight(module: Any, weight: Tensor, *shape: int) -> None:
+    """Check a parameter of a module, called by its name in an error."""
+    if weight.dtype is not torch.float32 or weight.shape != shape or not weight.is_cpu:
+        names = (name for name, own in module.named_parameters() if own is weight)
+        check(weight, f"{next(names, 'a weight')} of {type(module).__name__}", *shape)
 
 
-def check_layout(layout: Ragged, tokens: int) -> None:
-    """Refuse sentences that do not divide so many tokens between them.
+def refuse(tensor: Any, name: str, allowed: str) -> NoReturn:
+    """Raise the error that says what a tensor is and what it must be."""
+    if isinstance(tensor, Tensor):
+        found = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+        if tensor.layout is not torch.strided or not tensor.is_contiguous() or tensor.is_neg():
+            found += " not contiguous"
+        found += f" on {tensor.device}"
+    else:
+        found = "absent" if tensor is None else f"{type(tensor).__name__}, no tensor"
+    raise ArrayError(f"{name} is {found}; it must be {allowed}.")
 
-    Raises:
-        ArrayError: they do not.
-    """
-    load("_tensors").check_layout(
-        layout.lengths, layout.sentence, layout.position, layout.longest, tokens
-    )
 
-
-class ByHand(torch.autograd.Function):
-    """Work whose gradient is written by hand.
-
-    ``work.forward(*inputs)`` gives the result, and ``work.backward(gradient)`` the gradients of
-    the inputs.
-    """
+class CustomGradient(torch.autograd.Function):
+    """Apply ``work.forward(*inputs)``, whose gradients ``work.backward(gradient)`` gives."""
 
     @staticmethod
     def forward(ctx: Any, work: Any, *inputs: Tensor) -> Tensor:
@@ -100,27 +108,43 @@ class ByHand(torch.autograd.Function):
 
 
 def keep_scale(p: float) -> float:
-    """The factor of what dropout keeps; probabilities have 16 bits in the kernels."""
+    """Return the factor of what dropout keeps; probabilities have 16 bits in the kernels."""
     return 65536 / (65536 - int(p * 65536 + 0.5))
 
 
 def dropout_factors(shape: torch.Size, p: float) -> Tensor:
-    """Independent factors, 0 with probability ``p``, seeded by torch's generator.
+    """Draw independent factors, 0 with probability ``p``, seeded by torch's generator.
 
-    The same as ``bernoulli_``, which draws one number after the other and ten times as long.
+    ``bernoulli_`` draws one number after the other and takes ten times as long.
     """
     factors = torch.empty(shape)
-    seed = int(torch.randint(2**62, ()))
-    load("_factored").masks(seed, p, factors.view(-1))
+    if (kernel := load("encoder")) is None:
+        return factors.bernoulli_(1 - p).div_(1 - p)
+    kernel.masks(int(torch.randint(2**62, ())), p, factors)
     return factors
 
 
-def product_rows(count: int, dtype: torch.dtype) -> int:
-    """So many rows that products of like size have the same: ``count`` or up to 1/16 more.
+def matmul_dtype(precision: Precision) -> torch.dtype:
+    """Return the type of the factors of large products."""
+    return torch.bfloat16 if precision == "bf16" else torch.float32
+
+
+def autocast(precision: Precision, device: torch.device) -> torch.autocast:
+    """Return the context in which operations of torch compute products with this precision."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+def rounds_rows(dtype: torch.dtype) -> bool:
+    """Whether :func:`rounded_rows` rounds for products of this type."""
+    return dtype != torch.float32 or matmul_precision() not in ("highest", "")
+
+
+def rounded_rows(count: int, dtype: torch.dtype) -> int:
+    """Return so many rows that products of like size have the same: up to 1/16 more.
 
     oneDNN makes machine code for each size of a product. It takes several times as long as the
     product, and memory that is kept. MKL, which multiplies float32 numbers unless
-    :func:`spmrl_bench.parsers.processor.choose_products` has found oneDNN faster, does not.
+    :func:`spmrl_bench.nn.device.choose_products` has found oneDNN faster, does not.
     """
     if not rounds_rows(dtype):
         return count
@@ -128,15 +152,10 @@ def product_rows(count: int, dtype: torch.dtype) -> int:
     return -(-count // unit) * unit
 
 
-def rounds_rows(dtype: torch.dtype) -> bool:
-    """Whether :func:`product_rows` rounds for products of this type."""
-    return dtype != torch.float32 or torch.get_float32_matmul_precision() != "highest"
-
-
-def with_product_rows(rows: Tensor) -> Tensor:
-    """``rows``, and zeros behind them up to the number that :func:`product_rows` says.
+def with_rounded_rows(rows: Tensor) -> Tensor:
+    """Return ``rows``, and zeros behind them up to the number that :func:`rounded_rows` says.
 
     Layers that work on each row alone give the same for it, and those beyond are cut off again.
     """
-    more = product_rows(len(rows), rows.dtype) - len(rows) if rows.device.type == "cpu" else 0
-    return torch.nn.functional.pad(rows, (0, 0, 0, more)) if more else rows
+    more = rounded_rows(len(rows), rows.dtype) - len(rows) if rows.device.type == "cpu" else 0
+    return nn.functional.pad(rows, (0, 0, 0, more)) if more else rows

@@ -1,0 +1,160 @@
+"""Which device computes, and what makes a CPU train and parse faster with the same results.
+
+The settings of the second kind are those of a whole process: only the program's own commands make
+them, so that a program that loads a parser stays as it was. Settings of the user keep them away:
+variables of the environment for memory, ``torch.set_float32_matmul_precision`` for products.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+
+import torch
+
+from spmrl_bench.errors import RecipeError
+
+# Of glibc's malloc.h.
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
+_EVER = 2**31 - 1
+_GROW_BY = 64 << 20
+
+#: How many sizes of products are remembered, by the variable of the environment that says so:
+#: oneDNN keeps the machine code it made for a size, and torch what it asked oneDNN for, 300 kB
+#: each. Sizes are rounded where products are many (:func:`spmrl_bench.nn.kernels.rounded_rows`), so
+#: that those of a corpus are a few hundred.
+REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": 128, "LRU_CACHE_CAPACITY": 64}
+#: The same in training, where the sizes of a treebank's batches come again in each epoch.
+IN_TRAINING = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": 512, "LRU_CACHE_CAPACITY": 256}
+_OURS = {str(most) for sizes in (REMEMBERED, IN_TRAINING) for most in sizes.values()}
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device of a name: ``auto`` is CUDA when present, else the CPU.
+
+    Raises:
+        RecipeError: no such device, or one that this machine lacks.
+    """
+    there = cards()
+    if name == "auto":
+        name = "cuda" if there else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise RecipeError(f"unknown device '{name}'. Allowed: auto, cpu, cuda, cuda:N") from None
+    if device.type not in ("cpu", "cuda"):
+        raise RecipeError(f"device '{name}' is not supported. Allowed: auto, cpu, cuda, cuda:N")
+    if device.type == "cuda" and (device.index or 0) >= there:
+        known = ", ".join(f"cuda:{number}" for number in range(there)) or "no CUDA device"
+        raise RecipeError(f"device '{name}' asked for, but torch sees {known} here")
+    return device
+
+
+def cards() -> int:
+    """Return the number of graphics cards that torch sees."""
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def device_of_job(job: int, device: str, cards: int) -> str:
+    """Return the device of a job, from 0, among several that go on at once: the cards in turn.
+
+    A ``device`` that names a card, or the CPU, is that of all jobs.
+    """
+    return f"cuda:{job % cards}" if device in ("auto", "cuda") and cards > 1 else device
+
+
+def prepare_process(name: str, *, training: bool = False) -> torch.device:
+    """As :func:`choose_device`; if it is the CPU, make the settings of this process for it."""
+    device = choose_device(name)
+    if device.type == "cpu":
+        keep_memory()
+        bound_caches(training=training)  # read with the first product
+        choose_products()
+    return device
+
+
+def keep_memory() -> bool:
+    """Tell malloc to keep freed memory; true if it was told.
+
+    Every step of training frees and takes the same hundreds of megabytes. glibc hands large blocks
+    back to the system, which clears each page when it is used again: a sixth of the time of a step.
+    Other C libraries, and a malloc that the environment has set up, are left alone.
+    """
+    if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
+        return False
+    settings = ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _EVER), (_M_TOP_PAD, _GROW_BY))
+    return all(_glibc("mallopt", name, value) for name, value in settings)
+
+
+def trim_memory() -> None:
+    """Hand what malloc keeps and nobody uses back to the system; it takes some milliseconds.
+
+    Blocks of ever other sizes leave holes between those in use, and a sentence that is much longer
+    than others leaves a large one; over a stream of text that adds up.
+    """
+    _glibc("malloc_trim", 0)
+
+
+def _glibc(name: str, *arguments: int) -> int:
+    """What a function of glibc returns; 0 with another C library."""
+    try:
+        os.confstr("CS_GNU_LIBC_VERSION")
+        result: int = getattr(ctypes.CDLL(None), name)(*arguments)
+    except (AttributeError, OSError, ValueError):
+        return 0
+    return result
+
+
+def bound_caches(*, training: bool) -> None:
+    """Let no more sizes of products be remembered than is said above.
+
+    Variables that the user has set, also by the older name of oneDNN's, are left alone. It is too
+    late once the process has multiplied with oneDNN.
+    """
+    for name, most in (IN_TRAINING if training else REMEMBERED).items():
+        older = name.replace("ONEDNN", "DNNL")
+        # A process that trains may be the child of one that does not, or the other way round.
+        own = os.environ.get(name) in (None, *_OURS)
+        if own and (older == name or older not in os.environ):
+            os.environ[name] = str(most)
+
+
+def matmul_precision() -> str:
+    """Return torch's precision of float32 products; empty where it is set for each library alone,
+    which torch refuses to sum up."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return ""
+
+
+def choose_products(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Let oneDNN compute float32 products where MKL would be slow; true if it will.
+
+    MKL does not use the widest instructions of AMD's processors, where oneDNN is about twice as
+    fast. torch hands products to oneDNN under the precision "medium", which allows it to round
+    factors to bfloat16 where the processor is made for that. So this is done only if a product
+    comes out as exact as before. The choice depends on the processor alone and not on a stopwatch,
+    so that a resumed run computes what an uninterrupted one would.
+    """
+    try:
+        amd = "AuthenticAMD" in cpuinfo.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        amd = False
+    if not amd or matmul_precision() != "highest":
+        return False
+    exact = product_error()
+    torch.set_float32_matmul_precision("medium")
+    if product_error() <= 4 * exact:
+        return True
+    torch.set_float32_matmul_precision("highest")
+    return False
+
+
+def product_error() -> float:
+    """Return the relative error of a float32 product of the size of a layer's."""
+    generator = torch.Generator().manual_seed(0)
+    left, right = (torch.randn(512, 512, generator=generator) for _ in range(2))
+    expected = left.double() @ right.double()
+    return ((left @ right - expected).norm() / expected.norm()).item()

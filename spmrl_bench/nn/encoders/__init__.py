@@ -1,0 +1,129 @@
+"""What reads a sentence: from a content for each token to encoded tokens.
+
+A span vector takes what tells of the words before a token and what tells of those behind it from
+different tokens (Gaddy et al. 2018): in every block of ``d_block`` features the first half is the
+forward part and the second half the backward part. With blocks of two these are the even and the
+odd features, with one block of all features the first and the last half.
+
+An encoder is a class in a file of its own and a line in :data:`ENCODERS`; packages add theirs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from torch import Tensor, nn
+
+from spmrl_bench.errors import UnsupportedError
+from spmrl_bench.nn.kernels import autocast
+from spmrl_bench.nn.layers import Matrices
+from spmrl_bench.nn.ragged import Ragged
+from spmrl_bench.nn.settings import Precision, Settings
+from spmrl_bench.registry import Registry
+
+if TYPE_CHECKING:
+    from spmrl_bench.nn.encoders.label_attention import LabelAttention
+
+#: Of which product of queries and keys attention weights are.
+Part = Literal["content", "position", "combined"]
+PARTS: tuple[Part, ...] = get_args(Part)
+
+
+class Encoder(nn.Module, ABC):
+    """A stack of layers over the tokens of sentences, and perhaps label attention on top.
+
+    Attributes:
+        Config: class of its settings.
+        any_width: whether it takes a content of another width than :meth:`d_content`.
+        matrices: those of its layers; None where content and position have no halves of their own.
+        stack_block: width of a block of the features of the stack.
+        max_tokens: of a sentence, START and STOP among them; None for any number.
+        attention_parts: of which it has attention weights.
+        label_attention: the layer on top; None for none.
+    """
+
+    Config: ClassVar[type[Settings]]
+    any_width: ClassVar[bool] = False
+    matrices: Matrices | None = None
+    stack_block: int = 2
+    max_tokens: int | None = None
+    attention_parts: tuple[Part, ...] = ()
+
+    def __init__(self, config: Any, d_model: int, d_content: int, precision: Precision) -> None:
+        """An encoder without layers, for token vectors and a content of these widths."""
+        super().__init__()
+        self.d_model = d_model
+        self.precision = precision
+        self.label_attention: LabelAttention | None = None
+
+    @classmethod
+    def d_content(cls, config: Any, d_model: int) -> int:
+        """How wide the content is where nothing else says it."""
+        return d_model
+
+    @property
+    def d_out(self) -> int:
+        """Width of an encoded token."""
+        return self.d_model if self.label_attention is None else self.label_attention.d_out
+
+    @property
+    def d_block(self) -> int:
+        """Width of a block of the output, half of which is the forward part."""
+        own = None if self.label_attention is None else self.label_attention.d_block
+        return own or self.stack_block
+
+    @abstractmethod
+    def stack(self, content: Tensor, layout: Ragged) -> Tensor:
+        """Content ``[tokens, d_content]`` to ``[tokens, d_model]``, below label attention."""
+
+    def forward(self, content: Tensor, layout: Ragged) -> Tensor:
+        """Content ``[tokens, d_content]`` to encoded tokens ``[tokens, d_out]``."""
+        rows = self.stack(content, layout)
+        if self.label_attention is not None:
+            with autocast(self.precision, content.device):
+                rows = self.label_attention(rows, layout).to(content.dtype)
+        return rows
+
+    def attention(self, content: Tensor, layout: Ragged, part: Part = "combined") -> list[Tensor]:
+        """Attention weights of each sentence of ``n`` tokens, ``[layers, heads, n, n]``.
+
+        Raises:
+            UnsupportedError: it has none, or none of this part.
+        """
+        raise self._no_attention()
+
+    @contextmanager
+    def limited(self, masks: Mapping[int, Any]) -> Iterator[None]:
+        """Within it the attention of these layers is masked, by layer, and that of no other.
+
+        Raises:
+            UnsupportedError: there is no such layer, or a mask of what it does not keep apart.
+        """
+        if masks:
+            raise self._no_attention()
+        yield
+
+    def _no_attention(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"the parser has no attention that could be shown or limited: its encoder is of the "
+            f"class {type(self).__name__}. Choose a parser with the encoder 'attention'"
+        )
+
+    @contextmanager
+    def cached_weights(self) -> Iterator[None]:
+        """Within it nobody changes the weights, so that what follows from them may be kept."""
+        yield
+
+
+ENCODERS: Registry[type[Encoder]] = Registry(
+    "encoder",
+    "spmrl_bench.encoders",
+    {
+        "attention": "spmrl_bench.nn.encoders.attention:AttentionEncoder",
+        "lstm": "spmrl_bench.nn.encoders.recurrent:LSTMEncoder",
+        "gru": "spmrl_bench.nn.encoders.recurrent:GRUEncoder",
+    },
+)

@@ -1,0 +1,99 @@
+"""CharLSTM: a form as the last states of a bidirectional LSTM over its characters.
+
+The input dropout is drawn for each character of a form, so all tokens of one form in a batch share
+its mask; the dropout of the result is drawn for each sentence.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.inputs import Boundary, Codes, FormInput
+from spmrl_bench.nn.kernels.recurrent import Steps, last_states
+from spmrl_bench.nn.ragged import SentenceDropout
+from spmrl_bench.nn.settings import Even, InputSettings, Positive, Rate
+from spmrl_bench.nn.vocabulary import (
+    CHAR_START,
+    CHAR_STOP,
+    CHAR_UNK,
+    CHAR_WORD_START,
+    CHAR_WORD_STOP,
+    FIRST_CHAR,
+    Vocabulary,
+)
+
+
+class CharacterInput(FormInput):
+    """An input with a vector for each character of the vocabulary, ``d_char`` wide."""
+
+    def __init__(
+        self, config: Any, vocabulary: Vocabulary, width: int, d_char: int, **options: Any
+    ) -> None:
+        super().__init__(config, vocabulary, width, **options)
+        self._ids = vocabulary.character_ids
+        self.embedding = nn.Embedding(FIRST_CHAR + len(self._ids), d_char)
+        with torch.no_grad():
+            # Never seen in training: no direction is better than a random one.
+            self.embedding.weight[CHAR_UNK].zero_()
+
+    def spelling(self, form: str | Boundary, copies: int = 3) -> list[int]:
+        """Return the index of each character; START and STOP are copies of a mark of their own."""
+        if isinstance(form, Boundary):
+            return [CHAR_START if form is Boundary.START else CHAR_STOP] * copies
+        return [self._ids.get(character, CHAR_UNK) for character in form]
+
+
+class CharLSTM(CharacterInput):
+    """Embeddings of characters, an LSTM in both directions, and perhaps a map of its states."""
+
+    class Config(InputSettings):
+        """Settings of the input ``charlstm``."""
+
+        width: Even | None = None
+        d_char: Positive
+        """Width of a character embedding."""
+        d_states: Even | None = None
+        """Width of the last states, both directions together; without it, that of the input.
+        States of another width are mapped to that."""
+        char_dropout: Rate
+        """Dropout of character embeddings."""
+        dropout: Rate
+        """Dropout of the vector of a form (``morpho_emb_dropout`` of the released code)."""
+
+    shared: ClassVar[bool] = True
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
+        super().__init__(config, vocabulary, width, config.d_char, **options)
+        self.char_dropout = nn.Dropout(config.char_dropout)
+        states = config.d_states
+        self.lstm = nn.LSTM(config.d_char, (states or width) // 2, bidirectional=True)
+        self.map = nn.Identity() if states is None else nn.Linear(states, width, bias=False)
+        self.dropout = SentenceDropout(config.dropout)
+
+    def codes(self, form: str | Boundary) -> NDArray[np.int64]:
+        """Return the characters of a form between the marks of its ends."""
+        return np.array([CHAR_WORD_START, *self.spelling(form), CHAR_WORD_STOP], dtype=np.int64)
+
+    def forms(self, codes: Codes) -> Tensor:
+        """Return the vectors of forms, ``[forms, width]``; padding is not read."""
+        lengths = codes.lengths.cpu()
+        if kernels.usable(self.embedding.weight, "recurrent"):
+            steps = Steps(lengths)
+            embedded = self.embedding(codes.values[steps.sequence, steps.step])
+            if self.training and (rate := self.char_dropout.p):
+                embedded = embedded * kernels.dropout_factors(embedded.shape, rate)
+            states = last_states(self.lstm, embedded, steps, kernels.matmul_dtype(self.precision))
+        else:
+            embedded = self.char_dropout(self.embedding(codes.values.T))
+            packed: Any = pack_padded_sequence(embedded, lengths, enforce_sorted=False)
+            with kernels.autocast(self.precision, embedded.device):
+                _, (last, _) = self.lstm(packed)
+            states = torch.cat((last[0], last[1]), dim=1).to(embedded.dtype)
+        return self.map(states)

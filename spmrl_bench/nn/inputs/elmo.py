@@ -1,0 +1,422 @@
+"""ELMo (Peters et al. 2018): words as the layers of a language model that reads characters.
+
+The language model is used as it was published. Learned are the weights with which its layers are
+mixed and the map to the width of the parser, as in Kitaev & Klein 2018.
+
+A model is two files, as ``bilm-tf`` writes and AllenNLP reads them: its sizes in JSON, and its
+weights in HDF5 (:func:`_shapes`). Every matrix is applied to a row at its left. The
+gate of a highway (``carry``) is open, 1, for the transformed and shut for the input. The rows of
+``W_0`` are of input, then state, its columns of input gate, new cell, forget gate and output gate;
+its bias ``B`` is without the 1 that the forget gate gets on top. A character is a byte of a word
+in UTF-8, or one of five marks. (Programs that pad sentences give each character a number one
+higher and keep 0 for padding; here no token is padding.)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from torch import Tensor, nn
+from torch.nn import functional
+
+from spmrl_bench.bounded_files import open_regular
+from spmrl_bench.errors import PretrainedError
+from spmrl_bench.json_files import read_json
+from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
+from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.settings import InputSettings, Positive, Precision, Rate
+from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.storage.toml import validated
+
+Array = NDArray[np.float32]
+
+#: Characters above the 256 bytes. A word is its bytes between two marks, filled up with padding;
+#: START and STOP of a sentence are words of one character of their own.
+SENTENCE_START, SENTENCE_STOP, WORD_START, WORD_STOP, PADDING = range(256, 261)
+CHARACTERS = 261
+
+#: Bound on the numbers that one kind of filter gives for the forms worked on at once.
+FILTERED = 1 << 24
+#: Tokens whose gates are computed at once from the input of a layer.
+GATES = 1 << 10
+#: Bytes of tensors for each byte of a file, which may be packed.
+MOST_PACKED = 64
+
+
+# Files ----------------------------------------------------------------------------------
+
+
+class _Options(BaseModel):
+    # The files also hold what the language model was trained with.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class CharacterOptions(_Options):
+    """Of the embedding of characters."""
+
+    dim: Positive
+
+
+class CNNOptions(_Options):
+    """How the characters of a word become a vector."""
+
+    activation: Literal["relu", "tanh"]
+    """After the largest value of each filter is taken; highways always have ``relu``."""
+    embedding: CharacterOptions
+    filters: Annotated[tuple[tuple[Positive, Positive], ...], Field(min_length=1)]
+    """Width and number of the filters of each kind."""
+    n_highway: Annotated[int, Field(ge=0)] = 0
+    n_characters: Literal[261, 262]
+    """Of which the 262nd is the padding of sentences."""
+    max_characters_per_token: Annotated[int, Field(ge=3, le=10_000)]
+    """Marks included; longer words are cut."""
+
+    @model_validator(mode="after")
+    def _filters_fit(self) -> CNNOptions:
+        widest, longest = max(self.filters)[0], self.max_characters_per_token
+        if widest > longest:
+            raise ValueError(
+                f"filters has one of width {widest}, but max_characters_per_token is {longest}"
+            )
+        return self
+
+
+_Clip = Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+
+
+class LSTMOptions(_Options):
+    """How the vectors of words become states."""
+
+    dim: Positive
+    """Cells of a layer and direction; a state and the vector of a word are projections of them."""
+    projection_dim: Positive
+    n_layers: Positive
+    use_skip_connections: bool
+    """Whether the input of each layer but the first is added to its output."""
+    cell_clip: _Clip = None
+    """Largest absolute value of a cell; without it any."""
+    proj_clip: _Clip = None
+    """Of a coordinate of a state."""
+
+
+class ElmoOptions(_Options):
+    """The sizes of a model."""
+
+    char_cnn: CNNOptions
+    lstm: LSTMOptions
+
+
+def read_elmo(
+    options_path: str | PathLike[str], weights_path: str | PathLike[str]
+) -> tuple[ElmoOptions, dict[str, Array]]:
+    """Return the sizes of a model and its tensors by key, float32, as its sizes say.
+
+    Raises:
+        PretrainedError: a file cannot be read or is of another format, an option is missing or
+            out of range, the tensors are not those that the options describe, or the package
+            h5py is not installed.
+    """
+    place, path = Path(options_path), Path(weights_path)
+    content = read_json(place, PretrainedError)
+    if not isinstance(content, dict):
+        kind = type(content).__name__
+        raise PretrainedError(f"{place}: found a JSON {kind}, expected an object of options")
+    options = validated(ElmoOptions, content, place, PretrainedError)
+    try:
+        import h5py
+    except ImportError:
+        raise PretrainedError(
+            f"{path}: reading HDF5 files needs the package h5py, which is not installed; "
+            "pip install 'spmrl-bench[pretrained]'"
+        ) from None
+    try:
+        with open_regular(path) as opened:  # whose errors say what is wrong, as h5py's do not
+            room = MOST_PACKED * os.fstat(opened.fileno()).st_size
+        with h5py.File(path, "r") as file:
+            return options, _tensors(path, file, room, options)
+    except OSError as error:
+        reason = error.strerror if type(error) is not OSError else f"not an HDF5 file ({error})"
+        raise PretrainedError(f"{path}: cannot be read: {reason}") from None
+
+
+def _tensors(path: Path, file: Any, room: int, options: ElmoOptions) -> dict[str, Array]:
+    """All tensors, which may take ``room`` bytes."""
+    found: dict[str, Array] = {}
+    members: dict[str, Any] = {}
+    key = "its tensors"
+    try:
+        file.visititems(members.__setitem__)  # what is a link to elsewhere is no member
+        for key, shape in _shapes(options):
+            data = members.pop(key, None)
+            if getattr(data, "shape", None) != shape:
+                what = "nothing" if data is None else _shown(getattr(data, "shape", None))
+                raise ValueError(f"found {what}, expected a tensor of shape {_shown(shape)}")
+            if data.external or data.is_virtual:
+                raise ValueError("lies in another file, expected in this one")
+            room -= data.nbytes
+            if room < 0:
+                raise ValueError(f"{data.nbytes} bytes, too many for a file of this size")
+            if data.dtype.kind != "f":
+                raise ValueError(f"found numbers of type {data.dtype}, expected float32")
+            with np.errstate(over="ignore"):  # what is too large is not finite afterwards
+                found[key] = np.ascontiguousarray(data[...], dtype=np.float32)
+            if not np.isfinite(found[key]).all():
+                raise ValueError("found numbers that are not finite")
+        if more := [key for key, member in members.items() if hasattr(member, "shape")]:
+            key = more[0]
+            raise ValueError("found more than the options say. Do the files belong together?")
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError) as error:
+        raise PretrainedError(f"{path}: {key}: {error}") from None
+    return found
+
+
+def _shapes(options: ElmoOptions) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The shape of every tensor, one by one."""
+    cnn, lstm = options.char_cnn, options.lstm
+    d, p, c = cnn.embedding.dim, lstm.projection_dim, lstm.dim
+    n = sum(number for _, number in cnn.filters)
+    yield "char_embed", (CHARACTERS, d)
+    for i, (width, number) in enumerate(cnn.filters):
+        yield f"CNN/W_cnn_{i}", (1, width, d, number)
+        yield f"CNN/b_cnn_{i}", (number,)
+    for i in range(cnn.n_highway):
+        for name in ("transform", "carry"):
+            yield f"CNN_high_{i}/W_{name}", (n, n)
+            yield f"CNN_high_{i}/b_{name}", (n,)
+    yield "CNN_proj/W_proj", (n, p)
+    yield "CNN_proj/b_proj", (p,)
+    for direction in (0, 1):
+        for i in range(lstm.n_layers):
+            cell = _cell(direction, i)
+            yield f"{cell}/W_0", (2 * p, 4 * c)
+            yield f"{cell}/B", (4 * c,)
+            yield f"{cell}/W_P_0", (c, p)
+
+
+def _cell(direction: int, layer: int) -> str:
+    # Direction 0 is forward, 1 backward.
+    return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
+
+
+def _shown(shape: tuple[int, ...] | None) -> str:
+    return " x ".join(map(str, shape)) if shape else "no tensor of any dimension"
+
+
+# Layers ---------------------------------------------------------------------------------
+
+
+def character_ids(form: str | Boundary, longest: int) -> NDArray[np.int64]:
+    """Return the characters of a form between its marks, int64 ``[longest]`` at most.
+
+    A form is its bytes in UTF-8, cut where there are more than ``longest`` with the marks, even
+    within a character, as in training. START and STOP are a character each.
+    """
+    if isinstance(form, Boundary):
+        inner = [SENTENCE_START if form is Boundary.START else SENTENCE_STOP]
+    else:
+        inner = list(form.encode("utf-8", "ignore")[: longest - 2])
+    return np.array([WORD_START, *inner, WORD_STOP], dtype=np.int64)
+
+
+class BiLM(nn.Module):
+    """All layers of the language model: the vectors of forms, and the states of both directions.
+
+    Every sentence begins without a state, so that what a word becomes depends on its sentence
+    alone (AllenNLP and ``bilm-tf`` hand the last states of a batch on to the next one).
+    """
+
+    def __init__(self, options: ElmoOptions, tensors: Mapping[str, Array]) -> None:
+        super().__init__()
+        self.options = options
+        self.layers = 1 + options.lstm.n_layers
+        self.width = 2 * options.lstm.projection_dim
+        self.weights = nn.ParameterDict()
+        forget = slice(2 * options.lstm.dim, 3 * options.lstm.dim)
+        for key, array in tensors.items():
+            if key.startswith("CNN/W"):
+                array = np.ascontiguousarray(array[0].transpose(2, 1, 0))
+            elif key.endswith("/B"):
+                array = array.copy()
+                array[forget] += 1
+            self.weights[key] = nn.Parameter(torch.from_numpy(array), requires_grad=False)
+
+    def forward(self, codes: Codes, layout: Ragged) -> Tensor:
+        """Return ``[layers, tokens, width]``, START and STOP included.
+
+        The first layer is the vector of the form, twice; of each other the first half is the
+        state of the forward direction and the second that of the backward one.
+        """
+        rows = self.forms(codes.values, codes.lengths).index_select(0, codes.rows)
+        steps = layout.position
+        counts = torch.bincount(steps).tolist()  # the same from either end
+        last = layout.lengths.index_select(0, layout.sentence) - 1
+        forward, backward = (
+            self._states(direction, rows, _step_by_step(from_end, layout), counts)
+            for direction, from_end in enumerate((steps, last - steps))
+        )
+        pairs = zip([rows, *forward], [rows, *backward], strict=True)
+        return torch.stack([torch.cat(pair, dim=1) for pair in pairs])
+
+    def forms(self, characters: Tensor, lengths: Tensor) -> Tensor:
+        """Return the vectors of forms, ``[forms, projection_dim]``, of :class:`Codes`.
+
+        A filter sees the whole width of a word, which padding fills up to a fixed number of
+        characters, so that padding takes part in the largest value of each filter.
+        """
+        cnn = self.options.char_cnn
+        widest, most = (max(sizes) for sizes in zip(*cnn.filters, strict=True))
+        order = lengths.argsort(descending=True)
+        parts: list[Tensor] = []
+        start = 0
+        while start < len(order):
+            # As wide as the longest of the rest needs: windows that lie wholly in padding are all
+            # alike, so that one of them is enough.
+            columns = min(cnn.max_characters_per_token, int(lengths[order[start]]) + widest)
+            chosen = order[start : start + max(1, FILTERED // (columns * most))]
+            start += len(chosen)
+            given = characters.index_select(0, chosen)[:, :columns]
+            ids = given.new_full((len(chosen), columns), PADDING)
+            ids[:, : given.shape[1]] = given
+            beyond = torch.arange(columns, device=ids.device) >= lengths[chosen][:, None]
+            parts.append(self._filtered(ids.masked_fill_(beyond, PADDING)))
+        rows = torch.cat(parts)
+        rows = torch.empty_like(rows).index_copy_(0, order, rows)
+        for i in range(cnn.n_highway):
+            gate = torch.sigmoid(self._affine(f"CNN_high_{i}/{{}}_carry", rows))
+            new = torch.relu(self._affine(f"CNN_high_{i}/{{}}_transform", rows))
+            rows = gate * new + (1 - gate) * rows
+        return self._affine("CNN_proj/{}_proj", rows)
+
+    def _affine(self, name: str, rows: Tensor) -> Tensor:
+        return torch.addmm(self.weights[name.format("b")], rows, self.weights[name.format("W")])
+
+    def _filtered(self, ids: Tensor) -> Tensor:
+        """``[forms, columns]`` to ``[forms, filters]``: the largest value of each filter."""
+        cnn, weights = self.options.char_cnn, self.weights
+        embedded = functional.embedding(ids, weights["char_embed"]).transpose(1, 2)
+        largest = [
+            functional.conv1d(embedded, weights[f"CNN/W_cnn_{i}"], weights[f"CNN/b_cnn_{i}"])
+            for i in range(len(cnn.filters))
+        ]
+        together = torch.cat([values.amax(dim=2) for values in largest], dim=1)
+        return torch.relu(together) if cnn.activation == "relu" else torch.tanh(together)
+
+    def _states(
+        self, direction: int, rows: Tensor, order: Tensor, counts: list[int]
+    ) -> list[Tensor]:
+        """What each layer of one direction gives, ``[tokens, projection_dim]`` like ``rows``."""
+        given = rows.index_select(0, order)
+        found = []
+        for layer in range(self.options.lstm.n_layers):
+            states = self._layer(_cell(direction, layer), given, counts)
+            given = given + states if layer and self.options.lstm.use_skip_connections else states
+            found.append(torch.empty_like(given).index_copy_(0, order, given))
+        return found
+
+    def _layer(self, cell: str, rows: Tensor, counts: list[int]) -> Tensor:
+        """States of one layer, ``[tokens, projection_dim]``, made of wider cells; both are clipped.
+
+        ``rows`` are the layer's input step by step: the first tokens of all sentences, the second
+        of those that have one, and so on, sentences always in the same order. ``counts`` says how
+        many have a token at each step, never more than before.
+        """
+        options = self.options.lstm
+        kernel, bias, projection = (
+            self.weights[f"{cell}/{name}"] for name in ("W_0", "B", "W_P_0")
+        )
+        from_input, from_state = kernel.split(options.projection_dim)
+        state = rows.new_zeros(counts[0], options.projection_dim)
+        memory = rows.new_zeros(counts[0], options.dim)
+        states = []
+        for steps in _groups(counts, GATES):
+            tokens, rows = rows.split((sum(steps), len(rows) - sum(steps)))
+            for given in torch.addmm(bias, tokens, from_input).split(steps):
+                gates = torch.addmm(given, state[: len(given)], from_state)
+                take, new, keep, show = gates.chunk(4, dim=1)
+                memory = take.sigmoid() * new.tanh() + keep.sigmoid() * memory[: len(given)]
+                memory = _clipped(memory, options.cell_clip)
+                state = _clipped((show.sigmoid() * memory.tanh()) @ projection, options.proj_clip)
+                states.append(state)
+        return torch.cat(states)
+
+
+def _clipped(values: Tensor, bound: float | None) -> Tensor:
+    return values if bound is None else values.clamp(-bound, bound)
+
+
+def _step_by_step(steps: Tensor, layout: Ragged) -> Tensor:
+    """The order in which an LSTM reads tokens, each at a step of its sentence, long ones first."""
+    sentences = len(layout.lengths)
+    ranks = torch.empty_like(layout.lengths)
+    ranks[layout.lengths.argsort(descending=True)] = torch.arange(sentences, device=ranks.device)
+    return (steps * sentences + ranks.index_select(0, layout.sentence)).argsort()
+
+
+def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
+    """The counts in their order, in groups whose sum keeps within a bound if it can."""
+    group: list[int] = []
+    for count in counts:
+        if group and sum(group) + count > bound:
+            yield group
+            group = []
+        group.append(count)
+    yield group
+
+
+class Elmo(LexicalInput):
+    """The layers of a language model, mixed and mapped to the width of the content.
+
+    The mix is ``sum_k s_k layer_k`` where ``s`` is the softmax of learned weights, at first all
+    equal, without the factor of Peters et al. before the sum, as a map follows. The vectors of
+    START and STOP come from the language model too.
+    """
+
+    class Config(InputSettings):
+        """Settings of the input ``elmo``."""
+
+        weights: str
+        """HDF5 file with the weights of the language model."""
+        options: str
+        """JSON file with its options."""
+        mix_dropout: Rate = 0.5
+        """Dropout of the mix of the language model's layers, for each of its numbers."""
+        dropout: Rate
+        """Dropout of the mapped mix, for each sentence and feature."""
+
+        def files(self) -> dict[str, str]:
+            return {"weights": self.weights, "options": self.options}
+
+    def __init__(
+        self,
+        config: Config,
+        vocabulary: Vocabulary,
+        width: int,
+        *,
+        precision: Precision = "float32",
+        assets: Path | None = None,
+    ) -> None:
+        """Read the language model; see :func:`read_elmo` for errors."""
+        super().__init__(config, vocabulary, width)
+        model = BiLM(*read_elmo(config.options, config.weights))
+        self.longest = model.options.char_cnn.max_characters_per_token
+        self.model = Frozen(model)
+        self.mix = nn.Parameter(torch.zeros(model.layers))
+        self.mix_dropout = nn.Dropout(config.mix_dropout)
+        self.linear = nn.Linear(model.width, width, bias=False)
+        self.dropout = SentenceDropout(config.dropout)
+
+    def codes(self, form: str | Boundary) -> NDArray[np.int64]:
+        return character_ids(form, self.longest)
+
+    def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
+        layers = self.model(codes, tokens.layout)
+        mixed = torch.tensordot(self.mix.softmax(0), layers, dims=1)
+        return self.dropout(self.linear(self.mix_dropout(mixed)), tokens.layout)

@@ -1,0 +1,497 @@
+# cython: cdivision=True
+"""A step of a decoder with attention that knows the stack, forwards and back, between its products.
+
+Tensors and *bf16* ones are as in ``_encoder.pyx``. Tensors of all steps have a row for each state;
+a call works on ``count`` of them from row ``at`` on, and state ``k`` of these belongs to sentence
+``k // each``. What is computed of a sentence does not depend on how many threads there are. The
+twin is the decoder's step in operations of torch.
+"""
+
+from cython.parallel cimport prange, threadid
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
+
+import torch
+
+from spmrl_bench.errors import ArrayError
+
+from spmrl_bench.nn.kernels._tensors cimport (
+    add_rows, address, gru_backward, gru_forward, load, multiply, optional, room, store, within
+)
+
+cdef extern from "_decoder.h":
+    ctypedef struct Shape:
+        Py_ssize_t words
+        Py_ssize_t layers
+        Py_ssize_t width
+        Py_ssize_t key_step
+        Py_ssize_t value_step
+        Py_ssize_t value_layer
+        Py_ssize_t value_width
+        Py_ssize_t context_layer
+        const float *score
+        const float *stacked
+    Py_ssize_t words_left(Py_ssize_t, const uint8_t *, int32_t *) nogil
+    void attend_row(
+        const Shape *, const float *, const float *, const float *, const int32_t *,
+        Py_ssize_t, float *, float *, float *, float *) nogil
+    void attend_row_back(
+        const Shape *, const float *, const float *, const float *, const int32_t *,
+        Py_ssize_t, const float *, const float *, const float *, float *, float *, float *,
+        float *, float *) nogil
+    void spread_row(
+        const Shape *, const int32_t *, Py_ssize_t, const float *, const float *,
+        const float *, float *, float *) nogil
+
+cdef object FLOAT32 = torch.float32
+
+cdef enum:
+    FEW = 8  # states of a step below which a second thread costs more than it does
+
+
+cdef class Steps:
+    """States of a decoder, row by row, of which a step works on some."""
+
+    cdef bint bf16
+    cdef object dtype
+    cdef Py_ssize_t rows, at
+    cdef int threads
+    cdef Py_ssize_t own  # numbers of scratch of a thread
+    cdef float *scratch
+    cdef list held  # tensors, as long as their addresses are
+
+    def __dealloc__(self):
+        free(self.scratch)
+
+    cdef int prepare(self, bint bf16, Py_ssize_t rows, Py_ssize_t own, int threads) except -1:
+        within("threads", threads, 1, 1024)
+        self.dtype, self.bf16 = torch.bfloat16 if bf16 else FLOAT32, bf16
+        self.rows, self.threads, self.own, self.held = rows, threads, own, []
+
+    cdef int take_room(self) except -1:
+        """Once all tensors are known to be as large as they must be."""
+        self.scratch = <float *>room(self.threads * self.own)
+
+    cdef void *held_at(self, tensor, dtype, Py_ssize_t numbers, str name) except? NULL:
+        self.held.append(tensor)
+        return address(tensor, dtype, numbers, name)
+
+    cdef float *floats(self, tensor, Py_ssize_t numbers, str name) except? NULL:
+        return <float *>self.held_at(tensor, FLOAT32, numbers, name)
+
+    cdef float *some(self, tensor, Py_ssize_t numbers, str name) except? NULL:
+        return NULL if tensor is None else self.floats(tensor, numbers, name)
+
+    cdef int begin(self, Py_ssize_t at, Py_ssize_t count) except -1:
+        """Refuse a step that leads out of the rows, and return how many threads it is worth."""
+        within("count", count, 0, self.rows)
+        within("at", at, 0, self.rows - count)
+        self.at = at
+        return self.threads if count >= FEW else 1
+
+    cdef float *mine(self) noexcept nogil:
+        """Scratch of the calling thread."""
+        return self.scratch + threadid() * self.own
+
+
+cdef class Attention(Steps):
+    """All layers of attention of all states.
+
+    Args:
+        bf16: whether the arrays called so are bfloat16.
+        layers: of attention.
+        keys: ``[sentences, words, layers width]``, of each word its key, then what each layer
+            above the first asks more for its weight in the layer below.
+        values: ``[sentences, words, value_width]``, which all layers share; or with ``summed``
+            ``[sentences, words, layers value_width]``, and then their contexts are summed.
+        score, stacked: ``[width]``; ``stacked`` may be absent.
+        pushed, removed: ``[rows, words]``, the latter bool; to each state a word must be left.
+        factors: ``[rows, layers value_width]`` or absent.
+        asks, alphas: ``[rows, layers width]`` and ``[rows, layers, words]`` receive what was asked
+            in all, and the weights of the words.
+        contexts: ``[rows, ..]`` receives, from column ``start`` on, ``[layers, value_width]``, or
+            with ``summed`` their sum. The caller keeps it as long as it calls :meth:`attend`.
+        dropped: bf16, like ``factors``, receives contexts times these; absent with ``summed``.
+        each: states of a sentence in a step.
+        threads: of steps of many states.
+
+    Raises:
+        ArrayError: here and in all methods, a tensor or a number does not fit.
+    """
+
+    cdef Shape shape
+    cdef Py_ssize_t sentences, wide, context_step, start, each, asked_step, d_sums_step, steps
+    cdef const float *keys
+    cdef const float *values
+    cdef const float *pushed
+    cdef const uint8_t *removed
+    cdef const float *factors
+    cdef float *asks
+    cdef float *alphas
+    cdef float *contexts
+    cdef void *dropped
+    cdef const void *given  # of the step, what is asked or the gradient of what was dropped
+    cdef const float *gradient
+    cdef float *d_contexts
+    cdef float *d_asks
+    cdef void *d_sums
+    cdef float *d_keys
+    cdef float *d_score
+    cdef float *d_stacked
+    cdef float *d_values
+    cdef const int64_t *counts
+
+    def __cinit__(
+        self, bint bf16, Py_ssize_t layers, keys, values, bint summed, score, stacked, pushed,
+        removed, factors, asks, alphas, contexts, Py_ssize_t start, dropped, Py_ssize_t each,
+        int threads,
+    ):
+        cdef Py_ssize_t rows = removed.shape[0], words = removed.shape[1], width = score.numel()
+        cdef Py_ssize_t value_width = values.shape[2] // (layers if summed and layers else 1)
+        for number in (layers, width, words, value_width, each):
+            within("a size of attention", number, 1, INT32_MAX)
+        self.prepare(bf16, rows, width + 2 * words + layers * value_width, threads)
+        self.sentences, self.wide, self.each = keys.shape[0], layers * value_width, each
+        self.context_step, self.start = contexts.shape[1], start
+        within("start", start, 0, self.context_step - (value_width if summed else self.wide))
+        if summed and dropped is not None:
+            raise ArrayError("dropped must be absent where contexts are summed.")
+        self.shape.words, self.shape.layers, self.shape.width = words, layers, width
+        self.shape.key_step = layers * width
+        self.shape.value_step = self.wide if summed else value_width
+        self.shape.value_width, self.shape.value_layer = value_width, value_width if summed else 0
+        self.shape.context_layer = 0 if summed else value_width
+        self.shape.score = self.floats(score, width, "score")
+        self.shape.stacked = self.some(stacked, width, "stacked")
+        self.keys = self.floats(keys, self.sentences * words * self.shape.key_step, "keys")
+        self.values = self.floats(values, self.sentences * words * self.shape.value_step, "values")
+        self.pushed = self.floats(pushed, rows * words, "pushed")
+        self.removed = <uint8_t *>self.held_at(removed, torch.bool, rows * words, "removed")
+        self.factors = self.some(factors, rows * self.wide, "factors")
+        self.asks = self.floats(asks, rows * self.shape.key_step, "asks")
+        self.alphas = self.floats(alphas, rows * layers * words, "alphas")
+        # Not held, since the gradient of the result holds this.
+        self.contexts = <float *>address(contexts, FLOAT32, rows * self.context_step, "contexts")
+        if dropped is not None:
+            self.dropped = self.held_at(dropped, self.dtype, rows * self.wide, "dropped")
+        self.take_room()
+
+    cdef int begin(self, Py_ssize_t at, Py_ssize_t count) except -1:
+        within("sentences of a step", (count + self.each - 1) // self.each, 0, self.sentences)
+        return Steps.begin(self, at, count)
+
+    def attend(self, asked, Py_ssize_t at, Py_ssize_t count):
+        """``asked``: bf16 [count, ..], of which the first [layers width] are what states ask."""
+        cdef int threads = self.begin(at, count)
+        cdef Py_ssize_t k, without_words = 0
+        self.asked_step = asked.shape[1]
+        within("layers width", self.shape.key_step, 1, self.asked_step)
+        self.given = address(asked, self.dtype, count * self.asked_step, "asked")
+        for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
+            without_words += self.attend_state(k, self.mine())
+        if without_words:
+            raise ArrayError(
+                f"removed leaves no word to {without_words} of {count} states; each must have one "
+                "to look at."
+            )
+
+    cdef Py_ssize_t attend_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+        """Return whether no word is left."""
+        cdef Py_ssize_t words = self.shape.words, asking = self.shape.key_step, wide = self.wide
+        cdef Py_ssize_t row = self.at + k, sentence = k // self.each
+        cdef float *factored = scratch + self.shape.width + words
+        cdef int32_t *places = <int32_t *>(factored + wide)
+        cdef Py_ssize_t count = words_left(words, self.removed + row * words, places)
+        cdef float *context = self.contexts + row * self.context_step + self.start
+        load(self.given, k * self.asked_step, asking, self.bf16, self.asks + row * asking)
+        attend_row(
+            &self.shape, self.keys + sentence * words * asking,
+            self.values + sentence * words * self.shape.value_step, self.pushed + row * words,
+            places, count, self.asks + row * asking,
+            self.alphas + row * self.shape.layers * words, context, scratch,
+        )
+        if self.dropped != NULL:
+            if self.factors != NULL:
+                multiply(wide, context, self.factors + row * wide, factored)
+                context = factored
+            store(context, wide, self.bf16, self.dropped, row * wide)
+        return count == 0
+
+    def back(self, gradient, d_contexts, d_asks, d_sums, d_keys, d_score, d_stacked):
+        """Take what the way back needs, without ``summed`` and with one state for each sentence.
+
+        ``gradient``: that of ``contexts``. ``d_contexts`` [rows, layers value_width] receives
+        their gradient in all and ``d_asks`` [rows, layers width] that of what was asked, also the
+        first columns of ``d_sums``, bf16 [rows, ..]. Added to are ``d_keys``, like ``keys``, for
+        the keys alone until :meth:`spread`, and ``d_score`` and ``d_stacked`` [sentences, width].
+        """
+        cdef Py_ssize_t rows = self.rows, width = self.shape.width, asking = self.shape.key_step
+        if (self.shape.stacked == NULL) != (d_stacked is None):
+            raise ArrayError("d_stacked must be there where stacked is, and only there.")
+        within("layers whose contexts are summed", self.shape.value_layer, 0, 0)
+        within("each", self.each, 1, 1)
+        self.d_sums_step = d_sums.shape[1]
+        within("layers width", asking, 1, self.d_sums_step)
+        self.d_contexts = self.floats(d_contexts, rows * self.wide, "d_contexts")
+        self.d_asks = self.floats(d_asks, rows * asking, "d_asks")
+        self.d_sums = self.held_at(d_sums, self.dtype, rows * self.d_sums_step, "d_sums")
+        self.d_keys = self.floats(d_keys, self.sentences * self.shape.words * asking, "d_keys")
+        self.d_score = self.floats(d_score, self.sentences * width, "d_score")
+        self.d_stacked = self.some(d_stacked, self.sentences * width, "d_stacked")
+        self.gradient = self.floats(gradient, rows * self.context_step, "gradient")
+
+    cdef int check_back(self) except -1:
+        if self.gradient == NULL:
+            raise ArrayError("gradient is absent; back must take it first.")
+        return 0
+
+    def attend_back(self, d_dropped, Py_ssize_t at, Py_ssize_t count):
+        """The way back of :meth:`attend`; ``d_dropped``: bf16 [count, layers value_width]."""
+        cdef int threads = self.begin(at, count)
+        cdef Py_ssize_t k
+        self.check_back()
+        self.given = address(d_dropped, self.dtype, count * self.wide, "d_dropped")
+        for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
+            self.attend_back_state(k, self.mine())
+
+    cdef void attend_back_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+        cdef Py_ssize_t words = self.shape.words, asking = self.shape.key_step, wide = self.wide
+        cdef Py_ssize_t row = self.at + k, width = self.shape.width
+        cdef int32_t *places = <int32_t *>(scratch + width + words)
+        cdef Py_ssize_t count = words_left(words, self.removed + row * words, places)
+        cdef float *d_context = self.d_contexts + row * wide
+        load(self.given, k * wide, wide, self.bf16, d_context)
+        if self.factors != NULL:
+            multiply(wide, d_context, self.factors + row * wide, d_context)
+        add_rows(wide, d_context, self.gradient + row * self.context_step + self.start, d_context)
+        attend_row_back(
+            &self.shape, self.keys + k * words * asking,
+            self.values + k * words * self.shape.value_step, self.pushed + row * words, places,
+            count, self.asks + row * asking, self.alphas + row * self.shape.layers * words,
+            d_context, self.d_asks + row * asking, self.d_keys + k * words * asking,
+            self.d_score + k * width,
+            NULL if self.d_stacked == NULL else self.d_stacked + k * width, scratch,
+        )
+        store(self.d_asks + row * asking, asking, self.bf16, self.d_sums, row * self.d_sums_step)
+
+    def spread(self, d_values, counts):
+        """Add what all steps give to the gradients of values, and of keys but for the keys proper.
+
+        ``d_values``: like ``values``; ``counts``: int64, the sentences of each step, never more
+        than in the step before, which make all rows.
+        """
+        cdef Py_ssize_t step, sentence, rows = 0, before = self.sentences
+        cdef int threads = self.begin(0, min(self.rows, self.sentences))
+        self.check_back()
+        self.steps = counts.numel()
+        self.counts = <int64_t *>address(counts, torch.int64, self.steps, "counts")
+        self.d_values = <float *>address(
+            d_values, FLOAT32, self.sentences * self.shape.words * self.wide // self.shape.layers,
+            "d_values",
+        )
+        for step in range(self.steps):
+            within("a count", self.counts[step], 0, before)
+            before = self.counts[step]
+            rows += before
+        within("the sum of counts", rows, self.rows, self.rows)
+        for sentence in prange(
+            self.sentences, nogil=True, num_threads=threads, schedule="static", chunksize=1
+        ):
+            self.spread_sentence(sentence, <int32_t *>self.mine())
+
+    cdef void spread_sentence(self, Py_ssize_t sentence, int32_t *places) noexcept nogil:
+        cdef Py_ssize_t words = self.shape.words, asking = self.shape.key_step
+        cdef Py_ssize_t step, row, at = 0, count
+        for step in range(self.steps):
+            if self.counts[step] <= sentence:
+                break
+            row = at + sentence
+            at += self.counts[step]
+            count = words_left(words, self.removed + row * words, places)
+            spread_row(
+                &self.shape, places, count, self.alphas + row * self.shape.layers * words,
+                self.d_contexts + row * self.wide, self.d_asks + row * asking,
+                self.d_values + sentence * words * self.shape.value_step,
+                self.d_keys + sentence * words * asking,
+            )
+
+
+cdef class Cell(Steps):
+    """A recurrent layer, a GRU, of all states.
+
+    Args:
+        bf16: whether the arrays called so are bfloat16.
+        bias: ``[3 size]``, of the state's part of the sums (new, reset, update).
+        base: added to the input's part (reset, update, new): ``[3 size]`` for all states; ``[rows,
+            3 size]``; or with ``which``, int64 ``[rows]``, the rows of a table that it names.
+        gates: ``[rows, 4 size]`` receives what ``gru_forward`` makes of the sums.
+        before: ``[rows, size]``, the states before each step.
+        after, after_bf16: of new states, the latter bf16. If ``after`` is ``before`` they go to the
+            rows of the next step, else to those of their own.
+        result: ``[rows, ..]``, whose first columns receive all new states; or absent. The caller
+            keeps it as long as it calls :meth:`step`.
+        factors, inputs: ``[rows, size]``: new states times ``factors`` (or absent) are put into
+            ``inputs``, which is bf16, or absent.
+        lead: column at which the sums begin in what :meth:`step` is given and makes on its way
+            back.
+        threads: of steps of many states.
+
+    Raises: as of :class:`Attention`.
+    """
+
+    cdef bint onward, read_bf16
+    cdef Py_ssize_t size, base_step, result_step, lead, sentences, d_sums_step
+    cdef Py_ssize_t count, going_on, kept_step, read_step  # of the step
+    cdef const float *bias
+    cdef const float *base
+    cdef const int64_t *which
+    cdef float *gates
+    cdef const float *before
+    cdef float *after
+    cdef void *after_bf16
+    cdef float *result
+    cdef const float *factors
+    cdef void *inputs
+    cdef const void *kept  # of the step, or the gradient through the next one
+    cdef const void *read  # of the step, or the gradient from the layer above
+    cdef const float *above
+    cdef float *carried
+    cdef void *d_sums
+
+    def __cinit__(
+        self, bint bf16, bias, base, which, gates, before, after, after_bf16, result, factors,
+        inputs, Py_ssize_t lead, int threads,
+    ):
+        cdef Py_ssize_t rows = gates.shape[0], size = bias.numel() // 3, k
+        cdef Py_ssize_t base_rows = base.shape[0] if base.dim() == 2 else 1
+        within("size", size, 1, INT32_MAX)
+        within("lead", lead, 0, INT32_MAX)
+        self.prepare(bf16, rows, 5 * size, threads)
+        self.size, self.lead, self.onward = size, lead, after is before
+        self.bias = self.floats(bias, 3 * size, "bias")
+        self.base = self.floats(base, base_rows * 3 * size, "base")
+        self.base_step = 3 * size if base.dim() == 2 else 0
+        if which is not None:
+            self.which = <int64_t *>self.held_at(which, torch.int64, rows, "which")
+            for k in range(rows):
+                within("a number of which", self.which[k], 0, base_rows - 1)
+        elif self.base_step:
+            within("rows of base", base_rows, rows, rows)
+        self.gates = self.floats(gates, rows * 4 * size, "gates")
+        self.before = self.floats(before, rows * size, "before")
+        self.after = self.floats(after, rows * size, "after")
+        self.after_bf16 = self.held_at(after_bf16, self.dtype, rows * size, "after_bf16")
+        if result is not None:
+            self.result_step = result.shape[1]
+            within("size", size, 1, self.result_step)
+            self.result = <float *>address(result, FLOAT32, rows * self.result_step, "result")
+        self.factors = self.some(factors, rows * size, "factors")
+        if inputs is not None:
+            self.inputs = self.held_at(inputs, self.dtype, rows * size, "inputs")
+        self.take_room()
+
+    cdef int start(self, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on) except -1:
+        within("going_on", going_on, 0, count)
+        within("rows of the next step", going_on if self.onward else 0, 0, self.rows - at - count)
+        self.count, self.going_on = count, going_on
+        return self.begin(at, count)
+
+    def step(self, kept, read, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
+        """One step of ``count`` states, of which the first ``going_on`` are handed on.
+
+        ``kept``: bf16 [count, ..], from column ``lead`` on the state's part of the sums without
+        its bias; ``read``: [count, ..], bf16 or float32, begins with the input's part.
+        """
+        cdef int threads = self.start(at, count, going_on)
+        cdef Py_ssize_t k
+        self.kept_step, self.read_step = kept.shape[1], read.shape[1]
+        within("lead", self.lead, 0, self.kept_step - 3 * self.size)
+        within("3 size", 3 * self.size, 3, self.read_step)
+        self.read_bf16 = read.dtype is not FLOAT32
+        self.kept = address(kept, self.dtype, count * self.kept_step, "kept")
+        self.read = address(
+            read, self.dtype if self.read_bf16 else FLOAT32, count * self.read_step, "read"
+        )
+        for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
+            self.step_state(k, self.mine())
+
+    cdef void step_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+        cdef Py_ssize_t size = self.size, row = self.at + k
+        cdef Py_ssize_t of_base = row if self.which == NULL else self.which[row]
+        cdef Py_ssize_t following = row + self.count if self.onward else row
+        cdef float *fresh = scratch + 3 * size
+        cdef float *state = scratch + 4 * size
+        cdef float *sums = self.gates + row * 4 * size
+        load(self.kept, k * self.kept_step + self.lead, 3 * size, self.bf16, sums)
+        add_rows(3 * size, sums, self.bias, sums)
+        load(self.read, k * self.read_step, 3 * size, self.read_bf16, scratch)
+        add_rows(3 * size, scratch, self.base + of_base * self.base_step, scratch)
+        add_rows(2 * size, sums + size, scratch, sums + size)
+        memcpy(sums + 3 * size, scratch + 2 * size, size * sizeof(float))
+        gru_forward(size, sums, self.before + row * size, fresh, state)
+        if k < self.going_on:
+            memcpy(self.after + following * size, state, size * sizeof(float))
+            if self.bf16:
+                store(state, size, True, self.after_bf16, following * size)
+        if self.result != NULL:
+            memcpy(self.result + row * self.result_step, state, size * sizeof(float))
+        if self.inputs != NULL:
+            if self.factors != NULL:
+                multiply(size, state, self.factors + row * size, state)
+            store(state, size, self.bf16, self.inputs, row * size)
+
+    def back(self, above, carried, d_sums):
+        """Take what the way back needs.
+
+        ``above``: like ``result``, the gradient of this, or absent. ``carried`` [sentences, size]
+        is what reaches the state past the gates, and updated. ``d_sums``: bf16 [rows, ..] receives
+        from column ``lead`` on the gradients of the four sums of ``gates``.
+        """
+        self.sentences, self.d_sums_step = carried.numel() // self.size, d_sums.shape[1]
+        within("lead", self.lead, 0, self.d_sums_step - 4 * self.size)
+        if above is not None:
+            within("size", self.size, 1, self.result_step)
+            self.above = self.floats(above, self.rows * self.result_step, "above")
+        self.d_sums = self.held_at(d_sums, self.dtype, self.rows * self.d_sums_step, "d_sums")
+        self.carried = self.floats(carried, self.sentences * self.size, "carried")
+
+    def step_back(self, later, below, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
+        """The way back of :meth:`step`.
+
+        The gradient of a new state has up to three parts: ``later``, bf16 [going_on, size],
+        through the sums of the next step, absent where none goes on; that of ``result``; and
+        ``below``, bf16 [count, size] or absent, that of ``inputs``.
+        """
+        cdef int threads = self.start(at, count, going_on)
+        cdef Py_ssize_t k
+        if self.carried == NULL:
+            raise ArrayError("carried is absent; back must take it first.")
+        within("count", count, 0, self.sentences)
+        self.kept = NULL
+        if going_on:
+            self.kept = address(later, self.dtype, going_on * self.size, "later")
+        self.read = optional(below, self.dtype, count * self.size, "below")
+        for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
+            self.step_back_state(k, self.mine())
+
+    cdef void step_back_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+        cdef Py_ssize_t size = self.size, row = self.at + k
+        cdef float *added = scratch + 4 * size
+        cdef float *own = self.carried + k * size
+        if k < self.going_on:
+            load(self.kept, k * size, size, self.bf16, added)
+            add_rows(size, own, added, own)
+        if self.read != NULL:
+            load(self.read, k * size, size, self.bf16, added)
+            if self.factors != NULL:
+                multiply(size, added, self.factors + row * size, added)
+            add_rows(size, own, added, own)
+        if self.above != NULL:
+            memcpy(added, self.above + row * self.result_step, size * sizeof(float))
+        else:
+            memset(added, 0, size * sizeof(float))
+        gru_backward(
+            size, self.gates + row * 4 * size, self.before + row * size, added, own, scratch
+        )
+        store(scratch, 4 * size, self.bf16, self.d_sums, row * self.d_sums_step + self.lead)

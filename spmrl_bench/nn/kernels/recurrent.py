@@ -1,0 +1,217 @@
+"""Bidirectional LSTMs and GRUs over sequences of unequal length on the CPU: all or last states.
+
+The same functions as torch's LSTM (Hochreiter & Schmidhuber 1997, with forget gates) and GRU
+(Cho et al. 2014; the reset gate weighs the state after its product, not before) over a packed
+sequence, forwards and backwards. Torch slices the packed sequence at every step, and the gradient
+of each slice is an array as large as the whole. Here both directions walk through the sequences
+at once, longest first; each step is one batched product and one call of the kernel
+``_recurrent``, and the gradients of the weights are one product over all steps.
+
+A cell activates four sums. Those of an LSTM have a part from the input and one from the state.
+A GRU, ``h' = (1 - z) n + z h`` with ``n = tanh(W_n x + b_n + r (U_n h + c_n))``, needs the parts
+of ``n`` apart: its sums are the state's part of ``n``, then ``r`` and ``z``, which have both, then
+the input's part of ``n``. So the input adds to the last three, in torch's order of the weights'
+rows (``r``, ``z``, ``n``), and the state to the first three, which are those rows turned by one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from spmrl_bench.errors import ArrayError
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.kernels import CustomGradient, check, check_weight, load, refuse, rounded_rows
+
+RecurrentLayer = nn.LSTM | nn.GRU
+
+
+class Steps:
+    """The order in which the items of sequences are worked on, step after step.
+
+    Attributes:
+        order: int64 ``[sequences]``, the sequences from longest to shortest.
+        step, sequence: int64 ``[items]``, place of each item in its sequence, and which that is.
+        backward: int64 ``[items]``, where the item lies that the other direction reads then.
+        after: int64 ``[items]``, where the state after it is kept, see :class:`RecurrentPass`.
+        counts: sequences that take part in each step.
+    """
+
+    def __init__(self, lengths: Tensor) -> None:
+        """Order sequences of these lengths, int64 ``[sequences]``, each at least 1.
+
+        Raises:
+            ArrayError: they are none, or others.
+        """
+        if lengths.dtype != torch.int64 or lengths.dim() != 1 or not lengths.is_cpu:
+            refuse(lengths, "lengths", "int64 [sequences] on the CPU")
+        if not len(lengths) or not 1 <= int(lengths.min()) <= int(lengths.max()) < 1 << 40:
+            raise ArrayError(f"lengths is {lengths.tolist()}; there must be some, each at least 1.")
+        of_sequence = lengths.numpy()
+        order = np.argsort(-of_sequence, kind="stable")
+        in_order = of_sequence[order]
+        taking_part = in_order[None, :] > np.arange(int(in_order[0]))[:, None]
+        step, place = np.nonzero(taking_part)
+        first = np.concatenate(([0], np.cumsum(taking_part.sum(axis=1))))
+        ends = in_order[place] == step + 1
+        self.order = torch.from_numpy(order)
+        self.step = torch.from_numpy(step)
+        self.sequence = torch.from_numpy(order[place])
+        self.backward = torch.from_numpy(first[in_order[place] - 1 - step] + place)
+        self.after = torch.from_numpy(np.where(ends, first[-1], first[step + 1]) + place)
+        self.counts: list[int] = np.diff(first).tolist()
+
+
+def last_states(layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
+    """Return the last states of both directions, ``[sequences, 2 size]``.
+
+    Args:
+        layer: one bidirectional layer with biases, for its weights.
+        inputs: float32 ``[items, features]``, in the order of ``steps``.
+        steps: of the sequences' lengths.
+        dtype: of the factors of the matrix products.
+
+    Raises:
+        ArrayError: the inputs or a weight are of another type or shape.
+    """
+    return _states(layer, inputs, RecurrentPass(layer, steps, dtype, every=False))
+
+
+def all_states(layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
+    """Return the states that have read an item, ``[items, 2 size]``; as of :func:`last_states`."""
+    return _states(layer, inputs, RecurrentPass(layer, steps, dtype, every=True))
+
+
+def _states(layer: RecurrentLayer, inputs: Tensor, work: RecurrentPass) -> Tensor:
+    weights = [weight for each in layer.all_weights for weight in each]
+    sums = (3 if work.gru else 4) * layer.hidden_size
+    shapes = [(sums, layer.input_size), (sums, layer.hidden_size), (sums,), (sums,)]
+    for weight, shape in zip(weights, 2 * shapes, strict=True):
+        check_weight(layer, weight, *shape)
+    check(inputs, "inputs", len(work.steps.step), layer.input_size)
+    result: Tensor = CustomGradient.apply(work, inputs, *weights)
+    return result
+
+
+class RecurrentPass:
+    """One way over all steps and perhaps back; direction 0 is forward, 1 backward.
+
+    Every item has a row with the state that its step starts from, ``[2, items, size]``: a step
+    writes the state after it into the row of the sequence's next item, or, after the last, into
+    the row of the sequence in ``[2, sequences, size]``. In float32 there is also what a cell
+    carries on: the memory of an LSTM, the state itself of a GRU.
+    """
+
+    def __init__(
+        self, layer: RecurrentLayer, steps: Steps, dtype: torch.dtype, *, every: bool
+    ) -> None:
+        self.gru = isinstance(layer, nn.GRU)
+        self.steps = steps
+        self.dtype = dtype
+        self.every = every
+        self.bf16 = dtype != torch.float32
+        self.sequences = len(steps.order)
+        #: Sequences of each step that take part in the next too.
+        self.going_on = [*steps.counts[1:], 0]
+        # Columns of the four sums: those before ``own`` have the state's part alone, those from
+        # ``shared`` on the input's alone.
+        self.own = layer.hidden_size if self.gru else 0
+        self.shared = 4 * layer.hidden_size - self.own
+
+    @torch.autocast("cpu", enabled=False)  # the types are chosen here
+    def forward(self, inputs: Tensor, *weights: Tensor) -> Tensor:
+        """The states, from the inputs and the eight weights of both directions."""
+        dtype, size = self.dtype, weights[1].shape[1]
+        own, shared, sequences = self.own, self.shared, self.sequences
+        self.of_inputs = [weights[side].to(dtype) for side in (0, 4)]
+        self.of_states = torch.stack([weights[side].roll(own, 0).to(dtype) for side in (1, 5)])
+        biases = [
+            (pad(weights[side], (own, 0)) + pad(weights[side + 1].roll(own), (0, own))).to(dtype)
+            for side in (2, 6)
+        ]
+        self.real = len(inputs)
+        # The first step has the most sequences; a product of any step may read on that far.
+        beyond = sequences // 8 + 16 if kernels.rounds_rows(dtype) else 0
+        rows = rounded_rows(self.real + beyond, dtype)
+        rounded = torch.zeros(rows, inputs.shape[1], dtype=dtype)
+        rounded[: self.real] = inputs
+        mirrored = torch.zeros_like(rounded)
+        torch.index_select(rounded, 0, self.steps.backward, out=mirrored[: self.real])
+        self.inputs = [rounded, mirrored]
+        # Sums of the inputs' part first; each step adds the states' part and activates them.
+        self.gates = torch.empty(2, rows, 4 * size, dtype=dtype)
+        for side in range(2):
+            self.gates[side, :, :own] = biases[side][:own]
+            sums, weight = self.gates[side, :, own:], self.of_inputs[side].t()
+            torch.addmm(biases[side][own:], self.inputs[side], weight, out=sums)
+        self.states = torch.empty(2, rows, size, dtype=dtype)
+        cells = self.states if self.gru and not self.bf16 else torch.empty(2, rows, size)
+        self.states[:, :sequences] = cells[:, :sequences] = self.states[:, self.real :] = 0
+        last = torch.empty(2, sequences, size)
+        last_cells = last if self.gru else torch.empty_like(last)
+        more = torch.empty(2 * rounded_rows(sequences, dtype) * shared, dtype=dtype)
+        self.cells = load("recurrent").Cells(
+            self.gru, self.bf16, sequences, size, self.gates, more, self.states, cells, last,
+            last_cells, torch.get_num_threads(),
+        )  # fmt: skip
+        at = 0
+        for step, count in enumerate(self.steps.counts):
+            # Rows of the product; the results of those beyond ``count`` are not used.
+            read = rounded_rows(count, dtype) if step else 0
+            if read:
+                states = self.states[:, at : at + read]
+                added = more[: 2 * read * shared].view(2, read, shared)
+                torch.bmm(states, self.of_states.transpose(1, 2), out=added)
+            self.cells.forward(at, count, self.going_on[step], read)
+            at += count
+        if self.every:
+            kept = torch.cat((self.states[:, : self.real].float(), last), dim=1)
+            forward, backward = kept.index_select(1, self.steps.after)
+            # The two directions are mirror images, so the same places lead back.
+            return torch.cat((forward, backward.index_select(0, self.steps.backward)), dim=1)
+        result = torch.empty(sequences, 2 * size)
+        result[self.steps.order] = torch.cat((last[0], last[1]), dim=1)
+        return result
+
+    @torch.autocast("cpu", enabled=False)
+    def backward(self, gradient: Tensor) -> list[Tensor]:
+        """Gradients of the inputs and of the eight weights."""
+        size, sequences = gradient.shape[1] // 2, self.sequences
+        own, shared = self.own, self.shared
+        forward, backward = gradient[:, :size], gradient[:, size:]
+        # Of each sequence's state: by its own last step it is reached, and nothing touches it yet.
+        d_states, d_cells = torch.zeros(2, 2, sequences, size).unbind()
+        if self.every:
+            d_every = torch.stack((forward, backward.index_select(0, self.steps.backward)))
+        else:
+            torch.index_select(forward, 0, self.steps.order, out=d_states[0])
+            torch.index_select(backward, 0, self.steps.order, out=d_states[1])
+        self.gates[:, self.real :] = 0
+        at = self.real
+        for step in range(len(self.steps.counts) - 1, -1, -1):
+            count, going_on = self.steps.counts[step], self.going_on[step]
+            if going_on:
+                following = self.gates[:, at : at + rounded_rows(going_on, self.dtype), :shared]
+                d_states[:, :going_on] = torch.bmm(following, self.of_states)[:, :going_on]
+            at -= count
+            if self.every:
+                d_states[:, :count] += d_every[:, at : at + count]
+            self.cells.backward(d_states, d_cells, at, count, going_on)
+        # The first step starts from zeros and adds nothing to the gradient of the states' part.
+        later = 0 if kernels.rounds_rows(self.dtype) else sequences
+        by_side: list[Tensor] = []
+        weights: list[Tensor] = []
+        for side in range(2):
+            gates = self.gates[side]
+            of_input, of_state = gates[:, own:], gates[later:, :shared]
+            by_side.append(torch.mm(of_input, self.of_inputs[side])[: self.real].float())
+            bias = gates.sum(0).float()
+            weights += [
+                torch.mm(of_input.t(), self.inputs[side]).float(),
+                torch.mm(of_state.t(), self.states[side, later:]).float().roll(-own, 0),
+                bias[own:],
+                bias[:shared].roll(-own),
+            ]
+        return [by_side[0] + by_side[1].index_select(0, self.steps.backward), *weights]

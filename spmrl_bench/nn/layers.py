@@ -1,0 +1,156 @@
+"""Layers that encoders and scorers are made of: linear maps, norms, tables of positions.
+
+In a factored map a token vector is ``[content ; position]``, two halves of equal width, which
+never share a matrix (Kitaev & Klein 2018, section 4). In a full map every feature reaches every
+other. Both have the same methods, so that an encoder is made of either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from spmrl_bench.errors import RecipeError
+
+#: Whether the halves of a token vector, content and position, have matrices of their own.
+Matrices = Literal["factored", "full"]
+#: The usual layer norm, or that of the code released with Kitaev & Klein 2018.
+Norm = Literal["usual", "released"]
+
+#: Numbers of the largest table of sines and cosines, which no file holds.
+LARGEST_TABLE = 1 << 25
+
+
+class FactoredLinear(nn.Module):
+    """Two linear maps side by side: a block-diagonal matrix over ``[content ; position]``."""
+
+    parts = 2
+
+    def __init__(self, inputs: int, outputs: int, *, bias: bool) -> None:
+        super().__init__()
+        self.content = nn.Linear(inputs // 2, outputs // 2, bias=bias)
+        self.position = nn.Linear(inputs // 2, outputs // 2, bias=bias)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """``[tokens, inputs]`` to ``[tokens, outputs]``."""
+        return torch.cat(self._halves(rows), dim=1)
+
+    def to_heads(self, rows: Tensor, heads: int) -> Tensor:
+        """``[tokens, inputs]`` to ``[tokens, heads, outputs / heads]``, each head in two halves."""
+        halves = [half.view(len(rows), heads, -1) for half in self._halves(rows)]
+        return torch.cat(halves, dim=2)
+
+    def from_heads(self, per_head: Tensor) -> Tensor:
+        """``[tokens, heads, inputs / heads]`` to ``[tokens, outputs]``."""
+        halves = per_head.unflatten(2, (2, -1)).transpose(1, 2)
+        return self.forward(halves.reshape(len(per_head), -1))
+
+    def head_matrices(self, heads: int) -> tuple[Tensor, ...]:
+        """The weights of a map to heads, for each half ``[heads, width of it, inputs / 2]``."""
+        weights = (self.content.weight, self.position.weight)
+        return tuple(weight.unflatten(0, (heads, -1)) for weight in weights)
+
+    def _halves(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        content, position = rows.chunk(2, dim=1)
+        return self.content(content), self.position(position)
+
+
+class FullLinear(nn.Linear):
+    """One matrix over all features, by the same methods."""
+
+    parts = 1
+
+    def to_heads(self, rows: Tensor, heads: int) -> Tensor:
+        return self.forward(rows).view(len(rows), heads, -1)
+
+    def from_heads(self, per_head: Tensor) -> Tensor:
+        return self.forward(per_head.flatten(1))
+
+    def head_matrices(self, heads: int) -> tuple[Tensor, ...]:
+        return (self.weight.unflatten(0, (heads, -1)),)
+
+
+Linear = FactoredLinear | FullLinear
+LINEAR: Mapping[Matrices, type[FactoredLinear] | type[FullLinear]] = {
+    "factored": FactoredLinear,
+    "full": FullLinear,
+}
+
+
+def init_heads(linear: Linear, heads: int, d_kv: int, *, back: bool = False) -> None:
+    """Draw an attention's map to heads, or back from them, Xavier normal.
+
+    The fans are those of whole ``[heads, inputs, outputs]`` tensors, whose heads and features all
+    count, so that attention starts near zero (the released code).
+    """
+    kv = d_kv // linear.parts
+    for weight in linear.parameters():
+        width = weight.shape[0 if back else 1]
+        nn.init.normal_(weight, std=math.sqrt(2 / (width * kv + heads * (width if back else kv))))
+
+
+class ReleasedLayerNorm(nn.Module):
+    """``(x - mean) / (s + 0.001) * weight + bias``, ``s`` the unbiased standard deviation.
+
+    Of the code released with Kitaev & Klein 2018; weights trained with it work with no other norm.
+    """
+
+    eps = 1e-3
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        if width < 2:
+            raise ValueError(f"width is {width}; an unbiased deviation needs 2 features or more")
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """``[tokens, width]`` to the same shape, in the numbers of the weights."""
+        rows = rows.to(self.weight.dtype)
+        centred = rows - rows.mean(dim=-1, keepdim=True)
+        # Unlike that of torch.std, the gradient of a norm is finite where all features are equal.
+        length = torch.linalg.vector_norm(centred, dim=-1, keepdim=True)
+        deviation = length / math.sqrt(rows.shape[-1] - 1)
+        return centred / (deviation + self.eps) * self.weight + self.bias
+
+
+def layer_norm(width: int, form: Norm = "usual") -> nn.LayerNorm | ReleasedLayerNorm:
+    """The layer norm of this form over ``width`` features."""
+    return ReleasedLayerNorm(width) if form == "released" else nn.LayerNorm(width)
+
+
+class SinusoidalPositions(nn.Module):
+    """The table of Vaswani et al. 2017 (section 3.5), without parameters and not saved.
+
+    Feature ``2 i`` of place ``p`` is ``sin(p / 10000^(2 i / width))``, feature ``2 i + 1`` the
+    cosine of the same angle.
+
+    Raises:
+        RecipeError: it would be too large.
+    """
+
+    weight: Tensor
+
+    def __init__(self, places: int, width: int) -> None:
+        super().__init__()
+        if places > LARGEST_TABLE // width:
+            raise RecipeError(
+                f"max_positions = {places} makes a sinusoidal table of more than {LARGEST_TABLE} "
+                f"numbers; of this width it can have {LARGEST_TABLE // width} rows"
+            )
+        self.embedding_dim = width
+        angles = np.arange(places)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
+        table = np.stack((np.sin(angles), np.cos(angles)), axis=2, dtype=np.float32)
+        self.register_buffer(
+            "weight", torch.from_numpy(table.reshape(places, -1)), persistent=False
+        )
+
+    def forward(self, places: Tensor) -> Tensor:
+        """int64 ``[tokens]`` to ``[tokens, width]``."""
+        return functional.embedding(places, self.weight)

@@ -1,0 +1,173 @@
+"""The closed inventories of a parser: words, characters, tags, labels and relations of training.
+
+A label is the chain of nonterminals over one span, top to bottom, so that a unary chain is
+one decision; tags are never part of it. Index 0 is the empty label (no constituent). Words
+come with their training counts, from which the probability of replacing a training word by UNK
+follows: ``1 / (1 + count)`` (Kitaev & Klein 2018). They come without a frequency cut-off, unless
+a parser asks for the most frequent ones alone; all others are UNK to it, wherever they occur.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import chain
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, Field, StrictBool, StrictInt, StrictStr, ValidationError
+
+from spmrl_bench.readers.conll import UNWRITABLE
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.projective import is_projective
+from spmrl_bench.trees.tree import Label, LabeledSpan, collapsed_spans
+
+#: What a root is called where the training trees do not say it.
+TOP = "TOP"
+
+EMPTY = 0
+UNK, START, STOP = 0, 1, 2
+FIRST_WORD = FIRST_TAG = 3  # words and tags both begin with UNK, START and STOP
+CHAR_UNK, CHAR_WORD_START, CHAR_WORD_STOP, CHAR_START, CHAR_STOP = 0, 1, 2, 3, 4
+FIRST_CHAR = 5
+#: Nonterminals over one span that a saved parser may know; treebanks have five or so.
+LONGEST_CHAIN = 1000
+
+
+class _Saved(BaseModel):
+    """A vocabulary in JSON; parsers saved before tags, root and relations were noted lack them."""
+
+    words: list[tuple[StrictStr, Annotated[StrictInt, Field(ge=0)]]]
+    characters: tuple[Annotated[StrictStr, Field(min_length=1, max_length=1)], ...]
+    labels: tuple[Annotated[tuple[StrictStr, ...], Field(max_length=LONGEST_CHAIN)], ...]
+    tags: tuple[StrictStr, ...] = ()
+    root: StrictStr = TOP
+    relations: list[tuple[StrictStr, StrictBool, StrictBool]] = []
+    projective: StrictBool = True
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words with counts, characters, labels, tags and relations, in order of first appearance."""
+
+    words: dict[str, int]
+    characters: tuple[str, ...]
+    labels: tuple[Label, ...]
+    tags: tuple[str, ...] = ()
+    root: str = field(default=TOP, compare=False)
+    """The most frequent highest nonterminal of a whole training sentence."""
+    relations: dict[str, tuple[bool, bool]] = field(default_factory=dict)
+    """Those of words to their heads, each with where it was seen: to the root of a sentence, to
+    another word."""
+    projective: bool = True
+    """Whether no arc of the training sentences crosses another."""
+
+    @cached_property
+    def word_ids(self) -> dict[str, int]:
+        return {word: k for k, word in enumerate(self.words, FIRST_WORD)}
+
+    @cached_property
+    def character_ids(self) -> dict[str, int]:
+        return {character: k for k, character in enumerate(self.characters, FIRST_CHAR)}
+
+    @cached_property
+    def label_ids(self) -> dict[Label, int]:
+        return {label: k for k, label in enumerate(self.labels)}
+
+    @cached_property
+    def tag_ids(self) -> dict[str, int]:
+        return {tag: k for k, tag in enumerate(self.tags, FIRST_TAG)}
+
+    @cached_property
+    def relation_ids(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.relations)}
+
+    @classmethod
+    def of(
+        cls, examples: Iterable[Parse], rows: Iterable[Iterable[LabeledSpan]] | None = None
+    ) -> Vocabulary:
+        """Return the inventories of the training sentences, of those layers that they have.
+
+        ``rows`` are the labelled spans that are learnt, if not those of the trees.
+        """
+        examples = list(examples)
+        trees = [each.tree for each in examples if each.tree is not None]
+        words = Counter(chain.from_iterable(each.words for each in examples))
+        spans = chain.from_iterable(rows or map(collapsed_spans, trees))
+        roots = Counter(
+            tree.labels[0]
+            for tree in trees
+            if any(tree.labels[:1]) and tree.spans[0].tolist() == [0, len(tree)]
+        )
+        relations: dict[str, tuple[bool, bool]] = {}
+        projective = True
+        for each in examples:
+            if each.dependencies is not None:
+                heads = each.dependencies.heads.tolist()
+                projective = projective and is_projective(heads)
+                for name, head in zip(each.dependencies.relations, heads, strict=True):
+                    to_root, to_word = relations.get(name, (False, False))
+                    relations[name] = (to_root or head == 0, to_word or head != 0)
+        return cls(
+            dict(words),
+            tuple(dict.fromkeys(chain.from_iterable(words))),
+            tuple(dict.fromkeys([(), *(label for _, _, label in spans)])),
+            tuple(dict.fromkeys(chain.from_iterable(each.tags for each in examples))),
+            max(roots, key=roots.__getitem__, default=TOP),  # of equals the first
+            relations,
+            projective,
+        )
+
+    def limited(self, words: int | None) -> Self:
+        """Return the same with so many words at most, the most frequent ones; with None, all.
+
+        Of words that are as frequent, those that appeared first. Their order stays, and so do the
+        characters, which are read of unknown words too.
+        """
+        if words is None or words >= len(self.words):
+            return self
+        known = {word for word, _ in Counter(self.words).most_common(words)}
+        kept = {word: count for word, count in self.words.items() if word in known}
+        return replace(self, words=kept)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON value that :meth:`from_json` reads back."""
+        return {
+            **{each.name: getattr(self, each.name) for each in fields(self)},
+            "words": list(self.words.items()),
+            "relations": [(name, *where) for name, where in self.relations.items()],
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> Vocabulary:
+        """Return the vocabulary that :meth:`to_json` made a value of.
+
+        Raises:
+            ValueError: an inventory is missing or no list of what it should hold, has something
+                twice, or what no training sentence gives it.
+        """
+        try:
+            saved = _Saved.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "vocabulary"
+            raise ValueError(f"{place}: found {first['input']!r:.40}; {first['msg']}") from None
+        if saved.labels[:1] != ((),):
+            raise ValueError("labels: the first is not the empty one")
+        found = {
+            **dict(saved),
+            "words": dict(saved.words),
+            "relations": {name: tuple(where) for name, *where in saved.relations},
+        }
+        for name in ("words", "characters", "labels", "tags", "relations"):
+            entries = getattr(saved, name)
+            if len({*found[name]}) < len(entries):
+                keys = Counter(
+                    each[0] if name in ("words", "relations") else each for each in entries
+                )
+                raise ValueError(f"{name}: {keys.most_common(1)[0][0]!r:.80} is there twice")
+        for name in found["relations"]:
+            if UNWRITABLE.search(name):
+                raise ValueError(f"relations: found {name!r:.40}, which no file can hold")
+        return cls(**found)

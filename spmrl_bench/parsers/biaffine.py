@@ -1,0 +1,255 @@
+"""The biaffine parser of Dozat & Manning 2017: dependencies, learnt and read off encoded tokens.
+
+Every word chooses its head among the other words and the root (START), by biaffine scores of all
+pairs of a sentence, and a relation to it, by biaffine scores of the pair (Dozat & Manning 2017). In
+training both are classifications of single words. Which arcs make a tree the layer does not know;
+the relations are chosen for these arcs afterwards, for a root among those that were seen at a root
+in training, for other words among those seen at these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from typing import Annotated, Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+
+from spmrl_bench.chart.dependencies import decode_dependencies
+from spmrl_bench.errors import TreeError
+from spmrl_bench.nn.scorers.biaffine import BiaffineScorer, choice_loss, packed_arcs
+from spmrl_bench.nn.settings import Positive, Rate, Settings
+from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.parsers.base import Margin, Prediction, Words
+from spmrl_bench.parsers.batches import Batch, first_words
+from spmrl_bench.parsers.config import NeuralConfig
+from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Parse
+
+
+class DependencyGold(NamedTuple):
+    """The head of each word, from 1, with 0 for the root, and the index of its relation to it."""
+
+    heads: NDArray[np.int64]
+    relations: NDArray[np.int64]
+
+
+def dependency_vocabulary(examples: Sequence[Parse]) -> Vocabulary:
+    """Return the inventories of sentences; TreeError if none of them has dependencies."""
+    vocabulary = Vocabulary.of(examples)
+    if not vocabulary.relations:
+        raise TreeError(
+            f"the {len(examples)} training sentences have no dependencies: nothing to learn"
+        )
+    return vocabulary
+
+
+class DependencyLayer(nn.Module):
+    """Biaffine scores of arcs and relations over the encoder, in a parser's relations."""
+
+    class Config(Settings):
+        """Settings of the layer."""
+
+        d_arc: Positive
+        """Width of a word as a dependent, and as a head, in the scores of arcs."""
+        d_relation: Positive
+        """Width of a word as a dependent, and as a head, in the scores of relations."""
+        dropout: Rate
+        """Dropout of the vectors of dependents and heads."""
+        arc_loss_weight: Annotated[float, Field(gt=0)] = 1.0
+        """Weight of the loss of heads beside the other losses; 0.5 in the released codes of Zhou &
+        Zhao 2019 and Mrini et al. 2020."""
+        relation_loss_weight: Annotated[float, Field(gt=0)] = 1.0
+        """Weight of the loss of relations beside the other losses; 0.5 in the same codes."""
+
+    def __init__(self, config: Config, width: int, vocabulary: Vocabulary) -> None:
+        """Random weights, for encoded tokens of a width."""
+        super().__init__()
+        self.config = config
+        self.relation_ids = vocabulary.relation_ids
+        self.names = list(vocabulary.relations)
+        seen = np.array([*vocabulary.relations.values()], dtype=bool).reshape(-1, 2)
+        of_root, of_words = np.where(seen.any(axis=0), seen, True).T
+        legal = torch.from_numpy(np.stack((of_words, of_root)))
+        self.scorer = BiaffineScorer(config, width, legal)
+
+    def gold(self, example: Parse) -> DependencyGold:
+        """Return what is learnt of a sentence, as :meth:`BiaffineParser.gold`."""
+        tree = example.dependencies
+        if tree is None:
+            begun = first_words(example.words)
+            raise TreeError(f"no dependencies to learn (the sentence begins: {begun})")
+        for name in tree.relations:
+            if name not in self.relation_ids:
+                raise TreeError(f"relation {name} is not in the parser's vocabulary")
+        rows = [self.relation_ids[name] for name in tree.relations]
+        return DependencyGold(tree.heads.astype(np.int64), np.array(rows, dtype=np.int64))
+
+    def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[DependencyGold]) -> Tensor:
+        """Return the sum over words of the weighted cross-entropies of head and relation.
+
+        ``tokens`` are encoded, ``[tokens, width]``.
+        """
+        columns = map(np.concatenate, zip(*gold, strict=True))
+        heads, relations = (torch.from_numpy(column).to(tokens.device) for column in columns)
+        config, layout, scorer = self.config, batch.layout, self.scorer
+        projected = scorer.project(tokens, layout)
+        of_heads = choice_loss(scorer.arc_scores(projected, layout), heads)
+        of_relations = choice_loss(scorer.relation_scores(projected, layout, heads), relations)
+        return config.arc_loss_weight * of_heads + config.relation_loss_weight * of_relations
+
+    def flat(self, words: Words, tags: Words) -> DependencyTree:
+        """Return the tree in which every word hangs from the first, and that from the root."""
+        between, from_root = (self.names[row.int().argmax()] for row in self.scorer.legal)
+        others = len(words) - 1
+        heads, relations = [0, *[1] * others], [from_root, *[between] * others]
+        return DependencyTree.build(words, tags, heads, relations)
+
+    @torch.no_grad()
+    def margins(
+        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
+    ) -> list[list[Margin]]:
+        """Return the words whose head or relation differs, in the order of the sentence.
+
+        The probability of a labelled arc is that of the head times that of the relation to it. The
+        margin of a word is the logarithm of the odds of the predicted arc against the gold one. A
+        tree is made of the scores of all words, so that now and then it has an arc against which
+        the word itself would have chosen the gold one; its margin is negative.
+        """
+        layout, scorer = encoded.batch.layout, self.scorer
+        projected = scorer.project(encoded.tokens, layout)
+        of_arcs = scorer.arc_scores(projected, layout).float().log_softmax(dim=1)
+
+        def log_probabilities(parses: Sequence[Parse]) -> Tensor:
+            trees = [tree for parse in parses if (tree := parse.dependencies) is not None]
+            heads = torch.from_numpy(np.concatenate([tree.heads for tree in trees]))
+            heads = heads.to(of_arcs.device).long()
+            ids = [self.relation_ids.get(name, -1) for tree in trees for name in tree.relations]
+            relations = torch.tensor(ids, device=of_arcs.device)
+            scores = scorer.relation_scores(projected, layout, heads).float().log_softmax(dim=1)
+            # A relation that is unknown, or illegal at its place, counts as the second best of the
+            # legal ones, if there is one: no more is known than that it is not the parser's.
+            second = scores.topk(min(2, scores.shape[1]), dim=1).values[:, -1]
+            second = torch.where(second == -torch.inf, scores.amax(dim=1), second)
+            chosen = scores.gather(1, relations.clamp(min=0)[:, None]).squeeze(1)
+            chosen = torch.where((relations < 0) | (chosen == -torch.inf), second, chosen)
+            return of_arcs.gather(1, heads[:, None]).squeeze(1) + chosen
+
+        margins = log_probabilities(predicted) - log_probabilities(gold)
+        rows = margins.split(encoded.batch.lengths.tolist())
+        return [
+            arc_margins(right, own, row.tolist(), self.relation_ids)
+            for right, own, row in zip(gold, predicted, rows, strict=True)
+        ]
+
+
+class DependencyScores:
+    """The mean scores of the dependencies of encoded sentences.
+
+    Attributes:
+        arcs: float64 ``[sum of n (n + 1)]``, packed as in :mod:`spmrl_bench.chart.arrays`: of
+            each word the scores of its heads 0 (the root) to n.
+    """
+
+    @torch.no_grad()
+    def __init__(self, layers: Sequence[DependencyLayer], encoded: Sequence[Encoded]) -> None:
+        """Scores of the same sentences, as encoded for each layer, whose relations are the same."""
+        self._layout = layout = encoded[0].batch.layout
+        self._members = [
+            (layer, layer.scorer.project(each.tokens, layout))
+            for layer, each in zip(layers, encoded, strict=True)
+        ]
+        arcs = [
+            packed_arcs(layer.scorer.arc_scores(projected, layout), layout)
+            for layer, projected in self._members
+        ]
+        self.arcs: NDArray[np.float64] = torch.stack(arcs).double().mean(dim=0).cpu().numpy()
+
+    @torch.no_grad()
+    def relations(self, heads: NDArray[np.integer]) -> list[list[str]]:
+        """Return the best relations of each sentence to heads ``[words]``, 0 for the root."""
+        names = self._members[0][0].names
+        chosen = torch.from_numpy(heads.astype(np.int64)).to(self._layout.lengths.device)
+        total = []
+        for layer, projected in self._members:
+            scores = layer.scorer.relation_scores(projected, self._layout, chosen)
+            columns = [layer.relation_ids[name] for name in names]
+            total.append(scores[:, torch.tensor(columns, device=scores.device)])
+        rows = iter(torch.stack(total).mean(dim=0).argmax(dim=1).tolist())
+        lengths = self._layout.lengths.tolist()
+        return [[names[next(rows)] for _ in range(tokens - 2)] for tokens in lengths]
+
+
+def arc_margins(
+    gold: Parse, predicted: Parse, margins: Sequence[float], known: Container[str]
+) -> list[Margin]:
+    """Return the words of a sentence whose head or relation differs, of the margins of all words.
+
+    ``known`` are the parser's relations.
+    """
+    right, own = gold.dependencies, predicted.dependencies
+    if right is None or own is None:
+        return []
+    columns = zip(
+        right.relations, own.relations, right.heads.tolist(), own.heads.tolist(), strict=True
+    )
+    return [
+        Margin("dependencies", k, k + 1, name, found, margins[k], name in known, head, found_head)
+        for k, (name, found, head, found_head) in enumerate(columns)
+        if (name, head) != (found, found_head)
+    ]
+
+
+class BiaffineParser(NeuralParser):
+    """Finds the tree with the highest sum of arc scores, in which one word hangs from the root.
+
+    It is projective where all training trees are (Eisner 1996), else a maximum spanning tree.
+    """
+
+    kind = "biaffine"
+    citations = (
+        "Dozat & Manning (2017). Deep Biaffine Attention for Neural Dependency Parsing. ICLR.",
+    )
+    config: Config
+
+    class Config(NeuralConfig):
+        """A parser of dependencies."""
+
+        dependencies: DependencyLayer.Config
+        """Scores of arcs and relations."""
+
+    def add_layers(self) -> None:
+        width, vocabulary = self.encoder.d_out, self.vocabulary
+        self.dependencies = DependencyLayer(self.config.dependencies, width, vocabulary)
+        self.add_tagger()
+
+    @classmethod
+    def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
+        return cls.fresh(config, dependency_vocabulary(examples))
+
+    def gold(self, example: Parse) -> DependencyGold:
+        return self.dependencies.gold(example)
+
+    def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[DependencyGold]) -> Tensor:
+        return self.dependencies.loss(tokens, batch, gold)
+
+    def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
+        scores = DependencyScores([each.dependencies for each in members], encoded)
+        lengths, projective = encoded[0].batch.lengths, self.vocabulary.projective
+        trees = decode_dependencies(scores.arcs, lengths, projective=projective)
+        heads = np.split(trees.heads, trees.offsets[1:-1])
+        columns = heads, scores.relations(trees.heads), predicted_tags(encoded)
+        for row, relations, tags in zip(*columns, strict=True):
+            yield Prediction(heads=row.tolist(), relations=relations, tags=tags)
+
+    def batch_margins(
+        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
+    ) -> list[list[Margin]]:
+        return self.dependencies.margins(encoded, gold, predicted)
+
+    def flat(self, words: Words, tags: Words) -> Parse:
+        return Parse.of(dependencies=self.dependencies.flat(words, tags))

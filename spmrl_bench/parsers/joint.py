@@ -1,0 +1,148 @@
+"""A parser of constituents and dependencies at once (Zhou & Zhao 2019; Mrini et al. 2020).
+
+The two trees of a sentence are one structure (:mod:`spmrl_bench.trees.head_driven`), and so are
+those that the parser finds: the head word of each constituent is one of its words, and the only one
+whose head is outside. As *joint spans* the best structure is searched by the scores of labels and
+arcs together, which the parameter lambda weighs; as *division spans* the labels alone say where
+heads are, and arcs are not scored but for their relations.
+
+In training the two layers know nothing of each other: trees are searched by the scores of labels
+alone, and words choose their heads one by one. So they do for the margins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor
+
+from spmrl_bench.chart.joint import decode_joint
+from spmrl_bench.chart.spans import decode_spans
+from spmrl_bench.errors import TreeError
+from spmrl_bench.nn.scorers.spans import SpanScorer
+from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
+from spmrl_bench.parsers.base import Margin, Prediction, Words
+from spmrl_bench.parsers.batches import Batch, first_words
+from spmrl_bench.parsers.biaffine import DependencyGold, DependencyLayer, DependencyScores
+from spmrl_bench.parsers.chart import SpanGold, SpanLayer, best_labels
+from spmrl_bench.parsers.config import NeuralConfig
+from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
+from spmrl_bench.trees.head_driven import (
+    SUB_HEAD,
+    TO_HEAD,
+    from_division_span,
+    head_driven,
+    to_division_span,
+)
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import LabeledSpan, Tree, expand_chains
+
+
+class JointParser(NeuralParser):
+    """Scores of labelled spans and of dependencies, read off as one structure."""
+
+    kind = "joint"
+    citations = (
+        "Zhou & Zhao (2019). Head-Driven Phrase Structure Grammar Parsing on Penn Treebank. ACL. "
+        "https://aclanthology.org/P19-1230/",
+    )
+    config: Config
+
+    class Config(NeuralConfig):
+        """A parser of constituents and dependencies at once."""
+
+        scorer: SpanScorer.Config
+        """Scores of labelled spans."""
+        dependencies: DependencyLayer.Config
+        """Scores of arcs and relations."""
+        structure: Literal["joint", "division"] = "joint"
+        """How constituents and heads are one structure: joint spans, or division spans, whose
+        labels say where the head is (Zhou & Zhao 2019, section 3)."""
+        span_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
+        """Weight of the scores of labels in parsing (lambda); the scores of arcs have the rest."""
+
+        @property
+        def free(self) -> frozenset[str]:
+            return frozenset({"span_weight"} if self.structure == "joint" else ())
+
+    def add_layers(self) -> None:
+        config, encoder, vocabulary = self.config, self.encoder, self.vocabulary
+        self.scorer = SpanLayer(config.scorer, encoder, vocabulary)
+        self.add_tagger()
+        self.dependencies = DependencyLayer(config.dependencies, encoder.d_out, vocabulary)
+        if config.structure == "joint":  # its chart has a number for each head of each span
+            self.longest = 700
+        sub_heads, ids = [(SUB_HEAD,), (TO_HEAD, SUB_HEAD)], vocabulary.label_ids
+        of_words = [ids[label] for label in sub_heads if label in ids]
+        of_sentences = [ids[label] for label in ((TO_HEAD,), *sub_heads) if label in ids]
+        self.masked = of_words, of_sentences
+
+    @classmethod
+    def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
+        learnt = [_learnt(example, config) for example in examples]
+        return cls.fresh(
+            config, Vocabulary.of([one for _, one in learnt], [one for one, _ in learnt])
+        )
+
+    def gold(self, example: Parse) -> tuple[SpanGold, DependencyGold]:
+        rows, learnt = _learnt(example, self.config)
+        return self.scorer.gold(rows, len(example)), self.dependencies.gold(learnt)
+
+    def loss(
+        self, tokens: Tensor, batch: Batch, gold: Sequence[tuple[SpanGold, DependencyGold]]
+    ) -> Tensor:
+        spans, dependencies = zip(*gold, strict=True)
+        of_spans = self.scorer.loss(tokens, batch, spans)
+        of_words = self.dependencies.loss(tokens, batch, dependencies)
+        return of_words if of_spans is None else of_spans + of_words
+
+    def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
+        lengths = encoded[0].batch.lengths
+        values, best = best_labels([each.scorer for each in members], encoded, self.masked)
+        scores = DependencyScores([each.dependencies for each in members], encoded)
+        if self.config.structure == "division":
+            marked = decode_spans(values, best, lengths)
+            rows = self.scorer.rows(marked.cells, marked.labels, lengths)
+            pairs = [*map(from_division_span, rows, lengths.tolist())]
+        else:
+            weight = self.config.span_weight
+            trees = decode_joint(weight * values, (1 - weight) * scores.arcs, lengths)
+            labels = np.where(trees.labelled, best[trees.cells], EMPTY).astype(np.int32)
+            words = np.split(trees.heads, trees.word_offsets[1:-1])
+            rows = self.scorer.rows(trees.cells, labels, lengths)
+            pairs = [(own, heads.tolist()) for own, heads in zip(rows, words, strict=True)]
+        relations = scores.relations(np.concatenate([heads for _, heads in pairs]))
+        columns = zip(pairs, relations, predicted_tags(encoded), strict=True)
+        for (spans, heads), names, tags in columns:
+            constituents = [span for span in expand_chains(spans) if span[2] != SUB_HEAD]
+            yield Prediction(constituents, heads, names, tags)
+
+    def batch_margins(
+        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
+    ) -> list[list[Margin]]:
+        of_spans = self.scorer.margins(encoded, gold, predicted)
+        of_words = self.dependencies.margins(encoded, gold, predicted)
+        return [one + other for one, other in zip(of_spans, of_words, strict=True)]
+
+    def flat(self, words: Words, tags: Words) -> Parse:
+        tree = Tree.build(words, tags, [(0, len(words), self.vocabulary.root)])
+        return Parse.of(tree, self.dependencies.flat(words, tags))
+
+
+def _learnt(example: Parse, config: JointParser.Config) -> tuple[Sequence[LabeledSpan], Parse]:
+    """Return the labelled spans that the chart is to find, and the sentence with its heads."""
+    tree, dependencies = example.tree, example.dependencies
+    if tree is None or dependencies is None:
+        raise TreeError(
+            "constituents and dependencies are learnt together, but the sentence has only "
+            f"{' and '.join(example.layers)} (it begins: {first_words(example.words)})"
+        )
+    structure = head_driven(tree, dependencies)
+    rows = to_division_span(structure) if config.structure == "division" else structure.rows
+    # A relation may be that of a root until its word is moved to another.
+    moved = replace(dependencies, heads=structure.heads)
+    return rows, replace(example, dependencies=moved)

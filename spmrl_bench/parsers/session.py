@@ -1,0 +1,257 @@
+"""From a stream of sentences to a stream of parses, a window at a time, with what can be kept.
+
+Sentences of a window are parsed together, in batches of like lengths; the parses come out in the
+order of the sentences. Each sentence is checked and indexed once for each parser. Most words of a
+window have been seen in an earlier one: codes and vectors of forms are kept in two generations, of
+which the older goes when the younger is full. Nothing here knows files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TokensError, TreeError
+from spmrl_bench.nn.device import trim_memory
+from spmrl_bench.nn.inputs import sub_batches
+from spmrl_bench.parsers.base import Prediction, Words
+from spmrl_bench.parsers.batches import Indexer, first_words
+from spmrl_bench.trees.parse import Parse
+
+if TYPE_CHECKING:
+    from spmrl_bench.parsers.neural import Encoded, NeuralParser
+
+T = TypeVar("T")
+#: A sentence and its tags, None where none are given.
+Given = tuple[Words, Words | None]
+
+#: Bounds of a window: sentences, and words of all of them.
+WINDOW_SENTENCES = 1000
+WINDOW_WORDS = 40_000
+#: Characters of a sentence that count as a word, where it has longer words than text has.
+_PER_WORD = 64
+#: Sentences after which memory that malloc keeps is given back.
+_TIDY_EVERY = 2 * WINDOW_SENTENCES
+
+#: Bounds of a generation: forms, and bytes of the vectors of each input.
+MAX_FORMS = 1 << 15
+_MAX_BYTES = 32 << 20
+#: Bound on forms times the longest that vectors are computed of at once: what a cache can hold of
+#: an LSTM's gates is worked on faster than memory, and much faster than memory used first.
+CHARACTERS = 1 << 13
+#: Codes of a batch's distinct forms whose way through an input is kept for the way back.
+KEPT_CHARACTERS = 1 << 15
+
+
+# Windows ------------------------------------------------------------------------------
+
+
+def weight(words: Words) -> int:
+    """Return how much of a window a sentence takes, in words of usual lengths."""
+    return max(len(words), sum(map(len, words)) // _PER_WORD)
+
+
+def windows(
+    sentences: Iterable[T], words_of: Callable[[T], int], most: int = WINDOW_SENTENCES
+) -> Iterator[list[T]]:
+    """Yield consecutive lists of sentences, each within the bounds or of one sentence.
+
+    Whatever goes wrong with the next sentence, those before it have been yielded.
+    """
+    window: list[T] = []
+    words = 0
+    try:
+        for sentence in sentences:
+            window.append(sentence)
+            words += words_of(sentence)
+            if len(window) >= most or words >= WINDOW_WORDS:
+                yield window
+                window, words = [], 0
+    except SpmrlError:
+        if window:
+            yield window
+        raise
+    if window:
+        yield window
+
+
+def parse_stream(
+    sentences: Iterable[Words],
+    tags: Iterable[Words] | None,
+    predict: Callable[[Sequence[Given]], Iterable[Prediction]],
+) -> Iterator[Parse]:
+    """Yield parses of tokenised sentences, as of :meth:`~spmrl_bench.parsers.base.Parser.parse`.
+
+    ``predict`` finds the annotation of each sentence of a window, in order.
+
+    Raises:
+        TokensError: a sentence, or a row of tags, is a text, whose letters would be the words.
+    """
+    number = 1
+    for window in windows(_given(sentences, tags), lambda pair: weight(pair[0]), WINDOW_SENTENCES):
+        try:
+            for (words, row), prediction in zip(window, predict(window), strict=True):
+                yield prediction.parse(words, row)
+                number += 1
+        except SentenceTooLongError as error:
+            raise SentenceTooLongError(f"sentence {number}: {error}") from None
+
+
+def _given(sentences: Iterable[Words], tags: Iterable[Words] | None) -> Iterator[Given]:
+    rows = None if tags is None else iter(tags)
+    for number, words in enumerate(sentences, start=1):
+        row = None if rows is None else next(rows, None)
+        for what, given in (("words", words), ("tags", row)):
+            if isinstance(given, (str, bytes)):
+                raise TokensError(
+                    f"sentence {number}: expected a list of {what}, such as ['Der', 'Hund'], found "
+                    f"the text {given[:40]!r}: parse([words, ...]) takes sentences, and "
+                    "text.split() makes one of words with spaces between them"
+                )
+        if rows is not None and row is None:
+            raise TreeError(
+                "there are fewer rows of tags than sentences; the first without tags begins: "
+                f"{first_words(words)}"
+            )
+        yield words, row
+
+
+# Vectors of forms -----------------------------------------------------------------------
+
+
+def form_vectors(name: str, indexer: Indexer, rows: Sequence[int], device: torch.device) -> Tensor:
+    """Return an input's vectors of distinct forms, ``[forms, width]``; there is one at least.
+
+    Without a gradient they are computed in groups of like lengths. With one, all at once, or in
+    groups which are computed again on the way back where there is too much to keep.
+    """
+    module = indexer.lexical.shared[name]
+    lengths = indexer.lengths(name, rows).tolist()
+
+    def of_group(_: Tensor, group: list[int]) -> Tensor:
+        return module.forms(indexer.codes(name, [rows[k] for k in group], device))
+
+    # Without an input that has a gradient, checkpoint would give none.
+    some = torch.zeros((), requires_grad=True)
+    if not torch.is_grad_enabled():
+        groups = list(sub_batches(lengths, CHARACTERS))
+        parts = [of_group(some, group) for group in groups]
+    elif sum(lengths) <= KEPT_CHARACTERS:
+        groups = [[*range(len(rows))]]
+        parts = [of_group(some, groups[0])]
+    else:
+        groups = list(sub_batches(lengths, KEPT_CHARACTERS))
+        parts = [checkpoint(of_group, some, group, use_reentrant=True) for group in groups]
+    order = torch.from_numpy(np.argsort(np.concatenate(groups))).to(device)
+    return torch.cat(parts).index_select(0, order)
+
+
+class FormTable:
+    """One generation of the forms that a parser, whose weights do not change meanwhile, has met.
+
+    It has their rows and codes, and vectors of those that were needed.
+    """
+
+    def __init__(self, parser: NeuralParser, older: FormTable | None = None) -> None:
+        self.indexer = parser.indexer()
+        self.older = older
+        self._parser = parser
+        self._vectors: dict[str, Tensor] = {}  # by input [at least as many as are done, width]
+        self._done = 0  # rows with vectors
+
+    def latest(self) -> FormTable:
+        """Return what the next window of sentences is indexed with: this, or if it is full another
+        one, which looks things up in this."""
+        rows = len(self.indexer.forms)
+        size = rows * max((each[0].nbytes for each in self._vectors.values()), default=0)
+        if rows <= MAX_FORMS and size <= _MAX_BYTES:
+            return self
+        self.older = None
+        return FormTable(self._parser, self)
+
+    @torch.no_grad()
+    def vectors(self, rows: NDArray[np.int64]) -> dict[str, Tensor]:
+        """Return vectors of these rows by input, ``[rows, width]``."""
+        if len(self.indexer.forms) > self._done:
+            self._extend(range(self._done, len(self.indexer.forms)))
+        index = torch.from_numpy(rows).to(self._parser.device)
+        return {name: table.index_select(0, index) for name, table in self._vectors.items()}
+
+    def _extend(self, rows: range) -> None:
+        known = {}
+        if (older := self.older) is not None:
+            found = ((row, older.indexer.rows.get(self.indexer.forms[row], -1)) for row in rows)
+            known = {row: old for row, old in found if 0 <= old < older._done}
+        missing = [row for row in rows if row not in known]
+        for name in self._parser.lexical.shared:
+            if missing:  # START and STOP are in no older table, so that there are some at first
+                vectors = form_vectors(name, self.indexer, missing, self._parser.device)
+            table = self._vectors.get(name)
+            if table is None or len(table) < rows.stop:
+                like = vectors if table is None else table
+                grown = like.new_empty(2 * rows.stop, like.shape[1])
+                if table is not None:
+                    grown[: rows.start] = table[: rows.start]
+                table = self._vectors[name] = grown
+            if missing:
+                table[missing] = vectors
+            if older is not None and known:
+                table[list(known)] = older._vectors[name][list(known.values())]
+        self._done = rows.stop
+
+
+class NeuralSession:
+    """Parses what one parser or several encode, with the forms of earlier calls.
+
+    ``predict`` reads the annotation off the same sentences as each parser has encoded them.
+    """
+
+    def __init__(
+        self,
+        parsers: Sequence[NeuralParser],
+        predict: Callable[[Sequence[Encoded]], Iterable[Prediction]],
+        max_tokens: int,
+    ) -> None:
+        self._parsers = parsers
+        self._predict = predict
+        self._max_tokens = max_tokens
+        self._untidied = 0  # sentences since memory was given back
+        self._tables = [FormTable(parser) for parser in parsers]
+
+    def parse(
+        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
+    ) -> Iterator[Parse]:
+        return parse_stream(sentences, tags, self._predictions)
+
+    def _predictions(self, window: Sequence[Given]) -> Iterator[Prediction]:
+        self._untidied += len(window)
+        if self._untidied > _TIDY_EVERY:
+            self._untidied = len(window)
+            trim_memory()
+        tables = self._tables = [table.latest() for table in self._tables]
+        indexed, problem = [], None
+        for words, tags in window:
+            try:
+                indexed.append([table.indexer.sentence(words, tags) for table in tables])
+            except SpmrlError as error:
+                problem = error
+                break
+        predictions = [Prediction()] * len(indexed)
+        columns = zip(*indexed, strict=True)
+        encoded = [
+            parser.encoded_sentences(sentences, table, self._max_tokens)
+            for parser, table, sentences in zip(self._parsers, tables, columns, strict=False)
+        ]
+        # Groups follow from the lengths of the sentences, so they are the same for all parsers.
+        for group in zip(*encoded, strict=True):
+            for place, found in zip(group[0].places, self._predict(group), strict=True):
+                predictions[place] = found
+        yield from predictions
+        if problem is not None:
+            raise problem

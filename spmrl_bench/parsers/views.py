@@ -1,0 +1,157 @@
+"""What can be seen of a parser at work: attention weights, and what heads say of a sentence.
+
+Where features of label attention reach the span vector by themselves (Mrini et al. 2020, section
+4.5), label scores are computed anew from them, so that one may change them or follow gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from spmrl_bench.errors import UnsupportedError
+from spmrl_bench.nn.encoders import Encoder, Part
+from spmrl_bench.nn.encoders.label_attention import LabelAttention
+from spmrl_bench.nn.kernels import autocast
+from spmrl_bench.nn.layers import ReleasedLayerNorm
+from spmrl_bench.nn.ragged import Ragged
+from spmrl_bench.nn.scorers.spans import SpanScorer, fenceposts
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Label
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AttentionMaps:
+    """The attention of every head of an encoder to a sentence of ``n`` words.
+
+    Attributes:
+        part: of the products of queries and keys whose weights these are.
+        parts: of which the parser has weights.
+        weights: float32 ``[layers, heads, n + 2, n + 2]``: entry ``[l, h, i, j]`` is how much token
+            ``i`` takes of token ``j``, where token 0 is START, 1 the first word and ``n + 1`` STOP.
+            Every row sums to 1.
+    """
+
+    part: Part
+    parts: tuple[Part, ...]
+    weights: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadOutputs:
+    """What the heads of label attention make of a sentence of ``n`` tokens, with START and STOP.
+
+    Attributes:
+        place: which of the sentences it is, the first being 0.
+        predicted: what the parser finds, with the tags that were given or that it predicts.
+        labels: that a span can have, the first of no constituent.
+        weights: as of :meth:`LabelAttention.weights`.
+        features: float32 ``[n, heads, d_proj]`` that each head gives each token.
+        label_scores: of spans of this sentence, see :meth:`SpanHeads.label_scores`.
+    """
+
+    place: int
+    predicted: Parse
+    labels: Sequence[Label]
+    weights: NDArray[np.float32]
+    features: NDArray[np.float32]
+    label_scores: Callable[..., Tensor]
+
+
+class SpanHeads:
+    """The heads of label attention of an encoder below a span scorer.
+
+    Raises:
+        UnsupportedError: there are none, or they have no features of their own.
+    """
+
+    def __init__(self, encoder: Encoder, scorer: object) -> None:
+        layer = encoder.label_attention
+        if not isinstance(layer, LabelAttention):
+            raise UnsupportedError(
+                "the parser has no label attention to show. Choose one that was trained with it"
+            )
+        if not isinstance(scorer, SpanScorer):
+            raise UnsupportedError(
+                "the parser labels no spans to which heads could contribute. Choose one that "
+                "finds constituents"
+            )
+        if not layer.concatenated:
+            raise UnsupportedError(
+                "the parser adds the outputs of its heads up (outputs = 'projected'), so no part "
+                "of a span vector is that of a head. Choose one with outputs = 'concatenated'"
+            )
+        self.layer = layer
+        self._encoder = encoder
+        self._scorer = scorer
+
+    @torch.no_grad()
+    def of_sentences(
+        self, rows: Tensor, layout: Ragged
+    ) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
+        """Weights and features of each sentence, from what the layer is given."""
+        with autocast(self._encoder.precision, rows.device):
+            features = self.layer.features(rows, layout).float().cpu()
+        weights = self.layer.weights(rows, layout)
+        parts = features.split(layout.lengths.tolist())
+        return [each.float().cpu().numpy() for each in weights], [each.numpy() for each in parts]
+
+    def label_scores(
+        self, features: Tensor, spans: Sequence[tuple[int, int]], *, held_norms: bool = False
+    ) -> Tensor:
+        """Label scores ``[copies, spans, labels]`` in float32, with a gradient where it is enabled.
+
+        Args:
+            features: ``[copies, tokens, heads, d_proj]`` of a sentence, of which copies may differ.
+            spans: ``(start, end)`` fenceposts.
+            held_norms: whether what layer norms divide by counts as constant.
+        """
+
+        def normed(norm: Any, rows: Tensor) -> Any:
+            return _held_norm(norm, rows) if held_norms else norm(rows)
+
+        scorer, feed_forward = self._scorer, self.layer.feed_forward
+        features = features.to(scorer.first.weight.device)
+        copies, n = features.shape[:2]
+        with torch.autocast(features.device.type, enabled=False):
+            rows = features.to(scorer.first.weight.dtype).flatten(2).flatten(0, 1)
+            if feed_forward is not None:
+                changes = feed_forward.contract(feed_forward.expand(rows).relu())
+                rows = normed(feed_forward.norm, rows + changes)
+            left = torch.arange(copies * n, device=rows.device).view(copies, n)[:, :-1].flatten()
+            projected = scorer.project(fenceposts(rows, left, self._encoder.d_block))
+            posts = projected.view(copies, n - 1, -1)
+            start, end = torch.tensor(spans, device=rows.device).view(-1, 2).long().unbind(1)
+            difference = posts[:, end] - posts[:, start]
+            hidden = normed(scorer.norm, difference + scorer.first.bias).relu()
+            return functional.pad(scorer.second(hidden), (1, 0))
+
+
+def _held_norm(norm: nn.LayerNorm | ReleasedLayerNorm, rows: Tensor) -> Tensor:
+    """A layer norm whose deviations are numbers through which no gradient goes."""
+    centred = rows - rows.mean(dim=-1, keepdim=True)
+    squares = centred.detach().square().sum(dim=-1, keepdim=True)
+    if isinstance(norm, ReleasedLayerNorm):
+        deviation = (squares / (rows.shape[-1] - 1)).sqrt() + norm.eps
+    else:
+        deviation = (squares / rows.shape[-1] + norm.eps).sqrt()
+    return centred / deviation * norm.weight + norm.bias
+
+
+@contextmanager
+def inputs_of(module: nn.Module) -> Iterator[list[Any]]:
+    """Within it what a module is given is listed, call by call."""
+    calls: list[Any] = []
+    handle = module.register_forward_pre_hook(lambda _, given: calls.append(given))
+    try:
+        yield calls
+    finally:
+        handle.remove()

@@ -1,0 +1,257 @@
+"""Parsing text of any size, one answer per sentence and in the same order.
+
+Text comes in windows. A window is answered as a whole, in this process or in one of several, and
+written before the next but few is read. What becomes of sentences that a parser cannot take, such
+as a table in one line, is declared beforehand, and they are counted.
+
+Several processes are those of joblib, which notices when one of them is gone. ``joblib.Parallel``
+itself would read and parse on while nobody takes the answers, so the windows are handed to its
+executor one by one, at most two for each process ahead of the answers. No process outlives this
+one, however this one ends.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import groupby
+from multiprocessing import active_children
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import torch
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
+from spmrl_bench.interrupts import interrupt, on_signals
+from spmrl_bench.nn.device import prepare_process
+from spmrl_bench.parsers.base import MAX_TOKENS, Parser
+from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.session import WINDOW_SENTENCES, weight, windows
+from spmrl_bench.parsing.answers import Output, chosen_output, write_answer
+from spmrl_bench.parsing.models import load_parser
+from spmrl_bench.parsing.streams import InputSentence
+from spmrl_bench.processes import available_threads, end_pool, interrupts_blocked, worker_pool
+from spmrl_bench.readers.conll import TagColumn
+from spmrl_bench.trees.tree import NO_TAG
+
+OnLong = Literal["error", "skip", "flat"]
+
+#: Sentences of a window of which one of several processes gets one at a time: 3 % more work in
+#: batches that are less alike, but the processes come to their ends together.
+SHARED_WINDOW_SENTENCES = 250
+
+#: Sentences that are parsed together, all with tags or all without.
+Window = Sequence[InputSentence]
+
+
+@dataclass(frozen=True)
+class ParseOptions:
+    """How sentences are answered: one that the parser cannot take ends the answers (``error``), is
+    written without a parse (``skip``), or with the flattest one (``flat``). No ``output`` leaves it
+    to what the parser finds; ``tag_column`` is that of tags in CoNLL-U."""
+
+    on_long: OnLong = "error"
+    output: Output | None = None
+    tag_column: TagColumn = "xpos"
+    max_tokens: int = MAX_TOKENS
+
+
+class WindowResult(NamedTuple):
+    """What became of a window."""
+
+    texts: list[str]  # what is written of each sentence in front of the error, or of all
+    long: list[str]  # place and problem of those that were too long
+    error: SpmrlError | None  # why there is no more
+
+
+class WorkerLostError(SpmrlError):
+    """A process that parses has ended without an answer."""
+
+
+#: Answers windows one by one and in order; several may be taken before the first result.
+ParseWindows = Callable[[Iterable[Window]], Iterator[WindowResult]]
+
+
+@dataclass
+class Counts:
+    """Counts of a stream."""
+
+    sentences: int = 0  # whose texts have been yielded, and used by who asked for more
+    long: int = 0  # of these, too long for the parser
+    first_long: str = ""  # place and problem of the first of them
+
+
+class Worker:
+    """Answers windows with one parser, whose caches are kept from one to the next."""
+
+    def __init__(self, parser: Parser, options: ParseOptions) -> None:
+        """Raise a SpmrlError if the parser does not find what is to be written."""
+        self._parser = parser
+        self._options = options
+        self._output = chosen_output(options.output, kind_named(parser.kind).layers)
+        self._session = parser.session(options.max_tokens)
+
+    def __call__(self, window: Window) -> WindowResult:
+        options = self._options
+        problems = [self._parser.problem(sentence.words) for sentence in window]
+        end = len(window)
+        if options.on_long == "error":
+            end = next((k for k, problem in enumerate(problems) if problem), end)
+        fitting = [window[k] for k in range(end) if not problems[k]]
+        tags = [sentence.tags for sentence in fitting if sentence.tags is not None]
+        parses = self._session.parse([sentence.words for sentence in fitting], tags or None)
+        result = WindowResult([], [], None)
+        for sentence, problem in zip(window[:end], problems, strict=False):
+            words, place = sentence.words, sentence.place
+            parse = None
+            if not problem:
+                parse = next(parses)
+            elif options.on_long == "flat":
+                parse = self._parser.flat(words, sentence.tags or [NO_TAG] * len(words))
+            try:
+                text = write_answer(
+                    sentence, parse, self._output, options.tag_column, too_long=bool(problem)
+                )
+            except TreeError as error:
+                return result._replace(error=TreeError(f"{place}: {error}"))
+            result.texts.append(text)
+            if problem:
+                result.long.append(f"{place}: {problem}")
+        if end == len(window):
+            return result
+        problem = f"{window[end].place}: {problems[end]}"
+        hint = "'--on-long skip' and '--on-long flat' go on without its parse"
+        return result._replace(error=SentenceTooLongError(f"{problem}. {hint}"))
+
+
+@contextmanager
+def open_workers(
+    folder: Path, device: str, options: ParseOptions, workers: int = 1
+) -> Iterator[ParseWindows]:
+    """Give what answers windows with the parser of a folder (see :func:`load_parser`), in this
+    process or in several others, whose errors come with the first answer.
+
+    Raises:
+        CheckpointError: the folder holds no parser.
+        SpmrlError: the parser does not find what is to be written.
+        Interrupted: SIGTERM came while others parse; they are ended.
+    """
+    if workers == 1:
+        yield partial(map, Worker(load_parser(folder, device), options))
+        return
+    threads = max(1, available_threads() // workers)
+    before = active_children()
+    executor = worker_pool(workers, threads)
+
+    def submit(window: Window) -> Future[WindowResult]:
+        with interrupts_blocked():  # the first starts all processes
+            return executor.submit(_parse_window, window, folder, device, threads, options)
+
+    try:
+        with on_signals(interrupt, signal.SIGTERM):
+            yield partial(_results, submit, 2 * workers)
+    finally:
+        end_pool(executor, before)
+
+
+def parse_input(
+    sentences: Iterable[InputSentence],
+    parse_windows: ParseWindows,
+    counts: Counts,
+    *,
+    window: int = WINDOW_SENTENCES,
+) -> Iterator[list[str]]:
+    """Yield texts that answer the sentences, in order, as many at a time as are ready.
+
+    Whatever is raised, all texts before the place have been yielded.
+
+    Args:
+        sentences: read no further than a few windows ahead.
+        counts: count as it goes.
+        window: sentences of a window at most.
+
+    Raises:
+        ReadError: as the sentences.
+        SentenceTooLongError: a sentence is, and the policy is ``error``.
+        TreeError: a parse cannot be written in this form, or the parser reads tags and there are
+            none.
+        WorkerLostError: a process has ended.
+    """
+    waiting: deque[Window] = deque()  # the windows without an answer
+
+    def taken() -> Iterator[Window]:
+        for _, alike in groupby(sentences, key=lambda sentence: sentence.tags is None):
+            for some in windows(alike, lambda sentence: weight(sentence.words), window):
+                waiting.append(some)
+                yield some
+
+    try:
+        for result in parse_windows(taken()):
+            waiting.popleft()
+            yield result.texts
+            counts.sentences += len(result.texts)
+            counts.long += len(result.long)
+            counts.first_long = counts.first_long or "".join(result.long[:1])
+            if result.error is not None:
+                raise result.error
+    except WorkerLostError as error:
+        first, last = waiting[0][0].place, waiting[0][-1].place
+        raise WorkerLostError(
+            f"{error}. The sentences in front of {first} have been answered; what failed is "
+            f"between there and {last}"
+        ) from None
+
+
+def _results(
+    submit: Callable[[Window], Future[WindowResult]], most: int, source: Iterable[Window]
+) -> Iterator[WindowResult]:
+    """A result for each window, in order, with at most so many windows ahead of the results."""
+    waiting: deque[Future[WindowResult]] = deque()
+    end: Exception | None = None  # why no more windows are taken
+    source = iter(source)
+    try:
+        while True:
+            try:
+                while end is None and len(waiting) < most and not (waiting and waiting[0].done()):
+                    waiting.append(submit(next(source)))
+            except (StopIteration, SpmrlError, TerminatedWorkerError) as error:
+                end = error
+            if waiting:
+                yield waiting.popleft().result()
+            elif isinstance(end, StopIteration):
+                return
+            elif end is not None:
+                raise end
+    except TerminatedWorkerError as error:
+        codes = re.search(r"exit codes of the workers are \{(.+)\}", str(error))
+        raise WorkerLostError(
+            f"a process that parses has ended ({codes[1] if codes else 'nobody knows why'}; is "
+            "there enough memory? Fewer --workers need less)"
+        ) from None
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _parse_window(
+    window: Window, folder: Path, device: str, threads: int, options: ParseOptions
+) -> WindowResult:
+    return _kept_worker(folder, device, threads, options)(window)
+
+
+def own_worker(folder: Path, device: str, threads: int, options: ParseOptions) -> Worker:
+    """Return the worker of a process that does nothing but parse."""
+    prepare_process(device)
+    parser = load_parser(folder, device)
+    torch.set_num_threads(threads)  # where another variable says otherwise
+    return Worker(parser, options)
+
+
+_kept_worker = lru_cache(maxsize=1)(own_worker)

@@ -1,0 +1,150 @@
+r"""What a parser reads of trees that are given to it, and how their words were spelt.
+
+Who parses a file of trees anew compares the two files, line by line and word by word. So a word
+comes out as it went in, with whatever escapes its file has (``\/``, ``-LRB-``, ``[``), while the
+parser reads the word that they stand for; and where every line closes the brackets that it opens,
+a line without a tree is a sentence without words, as it is to the scorer. What the parser has never
+seen as a word (traces), in tags (functions) or in words (a transliteration) it gets through the
+transforms of the treebank that it was trained on.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import BinaryIO, NamedTuple, cast
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.readers.brackets import one_tree_per_line, read_bracket_stream, read_brackets
+from spmrl_bench.readers.text import stream_lines
+from spmrl_bench.trees.escapes import escapes_named
+from spmrl_bench.trees.transforms import strip_features, transform_named
+from spmrl_bench.trees.tree import Tree
+
+#: What is done where nobody knows what a parser was trained on: traces are words nowhere.
+USUAL = ("drop-traces",)
+
+#: Bytes at the beginning of a file that show its layout.
+BLOCK = 1 << 20
+
+_BLANK = Tree.build([], [], [])
+_DECODE = escapes_named("ptb").decode_word
+
+
+@dataclass
+class Layout:
+    """What is known of the layout of a file of trees, so that its rest can be read alone.
+
+    Attributes:
+        by_line: whether every line so far closes the brackets that it opens, so that a blank one
+            is a sentence; None where nothing has been read.
+        blank: blank lines at the beginning, which count as soon as there is a tree.
+    """
+
+    by_line: bool | None = None
+    blank: int = 0
+
+
+def read_trees(
+    stream: BinaryIO, path: str, layout: Layout, line: int = 1, sentence: int = 1
+) -> Iterator[Tree]:
+    """Yield the trees of a UTF-8 stream, their words as they stand there; see above for blank
+    lines.
+
+    What a file has at first, a megabyte at most, shows the layout; as soon as a line leaves a
+    bracket open, blank lines mean nothing. A stream of blank lines has no trees.
+
+    Args:
+        stream: of a file, or of its rest from the beginning of a line between two trees.
+        layout: of what is in front of it; when all has been read, of that too.
+        line, sentence: numbers of what the stream begins with.
+
+    Raises:
+        ReadError: as :func:`~spmrl_bench.readers.brackets.read_bracket_stream`.
+    """
+    if layout.by_line is None:
+        try:  # a pipe has no more than was written so far
+            begin = getattr(stream, "read1", stream.read)(BLOCK)
+        except OSError as error:
+            raise ReadError(f"cannot be read on: {error.strerror}", path=path) from None
+        stream = _rejoined(begin, stream)
+        whole = begin.rpartition(b"\n")[0] or begin
+        layout.by_line = one_tree_per_line(whole.decode(errors="replace"))
+    for number, text in stream_lines(stream, path, line) if layout.by_line else ():
+        if not text.strip("() \t\r\n\v\f"):
+            if sentence == 1:
+                layout.blank += 1
+            else:
+                sentence += 1
+                yield _BLANK
+            continue
+        if not one_tree_per_line(text):
+            layout.by_line, line, stream = False, number, _rejoined(text.encode(), stream)
+            break
+        yield from repeat(_BLANK, layout.blank)
+        sentence, layout.blank = sentence + layout.blank, 0
+        for tree in read_brackets(text, path=path, escapes="none", line=number, sentence=sentence):
+            sentence += 1
+            yield tree
+    if not layout.by_line:
+        yield from read_bracket_stream(
+            stream, path=path, escapes="none", line=line, sentence=sentence
+        )
+
+
+def _rejoined(begin: bytes, stream: BinaryIO) -> BinaryIO:
+    """The lines of bytes that were taken from a stream, and of what is left in it."""
+    return cast("BinaryIO", _Rejoined(io.BytesIO(begin), stream))
+
+
+class _Rejoined(NamedTuple):
+    begin: io.BytesIO
+    stream: BinaryIO
+
+    def readline(self, most: int) -> bytes:
+        line = self.begin.readline(most)
+        return line if line.endswith(b"\n") else line + self.stream.readline(most - len(line))
+
+
+class ReadTree(NamedTuple):
+    """The words and tags of a tree, and how the words stand in the file."""
+
+    words: Sequence[str]
+    tags: Sequence[str]
+    spelt: Sequence[str]
+
+
+class TreeReader:
+    """Takes from trees what a parser reads of them."""
+
+    def __init__(self, transforms: Sequence[str] | None) -> None:
+        """Take the names of the transforms of the treebank that the parser was trained on; None if
+        they are not known."""
+        found = [transform_named(name) for name in (USUAL if transforms is None else transforms)]
+        of_trees = [each for each in found if each.stage == "tree"]
+        self._steps = [each.apply for each in of_trees]
+        self._structural = [each.apply for each in of_trees if not each.word]
+        self._features = any(each.apply is strip_features for each in found)
+
+    def read(self, tree: Tree) -> ReadTree:
+        """Return the words and tags of a tree whose words stand as in its file."""
+        tags = tuple(map(strip_features, tree.tags)) if self._features else tree.tags
+        # The places of the words instead of the words themselves say which are left.
+        numbers = tuple(map(str, range(len(tree))))
+        places = _through(self._structural, replace(tree, words=numbers, tags=tags))
+        words = tuple(map(_DECODE, tree.words))
+        left = _through(self._steps, replace(tree, words=words, tags=tags))
+        if left is None or places is None:
+            return ReadTree((), (), ())
+        return ReadTree(left.words, left.tags, [tree.words[int(k)] for k in places.words])
+
+
+def _through(steps: Sequence[object], tree: Tree | None) -> Tree | None:
+    """The tree after all transforms; None if no word is left."""
+    for step in steps:
+        if tree is None or not len(tree):
+            return None
+        tree = step(tree)  # type: ignore[operator]
+    return tree if tree is not None and len(tree) else None

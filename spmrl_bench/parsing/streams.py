@@ -1,0 +1,180 @@
+"""Sentences out of files and pipes of any size, and where each of them stands.
+
+A pipe has lines, some of them empty, and expects line ``k`` of the output to answer line ``k`` of
+the input. Words are separated by ASCII white space only: a no-break space is part of a word.
+Nothing is read further than the next sentences are needed. A row of CoNLL-U, a tree or a word that
+a full stop sticks to can be parsed as words too, so a warning says what the text looks like.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import BinaryIO, Literal, NamedTuple, get_args
+
+from spmrl_bench.errors import ReadError
+from spmrl_bench.parsing.given_trees import Layout, TreeReader, read_trees
+from spmrl_bench.readers.conll import UNSPECIFIED, ConlluSentence, TagColumn, read_conllu_stream
+from spmrl_bench.readers.text import fields, stream_lines
+
+#: What an input holds.
+Form = Literal["tokens", "brackets", "conllu"]
+FORMS: tuple[Form, ...] = get_args(Form)
+_EXPECTED = {
+    "tokens": "one sentence per line",
+    "brackets": "bracketed trees",
+    "conllu": "sentences in CoNLL-U",
+}
+
+_SHOWN = "<standard input>"  # what the name "-" stands for
+
+#: Sentences of a text that are looked at, from the beginning.
+LOOKED_AT = 100
+_ROW = re.compile(r"[1-9][0-9]*(-[0-9]+|\.[0-9]+)?")
+_CELLS = 8  # CoNLL has 8 columns at least
+_SHARE = 0.8  # of lines that are rows or trees
+_STUCK = re.compile(r"\w[.!?]+")
+
+
+class InputSentence(NamedTuple):
+    """A sentence as it was given."""
+
+    words: Sequence[str]
+    tags: Sequence[str] | None  # None where the input has no tags
+    place: str  # file and line, or file and number of the sentence
+    source: ConlluSentence | None = None  # whose lines are written again
+    spelt: Sequence[str] | None = None  # how the words stand in a bracketed file
+
+
+def check_readable(names: Iterable[str]) -> None:
+    """Find what is missing before anything is loaded; named pipes are left untouched.
+
+    Raises:
+        ReadError: a file is absent, a folder, or not to be read by this user.
+    """
+    for name in names:
+        if name == "-":
+            continue
+        try:
+            is_folder = stat.S_ISDIR(os.stat(name).st_mode)
+        except OSError as error:
+            raise ReadError(f"cannot be read: {error.strerror}", path=name) from None
+        if is_folder:
+            problem = "is a folder; expected a file of sentences, or '--to' for a folder of them"
+            raise ReadError(problem, path=name)
+        if not os.access(name, os.R_OK):
+            raise ReadError("cannot be read: Permission denied", path=name)
+
+
+def read_input(
+    names: Sequence[str],
+    form: Form,
+    standard_input: BinaryIO,
+    tag_column: TagColumn = "xpos",
+    transforms: Sequence[str] | None = None,
+) -> Iterator[InputSentence]:
+    """Yield the sentences of several files, one after the other, as :func:`sentences_of`.
+
+    A path ``-`` stands for standard input, and so do no paths at all.
+
+    Raises:
+        ReadError: all files are empty; or as :func:`sentences_of`.
+    """
+    empty = True
+    names = names or ("-",)
+    for name in names:
+        with ExitStack() as opened:
+            stream, shown = standard_input, _SHOWN
+            if name != "-":
+                try:
+                    stream, shown = opened.enter_context(open(name, "rb")), name
+                except OSError as error:
+                    raise ReadError(f"cannot be read: {error.strerror}", path=name) from None
+            for sentence in sentences_of(stream, shown, form, tag_column, transforms):
+                empty = False
+                yield sentence
+    if empty:
+        name = _SHOWN if names[0] == "-" else names[0]
+        others = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+        raise ReadError(f"empty{others}; expected {_EXPECTED[form]}", path=name)
+
+
+def sentences_of(
+    stream: BinaryIO,
+    name: str,
+    form: Form,
+    tag_column: TagColumn = "xpos",
+    transforms: Sequence[str] | None = None,
+    *,
+    line: int = 1,
+    sentence: int = 1,
+    layout: Layout | None = None,
+) -> Iterator[InputSentence]:
+    """Yield the sentences of a stream.
+
+    Args:
+        form: ``tokens``, a sentence on each line and an empty line for one without words;
+            ``brackets``, trees of which words and tags are taken; or ``conllu``, likewise.
+        tag_column: where CoNLL-U has the tags; a sentence with ``_`` alone there has none.
+        transforms: see :class:`spmrl_bench.parsing.given_trees.TreeReader`.
+        line, sentence, layout: see :func:`spmrl_bench.parsing.given_trees.read_trees`.
+
+    Raises:
+        ReadError: the stream cannot be read, is not UTF-8, or holds a malformed sentence; those
+            before it have been yielded.
+    """
+    if form == "tokens":
+        for number, text in stream_lines(stream, name, line):
+            yield InputSentence(fields(text), None, f"{name}:{number}")
+    elif form == "brackets":
+        reader = TreeReader(transforms)
+        trees = read_trees(stream, name, layout or Layout(), line, sentence)
+        for number, tree in enumerate(trees, start=sentence):
+            words, tags, spelt = reader.read(tree)
+            yield InputSentence(words, tags, f"{name}: sentence {number}", spelt=spelt)
+    else:
+        for found in read_conllu_stream(stream, path=name, line=line, sentence=sentence):
+            tags = found.column(tag_column)
+            known = tags if any(tag != UNSPECIFIED for tag in tags) else None
+            place = f"{name}:{found.line}: sentence {found.name}"
+            yield InputSentence(found.column("form"), known, place, found)
+
+
+def watched(
+    sentences: Iterable[InputSentence], warn: Callable[[str], None]
+) -> Iterator[InputSentence]:
+    """Yield the same sentences, and tell ``warn`` once what is wrong with their text, if anything:
+    after :data:`LOOKED_AT` sentences with words, or after the last."""
+    rest, first = iter(sentences), list[Sequence[str]]()
+    for sentence in rest:
+        yield sentence
+        if sentence.words:
+            first.append(sentence.words)
+        if len(first) == LOOKED_AT:
+            break
+    if problem := text_problem(first):
+        warn(problem)
+    yield from rest
+
+
+def text_problem(sentences: Sequence[Sequence[str]]) -> str:
+    """Return what is wrong with sentences that were read as words; empty if nothing seems to be."""
+    if not sentences:
+        return ""
+    rows = [words for words in sentences if not words[0].startswith("#")]
+    cells = sum(len(words) >= _CELLS and bool(_ROW.fullmatch(words[0])) for words in rows)
+    if rows and cells >= _SHARE * len(rows):
+        return "the input looks like CoNLL-U, but its lines are parsed as words: --input conllu"
+    trees = sum(words[0].startswith("(") and words[-1].endswith("))") for words in sentences)
+    if trees >= _SHARE * len(sentences):
+        return "the input looks like trees, but its brackets are parsed as words: --input brackets"
+    stuck = [words[-1] for words in sentences if _STUCK.search(words[-1][-4:])]
+    if len(stuck) > len(sentences) / 2:
+        return (
+            f"most sentences end in a word such as '{stuck[0][-40:]}': the parser was trained on "
+            "words and punctuation apart, with a space between them"
+        )
+    return ""

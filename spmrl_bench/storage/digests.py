@@ -1,0 +1,49 @@
+"""The content of files, by which they count: a path says little of what lies there."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from spmrl_bench.bounded_files import open_regular
+
+# A file written to so recently may be written to again without a change of its time.
+_SETTLED = 1_000_000_000  # nanoseconds
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, in hex; computed again only when it has been written to.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    status = path.stat()
+    if time.time_ns() - status.st_mtime_ns < _SETTLED:
+        return _digest.__wrapped__(path)
+    return _digest(path, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(path: Path, *_state: int) -> str:
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digests(places: Mapping[str, str]) -> dict[str, str]:
+    """Return the SHA-256 of the files and folders of weights that are there, by setting.
+
+    That of a folder is of its safetensors files. What is neither, such as the name of an encoder
+    on a hub, is left out: the setting of its revision says which it is.
+    """
+    found = {}
+    for name, place in places.items():
+        path = Path(place)
+        if path.is_file():
+            found[name] = file_digest(path)
+        elif path.is_dir():
+            parts = [file_digest(file) for file in sorted(path.glob("*.safetensors"))]
+            found[name] = hashlib.sha256("".join(parts).encode()).hexdigest()
+    return found

@@ -1,0 +1,63 @@
+"""Layers as tests want them: small, without dropout, by the settings that differ from that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spmrl_bench.nn.encoders import ENCODERS
+from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, SelfAttention
+from spmrl_bench.nn.encoders.label_attention import LabelAttention
+from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
+from spmrl_bench.nn.scorers.spans import SpanScorer
+from spmrl_bench.nn.settings import Precision
+
+RATES = dict.fromkeys(("attention_dropout", "residual_dropout", "relu_dropout"), 0.0)
+
+
+def attention_config(**choices: Any) -> AttentionEncoder.Config:
+    sizes = {"layers": 2, "heads": 3, "d_kv": 4, "d_ff": 10, "max_positions": 20}
+    return AttentionEncoder.Config(**{**sizes, **RATES, **choices})
+
+
+def self_attention(d_model: int = 12, **choices: Any) -> SelfAttention:
+    return SelfAttention(attention_config(**choices), d_model)
+
+
+def encoder_layer(d_model: int = 12, **choices: Any) -> EncoderLayer:
+    return EncoderLayer(attention_config(**choices), d_model)
+
+
+def attention_encoder(
+    d_model: int = 12, precision: Precision = "float32", **choices: Any
+) -> AttentionEncoder:
+    config = attention_config(**choices)
+    d_content = AttentionEncoder.d_content(config, d_model)
+    return AttentionEncoder(config, d_model, d_content, precision)
+
+
+def recurrent_encoder(
+    name: str,
+    d_model: int = 6,
+    layers: int = 1,
+    *,
+    d_content: int | None = None,
+    precision: Precision = "float32",
+    **choices: Any,
+) -> RecurrentEncoder:
+    kind = ENCODERS.get(name)
+    assert issubclass(kind, RecurrentEncoder)
+    config = kind.Config(**{"layers": layers, "dropout": 0, **choices})
+    return kind(config, d_model, d_content or d_model, precision)
+
+
+def label_attention(
+    d_model: int = 8, labels: int = 5, inherited: Any = "factored", **choices: Any
+) -> LabelAttention:
+    """``inherited`` are the matrices of the encoder below."""
+    sizes = {"d_kv": 4, "d_proj": 6, "d_ff": 10}
+    config = LabelAttention.Config(**{**sizes, **RATES, **choices})
+    return LabelAttention(config, d_model, labels, inherited)
+
+
+def span_scorer(d_model: int, d_hidden: int, labels: int, **choices: Any) -> SpanScorer:
+    return SpanScorer(SpanScorer.Config(d_hidden=d_hidden, **choices), d_model, labels)

@@ -1,0 +1,70 @@
+"""Kernels that cannot be loaded, and how large products are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from spmrl_bench.nn import kernels
+from tests.twins import needs_kernel
+
+
+@pytest.fixture
+def without_decoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if one kernel had not been built."""
+    monkeypatch.delattr(kernels, "_decoder", raising=False)
+    monkeypatch.setitem(sys.modules, "spmrl_bench.nn.kernels._decoder", None)
+    kernels.load.cache_clear()
+    yield
+    kernels.load.cache_clear()
+
+
+@needs_kernel("encoder")
+@pytest.mark.usefixtures(without_decoder.__name__)
+def test_a_missing_kernel_warns_once_and_leaves_the_others_on() -> None:
+    rows = torch.zeros(2)
+    with pytest.warns(RuntimeWarning, match=r"decoder of actions.*_decoder.*C compiler"):
+        assert not kernels.usable(rows, "decoder")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not kernels.usable(rows, "decoder")
+        assert kernels.usable(rows, "encoder")
+
+
+@pytest.mark.usefixtures(without_decoder.__name__)
+def test_nobody_is_warned_where_no_kernel_would_work() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in (torch.zeros(2, dtype=torch.float64), torch.zeros(2, device="meta")):
+            assert not kernels.usable(rows, "decoder")
+
+
+def test_without_the_kernel_dropout_is_that_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "load", lambda name: None)
+    factors = kernels.dropout_factors(torch.Size([100, 100]), 0.25)
+    assert factors.unique().tolist() == pytest.approx([0, 4 / 3])
+    assert (factors == 0).float().mean().item() == pytest.approx(0.25, abs=0.03)
+
+
+def test_rows_are_rounded_up_by_a_sixteenth_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: True)
+    for count in (0, 1, 15, 16, 17, 100, 511, 513, 100_001):
+        found = kernels.rounded_rows(count, torch.float32)
+        assert count <= found <= max(count + 15, count * 17 // 16)
+    rows = torch.ones(17, 3)
+    assert torch.equal(kernels.with_rounded_rows(rows)[:17], rows)
+    assert not kernels.with_rounded_rows(rows)[17:].any()
+
+
+@pytest.mark.parametrize("chosen", ["", "torch.backends.cuda.matmul.fp32_precision = 'tf32'"])
+def test_a_program_may_have_chosen_precisions_by_either_interface(chosen: str) -> None:
+    """Of which each raises an error once the other has been used."""
+    code = f"import torch; {chosen}\nfrom spmrl_bench.nn.kernels import rounded_rows\n"
+    code += "print(rounded_rows(1000, torch.float32), rounded_rows(1000, torch.bfloat16))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1000", "1024"]

@@ -1,0 +1,174 @@
+"""The kernels of LSTMs and GRUs against torch's over packed sequences, in float64."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from spmrl_bench.nn.inputs import Codes
+from spmrl_bench.nn.inputs.charlstm import CharLSTM
+from spmrl_bench.nn.kernels.recurrent import RecurrentLayer, Steps, all_states, last_states
+from tests import twins
+from tests.nn.plain import char_lstm_of, randomise
+from tests.twins import assert_near, assert_similar, needs_kernel, rounded, torch_threads
+
+pytestmark = needs_kernel("recurrent")
+
+LENGTHS = [3, 9, 5, 5, 2, 12, 7, 2]
+
+
+def char_lstm(**changes: Any) -> CharLSTM:
+    module = char_lstm_of(30, 5, 14, **changes)
+    randomise(module, seed=6)
+    return module
+
+
+def table(lengths: list[int]) -> Codes:
+    generator = torch.Generator().manual_seed(7)
+    ids = torch.randint(30, (len(lengths), max(lengths)), generator=generator)
+    return Codes(ids, torch.tensor(lengths), torch.arange(len(lengths)))
+
+
+def test_vectors_of_characters_are_those_of_the_lstm() -> None:
+    module = char_lstm()
+    codes = table(LENGTHS)
+    vectors, sizes = module.embedding.weight[codes.values.T], codes.lengths
+    packed = pack_padded_sequence(vectors, sizes, enforce_sorted=False)
+    _, (last, _) = module.lstm(packed)
+    expected = torch.cat((last[0], last[1]), dim=1)
+    torch.testing.assert_close(module.forms(codes), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_dropout_is_drawn_for_each_value_of_each_character() -> None:
+    module = char_lstm(char_dropout=0.5)
+    with torch.no_grad():
+        module.embedding.weight.fill_(1.0)
+    seen: list[Tensor] = []
+    function = module.embedding.forward
+
+    def watched(ids: Tensor) -> Tensor:
+        result = function(ids)
+        result.register_hook(seen.append)
+        return result
+
+    module.embedding.forward = watched
+    torch.manual_seed(0)
+    lengths = [6] * 40
+    module.forms(table(lengths)).sum().backward()
+    ((gradient),) = seen
+    zero = (gradient == 0).float()
+    assert zero.mean().item() == pytest.approx(0.5, abs=0.06)
+    assert len({tuple(row) for row in zero.tolist()}) > 25  # of 32 rows there can be
+    module.eval()
+    assert torch.equal(module.forms(table(lengths)), module.forms(table(lengths)))
+
+
+def test_steps_walk_both_ways_at_once() -> None:
+    steps = Steps(torch.tensor([2, 3, 1]))
+    assert steps.order.tolist() == [1, 0, 2]
+    assert steps.counts == [3, 2, 1]
+    # Sequence 1 is the longest; each item with its sequence and place.
+    items = list(zip(steps.sequence.tolist(), steps.step.tolist(), strict=True))
+    assert items == [(1, 0), (0, 0), (2, 0), (1, 1), (0, 1), (1, 2)]
+    mirrored = [items[k] for k in steps.backward.tolist()]
+    assert mirrored == [(1, 2), (0, 1), (2, 0), (1, 1), (0, 0), (1, 0)]
+    # The state after an item lies at the next item, or behind all of them.
+    assert steps.after.tolist() == [3, 4, 8, 5, 7, 6]
+
+
+# ---- both cells, all states and the last ones --------------------------------------------
+
+
+def layer_of(cell: type[RecurrentLayer], features: int, size: int) -> RecurrentLayer:
+    layer = cell(features, size, bidirectional=True)
+    randomise(layer, seed=3)
+    return layer
+
+
+def outcome(
+    layer: RecurrentLayer,
+    lengths: list[int],
+    *,
+    every: bool,
+    fused: bool = True,
+    dtype: torch.dtype = torch.float32,
+) -> dict[str, Tensor]:
+    """States of random rows, and the gradients of these and of all weights."""
+    steps = Steps(torch.tensor(lengths))
+
+    def run(rows: Tensor) -> Tensor:
+        if fused:
+            return (all_states if every else last_states)(layer, rows, steps, dtype)
+        table = rows.new_zeros(max(lengths), len(lengths), rows.shape[1])
+        table = table.index_put((steps.step, steps.sequence), rows)
+        packed = pack_padded_sequence(table, torch.tensor(lengths), enforce_sorted=False)
+        states, last = layer(packed)
+        if isinstance(layer, torch.nn.LSTM):
+            last, _ = last
+        if not every:
+            return torch.cat((last[0], last[1]), dim=1)
+        return pad_packed_sequence(states)[0][steps.step, steps.sequence]
+
+    weight = layer.weight_ih_l0
+    generator = torch.Generator().manual_seed(4)
+    rows = torch.randn(sum(lengths), weight.shape[1], generator=generator).to(weight.dtype)
+    return twins.outcome(run, rows, list(layer.named_parameters()))
+
+
+every_cell = pytest.mark.parametrize("cell", [torch.nn.LSTM, torch.nn.GRU])
+all_or_last = pytest.mark.parametrize("every", [True, False], ids=["all", "last"])
+
+
+@pytest.mark.usefixtures(rounded.__name__)
+@every_cell
+@all_or_last
+@pytest.mark.parametrize("size", [7, 16])
+@pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
+def test_states_are_those_of_torch(
+    lengths: list[int], size: int, every: bool, cell: type[RecurrentLayer]
+) -> None:
+    layer = layer_of(cell, 5, size)
+    with torch_threads(2):
+        found = outcome(layer, lengths, every=every)
+    expected = outcome(layer.double(), lengths, every=every, fused=False)
+    assert_near(found, expected, 2e-5, zeros=max(lengths) == 1)
+
+
+@every_cell
+@all_or_last
+def test_all_short_lengths_and_narrow_layers(cell: type[RecurrentLayer], every: bool) -> None:
+    for size, count in itertools.product((1, 2, 3), repeat=2):
+        for lengths in itertools.product((1, 2, 3), repeat=count):
+            layer = layer_of(cell, size, size)
+            found = outcome(layer, list(lengths), every=every)
+            expected = outcome(layer.double(), list(lengths), every=every, fused=False)
+            for name, value in expected.items():
+                torch.testing.assert_close(found[name].double(), value, atol=1e-5, rtol=1e-5)
+
+
+@every_cell
+@all_or_last
+def test_states_of_bf16_products_are_near(cell: type[RecurrentLayer], every: bool) -> None:
+    layer = layer_of(cell, 5, 16)
+    found = outcome(layer, LENGTHS * 20, every=every, dtype=torch.bfloat16)
+    assert_similar(found, outcome(layer, LENGTHS * 20, every=every))
+
+
+@every_cell
+def test_large_sums_saturate_and_nan_is_not_hidden(cell: type[RecurrentLayer]) -> None:
+    layer = layer_of(cell, 5, 7)
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.mul_(200)
+    found = outcome(layer, LENGTHS, every=True)["result"]
+    expected = outcome(layer.double(), LENGTHS, every=True, fused=False)["result"]
+    assert expected.abs().max() > 0.99
+    torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=0)
+    rows = torch.full((3, 5), math.nan)
+    assert all_states(layer.float(), rows, Steps(torch.tensor([3])), torch.float32).isnan().all()

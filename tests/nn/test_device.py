@@ -1,0 +1,203 @@
+"""Devices, and settings of the process: made where they help, by the program's own commands alone,
+and never where they change a result."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+
+from spmrl_bench.errors import RecipeError
+from spmrl_bench.nn import device
+from spmrl_bench.nn.device import choose_device, prepare_process
+from tests.builders import tiny
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def cards(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: number > 0)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: number)
+
+
+def output_of(code: str, *arguments: str, environment: Mapping[str, str] = os.environ) -> str:
+    """What a program prints in a process of its own, in which malloc is as it comes."""
+    plain = {k: v for k, v in environment.items() if not k.startswith(("MALLOC_", "GLIBC_"))}
+    for name in (*device.REMEMBERED, "DNNL_PRIMITIVE_CACHE_CAPACITY"):
+        plain.pop(name, None)
+    plain["PYTHONPATH"] = str(ROOT)
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# Devices ------------------------------------------------------------------------------------------
+
+
+def test_auto_takes_cuda_when_present(monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in (0, 2):
+        cards(monkeypatch, number)
+        assert choose_device("auto") == torch.device("cuda" if number else "cpu")
+        assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("cuda:1") == torch.device("cuda:1")
+
+
+def test_other_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [
+        (0, "gpu", r"unknown device 'gpu'. Allowed: auto, cpu, cuda, cuda:N"),
+        (0, "", r"unknown device ''"),
+        (0, "meta", r"device 'meta' is not supported. Allowed: auto"),
+        (0, "cuda:1", r"'cuda:1' asked for, but torch sees no CUDA device here"),
+        (2, "cuda:99", r"'cuda:99' asked for, but torch sees cuda:0, cuda:1 here"),
+    ]
+    for number, name, message in cases:
+        cards(monkeypatch, number)
+        with pytest.raises(RecipeError, match=message):
+            choose_device(name)
+
+
+# A program that has a parser in it ----------------------------------------------------------------
+
+HOST = """
+import ctypes, os, pathlib, sys
+import torch
+if sys.argv[2] == "newer":
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+before = dict(os.environ)
+told = []
+class Library(ctypes.CDLL):
+    def __getattr__(self, name):
+        told.append(name)
+        return super().__getattr__(name)
+ctypes.CDLL = Library
+read_text = pathlib.Path.read_text
+pathlib.Path.read_text = lambda path, *options, **more: (
+    "vendor_id : AuthenticAMD" if str(path) == "/proc/cpuinfo"
+    else read_text(path, *options, **more)
+)
+from spmrl_bench import load_parser
+parser = load_parser(sys.argv[1], "cpu")
+assert [len(parse.words) for parse in parser.parse([["the", "dog"], ["barks"] * 40])] == [2, 40]
+assert dict(os.environ) == before, set(os.environ) - set(before)
+assert "mallopt" not in told
+if sys.argv[2] == "newer":
+    assert torch.backends.cuda.matmul.fp32_precision == "tf32"
+else:
+    assert torch.get_float32_matmul_precision() == sys.argv[2]
+    assert not torch.backends.cuda.matmul.allow_tf32
+"""
+
+
+@pytest.mark.parametrize("precision", ["highest", "newer"])
+def test_a_program_that_parses_stays_as_it_was(tmp_path: Path, precision: str) -> None:
+    """Whatever processor it seems to have, and with torch's newer way to set precision, too."""
+    if precision == "newer" and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+        pytest.skip("torch before 2.9 has one way to set the precision of products")
+    tiny(max_positions=50).save(tmp_path)
+    output_of(HOST, str(tmp_path), precision)
+
+
+# The program's own processes ----------------------------------------------------------------------
+
+FAULTS = """
+import resource, sys
+import torch
+from spmrl_bench.nn.device import keep_memory
+if sys.argv[1] == "keep":
+    assert keep_memory()
+def work():
+    for _ in range(20):
+        torch.empty(12_000_000).fill_(1)
+work()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+work()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def has_glibc() -> bool:
+    try:
+        return bool(os.confstr("CS_GNU_LIBC_VERSION")) and hasattr(ctypes.CDLL(None), "mallopt")
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+@pytest.mark.skipif(not has_glibc(), reason="malloc is not glibc's")
+def test_kept_memory_is_not_cleared_again() -> None:
+    faults = {mode: int(output_of(FAULTS, mode)) for mode in ("keep", "return")}
+    # Where pages are huge, the memory that was returned has 500 of them, else 200,000.
+    assert faults["keep"] < 100 < faults["return"]
+
+
+def test_a_malloc_of_the_user_or_of_another_library_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"):
+        with monkeypatch.context() as patched:
+            patched.setenv(name, "glibc.malloc.arena_max=1")
+            patched.setattr(ctypes, "CDLL", None)
+            assert not device.keep_memory()
+
+    def unknown(_: str) -> str:
+        raise ValueError("unrecognized configuration name")
+
+    monkeypatch.setattr(os, "confstr", unknown)
+    monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
+    assert not device.keep_memory()
+
+
+def test_a_process_is_prepared_for_its_own_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it has the environment of one that does other work."""
+    monkeypatch.setattr(os, "environ", {"GLIBC_TUNABLES": ""})
+    for training, sizes in ((False, device.REMEMBERED), (True, device.IN_TRAINING)) * 2:
+        assert prepare_process("cpu", training=training) == torch.device("cpu")
+        assert {name: int(os.environ[name]) for name in sizes} == sizes
+
+
+def test_bounds_of_the_user_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"LRU_CACHE_CAPACITY": "7", "DNNL_PRIMITIVE_CACHE_CAPACITY": "8"}
+    monkeypatch.setattr(os, "environ", dict(given))
+    device.bound_caches(training=False)
+    assert os.environ == given
+
+
+def cpuinfo(folder: Path, vendor: str) -> Path:
+    path = folder / "cpuinfo"
+    path.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\n", encoding="utf-8")
+    return path
+
+
+def test_products_go_to_onednn_only_where_they_are_as_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The precision before, the processor, the error under "medium", and the precision after.
+    cases = [
+        ("highest", "AuthenticAMD", 7e-7, "medium"),
+        ("highest", "AuthenticAMD", 2e-3, "highest"),
+        ("highest", "GenuineIntel", 3e-7, "highest"),
+        ("high", "AuthenticAMD", 3e-7, "high"),  # the user's
+    ]
+    for before, vendor, error, after in cases:
+        torch.set_float32_matmul_precision(before)
+        monkeypatch.setattr(
+            device,
+            "product_error",
+            lambda error=error: error if device.matmul_precision() == "medium" else 3e-7,
+        )
+        assert device.choose_products(cpuinfo(tmp_path, vendor)) is (after == "medium")
+        assert torch.get_float32_matmul_precision() == after
+    assert not device.choose_products(tmp_path / "absent")
+
+
+def test_products_of_this_machine_are_exact_after_the_choice(tmp_path: Path) -> None:
+    torch.set_float32_matmul_precision("highest")
+    device.choose_products()
+    device.choose_products(cpuinfo(tmp_path, "AuthenticAMD"))
+    assert device.product_error() < 2e-6

@@ -1,0 +1,168 @@
+"""The baselines, against hand-made answers and a count of its own."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.parsers.baselines import AttachNeighbour, RightBranching
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees import Parse, Tree
+from spmrl_bench.trees.dependencies import DependencyTree
+from tests.trees.dependency_strategies import head_lists
+
+# Right branching -----------------------------------------------------------------------------
+
+
+def branching(*brackets: str) -> RightBranching:
+    return RightBranching.build(ParserConfig(), [Parse.of(parse_brackets(b)) for b in brackets])
+
+
+def tree_by(baseline: RightBranching, words: Sequence[str]) -> Tree:
+    (parse,) = baseline.parse([list(words)], [[str(k) for k in range(len(words))]])
+    assert parse.tree is not None
+    return parse.tree
+
+
+TRAINING = (
+    "(S (NP (N a)) (VP (V b) (NP (N c))))",
+    "(TOP (S (NP (N a)) (X (Y (V b) (N c)))))",
+    "(TOP (S (NP (N a)) (V b)))",
+)
+
+
+@pytest.mark.parametrize(
+    ("brackets", "whole", "body", "inner"),
+    [
+        (TRAINING, ["TOP", "S"], [], ["NP"]),  # the most frequent chains
+        (["(S (t a) (X (t b) (X (t c) (t d))))"], ["S"], [], ["X"]),  # a suffix is not the whole
+        # A sentence of one word counts as whole.
+        ([*["(NP (N a))"] * 3, "(S (VP (V a)) (X b))"], ["NP"], [], ["VP"]),
+        # Of those that are as frequent the first seen.
+        (["(B (Y (t a)) (t b))", "(A (X (t a)) (t b))"], ["B"], [], ["Y"]),
+        (["(TOP (S (NP (N a)) (V b)) (. .))"], ["TOP"], ["S"], ["NP"]),
+        ([], [], [], []),
+    ],
+)
+def test_labels_that_are_counted(
+    brackets: list[str], whole: list[str], body: list[str], inner: list[str]
+) -> None:
+    assert branching(*brackets).counted == {"whole": whole, "body": body, "inner": inner}
+
+
+def test_every_suffix_of_the_body_is_a_constituent() -> None:
+    german = ("(TOP (S (NP (N a)) (V b)) (. .))",)
+    english = ("(S (NP (N a)) (VP (V b)) (. .))",) * 2 + ("(S (VP (V b) (NP (N c))) (. .))",)
+    for training, words, expected in (
+        (TRAINING, "pqrs", "(TOP (S (0 p) (NP (1 q) (NP (2 r) (3 s)))))"),
+        (TRAINING, "p", "(TOP (S (0 p)))"),
+        (TRAINING, "pq", "(TOP (S (0 p) (1 q)))"),
+        (("(S (t a) (t b))",), "pqr", "(S (0 p) (1 q) (2 r))"),  # no label inside
+        (german, 'pqr!"', '(TOP (S (0 p) (NP (1 q) (2 r))) (3 !) (4 "))'),
+        (german, "pq", "(TOP (0 p) (1 q))"),
+        (english, "pqr.", "(S (0 p) (NP (1 q) (2 r)) (3 .))"),  # the body is mostly none
+    ):
+        assert tree_by(branching(*training), words) == parse_brackets(expected), words
+    assert not list(tree_by(branching(), "pqr").constituents())
+
+
+# Attachment ----------------------------------------------------------------------------------
+
+#: A word with its tag, its head and its relation.
+Row = tuple[str, str, int, str]
+
+LEFT = [("a", "N", 0, "root"), ("b", "N", 1, "obj"), ("c", "V", 2, "dep"), (".", "P", 1, "punct")]
+RIGHT = [("a", "N", 2, "subj"), ("b", "V", 3, "aux"), ("c", "V", 0, "top"), (".", "P", 3, "punct")]
+
+
+def attaching(*sentences: Sequence[Row]) -> AttachNeighbour:
+    trees = []
+    for rows in sentences:
+        words, tags, heads, relations = zip(*rows, strict=True)
+        trees.append(Parse.of(None, DependencyTree.build(words, tags, heads, relations)))
+    return AttachNeighbour.build(ParserConfig(), trees)
+
+
+def answer(
+    baseline: AttachNeighbour, words: Sequence[str], tags: Sequence[str] | None = None
+) -> tuple[list[int], list[str]]:
+    (parse,) = baseline.parse([list(words)], None if tags is None else [list(tags)])
+    return parse.dependencies.heads.tolist(), list(parse.dependencies.relations)
+
+
+def test_heads_on_both_sides() -> None:
+    for words, left, right in (
+        ("pqr", [0, 1, 2], [2, 3, 0]),
+        ("pqr.!", [0, 1, 2, 1, 1], [2, 3, 0, 3, 3]),  # punctuation at the end
+        ("p,q.", [0, 1, 2, 1], [2, 3, 0, 3]),  # inside it is a word like others
+        (".!?", [0, 1, 2], [2, 3, 0]),  # nothing but punctuation
+        ("p", [0], [0]),
+        ("!", [0], [0]),
+        ("p.", [0, 1], [0, 1]),
+    ):
+        found = [answer(attaching(rows), words)[0] for rows in (LEFT, RIGHT)]
+        assert found == [left, right], words
+
+
+@st.composite
+def sentences(draw: st.DrawFn) -> list[Row]:
+    n = draw(st.integers(1, 6))
+    heads = draw(head_lists(n))
+    columns = [
+        draw(st.lists(st.sampled_from(texts), min_size=n, max_size=n))
+        for texts in (["a", "7", ".", "«", "x."], "NVP", ["subj", "obj", "dep"])
+    ]
+    return [
+        (word, tag, head, relation if head else "root")
+        for word, tag, relation, head in zip(*columns, heads, strict=True)
+    ]
+
+
+def usual(relations: list[str]) -> str:
+    """The most frequent one; of several the one that comes first."""
+    ranked = sorted(relations, key=lambda one: (-relations.count(one), relations.index(one)))
+    return ranked[0] if ranked else "root"
+
+
+def counted_once_more(training: list[list[Row]], rows: list[Row]) -> list[tuple[int, str]]:
+    """Heads and relations by the description of the baseline."""
+    bound = [(k, row) for rows in training for k, row in enumerate(rows, 1) if row[2] != 0]
+    to_left = len([1 for k, row in bound if k - row[2] == 1])
+    to_right = len([1 for k, row in bound if row[2] - k == 1])
+    is_mark = [all(unicodedata.category(c)[0] not in "LN" for c in row[0]) for row in rows]
+    body = len(rows)
+    while body > 1 and all(is_mark[body - 1 :]):
+        body -= 1
+    if all(is_mark):
+        body = len(rows)
+    root = 1 if to_left > to_right else body
+    found = []
+    for k, (_, tag, _, _) in enumerate(rows, 1):
+        own = [row[3] for _, row in bound if row[1] == tag]
+        relation = usual(own or [row[3] for _, row in bound])
+        if k == root:
+            found.append((0, "root"))
+        elif k > body:
+            found.append((root, relation))
+        else:
+            found.append((k - 1 if to_left > to_right else k + 1, relation))
+    return found
+
+
+@given(st.lists(sentences(), max_size=5), sentences())
+def test_against_an_independent_count(training: list[list[Row]], rows: list[Row]) -> None:
+    words, tags = [row[0] for row in rows], [row[1] for row in rows]
+    heads, relations = answer(attaching(*training), words, tags)
+    assert list(zip(heads, relations, strict=True)) == counted_once_more(training, rows)
+    # The answer is a tree: from every word one comes to the root.
+    for word in range(1, len(rows) + 1):
+        passed = [word]
+        while (head := heads[passed[-1] - 1]) != 0:
+            assert head not in passed
+            passed.append(head)
+    assert heads.count(0) == 1

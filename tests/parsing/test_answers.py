@@ -1,0 +1,198 @@
+"""What is written of a parse, and of a sentence without one; lines of JSON can be read again."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench.errors import ReadError, SpmrlError, TreeError
+from spmrl_bench.parsing.answers import (
+    OUTPUTS,
+    PARSE_LINE,
+    Output,
+    chosen_output,
+    read_parse_lines,
+    to_parse,
+    write_answer,
+)
+from spmrl_bench.parsing.streams import InputSentence
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.tree import Tree
+from tests.builders import TREES
+
+TREE = parse_brackets("(S (NP (D the) (N d-LRB-g)) (VP (V barks)))")
+HEADS = DependencyTree.build(TREE.words, TREE.tags, [2, 3, 0], ["det", "nsubj", "root"])
+BOTH = Parse.of(TREE, HEADS)
+GIVEN = InputSentence(["the", "d(g", "barks"], None, "x:1")
+NO_WORDS = InputSentence([], None, "x:1")
+EMPTY = Parse.of(Tree.build([], [], []))
+BRACKETS = "(S (NP (D the) (N d-LRB-g)) (VP (V barks)))\n"
+
+
+def write(
+    output: Output,
+    parse: Parse | None = BOTH,
+    sentence: InputSentence = GIVEN,
+    *,
+    too_long: bool = False,
+) -> str:
+    return write_answer(sentence, parse, output, "xpos", too_long=too_long)
+
+
+def test_brackets() -> None:
+    assert write("brackets") == write("brackets", Parse.of(TREE)) == BRACKETS
+    assert write("brackets", None, too_long=True) == "(())\n"
+    assert write("brackets", EMPTY, NO_WORDS) == "\n"
+
+
+def test_rows_of_conllu() -> None:
+    rows = (
+        "1\tthe\t_\t{}\t_\t2\tdet\t_\t_\n"
+        "2\td(g\t_\t{}\t_\t3\tnsubj\t_\t_\n"
+        "3\tbarks\t_\t{}\t_\t0\troot\t_\t_\n\n"
+    )
+    assert write("conllu") == rows.format("_\tD", "_\tN", "_\tV")
+    universal = write_answer(GIVEN, BOTH, "conllu", "upos", too_long=False)
+    assert universal == rows.format("D\t_", "N\t_", "V\t_")
+    assert write("conllu", BOTH.with_tags(["XX"] * 3)) == rows.format(*["_\t_"] * 3)
+    assert write("conllu", EMPTY, NO_WORDS) == ""
+    given_up = write("conllu", None, GIVEN._replace(tags=["A", "B", "C"]), too_long=True)
+    assert [line.split("\t")[4:8] for line in given_up.splitlines()[:3]] == [
+        [tag, "_", "_", "_"] for tag in "ABC"
+    ]
+    with pytest.raises(TreeError, match="word 1: CoNLL cannot hold ' a'"):
+        write("conllu", None, InputSentence([" a"], None, "x:1"))
+
+
+def test_json_has_what_the_parse_has() -> None:
+    constituents = {
+        "tree": BRACKETS.strip(),
+        "constituents": [[0, 3, "S"], [0, 2, "NP"], [2, 3, "VP"]],
+    }
+    dependencies = {"heads": [2, 3, 0], "relations": ["det", "nsubj", "root"]}
+    words = {"words": ["the", "d(g", "barks"], "tags": ["D", "N", "V"]}
+    parsed, too_long = {"status": "parsed"} | words, {"status": "too long"} | words
+    assert json.loads(write("json")) == parsed | constituents | dependencies
+    assert json.loads(write("json", Parse.of(TREE))) == parsed | constituents
+    assert json.loads(write("json", Parse.of(None, HEADS))) == parsed | dependencies
+    assert json.loads(write("json", Parse.of(TREE), too_long=True)) == too_long | constituents
+    assert json.loads(write("json", None, too_long=True)) == too_long | {"tags": None}
+    empty = {"status": "empty", "words": [], "tags": []}
+    assert json.loads(write("json", EMPTY, NO_WORDS)) == empty
+    odd = InputSentence(["a\u2028é"], None, "x:1")
+    assert write("json", None, odd).count("\n") == 1
+
+
+def test_what_is_not_there_cannot_be_asked_for() -> None:
+    cases: list[tuple[tuple[Layer, ...], Output, Output | None]] = [
+        (("constituents",), "brackets", "conllu"),
+        (("dependencies",), "conllu", "brackets"),
+        (("constituents", "dependencies"), "brackets", None),
+    ]
+    for layers, natural, refused in cases:
+        assert chosen_output(None, layers) == natural
+        for output in OUTPUTS:
+            if output == refused:
+                place = rf"^--output {refused} shows .*only {layers[0]}: use '--output {natural}'"
+                with pytest.raises(SpmrlError, match=place):
+                    chosen_output(output, layers)
+            else:
+                assert chosen_output(output, layers) == output
+
+
+# Lines of JSON ------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "parses.md"
+SCHEMA = PARSE_LINE.json_schema()
+ODD = Tree.build(["(", "a b", 'é"'], ["X"] * 3, [(0, 3, ""), (0, 3, "S"), (1, 3, "A-B")])
+
+
+def both(tree: Tree) -> Parse:
+    relations = ["root", *["dep"] * (len(tree) - 1)]
+    return Parse.of(tree, DependencyTree.build(tree.words, tree.tags, range(len(tree)), relations))
+
+
+PARSES: list[Parse | None] = [
+    *map(Parse.of, TREES),
+    *map(both, [*TREES, ODD]),
+    *(Parse.of(None, both(tree).dependencies) for tree in TREES),
+    EMPTY,
+    None,
+]
+
+
+def text_of(parse: Parse | None) -> str:
+    words = ["too", "long"] if parse is None else parse.words
+    return write("json", parse, InputSentence(words, None, "x:1"), too_long=parse is None)
+
+
+GOOD = json.loads(text_of(PARSES[0]))
+WRONG = [
+    ("status", {**GOOD, "status": "done"}),
+    ("words: Field required", {key: GOOD[key] for key in GOOD if key != "words"}),
+    ("words.0", {**GOOD, "words": [1]}),
+    ("tree", {**GOOD, "tree": None}),
+    ("constituents.0.0", {**GOOD, "constituents": [[-1, 1, "S"]]}),
+    ("constituents.0.2", {**GOOD, "constituents": [[0, 1]]}),
+    ("heads.1", {**GOOD, "heads": [0, "1"], "relations": ["a", "b"]}),
+    ("head: Extra inputs", {**GOOD, "head": []}),
+]
+
+
+def test_lines_are_as_declared_and_give_the_parses_back(tmp_path: Path) -> None:
+    path = tmp_path / "parses.jsonl"
+    path.write_text("".join(map(text_of, PARSES)), encoding="utf-8")
+    lines = list(read_parse_lines(path))
+    assert [to_parse(line) for line in lines] == [parse or None for parse in PARSES]
+    statuses = [line["status"] for line in lines]
+    assert statuses == ["parsed"] * (len(PARSES) - 2) + ["empty", "too long"]
+    assert set(chain.from_iterable(lines)) == set(SCHEMA["properties"]), "every key is written"
+
+
+def test_the_page_shows_the_schema() -> None:
+    (shown,) = re.findall(r"^```json\n(\{\n.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
+    assert json.loads(shown) == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **SCHEMA,
+    }
+    keys = re.findall(r"^\| `([a-z]+)` \|", PAGE.read_text("utf-8"), re.M)
+    assert keys[:7] == list(SCHEMA["properties"])
+
+
+def test_other_validators_agree() -> None:
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(SCHEMA)
+    assert all(validator.is_valid(json.loads(text_of(parse))) for parse in PARSES)
+    assert not any(validator.is_valid(wrong) for _, wrong in WRONG)
+
+
+def test_what_is_no_parse_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "parses.jsonl"
+    cases = [(re.escape(place), json.dumps(line)) for place, line in WRONG]
+    for place, line in [*cases, ("Invalid JSON", "")]:
+        path.write_text(f"{json.dumps(GOOD)}\n{line}\n", encoding="utf-8")
+        with pytest.raises(ReadError, match=rf"parses.jsonl:2: no parse as JSON \({place}"):
+            list(read_parse_lines(path))
+    with pytest.raises(ReadError, match="gone: cannot be read"):
+        list(read_parse_lines(tmp_path / "gone"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tags": ["X"]},
+        {"constituents": [[0, 1, "S"], [0, 2, "S"]]},
+        {"heads": [1, 2, 3], "relations": ["a", "b", "c"]},
+        {"heads": [2, 3, 0]},
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:
+    line = PARSE_LINE.validate_json(json.dumps(GOOD | change))
+    with pytest.raises(TreeError):
+        to_parse(line)

@@ -1,0 +1,242 @@
+"""Bulk parsing: windows, batches and processes change no tree, and what is long is declared."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spmrl_bench import load_parser
+from spmrl_bench.errors import CheckpointError, ReadError, SentenceTooLongError, SpmrlError
+from spmrl_bench.parsers.base import Parser
+from spmrl_bench.parsing.bulk import (
+    Counts,
+    OnLong,
+    ParseOptions,
+    ParseWindows,
+    Worker,
+    WorkerLostError,
+    open_workers,
+    parse_input,
+)
+from spmrl_bench.parsing.streams import InputSentence
+from spmrl_bench.processes import available_threads
+from spmrl_bench.trees.escapes import write_brackets
+from spmrl_bench.trees.tree import Tree
+from tests.builders import TREES, tiny
+
+LIMIT = 18
+LONG = f"a sentence of {LIMIT + 1} words, but the parser's"
+WORDS = [*sorted({word for tree in TREES for word in tree.words}), "zebra", "(", "日本"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved parser of sentences of up to :data:`LIMIT` words."""
+    path = tmp_path_factory.mktemp("parser")
+    tiny(seed=3, max_positions=LIMIT + 2).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def parser(folder: Path) -> Parser:
+    return load_parser(folder, "cpu")
+
+
+@pytest.fixture(scope="module")
+def crews(folder: Path) -> Iterator[list[ParseWindows]]:
+    """Two processes that make batches of several sentences, and two of one each."""
+    options = [ParseOptions("flat", max_tokens=most) for most in (100, 1)]
+    with ExitStack() as stack:
+        yield [stack.enter_context(open_workers(folder, "cpu", each, 2)) for each in options]
+
+
+def make(lengths: Iterable[int], seed: int = 0, *, tagged: bool = False) -> list[InputSentence]:
+    choose = random.Random(seed)
+    return [
+        InputSentence(choose.choices(WORDS, k=n), [f"T{k}"] * n if tagged else None, f"x:{k}")
+        for k, n in enumerate(lengths, start=1)
+    ]
+
+
+def here(parser: Parser, on_long: OnLong = "flat", max_tokens: int = 100) -> ParseWindows:
+    return partial(map, Worker(parser, ParseOptions(on_long, max_tokens=max_tokens)))
+
+
+def run(
+    sentences: Iterable[InputSentence], parse_windows: ParseWindows, window: int = 1000
+) -> tuple[list[str], Counts, SpmrlError | None]:
+    """The texts, which are lines here, what was counted, and the error that ended them."""
+    counts, texts, end = Counts(), list[str](), None
+    try:
+        for some in parse_input(sentences, parse_windows, counts, window=window):
+            assert counts.sentences == len(texts)
+            texts += some
+    except SpmrlError as error:
+        end = error
+    assert counts.sentences == len(texts)
+    assert all(text.count("\n") == 1 for text in texts)
+    return [text.removesuffix("\n") for text in texts], counts, end
+
+
+def one_by_one(parser: Parser, sentences: Iterable[InputSentence]) -> list[str]:
+    """The specification under the policy ``flat``."""
+    lines = []
+    for words, tags, *_ in sentences:
+        row = ["XX"] * len(words) if tags is None else tags
+        if len(words) > LIMIT:
+            leaves = (Tree.build([w], [t], []) for w, t in zip(words, row, strict=True))
+            lines.append(f"(S {' '.join(map(write_brackets, leaves))})")
+        elif words:
+            lines.append(str(next(parser.parse([words], [row]))))
+        else:
+            lines.append("")
+    return lines
+
+
+LENGTHS = st.lists(st.integers(0, LIMIT + 3), max_size=40)
+SEEDS, WINDOWS = st.integers(0, 9), st.integers(1, 45)
+
+
+@given(LENGTHS, SEEDS, st.booleans(), WINDOWS, st.sampled_from([1, 30, 100, 2000]))
+def test_windows_and_batches_change_no_tree(
+    parser: Parser, lengths: list[int], seed: int, tagged: bool, window: int, budget: int
+) -> None:
+    sentences = make(lengths, seed, tagged=tagged and 0 not in lengths)
+    lines, counts, _ = run(sentences, here(parser, "flat", budget), window)
+    assert lines == one_by_one(parser, sentences)
+    assert counts.long == sum(length > LIMIT for length in lengths)
+
+
+@settings(max_examples=25)
+@given(LENGTHS, SEEDS, st.booleans(), WINDOWS)
+def test_processes_change_no_tree(
+    parser: Parser,
+    crews: list[ParseWindows],
+    lengths: list[int],
+    seed: int,
+    tagged: bool,
+    window: int,
+) -> None:
+    sentences = make(lengths, seed, tagged=tagged and 0 not in lengths)
+    expected = one_by_one(parser, sentences)
+    for crew in crews:
+        lines, counts, _ = run(sentences, crew, window)
+        assert lines == expected
+        assert counts.long == sum(length > LIMIT for length in lengths)
+
+
+def test_long_sentences_keep_their_lines(parser: Parser) -> None:
+    sentences = make([3, LIMIT + 1, 0, LIMIT, LIMIT + 9])
+    lines, counts, _ = run(sentences, here(parser, "skip"), window=2)
+    expected = one_by_one(parser, sentences)
+    assert lines == [expected[0], "(())", "", expected[3], "(())"]
+    assert (counts.sentences, counts.long) == (5, 2)
+    assert counts.first_long.startswith(f"x:2: {LONG}")
+    long = InputSentence(["a("] * (LIMIT + 1), ["D"] * (LIMIT + 1), "x:1")
+    assert run([long], here(parser))[0] == [f"(S {' '.join(['(D a-LRB-)'] * (LIMIT + 1))})"]
+    shapes = {
+        line.translate({ord(c): None for c in line if c not in "()"})
+        for line in one_by_one(parser, make([9] * 30))
+    }
+    assert len(shapes) > 10, "the example parser is worth comparing"
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 9])
+def test_a_long_sentence_is_an_error_behind_all_answers(parser: Parser, window: int) -> None:
+    sentences = make([3, 4, LIMIT + 1, 5, LIMIT + 2])
+    lines, _, error = run(sentences, here(parser, "error"), window)
+    assert lines == one_by_one(parser, sentences[:2])
+    assert isinstance(error, SentenceTooLongError)
+    assert str(error).startswith(f"x:3: {LONG}")
+    assert "'--on-long skip'" in str(error)
+
+
+@pytest.mark.parametrize("window", [1, 3, 100])
+def test_what_is_in_front_of_a_mistake_is_answered(
+    parser: Parser, crews: list[ParseWindows], window: int
+) -> None:
+    sentences = make([3, 0, 7, LIMIT + 1, 5, 2, 9])
+
+    def broken_off() -> Iterator[InputSentence]:
+        yield from sentences
+        raise ReadError("bad", path="x", line=8)
+
+    for parse_windows in (here(parser), crews[0]):
+        lines, _, error = run(broken_off(), parse_windows, window)
+        assert lines == one_by_one(parser, sentences)
+        assert str(error) == "x:8: bad"
+
+
+def test_input_is_read_a_few_windows_ahead(parser: Parser, crews: list[ParseWindows]) -> None:
+    for parse_windows, most in ((here(parser), 1), (crews[0], 5)):
+        taken = 0
+
+        def endless() -> Iterator[InputSentence]:
+            nonlocal taken
+            while True:
+                taken += 1
+                yield InputSentence(["dog"], None, "x")
+
+        stream = parse_input(endless(), parse_windows, Counts(), window=10)
+        for answered in range(1, 20):
+            assert len(next(stream)) == 10
+            assert taken <= 10 * (answered - 1 + most)
+        stream.close()
+    # An abandoned stream leaves the processes usable.
+    sentences = make([5] * 40)
+    assert run(sentences, crews[0], window=2)[0] == one_by_one(parser, sentences)
+
+
+def test_a_killed_process_is_one_error_behind_all_answers(folder: Path, parser: Parser) -> None:
+    sentences = make([5] * 60)
+    before = {*active_children()}
+    with open_workers(folder, "cpu", ParseOptions("flat", max_tokens=100), 2) as parse_windows:
+
+        def killing() -> Iterator[InputSentence]:
+            for k, sentence in enumerate(sentences):
+                if k == 30:
+                    workers = {*active_children()} - before
+                    assert len(workers) == 2
+                    os.kill(workers.pop().pid or 0, signal.SIGKILL)
+                    while {*active_children()} - before:  # the other one is ended
+                        time.sleep(0.01)
+                yield sentence
+
+        lines, _, error = run(killing(), parse_windows, 4)
+    assert isinstance(error, WorkerLostError)
+    message = str(error)
+    assert message.startswith("a process that parses has ended (SIGKILL(-9); is there enough")
+    assert f"The sentences in front of x:{len(lines) + 1} have been answered" in message
+    assert lines == one_by_one(parser, sentences)[: len(lines)]
+    assert len(lines) % 4 == 0
+    assert 12 <= len(lines) < 32
+    assert {*active_children()} == before, "no process is left"
+
+
+def test_a_folder_without_a_parser_is_one_error(tmp_path: Path) -> None:
+    for workers in (1, 2):
+        with (
+            pytest.raises(CheckpointError, match="no trained parser here"),
+            open_workers(tmp_path, "cpu", ParseOptions(), workers) as parse_windows,
+        ):
+            list(parse_input(make([1]), parse_windows, Counts()))
+
+
+def test_threads_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, expected in (("7", 7), ("3,2", 3)):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert available_threads() == expected
+    for value in ("", "many", "0"):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert 1 <= available_threads() <= (os.cpu_count() or 1)
