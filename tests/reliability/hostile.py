@@ -534,18 +534,18 @@ RECIPES: dict[str, tuple[dict[str, str], str, str]] = {
     ),
     "an encoder outside": (
         {},
-        '[model]\ntransformer = "../outside"\n',
-        "model.transformer: has the part '..'",
+        '[variants.v]\ninputs = ["transformer"]\nmodel.transformer = "../outside"\n',
+        "model.transformer.name: has the part '..'",
     ),
     "vectors by an absolute path": (
         {},
-        '[model]\nvectors = "/etc/passwd"\n',
-        "model.vectors: is absolute",
+        '[variants.v]\ninputs = ["vectors"]\nmodel.vectors = "/etc/passwd"\n',
+        "model.vectors.file: is absolute",
     ),
     "a variant's language model outside": (
         {},
         '[variants.v]\ninputs = ["elmo"]\nmodel.elmo_weights = "../x"\nmodel.elmo_options = "o"\n',
-        "elmo_weights: has the part '..'",
+        "model.elmo.weights: has the part '..'",
     ),
     "fewer layers than none": (
         {},

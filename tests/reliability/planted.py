@@ -83,8 +83,8 @@ BUGS = [
     Bug(
         "illegal actions are taken if the network likes them",
         "transitions/beam.py",
-        "np.where(legal, asked, -np.inf)",
-        "np.where(legal | True, asked, -np.inf)",
+        "np.where(legal, found, -np.inf)",
+        "np.where(legal | True, found, -np.inf)",
         "transitions/test_beam.py",
     ),
     Bug(

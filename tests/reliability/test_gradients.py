@@ -28,7 +28,7 @@ def test_losses_of_parsers(
     """Of whatever the encoder gives; the kinks of a max-margin loss are not hit by chance."""
     held = tally("R8", "random charts against finite differences, of every parser's loss")
     # The decoder of actions rounds the factors of its products to what it is told.
-    monkeypatch.setattr(transition, "matmul_dtype", lambda precision: torch.float64)
+    monkeypatch.setattr(transition.kernels, "matmul_dtype", lambda precision: torch.float64)
     given = examples(30, longest=5)
     parser = parser_of(kind, given).double()
     indexer = parser.indexer()
