@@ -41,7 +41,7 @@ _TIDY_EVERY = 2 * WINDOW_SENTENCES
 
 #: Bounds of a generation: forms, and bytes of the vectors of each input.
 MAX_FORMS = 1 << 15
-_MAX_BYTES = 32 << 20
+_MAX_BYTES = 16 << 20
 #: Bound on forms times the longest that vectors are computed of at once: what a cache can hold of
 #: an LSTM's gates is worked on faster than memory, and much faster than memory used first.
 CHARACTERS = 1 << 13

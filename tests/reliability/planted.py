@@ -227,8 +227,8 @@ BUGS = [
     Bug(
         "the rate is halved in every epoch once it was halved",
         "training/schedule.py",
-        "        progress.epochs_since_decay = 0\n        return True\n",
-        "        return True\n",
+        "    progress.epochs_since_decay = 0\n    return True\n",
+        "    return True\n",
         "training/test_schedule.py",
     ),
     Bug(
