@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, remedy
@@ -20,6 +20,7 @@ from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.searched import Search
 from spmrl_bench.leaderboard.store import Part, problems
+from spmrl_bench.parsers.legacy import leaves, nested
 
 NAME = "search.json"
 #: How the names of folders of searches begin, beside those of the runs of a treebank.
@@ -39,6 +40,15 @@ class SearchDocument(Part):
     """By number of a trial: its resolved settings, but of trials that the recipe refused."""
     versions: dict[str, str]
     """Of Python, this program and the libraries, when the file was written."""
+
+    @field_validator("base")
+    @classmethod
+    def _with_leaves(cls, base: dict[str, Any]) -> dict[str, Any]:
+        """Settings of a parser by dotted key, whenever the search was begun."""
+        model = base.get("model")
+        if not isinstance(model, dict) or "lexical" not in model:
+            return base
+        return {**base, "model": leaves(nested(model))}
 
     @property
     def definition(self) -> dict[str, Any]:

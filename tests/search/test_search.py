@@ -13,6 +13,7 @@ import pytest
 import torch
 from typer.testing import Result
 
+from spmrl_bench.parsers.legacy import short
 from spmrl_bench.search.document import NAME, SearchDocument, read_search
 from spmrl_bench.training.trainer import Trainer
 from tests.builders import cli
@@ -230,6 +231,18 @@ def test_bad_trials_are_pruned(words: tuple[str, ...]) -> None:
         state = json.loads(progress.read_text(encoding="utf-8"))
         assert state["stopped_by"] == "pruner"
         assert state["epoch"] < 4
+
+
+def test_a_search_begun_when_settings_were_flat_goes_on(words: tuple[str, ...]) -> None:
+    run(*words, "--trials", "1")
+    path = folder_of("runs") / "search.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["base"]["model"] = short(content["base"]["model"])
+    assert {"lexical", "d_ff"} <= content["base"]["model"].keys()
+    path.write_text(json.dumps(content), encoding="utf-8")
+    result = run(*words, "--trials", "2")
+    assert result.exit_code == 0, result.output
+    assert len(found().search.trials) == 2
 
 
 def test_another_search_has_another_folder_or_is_refused(
