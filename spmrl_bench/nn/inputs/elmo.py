@@ -32,7 +32,7 @@ from spmrl_bench.errors import PretrainedError
 from spmrl_bench.json_files import read_json
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
-from spmrl_bench.nn.settings import InputSettings, Positive, Precision, Rate
+from spmrl_bench.nn.settings import InputSettings, Positive, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.storage.toml import validated
 
@@ -394,17 +394,9 @@ class Elmo(LexicalInput):
         def files(self) -> dict[str, str]:
             return {"weights": self.weights, "options": self.options}
 
-    def __init__(
-        self,
-        config: Config,
-        vocabulary: Vocabulary,
-        width: int,
-        *,
-        precision: Precision = "float32",
-        assets: Path | None = None,
-    ) -> None:
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
         """Read the language model; see :func:`read_elmo` for errors."""
-        super().__init__(config, vocabulary, width)
+        super().__init__(config, vocabulary, width, **options)
         model = BiLM(*read_elmo(config.options, config.weights))
         self.longest = model.options.char_cnn.max_characters_per_token
         self.model = Frozen(model)

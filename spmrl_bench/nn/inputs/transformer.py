@@ -39,7 +39,7 @@ from spmrl_bench.json_files import read_json
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.kernels import autocast
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
-from spmrl_bench.nn.settings import InputSettings, Precision, Rate
+from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 
 #: Encoders that give each sub-word a vector, whatever fills up the sentences of a batch.
@@ -97,8 +97,8 @@ class Transformer(LexicalInput):
         vocabulary: Vocabulary,
         width: int,
         *,
-        precision: Precision = "float32",
         assets: Path | None = None,
+        **options: Any,
     ) -> None:
         """Read an encoder.
 
@@ -109,8 +109,8 @@ class Transformer(LexicalInput):
         Raises:
             PretrainedError: something is missing, broken or does not fit.
         """
-        super().__init__(config, vocabulary, width)
-        self.name, self.precision = config.name, precision
+        super().__init__(config, vocabulary, width, assets=assets, **options)
+        self.name = config.name
         weights = None
         if assets is None or config.frozen:
             weights = _located(config.name, config.revision)

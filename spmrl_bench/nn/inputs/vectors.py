@@ -32,7 +32,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -43,7 +43,7 @@ from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, FormInput
 from spmrl_bench.nn.ragged import SentenceDropout
-from spmrl_bench.nn.settings import InputSettings, Precision, Rate
+from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 
 #: Bytes that a line may have, and a word of a binary file.
@@ -78,17 +78,9 @@ class StaticVectors(FormInput):
 
     table: Tensor
 
-    def __init__(
-        self,
-        config: Config,
-        vocabulary: Vocabulary,
-        width: int,
-        *,
-        precision: Precision = "float32",
-        assets: Path | None = None,
-    ) -> None:
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
         """Read the vectors of a file; see :func:`read_word_vectors` for errors."""
-        super().__init__(config, vocabulary, width)
+        super().__init__(config, vocabulary, width, **options)
         vectors = read_word_vectors(config.file)
         self._codes = {word: code for code, word in enumerate(vectors.words, FIRST_ROW)}
         self.register_buffer("table", torch.from_numpy(vectors.matrix), persistent=False)

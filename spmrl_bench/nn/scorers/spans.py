@@ -60,8 +60,9 @@ class SpanScorer(nn.Module):
 
     def hidden(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """Hidden layer ``[spans, d_hidden]`` of the spans between rows of ``projected``."""
-        difference = projected.index_select(0, end) - projected.index_select(0, start)
-        return self.norm(difference + self.first.bias).relu_()
+        # In place: a block stays in the cache.
+        difference = projected.index_select(0, end).sub_(projected.index_select(0, start))
+        return self.norm(difference.add_(self.first.bias)).relu_()
 
     @torch.no_grad()
     def blocks(self, projected: Tensor, start: Tensor, end: Tensor) -> Iterator[Tensor]:
