@@ -79,10 +79,11 @@ class Indexer:
         self.rows: dict[str | Boundary, int] = {}
         self._too_long = too_long
         self._inputs, self._limited = lexical.inputs, lexical.limited
-        self._codes: dict[str, list[Any]] = {}
-        for name, module in self._inputs.items():
-            codes = [*map(module.codes, self.forms)]
-            if codes[0] is not None:
+        # As bytes of int64: arrays would leave holes in malloc's memory that nothing else fits.
+        self._codes: dict[str, list[bytes]] = {}
+        for name in self._inputs:
+            codes = [self._read(name, form) for form in self.forms]
+            if all(codes):
                 self._codes[name] = codes
 
     @cached_property
@@ -91,6 +92,10 @@ class Indexer:
         counts = np.array([0, 0, 0, *self.vocabulary.words.values()], dtype=np.float64)
         return np.where(counts > 0, 1 / (1 + counts), 0.0)
 
+    def _read(self, name: str, form: str | Boundary) -> bytes:
+        codes = self._inputs[name].codes(form)
+        return b"" if codes is None else codes.tobytes()
+
     def _row(self, word: str) -> int:
         row = self.rows.get(word)
         if row is None:
@@ -98,7 +103,7 @@ class Indexer:
             self.forms.append(word)
             read = clipped(word)
             for name, codes in self._codes.items():
-                codes.append(self._inputs[name].codes(read))
+                codes.append(self._read(name, read))
         return row
 
     def sentence(self, words: Words, tags: Words | None = None) -> Sentence:
@@ -133,7 +138,7 @@ class Indexer:
     def lengths(self, name: str, forms: Sequence[int]) -> NDArray[np.int64]:
         """Return how many codes of an input the forms of these rows have."""
         codes = self._codes[name]
-        return np.array([len(codes[row]) for row in forms], dtype=np.int64)
+        return np.array([len(codes[row]) for row in forms], dtype=np.int64) // 8
 
     def codes(
         self,
@@ -149,7 +154,7 @@ class Indexer:
         lengths = self.lengths(name, forms)
         within = np.arange(lengths.max()) < lengths[:, None]
         values = np.zeros(within.shape, dtype=np.int64)
-        values[within] = np.concatenate([self._codes[name][row] for row in forms])
+        values[within] = np.frombuffer(b"".join(self._codes[name][row] for row in forms), np.int64)
         tokens = np.arange(len(forms)) if rows is None else rows
         return Codes(*(torch.from_numpy(each).to(device) for each in (values, lengths, tokens)))
 

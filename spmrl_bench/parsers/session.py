@@ -36,8 +36,8 @@ WINDOW_SENTENCES = 1000
 WINDOW_WORDS = 40_000
 #: Characters of a sentence that count as a word, where it has longer words than text has.
 _PER_WORD = 64
-#: Sentences after which memory that malloc keeps is given back.
-_TIDY_EVERY = 2 * WINDOW_SENTENCES
+#: Sentences after which memory that malloc keeps is given back, which takes some milliseconds.
+_TIDY_EVERY = WINDOW_SENTENCES
 
 #: Bounds of a generation: forms, and bytes of the vectors of each input.
 MAX_FORMS = 1 << 15

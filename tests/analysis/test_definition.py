@@ -159,8 +159,8 @@ def test_windows_have_the_figures_of_tables_2_and_3(name: str, setting: str) -> 
     ours = {}
     for row in found.rows:
         settings = found.settings(row)
-        window = row.limit.window or settings.get("model.attention_window")
-        relaxed = row.limit.relaxed or settings.get("model.relaxed_window", False)
+        window = row.limit.window or settings.get("model.attention.window")
+        relaxed = row.limit.relaxed or settings.get("model.attention.relaxed_window", False)
         kind = "relaxed" if relaxed else "strict"
         ours["K&K18 factored", str(window or "infinite"), kind if window else ""] = row.published
         assert row.name == (f"window {window}, {kind}" if window else "no window")
